@@ -4,7 +4,9 @@
 first used: the command line needs none of them.
 """
 
-TYPE_CHECKING = False  # type checkers know better; importing typing would cost more than all else here
+TYPE_CHECKING = (
+    False  # type checkers know better; importing typing would cost more than all else here
+)
 
 if TYPE_CHECKING:
     from kubepy.api.errors import (
@@ -52,8 +54,15 @@ __all__ = [
     "__version__",
 ]
 
-_MODULES = {"Cluster": "cluster", "CommandError": "cluster", "CommandResult": "cluster", "FolderError": "storage",
-            "LockTimeoutError": "storage", "NoClusterError": "storage", "Why": "insight.why"}
+_MODULES = {
+    "Cluster": "cluster",
+    "CommandError": "cluster",
+    "CommandResult": "cluster",
+    "FolderError": "storage",
+    "LockTimeoutError": "storage",
+    "NoClusterError": "storage",
+    "Why": "insight.why",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -14,8 +14,17 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 P = ParamSpec("P")
 R = TypeVar("R")
 
-NOUNS = {str: "a string", int: "a whole number", float: "a number", bool: "True or False", NoneType: "None",
-         Mapping: "a dict", datetime: "a datetime", timedelta: "a timedelta", os.PathLike: "a path"}
+NOUNS = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    NoneType: "None",
+    Mapping: "a dict",
+    datetime: "a datetime",
+    timedelta: "a timedelta",
+    os.PathLike: "a path",
+}
 _shown = Repr()
 _shown.maxstring = _shown.maxother = 60
 
@@ -26,7 +35,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     A string that has no UTF-8 form is a ValueError.
     """
     signature = inspect.signature(function)
-    types = functools.cache(lambda: get_type_hints(function))  # later: it may name what its module defines below it
+    types = functools.cache(
+        lambda: get_type_hints(function)
+    )  # later: it may name what its module defines below it
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -42,9 +53,17 @@ def check(name: str, value: Any, annotation: Any) -> None:
     """Check an argument. Raises TypeError, ValueError."""
     if not fits(value, annotation):
         raise TypeError(f"{name}={_shown.repr(value)}: must be {description(annotation)}")
-    for text in [value] if isinstance(value, str) else value if isinstance(value, Mapping | list | tuple) else ():
+    for text in (
+        [value]
+        if isinstance(value, str)
+        else value
+        if isinstance(value, Mapping | list | tuple)
+        else ()
+    ):
         if isinstance(text, str) and not is_unicode(text):
-            raise ValueError(f"{name}={_shown.repr(value)}: has a character that UTF-8 cannot encode")
+            raise ValueError(
+                f"{name}={_shown.repr(value)}: has a character that UTF-8 cannot encode"
+            )
 
 
 def is_unicode(text: str) -> bool:
@@ -64,11 +83,15 @@ def fits(value: Any, annotation: Any) -> bool:
     if origin in (Union, UnionType):
         return any(fits(value, option) for option in inner)
     if origin is Mapping:
-        return isinstance(value, Mapping) and all(fits(key, inner[0]) and fits(entry, inner[1])
-                                                  for key, entry in value.items())
+        return isinstance(value, Mapping) and all(
+            fits(key, inner[0]) and fits(entry, inner[1]) for key, entry in value.items()
+        )
     if origin is Sequence:
-        return (isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
-                and all(fits(entry, inner[0]) for entry in value))
+        return (
+            isinstance(value, Sequence)
+            and not isinstance(value, str | bytes | bytearray)
+            and all(fits(entry, inner[0]) for entry in value)
+        )
     if isinstance(value, bool):
         return annotation is bool
     return isinstance(value, int | float if annotation is float else origin or annotation)

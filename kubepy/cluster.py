@@ -58,7 +58,11 @@ SCALE = ("autoscaling/v1", "Scale")
 FIELD_MANAGER = "kubepy-python"
 POLL_SECONDS = 0.02
 OTHERS_SECONDS = 2.0  # how long a command of another thread may keep the controllers to itself
-PATCH_TYPES = {"strategic": requests.STRATEGIC_MERGE_PATCH, "merge": requests.MERGE_PATCH, "json": requests.JSON_PATCH}
+PATCH_TYPES = {
+    "strategic": requests.STRATEGIC_MERGE_PATCH,
+    "merge": requests.MERGE_PATCH,
+    "json": requests.JSON_PATCH,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +161,15 @@ class Cluster:
 
     @classmethod
     @checked
-    def create(cls, path: str | os.PathLike[str], *, nodes: int = 1, clock: datetime | str | None = None,
-               seed: int | str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        nodes: int = 1,
+        clock: datetime | str | None = None,
+        seed: int | str | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Self:
         """Make a cluster in a folder, as ``kubepy init`` does, and open it.
 
         :param nodes: how many Ready nodes to make: node-1, node-2 …
@@ -182,8 +193,14 @@ class Cluster:
 
     @classmethod
     @checked
-    def temporary(cls, *, nodes: int = 1, clock: datetime | str | None = FIRST_MOMENT, seed: int | str | None = 1,
-                  settings: Mapping[str, Any] | None = None) -> Self:
+    def temporary(
+        cls,
+        *,
+        nodes: int = 1,
+        clock: datetime | str | None = FIRST_MOMENT,
+        seed: int | str | None = 1,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Self:
         """Make a cluster in memory, which is gone with its last reference.
 
         Unlike those of :meth:`create`, its time is its own unless ``clock`` is None, and begins at
@@ -210,8 +227,12 @@ class Cluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -233,7 +254,9 @@ class Cluster:
     # --- command lines ------------------------------------------------------------------------------------------------
 
     @checked
-    def run(self, command: str | Sequence[str], *, stdin: str = "", check: bool = False) -> CommandResult:
+    def run(
+        self, command: str | Sequence[str], *, stdin: str = "", check: bool = False
+    ) -> CommandResult:
         """Run a command line of kubepy in this process, on this cluster.
 
         :param command: the command line, in which words are quoted as for a POSIX shell, or its words. It may begin
@@ -244,15 +267,33 @@ class Cluster:
         Raises ValueError for a quote that is not closed.
         """
         words = shlex.split(command) if isinstance(command, str) else list(command)
-        return self._run(words, stdin or stdin_of(command), io.StringIO(), io.StringIO(), check=check)
+        return self._run(
+            words, stdin or stdin_of(command), io.StringIO(), io.StringIO(), check=check
+        )
 
-    def _run(self, words: list[str], stdin: str, stdout: io.StringIO, stderr: io.StringIO, *,
-             check: bool = False) -> CommandResult:
+    def _run(
+        self,
+        words: list[str],
+        stdin: str,
+        stdout: io.StringIO,
+        stderr: io.StringIO,
+        *,
+        check: bool = False,
+    ) -> CommandResult:
         program = words.pop(0) if words[:1] in ([KUBEPY], [KUBECTL]) else KUBEPY
         with self._open() as local:
-            status = main(words, program=program, stdin=io.StringIO(stdin, newline=None), stdout=stdout, stderr=stderr,
-                          open_cluster=local)
-        if status in (128 + signal.SIGINT, 128 + signal.SIGTERM):  # the process was asked to stop, not the command
+            status = main(
+                words,
+                program=program,
+                stdin=io.StringIO(stdin, newline=None),
+                stdout=stdout,
+                stderr=stderr,
+                open_cluster=local,
+            )
+        if status in (
+            128 + signal.SIGINT,
+            128 + signal.SIGTERM,
+        ):  # the process was asked to stop, not the command
             signal.raise_signal(status - 128)
         result = CommandResult(stdout.getvalue(), stderr.getvalue(), status)
         if check and not result:
@@ -296,15 +337,19 @@ class Cluster:
         LockTimeoutError where another process runs the controllers.
         """
         if self.clock is None:
-            raise ValueError("the cluster's time is the system's, which cannot be moved: give the cluster a clock")
+            raise ValueError(
+                "the cluster's time is the system's, which cannot be moved: give the cluster a clock"
+            )
         self._work(_seconds(by), settled=False)
 
     def _work(self, seconds: float, *, settled: bool) -> bool:
         with self._open() as local:
             until = later(local.clock.now(), seconds)
             if local.clock.own and until.year not in CLOCK_YEARS:
-                raise ValueError(f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and "
-                                 f"that would be the year {until.year}")
+                raise ValueError(
+                    f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and "
+                    f"that would be the year {until.year}"
+                )
             patience = time.monotonic() + OTHERS_SECONDS
             while True:
                 with manager_lock(local) as is_lost:
@@ -332,11 +377,19 @@ class Cluster:
         with self.client._request(kind, name) as (_, resource, name):
             local = self._catch_up()
             key = Key(resource.storage_key, namespace if resource.namespaced else "", name)
-            return verdict.explain(verdict.Question(local, key, _run_on_fork, local.settings.reconcile == AUTO))
+            return verdict.explain(
+                verdict.Question(local, key, _run_on_fork, local.settings.reconcile == AUTO)
+            )
 
     @checked
-    def timeline(self, kind: str = "", name: str = "", *, since: datetime | timedelta | str | float | None = None,
-                 namespace: str = DEFAULT_NAMESPACE) -> Object:
+    def timeline(
+        self,
+        kind: str = "",
+        name: str = "",
+        *,
+        since: datetime | timedelta | str | float | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+    ) -> Object:
         """Return what has happened, as the document of ``kubepy timeline -o json``: ``timeline("deploy/web")``.
 
         The controllers do what is due now, as before any command that reads; then nothing is changed.
@@ -357,7 +410,9 @@ class Cluster:
             start = None if since is None else _start(since, local.clock.now())
             read = timeline.read_timeline(local, start, subject=key)
             if key is not None and not read.steps:
-                local.client.get(key.resource, key.name, namespace=key.namespace)  # NotFound, if it never was there
+                local.client.get(
+                    key.resource, key.name, namespace=key.namespace
+                )  # NotFound, if it never was there
             return timeline.timeline_document(read)
 
     def _catch_up(self) -> LocalCluster:
@@ -369,8 +424,15 @@ class Cluster:
         return self._local  # settle may have opened the folder anew
 
     @checked
-    def plan(self, command: str | Sequence[str] = (), *, stdin: str = "", limit: timedelta | str | float = "24h",
-             ready_after: str = "", stops_after: str = "") -> PlannedChange:
+    def plan(
+        self,
+        command: str | Sequence[str] = (),
+        *,
+        stdin: str = "",
+        limit: timedelta | str | float = "24h",
+        ready_after: str = "",
+        stops_after: str = "",
+    ) -> PlannedChange:
         """Say what a command line would do, tried on a fork: ``plan("set image deploy/web web=web:2")``.
 
         The controllers do what is due now, as before any command that reads; then nothing is changed.
@@ -438,7 +500,9 @@ class Cluster:
         if _identity_of_settings(self._folder) != self._settings_file:
             return False
         try:
-            self._revision, _ = local.client.changes(self._revision)  # forgets custom kinds that have changed
+            self._revision, _ = local.client.changes(
+                self._revision
+            )  # forgets custom kinds that have changed
         except Expired:
             return False
         return True
@@ -459,14 +523,29 @@ class ObjectClient:
         self._cluster = cluster
 
     @checked
-    def get(self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE, subresource: str = "") -> Object:
+    def get(
+        self,
+        kind: str,
+        name: str = "",
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        subresource: str = "",
+    ) -> Object:
         """Return an object: ``get("deploy/web")``, ``get("deployments", "web")``. Raises NotFound."""
         with self._request(kind, name) as (client, resource, name):
-            return _own_copy(client.get(resource.gvr, name, namespace=namespace, subresource=subresource))
+            return _own_copy(
+                client.get(resource.gvr, name, namespace=namespace, subresource=subresource)
+            )
 
     @checked
-    def list(self, kind: str, *, namespace: str | None = DEFAULT_NAMESPACE, labels: str | Mapping[str, str] = "",
-             fields: str | Mapping[str, str] = "") -> Objects:
+    def list(
+        self,
+        kind: str,
+        *,
+        namespace: str | None = DEFAULT_NAMESPACE,
+        labels: str | Mapping[str, str] = "",
+        fields: str | Mapping[str, str] = "",
+    ) -> Objects:
         """Return the objects of a kind, ordered by namespace and name.
 
         :param namespace: None: those of all namespaces.
@@ -475,8 +554,12 @@ class ObjectClient:
         """
         with self._cluster._open() as local:
             resource = _resource_of(local, kind)
-            listed = local.client.list(resource.gvr, namespace=namespace if resource.namespaced else None,
-                                       label_selector=_selector(labels), field_selector=_selector(fields))
+            listed = local.client.list(
+                resource.gvr,
+                namespace=namespace if resource.namespaced else None,
+                label_selector=_selector(labels),
+                field_selector=_selector(fields),
+            )
             return [_own_copy(obj) for obj in listed.items]
 
     @checked
@@ -484,35 +567,67 @@ class ObjectClient:
         """Create an object from its manifest, and return it. Raises AlreadyExists, Invalid, NotFound (no namespace)."""
         with self._manifest(obj, namespace) as (client, resource, content):
             options = requests.CreateOptions(field_manager=FIELD_MANAGER)
-            return _own_copy(client.create(resource.gvr, content, namespace=namespace_of(content), options=options))
+            return _own_copy(
+                client.create(
+                    resource.gvr, content, namespace=namespace_of(content), options=options
+                )
+            )
 
     @checked
-    def update(self, obj: Mapping[str, Any], *, namespace: str = "", subresource: str = "") -> Object:
+    def update(
+        self, obj: Mapping[str, Any], *, namespace: str = "", subresource: str = ""
+    ) -> Object:
         """Replace an object, its ``status`` or its ``scale``, and return it.
 
         With ``metadata.resourceVersion`` only that version. Raises NotFound, Conflict, Invalid.
         """
         with self._manifest(obj, namespace) as (client, resource, content):
             options = requests.UpdateOptions(field_manager=FIELD_MANAGER)
-            return _own_copy(client.update(resource.gvr, content, namespace=namespace_of(content),
-                                           subresource=subresource, options=options))
+            return _own_copy(
+                client.update(
+                    resource.gvr,
+                    content,
+                    namespace=namespace_of(content),
+                    subresource=subresource,
+                    options=options,
+                )
+            )
 
     @checked
-    def apply(self, obj: Mapping[str, Any], *, namespace: str = "", field_manager: str = FIELD_MANAGER,
-              force: bool = False) -> Object:
+    def apply(
+        self,
+        obj: Mapping[str, Any],
+        *,
+        namespace: str = "",
+        field_manager: str = FIELD_MANAGER,
+        force: bool = False,
+    ) -> Object:
         """Create or change an object by server-side apply, and return it.
 
         :param force: take fields over from other managers. Raises Conflict without it, Invalid.
         """
         with self._manifest(obj, namespace) as (client, resource, content):
             options = requests.PatchOptions(field_manager=field_manager, force=force)
-            return _own_copy(client.patch(resource.gvr, name_of(content), requests.Patch(requests.APPLY_PATCH, content),
-                                          namespace=namespace_of(content), options=options))
+            return _own_copy(
+                client.patch(
+                    resource.gvr,
+                    name_of(content),
+                    requests.Patch(requests.APPLY_PATCH, content),
+                    namespace=namespace_of(content),
+                    options=options,
+                )
+            )
 
     @checked
-    def patch(self, target: str, patch: Mapping[str, Any] | Sequence[Mapping[str, Any]], *,
-              type: Literal["strategic", "merge", "json"] = "strategic", namespace: str = DEFAULT_NAMESPACE,
-              subresource: str = "") -> Object:
+    def patch(
+        self,
+        target: str,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        type: Literal["strategic", "merge", "json"] = "strategic",
+        namespace: str = DEFAULT_NAMESPACE,
+        subresource: str = "",
+    ) -> Object:
         """Change an object by a patch, and return it: ``patch("deploy/web", {"spec": {"replicas": 5}})``.
 
         Raises NotFound, Conflict, Invalid, BadRequest; UnsupportedMediaType for a strategic patch of a custom resource.
@@ -522,13 +637,27 @@ class ObjectClient:
         with self._request(target, "") as (client, resource, name):
             options = requests.PatchOptions(field_manager=FIELD_MANAGER)
             change = requests.Patch(PATCH_TYPES[type], _plain(patch))
-            return _own_copy(client.patch(resource.gvr, name, change, namespace=namespace, subresource=subresource,
-                                          options=options))
+            return _own_copy(
+                client.patch(
+                    resource.gvr,
+                    name,
+                    change,
+                    namespace=namespace,
+                    subresource=subresource,
+                    options=options,
+                )
+            )
 
     @checked
-    def delete(self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE,
-               grace_period: int | None = None,
-               propagation: Literal["Background", "Foreground", "Orphan"] | None = None) -> None:
+    def delete(
+        self,
+        kind: str,
+        name: str = "",
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        grace_period: int | None = None,
+        propagation: Literal["Background", "Foreground", "Orphan"] | None = None,
+    ) -> None:
         """Delete an object; one with a grace period or finalizers only begins to go. Raises NotFound.
 
         :param grace_period: seconds, in place of the object's own; 0 deletes a pod at once.
@@ -538,8 +667,15 @@ class ObjectClient:
             client.delete(resource.gvr, name, namespace=namespace, options=options)
 
     @checked
-    def watch(self, kind: str, *, namespace: str | None = DEFAULT_NAMESPACE, labels: str | Mapping[str, str] = "",
-              fields: str | Mapping[str, str] = "", timeout: float | None = 0.0) -> ObjectWatch:
+    def watch(
+        self,
+        kind: str,
+        *,
+        namespace: str | None = DEFAULT_NAMESPACE,
+        labels: str | Mapping[str, str] = "",
+        fields: str | Mapping[str, str] = "",
+        timeout: float | None = 0.0,
+    ) -> ObjectWatch:
         """Return a watch of the changes from now on; each iteration over it yields those since the last one.
 
         The parameters are those of :meth:`list`.
@@ -549,11 +685,21 @@ class ObjectClient:
         """
         with self._cluster._open() as local:
             resource = _resource_of(local, kind)
-            scope = Scope(resource, (namespace or None) if resource.namespaced else "", _selector(labels),
-                          _selector(fields))
-            known = {(namespace_of(obj), name_of(obj)): obj for obj in local.client.list(
-                resource.gvr, namespace=scope.namespace if resource.namespaced else None,
-                label_selector=scope.selector, field_selector=scope.field_selector).items}
+            scope = Scope(
+                resource,
+                (namespace or None) if resource.namespaced else "",
+                _selector(labels),
+                _selector(fields),
+            )
+            known = {
+                (namespace_of(obj), name_of(obj)): obj
+                for obj in local.client.list(
+                    resource.gvr,
+                    namespace=scope.namespace if resource.namespaced else None,
+                    label_selector=scope.selector,
+                    field_selector=scope.field_selector,
+                ).items
+            }
             return ObjectWatch(self._cluster, scope, local.client.revision(), known, timeout)
 
     @contextmanager
@@ -562,18 +708,28 @@ class ObjectClient:
         with self._cluster._open() as local:
             kind, slash, named = kind.partition("/")
             if slash and name:
-                raise ValueError(f"{kind}/{named} names an object already: a second name, {quote(name)}, is too much")
+                raise ValueError(
+                    f"{kind}/{named} names an object already: a second name, {quote(name)}, is too much"
+                )
             name = name or named
             if not name:
                 raise ValueError(f"name an object: {kind}/NAME")
             yield local.client, _resource_of(local, kind), name
 
     @contextmanager
-    def _manifest(self, obj: Mapping[str, Any], namespace: str) -> Iterator[tuple[Client, Resource, Object]]:
+    def _manifest(
+        self, obj: Mapping[str, Any], namespace: str
+    ) -> Iterator[tuple[Client, Resource, Object]]:
         """Open the cluster for a request with an object, which becomes a copy in its namespace."""
         content = _plain(obj)
-        api_version, kind, metadata = (content.get(key) for key in ("apiVersion", "kind", "metadata"))
-        if not isinstance(api_version, str) or not isinstance(kind, str) or not isinstance(metadata, dict):
+        api_version, kind, metadata = (
+            content.get(key) for key in ("apiVersion", "kind", "metadata")
+        )
+        if (
+            not isinstance(api_version, str)
+            or not isinstance(kind, str)
+            or not isinstance(metadata, dict)
+        ):
             raise ValueError("an object needs apiVersion, kind and metadata")
         with self._cluster._open() as local:
             resource = local.scheme.for_kind(api_version, kind)
@@ -581,20 +737,32 @@ class ObjectClient:
                 resource = _scaled_resource(local, metadata, namespace or DEFAULT_NAMESPACE)
                 api_version = resource.version if resource else ""
             if resource is None:
-                raise ValueError(f"no matches for kind {quote(kind)} in version {quote(api_version)}")
+                raise ValueError(
+                    f"no matches for kind {quote(kind)} in version {quote(api_version)}"
+                )
             resource = resource.at(api_version.rpartition("/")[2])
             if resource.namespaced:
-                own = metadata["namespace"] = metadata.get("namespace") or namespace or DEFAULT_NAMESPACE
+                own = metadata["namespace"] = (
+                    metadata.get("namespace") or namespace or DEFAULT_NAMESPACE
+                )
                 if not isinstance(own, str) or (namespace and own != namespace):
-                    raise ValueError(f"the object's namespace {quote(str(own))} is not {quote(namespace)}")
+                    raise ValueError(
+                        f"the object's namespace {quote(str(own))} is not {quote(namespace)}"
+                    )
             yield local.client, resource, content
 
 
 class ObjectWatch:
     """A watch of objects. An iteration yields events: ``type`` is ADDED, MODIFIED or DELETED, ``object`` the object."""
 
-    def __init__(self, cluster: Cluster, scope: Scope, revision: int, known: dict[tuple[str, str], Object],
-                 timeout: float | None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        scope: Scope,
+        revision: int,
+        known: dict[tuple[str, str], Object],
+        timeout: float | None,
+    ) -> None:
         """Private: use :meth:`ObjectClient.watch`."""
         self._cluster = cluster
         self._scope = scope
@@ -615,20 +783,26 @@ class ObjectWatch:
     def _read(self) -> Events:
         with self._cluster._open() as local:
             factory = Factory(open_cluster=local)
-            self._revision, events = changes_since(factory, self._scope, self._revision, self._known)
+            self._revision, events = changes_since(
+                factory, self._scope, self._revision, self._known
+            )
             return events
 
 
 # --- values -------------------------------------------------------------------------------------------------------
 
 
-def _settings(clock: datetime | str | None, seed: int | str | None, others: Mapping[str, Any] | None) -> dict[str, Any]:
+def _settings(
+    clock: datetime | str | None, seed: int | str | None, others: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """Return the settings for ``kubepy.yaml``. Raises ValueError for wrong ones."""
     settings: dict[str, Any] = _plain(others or {})
     for name in ("formatVersion", "clock", "seed"):
         if name in settings:
-            raise ValueError(f"settings: {name}: " + ("kubepy sets it" if name == "formatVersion"
-                                                      else f"must be given as {name}="))
+            raise ValueError(
+                f"settings: {name}: "
+                + ("kubepy sets it" if name == "formatVersion" else f"must be given as {name}=")
+            )
     if clock is not None:
         try:
             moment = parse_time(clock) if isinstance(clock, str) else clock
@@ -645,7 +819,9 @@ def _settings(clock: datetime | str | None, seed: int | str | None, others: Mapp
         parse_settings(settings)
     except FolderError as error:
         field = str(error).removeprefix("kubepy.yaml: ")
-        raise ValueError(field if field.startswith(("clock:", "seed:")) else f"settings: {field}") from None
+        raise ValueError(
+            field if field.startswith(("clock:", "seed:")) else f"settings: {field}"
+        ) from None
     return settings
 
 
@@ -656,8 +832,13 @@ def _check_nodes(nodes: int) -> None:
 
 def _run_on_fork(fork: LocalCluster, words: Sequence[str]) -> int:
     """Run a command line that is tried; what it prints is dropped."""
-    return main(words, stdin=io.StringIO(stdin_of(words)), stdout=io.StringIO(), stderr=io.StringIO(),
-                open_cluster=fork)
+    return main(
+        words,
+        stdin=io.StringIO(stdin_of(words)),
+        stdout=io.StringIO(),
+        stderr=io.StringIO(),
+        open_cluster=fork,
+    )
 
 
 def _seconds(duration: timedelta | str | float) -> float:
@@ -707,7 +888,11 @@ def _own_copy(obj: Object) -> Object:
 
 
 def _selector(selector: str | Mapping[str, str]) -> str:
-    return selector if isinstance(selector, str) else ",".join(f"{key}={value}" for key, value in selector.items())
+    return (
+        selector
+        if isinstance(selector, str)
+        else ",".join(f"{key}={value}" for key, value in selector.items())
+    )
 
 
 def _scaled_resource(local: LocalCluster, metadata: Object, namespace: str) -> Resource | None:
@@ -716,8 +901,11 @@ def _scaled_resource(local: LocalCluster, metadata: Object, namespace: str) -> R
     for resource in local.scheme:
         if "scale" in resource.subresources:
             with suppress(NotFound):
-                obj = local.client.get(resource.gvr, str(metadata.get("name")),
-                                       namespace=str(metadata.get("namespace") or namespace))
+                obj = local.client.get(
+                    resource.gvr,
+                    str(metadata.get("name")),
+                    namespace=str(metadata.get("namespace") or namespace),
+                )
                 if metadata.get("uid") in (None, obj["metadata"]["uid"]):
                     found[obj["metadata"]["uid"]] = resource
     return next(iter(found.values())) if len(found) == 1 else None
@@ -733,7 +921,9 @@ def _resource_of(local: LocalCluster, kind: str) -> Resource:
 
 # --- clusters in memory -------------------------------------------------------------------------------------------
 
-_templates: dict[str, LocalCluster] = {}  # new clusters by their settings, to be forked; nothing ever changes them
+_templates: dict[
+    str, LocalCluster
+] = {}  # new clusters by their settings, to be forked; nothing ever changes them
 _templates_lock = RLock()
 
 
@@ -761,4 +951,6 @@ def _new_in_memory(nodes: int, settings: dict[str, Any]) -> LocalCluster:
         return template.fork()
 
 
-_new_in_memory(1, _settings(FIRST_MOMENT, 1, None))  # imports all that a cluster needs: the first does not wait then
+_new_in_memory(
+    1, _settings(FIRST_MOMENT, 1, None)
+)  # imports all that a cluster needs: the first does not wait then

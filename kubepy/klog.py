@@ -28,8 +28,13 @@ class Logger:
     :param modules: the verbosity of single modules (``--vmodule``), by patterns of their names.
     """
 
-    def __init__(self, verbosity: int, write: Callable[[str], None], clock: Clock,
-                 modules: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        verbosity: int,
+        write: Callable[[str], None],
+        clock: Clock,
+        modules: Mapping[str, int] | None = None,
+    ) -> None:
         self.verbosity = verbosity
         self._write = write
         self.clock = clock
@@ -50,8 +55,14 @@ class Logger:
         from fnmatch import fnmatchcase
 
         names = place.rpartition(":")[0].removesuffix("/__init__.py").removesuffix(".py").split("/")
-        return next((level for pattern, level in self._modules.items()
-                     if any(fnmatchcase(name, pattern) for name in names)), self.verbosity)
+        return next(
+            (
+                level
+                for pattern, level in self._modules.items()
+                if any(fnmatchcase(name, pattern) for name in names)
+            ),
+            self.verbosity,
+        )
 
 
 def header(severity: str, clock: Clock, place: str) -> str:

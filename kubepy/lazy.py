@@ -27,7 +27,9 @@ _patching = RLock()  # one thread at a time may have its own import function in 
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple
 else:
-    Item = type(namedtuple("Single", "item").item)  # an attribute that is an item of a tuple, written in C
+    Item = type(
+        namedtuple("Single", "item").item
+    )  # an attribute that is an item of a tuple, written in C
 
     class Fields(tuple):
         """The methods of all named tuples (those of ``collections.namedtuple``)."""
@@ -44,7 +46,9 @@ else:
         def _replace(self, /, **values: Any) -> Any:
             made = self._make(map(values.pop, self._fields, self))
             if values:
-                raise TypeError(f"Got unexpected field names: {list(values)!r}")  # ValueError before Python 3.13
+                raise TypeError(
+                    f"Got unexpected field names: {list(values)!r}"
+                )  # ValueError before Python 3.13
             return made
 
         __replace__ = _replace
@@ -53,7 +57,9 @@ else:
             return dict(zip(self._fields, self, strict=True))
 
         def __repr__(self) -> str:
-            fields = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+            fields = ", ".join(
+                f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True)
+            )
             return f"{self.__class__.__name__}({fields})"
 
         def __getnewargs__(self) -> tuple[Any, ...]:
@@ -63,7 +69,9 @@ else:
     def constructor(size: int) -> CodeType:
         """Return the code of ``__new__`` of tuples of a size, as compiling it for each class would take most time."""
         fields = ", ".join(f"_{number}" for number in range(size))
-        return eval(f"lambda _cls, {fields}: _new(_cls, ({fields}{',' if fields else ''}))").__code__
+        return eval(
+            f"lambda _cls, {fields}: _new(_cls, ({fields}{',' if fields else ''}))"
+        ).__code__
 
     class NamedTupleMeta(type):
         """The metaclass of ``NamedTuple``: makes a named tuple of the fields and methods of a class body."""
@@ -73,11 +81,22 @@ else:
                 return super().__new__(cls, name, bases, namespace)
             fields = tuple(namespace.get("__annotations__", ()))
             defaults = {field: namespace[field] for field in fields if field in namespace}
-            new = FunctionType(constructor(len(fields)).replace(co_varnames=("_cls", *fields)), {"_new": tuple.__new__},
-                               "__new__", tuple(defaults.values()))
+            new = FunctionType(
+                constructor(len(fields)).replace(co_varnames=("_cls", *fields)),
+                {"_new": tuple.__new__},
+                "__new__",
+                tuple(defaults.values()),
+            )
             new.__qualname__ = f"{name}.__new__"
-            members = {"__doc__": f"{name}({', '.join(fields)})", **namespace, "__slots__": (), "__new__": new,
-                       "_fields": fields, "__match_args__": fields, "_field_defaults": defaults}
+            members = {
+                "__doc__": f"{name}({', '.join(fields)})",
+                **namespace,
+                "__slots__": (),
+                "__new__": new,
+                "_fields": fields,
+                "__match_args__": fields,
+                "_field_defaults": defaults,
+            }
             for number, field in enumerate(fields):
                 members[field] = Item(number, f"Alias for field number {number}")
             return type(name, (Fields,), members)
@@ -146,7 +165,9 @@ class _LazyNames:
     def __getattr__(self, name: str) -> ModuleType:
         name = f"{self._package}.{name}"
         module = sys.modules.get(name)
-        if module is None or getattr(module.__spec__, "_initializing", False):  # another thread may be importing it
+        if module is None or getattr(
+            module.__spec__, "_initializing", False
+        ):  # another thread may be importing it
             return LazyModule(name, self._importer)
         return module
 
@@ -177,12 +198,19 @@ def lazy_imports() -> Iterator[None]:
     """
     importer = sys._getframe(2).f_globals
 
-    def import_later(name: str, globals: Mapping[str, object] | None = None, locals: Mapping[str, object] | None = None,
-                     fromlist: Sequence[str] | None = (), level: int = 0) -> Any:
+    def import_later(
+        name: str,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
         if globals is not importer:
             return import_now(name, globals, locals, fromlist, level)
         if not fromlist or level:
-            raise ImportError(f"lazy_imports: only `from package import module` can be lazy, not {name!r}")
+            raise ImportError(
+                f"lazy_imports: only `from package import module` can be lazy, not {name!r}"
+            )
         return _LazyNames(name, importer)
 
     with _patching:

@@ -170,7 +170,7 @@ def shortened(text: str, width: int, mark: str = "...") -> str:
     """Return a text that fits in so many columns; what is cut off is replaced by the mark."""
     if len(text) <= width:
         return text
-    return text[:max(width - len(mark), 0)] + mark[:max(width, 0)]
+    return text[: max(width - len(mark), 0)] + mark[: max(width, 0)]
 
 
 def shows_colours(stream: IO[str]) -> bool:

@@ -20,8 +20,15 @@ UNTRACED = {
     "api": {"protobuf", "goformat"},
     "apiserver": {"random_requests", "valid_objects"},
     "controllers": {
-        "daemonset_invariants", "deployment_invariants", "garbagecollector_model", "job", "moments", "namespace",
-        "once_and_watch", "statefulset_invariants", "time",
+        "daemonset_invariants",
+        "deployment_invariants",
+        "garbagecollector_model",
+        "job",
+        "moments",
+        "namespace",
+        "once_and_watch",
+        "statefulset_invariants",
+        "time",
     },
     "insight": {"availability", "timeline", "why_healthy"},
     "kubelet": {"pacing", "restarts"},
@@ -33,7 +40,9 @@ UNTRACED = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         modules = UNTRACED.get(item.path.parent.name, ())
-        if item.path.stem.removeprefix("test_") in modules or is_hypothesis_test(getattr(item, "obj", None)):
+        if item.path.stem.removeprefix("test_") in modules or is_hypothesis_test(
+            getattr(item, "obj", None)
+        ):
             item.add_marker(pytest.mark.no_cover)
 
 
@@ -46,7 +55,9 @@ def user_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def fork_server(tmp_path_factory: pytest.TempPathFactory, user_directory: None) -> Iterator[ForkServer]:
+def fork_server(
+    tmp_path_factory: pytest.TempPathFactory, user_directory: None
+) -> Iterator[ForkServer]:
     """kubepy's program without its start: ``fork_server.program``."""
     server = ForkServer(tmp_path_factory.mktemp("program"))
     yield server

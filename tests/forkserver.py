@@ -59,12 +59,18 @@ class ForkServer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.program = folder / "kubepy"
-        self._socket_folder = tempfile.mkdtemp(prefix="kubepy-")  # short: a socket's path has at most 107 bytes
+        self._socket_folder = tempfile.mkdtemp(
+            prefix="kubepy-"
+        )  # short: a socket's path has at most 107 bytes
         address = os.path.join(self._socket_folder, "socket")
         self.program.write_text(SCRIPT.format(python=sys._base_executable, address=address))
         self.program.chmod(0o755)
-        self._process = subprocess.Popen([sys.executable, "-m", "tests.forkserver", address], cwd=PROJECT,
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.forkserver", address],
+            cwd=PROJECT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"ready\n"
 
@@ -118,7 +124,11 @@ class Server:
                 elif descriptor == self._ended:
                     os.read(self._ended, 4096)
                 else:  # the caller has been killed
-                    [process] = [process for process, caller in self._callers.items() if caller.fileno() == descriptor]
+                    [process] = [
+                        process
+                        for process, caller in self._callers.items()
+                        if caller.fileno() == descriptor
+                    ]
                     os.kill(process, signal.SIGKILL)
                     self._poll.unregister(descriptor)
             self._return_statuses()
@@ -142,7 +152,9 @@ class Server:
                 with suppress(KeyError):
                     self._poll.unregister(caller)
                 with suppress(OSError):
-                    caller.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
+                    caller.sendall(
+                        os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True)
+                    )
 
     def _close(self) -> None:
         for process in self._callers:
@@ -155,7 +167,9 @@ def run_call(caller: socket.socket) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     head, descriptors, _, _ = socket.recv_fds(caller, 4, 4)
-    call: tuple[list[str], dict[bytes, bytes]] = marshal.loads(receive(caller, int.from_bytes(head, "big")))
+    call: tuple[list[str], dict[bytes, bytes]] = marshal.loads(
+        receive(caller, int.from_bytes(head, "big"))
+    )
     for number, descriptor in enumerate(descriptors[:3]):
         os.dup2(descriptor, number)
     os.fchdir(descriptors[3])
@@ -188,8 +202,14 @@ def open_stream(number: int) -> Any:
     """Open a standard stream as Python does at its start."""
     if number == 0:
         return open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
-    return open(number, "w", encoding="utf-8", errors="surrogateescape" if number == 1 else "backslashreplace",
-                closefd=False, buffering=1 if number == 2 or os.isatty(number) else -1)
+    return open(
+        number,
+        "w",
+        encoding="utf-8",
+        errors="surrogateescape" if number == 1 else "backslashreplace",
+        closefd=False,
+        buffering=1 if number == 2 or os.isatty(number) else -1,
+    )
 
 
 if __name__ == "__main__":

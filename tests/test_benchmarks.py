@@ -20,7 +20,9 @@ class Measurements:
 
     def compared_with(self, recorded: float, tmp_path: Path) -> tuple[dict[str, float], list[str]]:
         row = Row("work", "some work on {base_pods} pods", "Y", 1.0, self)
-        return benchmarks.run([row], Bench(Clusters(tmp_path), SHORT.base), SHORT, {"work": recorded})
+        return benchmarks.run(
+            [row], Bench(Clusters(tmp_path), SHORT.base), SHORT, {"work": recorded}
+        )
 
 
 def test_readme_shows_the_recorded_figures() -> None:

@@ -58,9 +58,20 @@ def run(tree: Path, folder: Path, command: str) -> str:
     program = folder / "bin" / "kubepy"
     program.write_text(f"#!{sys.executable}\n{PROGRAM}")
     program.chmod(0o755)
-    environment = {"PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": str(tree), "HOME": str(folder)}
-    done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, check=False)
+    environment = {
+        "PATH": f"{program.parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(tree),
+        "HOME": str(folder),
+    }
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
     return done.stdout
 
 
@@ -71,7 +82,9 @@ def test_contributing_works_through_command_controller_and_kind() -> None:
 @pytest.mark.parametrize("title", SECTIONS)
 def test_contributing_walk_gives_its_output(title: str, tmp_path: Path) -> None:
     tree, folder = tmp_path / "tree", tmp_path / "work"
-    shutil.copytree(PROJECT / "kubepy", tree / "kubepy", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        PROJECT / "kubepy", tree / "kubepy", ignore=shutil.ignore_patterns("__pycache__")
+    )
     folder.mkdir()
     shown = 0
     for block in blocks(SECTIONS[title]):

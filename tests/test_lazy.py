@@ -28,7 +28,9 @@ def answer():
 
 
 def run(folder: Path, code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
     return done.stdout + done.stderr.strip().rpartition("\n")[2]
 
 
@@ -38,9 +40,15 @@ def folder(tmp_path: Path) -> Path:
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "heavy.py").write_text("print('loaded')\ndef answer():\n    return 42\n")
-    (tmp_path / "user.py").write_text(USER.format(package="package", module="heavy", alias="", name="heavy"))
-    (tmp_path / "renamed.py").write_text(USER.format(package="package", module="heavy", alias=" as h", name="h"))
-    (tmp_path / "missing.py").write_text(USER.format(package="package", module="none", alias="", name="none"))
+    (tmp_path / "user.py").write_text(
+        USER.format(package="package", module="heavy", alias="", name="heavy")
+    )
+    (tmp_path / "renamed.py").write_text(
+        USER.format(package="package", module="heavy", alias=" as h", name="h")
+    )
+    (tmp_path / "missing.py").write_text(
+        USER.format(package="package", module="none", alias="", name="none")
+    )
     return tmp_path
 
 
@@ -56,36 +64,52 @@ def test_lazy_module_used_is_replaced(folder: Path, user: str) -> None:
 
 
 def test_lazy_module_loaded_already_is_bound_at_once(folder: Path) -> None:
-    assert run(folder, "import package.heavy as p, user; print(user.heavy is p)") == "loaded\nTrue\n"
+    assert (
+        run(folder, "import package.heavy as p, user; print(user.heavy is p)") == "loaded\nTrue\n"
+    )
 
 
 def test_lazy_module_missing_raises_at_first_use(folder: Path) -> None:
     assert run(folder, "import missing; print('imported'); missing.answer()") == (
-        "imported\nModuleNotFoundError: No module named 'package.none'")
+        "imported\nModuleNotFoundError: No module named 'package.none'"
+    )
 
 
 def test_lazy_imports_other_import_raises(folder: Path) -> None:
-    (folder / "wrong.py").write_text("from kubepy.lazy import lazy_imports\nwith lazy_imports():\n    import json\n")
+    (folder / "wrong.py").write_text(
+        "from kubepy.lazy import lazy_imports\nwith lazy_imports():\n    import json\n"
+    )
     assert run(folder, "import wrong") == (
-        "ImportError: lazy_imports: only `from package import module` can be lazy, not 'json'")
+        "ImportError: lazy_imports: only `from package import module` can be lazy, not 'json'"
+    )
     assert run(folder, "import builtins; print(builtins.__import__.__name__)") == "__import__\n"
 
 
 def test_module_that_others_import_in_block_is_loaded_at_first_use(folder: Path) -> None:
-    (folder / "other.py").write_text("import package.heavy\nimport single\ndef answer():\n    return single.VALUE\n")
+    (folder / "other.py").write_text(
+        "import package.heavy\nimport single\ndef answer():\n    return single.VALUE\n"
+    )
     (folder / "single.py").write_text("print('single')\nVALUE = 7\n")
-    code = ("from kubepy.lazy import lazy_for_others\nwith lazy_for_others('single'):\n    import other\n"
-            "import sys; loaded = 'single' in sys.modules; print(loaded, other.answer(), other.answer())")
+    code = (
+        "from kubepy.lazy import lazy_for_others\nwith lazy_for_others('single'):\n    import other\n"
+        "import sys; loaded = 'single' in sys.modules; print(loaded, other.answer(), other.answer())"
+    )
     assert run(folder, code) == "loaded\nsingle\nFalse 7 7\n"
 
 
 def test_function_that_others_take_in_block_imports_its_module_when_called(folder: Path) -> None:
-    (folder / "other.py").write_text("import single, typing\nfrom single import value\nT = typing.TypeVar('T')\n"
-                                     "class Of(typing.Generic[T]): pass\nclass OfKind(Of[single.Kind]): pass\n"
-                                     "def answer():\n    return value(plus=1), isinstance(1, single.Kind)\n")
-    (folder / "single.py").write_text("print('single')\ndef value(plus): return 6 + plus\nKind = int\n")
-    code = ("from kubepy.lazy import lazy_for_others\nwith lazy_for_others('single'):\n    import other\n"
-            "import sys; loaded = 'single' in sys.modules; print(loaded); print(other.answer(), other.answer())")
+    (folder / "other.py").write_text(
+        "import single, typing\nfrom single import value\nT = typing.TypeVar('T')\n"
+        "class Of(typing.Generic[T]): pass\nclass OfKind(Of[single.Kind]): pass\n"
+        "def answer():\n    return value(plus=1), isinstance(1, single.Kind)\n"
+    )
+    (folder / "single.py").write_text(
+        "print('single')\ndef value(plus): return 6 + plus\nKind = int\n"
+    )
+    code = (
+        "from kubepy.lazy import lazy_for_others\nwith lazy_for_others('single'):\n    import other\n"
+        "import sys; loaded = 'single' in sys.modules; print(loaded); print(other.answer(), other.answer())"
+    )
     assert run(folder, code) == "False\nsingle\n(7, True) (7, True)\n"
 
 
@@ -120,20 +144,38 @@ class Third(Point):
 def test_named_tuple_has_what_typing_gives_it() -> None:
     ours: Any = Point
     theirs: Any = TypingPoint
-    for do in (lambda made: made._make([5, 6]), lambda made: made(5)._asdict(), lambda made: made(x=5)._replace(y=0),
-               lambda made: made._field_defaults, lambda made: made.__match_args__, lambda made: made.__slots__,
-               lambda made: copy.replace(made(1), y=3) if hasattr(copy, "replace") else None,
-               lambda made: copy.deepcopy(made(1)), lambda made: made.x.__doc__, lambda made: made.__new__.__name__):
+    for do in (
+        lambda made: made._make([5, 6]),
+        lambda made: made(5)._asdict(),
+        lambda made: made(x=5)._replace(y=0),
+        lambda made: made._field_defaults,
+        lambda made: made.__match_args__,
+        lambda made: made.__slots__,
+        lambda made: copy.replace(made(1), y=3) if hasattr(copy, "replace") else None,
+        lambda made: copy.deepcopy(made(1)),
+        lambda made: made.x.__doc__,
+        lambda made: made.__new__.__name__,
+    ):
         assert do(ours) == do(theirs)
-    for fail in (lambda made: made._make([1]), lambda made: made(1)._replace(z=1), lambda made: made(1, 2, 3),
-                 lambda made: setattr(made(1), "x", 2), lambda made: setattr(made(1), "z", 2)):
+    for fail in (
+        lambda made: made._make([1]),
+        lambda made: made(1)._replace(z=1),
+        lambda made: made(1, 2, 3),
+        lambda made: setattr(made(1), "x", 2),
+        lambda made: setattr(made(1), "z", 2),
+    ):
         with pytest.raises((TypeError, ValueError, AttributeError)) as expected:
             fail(theirs)
         types = (TypeError, ValueError) if expected.type is ValueError else expected.type
         with pytest.raises(types, match=re.escape(str(expected.value).replace("Typing", ""))):
             fail(ours)
     assert not hasattr(Point(1), "__dict__")
-    assert (repr(Third(1)), Third(1).total(), Nothing(), repr(Nothing())) == ("Third(x=1, y=2)", 3, (), "Nothing()")
+    assert (repr(Third(1)), Third(1).total(), Nothing(), repr(Nothing())) == (
+        "Third(x=1, y=2)",
+        3,
+        (),
+        "Nothing()",
+    )
 
 
 def test_blake2b_is_that_of_hashlib() -> None:
@@ -144,7 +186,11 @@ def test_named_tuple_is_that_of_typing() -> None:
     point = Point(1)
     assert (point, point.y, point.total(), point._replace(x=5)) == ((1, 2), 2, 3, (5, 2))
     assert (Point.__doc__, Point._fields, Point.__module__, repr(point)) == (
-        "A named tuple with a default and a method.", ("x", "y"), __name__, "Point(x=1, y=2)")
+        "A named tuple with a default and a method.",
+        ("x", "y"),
+        __name__,
+        "Point(x=1, y=2)",
+    )
     assert pickle.loads(pickle.dumps(point)) == point
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
         Point()  # type: ignore[call-arg]

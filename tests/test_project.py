@@ -20,8 +20,14 @@ ALL_COMMANDS = [path for path, entry in walk(COMMANDS) if entry.summary]
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": f"{BINARIES}:/usr/bin:/bin", "HOME": str(folder)}
-    return subprocess.run(["bash", "-c", command], cwd=folder, text=True, capture_output=True, env=environment,
-                          check=False)
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        text=True,
+        capture_output=True,
+        env=environment,
+        check=False,
+    )
 
 
 def outcome(command: str, folder: Path) -> str:
@@ -30,7 +36,9 @@ def outcome(command: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("command", ALL_COMMANDS)
-def test_command_help_exists_for_every_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_help_exists_for_every_command(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([*command.split(), "--help"]) == 0
     printed = capsys.readouterr()
     assert "Usage:" in printed.out
@@ -38,13 +46,20 @@ def test_command_help_exists_for_every_command(command: str, capsys: pytest.Capt
 
 
 def test_docs_list_every_command() -> None:
-    made = subprocess.run([sys.executable, "tools/list_commands.py"], cwd=PROJECT, text=True, capture_output=True,
-                          check=True)
+    made = subprocess.run(
+        [sys.executable, "tools/list_commands.py"],
+        cwd=PROJECT,
+        text=True,
+        capture_output=True,
+        check=True,
+    )
     assert (PROJECT / "docs" / "commands.md").read_text() == made.stdout, "run `make docs`"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completions_are_what_command_prints(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completions_are_what_command_prints(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["completion", shell]) == 0
     kept = PROJECT / "completions" / f"kubepy.{shell}"
     assert kept.read_text() == capsys.readouterr().out, "run `make completions`"
@@ -52,14 +67,25 @@ def test_completions_are_what_command_prints(shell: str, capsys: pytest.CaptureF
 
 def console_commands() -> list[str]:
     readme = (PROJECT / "README.md").read_text()
-    return [line[2:] for block in re.findall(r"```console\n(.*?)```", readme, re.S)
-            for line in block.splitlines() if line.startswith("$ ")]
+    return [
+        line[2:]
+        for block in re.findall(r"```console\n(.*?)```", readme, re.S)
+        for line in block.splitlines()
+        if line.startswith("$ ")
+    ]
 
 
 def test_commands_of_readme_work_on_sample_cluster(tmp_path: Path) -> None:
     shutil.copytree(PROJECT / "state", tmp_path / "state", ignore=shutil.ignore_patterns(".kubepy"))
-    run("git init -q . && git add -A && git -c user.name=x -c user.email=x@localhost commit -qm sample", tmp_path)
-    failed = [outcome(command, tmp_path) for command in console_commands() if run(command, tmp_path).returncode]
+    run(
+        "git init -q . && git add -A && git -c user.name=x -c user.email=x@localhost commit -qm sample",
+        tmp_path,
+    )
+    failed = [
+        outcome(command, tmp_path)
+        for command in console_commands()
+        if run(command, tmp_path).returncode
+    ]
     assert console_commands()
     assert failed == []
     assert run("kubepy fsck", tmp_path).returncode == 0
@@ -68,7 +94,9 @@ def test_commands_of_readme_work_on_sample_cluster(tmp_path: Path) -> None:
 def test_sample_cluster_is_settled_and_sound(tmp_path: Path) -> None:
     shutil.copytree(PROJECT / "state", tmp_path / "state", ignore=shutil.ignore_patterns(".kubepy"))
     assert run("kubepy controller --once", tmp_path).stdout == ""
-    assert run("kubepy get ds nginx-ds -o jsonpath={.status.numberAvailable}", tmp_path).stdout == "3"
+    assert (
+        run("kubepy get ds nginx-ds -o jsonpath={.status.numberAvailable}", tmp_path).stdout == "3"
+    )
 
 
 PAGES = [*PROJECT.glob("*.md"), *sorted((PROJECT / "docs").rglob("*.md"))]
@@ -81,15 +109,23 @@ def test_manifest_comes_up(manifest: Path, tmp_path: Path) -> None:
     applied = run(f"kubepy apply -f {PROJECT}/manifests/nodes.yaml -f {manifest}", tmp_path)
     assert applied.returncode == 0, applied.stderr
     assert applied.stderr == ""
-    settled = run("kubepy controller --once --quiet-for=5s && kubepy get pods -A --no-headers", tmp_path)
+    settled = run(
+        "kubepy controller --once --quiet-for=5s && kubepy get pods -A --no-headers", tmp_path
+    )
     assert settled.returncode == 0, settled.stderr
-    pods = [line.split()[2:4] for line in settled.stdout.splitlines() if re.search(r" \d+/\d+ ", line)]
+    pods = [
+        line.split()[2:4] for line in settled.stdout.splitlines() if re.search(r" \d+/\d+ ", line)
+    ]
     assert [state for state in pods if state != ["1/1", "Running"]] == []
 
 
 def test_links_in_docs_lead_somewhere() -> None:
-    broken = [f"{page.name}: {link}" for page in PAGES for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text())
-              if not (page.parent / link).exists()]
+    broken = [
+        f"{page.name}: {link}"
+        for page in PAGES
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text())
+        if not (page.parent / link).exists()
+    ]
     assert broken == []
 
 
@@ -98,9 +134,18 @@ PACKAGES = "kubepy|tests|tools|docs|storage|api|apiserver|runtime|controllers|co
 
 def test_files_named_in_docs_exist() -> None:
     """Find the paths of the package and its tests in docs; `apiserver/pkg/…` is upstream's."""
-    named = [(page, path) for page in PAGES for path in re.findall(rf"`((?:{PACKAGES})/[\w./]+)`", page.read_text())]
-    missing = [f"{page.name}: {path}" for page, path in named if not path.startswith("apiserver/pkg/")
-               and not (PROJECT / path).exists() and not (PROJECT / "kubepy" / path).exists()]
+    named = [
+        (page, path)
+        for page in PAGES
+        for path in re.findall(rf"`((?:{PACKAGES})/[\w./]+)`", page.read_text())
+    ]
+    missing = [
+        f"{page.name}: {path}"
+        for page, path in named
+        if not path.startswith("apiserver/pkg/")
+        and not (PROJECT / path).exists()
+        and not (PROJECT / "kubepy" / path).exists()
+    ]
     assert named
     assert missing == []
 

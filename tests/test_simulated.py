@@ -13,7 +13,6 @@ from kubepy.cli.runtime.command import walk
 PAGE = (Path(__file__).parents[1] / "docs" / "simulated.md").read_text()
 
 
-
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -44,11 +43,13 @@ DEFAULT_PLUGINS = _words("""
     PodTopologyLabels MutatingAdmissionPolicy ValidatingAdmissionPolicy PodGroupWorkloadExists
     NodeDeclaredFeatureValidator JobValidation PodResizeValidator""")
 # Those that look at every kind stand in no table of kinds.
-EVERY_KIND = {"NamespaceLifecycle": admission.check_namespace,
-              "MutatingAdmissionWebhook": admission.call_mutating_webhooks,
-              "ValidatingAdmissionPolicy": admission.check_policies,
-              "ValidatingAdmissionWebhook": admission.call_validating_webhooks,
-              "ResourceQuota": admission.charge_quotas}
+EVERY_KIND = {
+    "NamespaceLifecycle": admission.check_namespace,
+    "MutatingAdmissionWebhook": admission.call_mutating_webhooks,
+    "ValidatingAdmissionPolicy": admission.check_policies,
+    "ValidatingAdmissionWebhook": admission.call_validating_webhooks,
+    "ResourceQuota": admission.charge_quotas,
+}
 
 
 class Row(NamedTuple):
@@ -77,8 +78,12 @@ ROWS = read_rows()
 
 def names(group: str, *answers: str) -> set[str]:
     """Return the names in rows of a group, and with one of these answers if there are any."""
-    return {name for row in ROWS if row.group == group and (not answers or row.answer in answers)
-            for name in row.names}
+    return {
+        name
+        for row in ROWS
+        if row.group == group and (not answers or row.answer in answers)
+        for name in row.names
+    }
 
 
 def test_page_has_one_table_with_one_of_four_answers_a_row() -> None:
@@ -98,7 +103,11 @@ def test_controllers_that_do_not_run_are_the_rest_of_upstream() -> None:
 
 
 def test_admission_plugins_that_run_are_those_of_the_kinds() -> None:
-    plugins = {plugin.name for kind in kinds.KINDS.values() for plugin in (*kind.mutating, *kind.validating)}
+    plugins = {
+        plugin.name
+        for kind in kinds.KINDS.values()
+        for plugin in (*kind.mutating, *kind.validating)
+    }
     assert names("Admission", "as real", "simulated") == plugins | set(EVERY_KIND)
 
 
@@ -108,7 +117,9 @@ def test_admission_plugins_that_do_not_run_are_the_rest_of_the_default_ones() ->
 
 
 def test_commands_that_are_not_supported_are_named() -> None:
-    unsupported = {path for path, entry in walk(COMMANDS) if entry.summary.startswith("Not supported")}
+    unsupported = {
+        path for path, entry in walk(COMMANDS) if entry.summary.startswith("Not supported")
+    }
     refused = {name for row in ROWS if row.answer == "no" for name in row.names}
     assert unsupported <= refused
     supported = {path for path, entry in walk(COMMANDS) if entry.summary} - unsupported

@@ -34,11 +34,19 @@ SHARED = ("apiVersion", "kind")
 def main(kubernetes: Path) -> None:
     data: dict[str, Any] = {"ca": json.loads(DATA.read_text())["ca"]}
     for plural, names in SOURCES.items():
-        objects: dict[tuple[str, str], dict[str, Any]] = {}  # upstream's files name some objects twice
+        objects: dict[
+            tuple[str, str], dict[str, Any]
+        ] = {}  # upstream's files name some objects twice
         for name in names:
-            for item in yaml.safe_load((kubernetes / TESTDATA / f"{name}.yaml").read_text())["items"]:
-                if not item["metadata"]["name"].startswith("system:openshift:"):  # of a distribution's tree
-                    objects[item["metadata"].get("namespace", ""), item["metadata"]["name"]] = trimmed(item)
+            for item in yaml.safe_load((kubernetes / TESTDATA / f"{name}.yaml").read_text())[
+                "items"
+            ]:
+                if not item["metadata"]["name"].startswith(
+                    "system:openshift:"
+                ):  # of a distribution's tree
+                    objects[item["metadata"].get("namespace", ""), item["metadata"]["name"]] = (
+                        trimmed(item)
+                    )
         data[f"{plural}.{GROUP}"] = [objects[key] for key in sorted(objects)]
     DATA.write_text(json.dumps(data, separators=(",", ":"), sort_keys=True) + "\n")
 
@@ -46,7 +54,9 @@ def main(kubernetes: Path) -> None:
 def trimmed(item: dict[str, Any]) -> dict[str, Any]:
     """Return an object without what the loader adds, and without empty fields."""
     metadata = {name: value for name, value in item["metadata"].items() if name != "annotations"}
-    metadata["labels"] = {name: value for name, value in metadata.get("labels", {}).items() if name != LABEL}
+    metadata["labels"] = {
+        name: value for name, value in metadata.get("labels", {}).items() if name != LABEL
+    }
     metadata = {name: value for name, value in metadata.items() if value}
     kept = {name: value for name, value in item.items() if name not in SHARED and value}
     return {**kept, "metadata": metadata}

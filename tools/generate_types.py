@@ -45,7 +45,9 @@ NAMED = re.compile(r"^type (\w+) ((?:\[\]|\*|map\[)?[\w.\[\]*]+)$", re.MULTILINE
 IMPORT = re.compile(r'^(?:import)?\s+(?:(\w+) )?"([\w./-]+)"$', re.MULTILINE)
 FIELD = re.compile(r"^\t(?:([A-Z]\w*)\s+)?([\w.\[\]*{}]+)(?:\s+`([^`]*)`|\s*(?://.*)?$)")
 MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
-MESSAGE_FIELD = re.compile(r"^  (?:optional |repeated )?(?:[\w.]+|map<.*>) \w+ = (\d+);$", re.MULTILINE)
+MESSAGE_FIELD = re.compile(
+    r"^  (?:optional |repeated )?(?:[\w.]+|map<.*>) \w+ = (\d+);$", re.MULTILINE
+)
 GROUP_NAME = re.compile(r'GroupName\s*=\s*"([^"]*)"')
 
 
@@ -55,7 +57,9 @@ def main(kubernetes: Path, target: Path = DATA) -> None:
     for name, folder in (ELSEWHERE | {name: f"api/{name}" for name in GROUPS}).items():
         sources = read_sources(kubernetes / STAGING / folder)
         package = read_package(sources)
-        check_numbers(name, package, (kubernetes / STAGING / folder / "generated.proto").read_text())
+        check_numbers(
+            name, package, (kubernetes / STAGING / folder / "generated.proto").read_text()
+        )
         write(target / f"{name.replace('/', '_')}.json", package)
         index |= {api_version(sources["register.go"], name): name}
     write(target / "index.json", index)
@@ -71,7 +75,11 @@ def api_version(register: str, name: str) -> str:
 
 
 def read_sources(folder: Path) -> dict[str, str]:
-    return {file.name: file.read_text() for file in sorted(folder.glob("*.go")) if not GENERATED.match(file.name)}
+    return {
+        file.name: file.read_text()
+        for file in sorted(folder.glob("*.go"))
+        if not GENERATED.match(file.name)
+    }
 
 
 def read_package(sources: dict[str, str]) -> dict[str, Any]:
@@ -80,8 +88,14 @@ def read_package(sources: dict[str, str]) -> dict[str, Any]:
     for text in sources.values():
         packages = {alias or path.rpartition("/")[2]: path for alias, path in IMPORT.findall(text)}
         for name, body in STRUCT.findall(text):
-            structs[name] = [line for line in (read_field(row, packages) for row in body.splitlines()) if line]
-        named |= {name: qualify(type_, packages) for name, type_ in NAMED.findall(text) if type_ != "interface"}
+            structs[name] = [
+                line for line in (read_field(row, packages) for row in body.splitlines()) if line
+            ]
+        named |= {
+            name: qualify(type_, packages)
+            for name, type_ in NAMED.findall(text)
+            if type_ != "interface"
+        }
     return {"named": dict(sorted(named.items())), "structs": dict(sorted(structs.items()))}
 
 
@@ -95,9 +109,15 @@ def read_field(row: str, packages: dict[str, str]) -> str:
     type_ = qualify(match[2], packages)
     go_name = match[1] or type_.rpartition(".")[2].lstrip("*")
     inline = "inline" in options or (not match[1] and not json_name)
-    flags = ("i" if inline else "") + ("o" if "omitempty" in options else "") + ("z" if "omitzero" in options else "")
+    flags = (
+        ("i" if inline else "")
+        + ("o" if "omitempty" in options else "")
+        + ("z" if "omitzero" in options else "")
+    )
     number = tags.get("protobuf", "").split(",")[1:2]
-    return " ".join([go_name, json_name or ("-" if inline else go_name), type_, flags or "-", *number])
+    return " ".join(
+        [go_name, json_name or ("-" if inline else go_name), type_, flags or "-", *number]
+    )
 
 
 def check_numbers(name: str, package: dict[str, Any], proto: str) -> None:
@@ -106,12 +126,16 @@ def check_numbers(name: str, package: dict[str, Any], proto: str) -> None:
         rows = [row.split() for row in package["structs"].get(message, [])]
         numbers = {row[4] for row in rows if len(row) > 4}
         if numbers and numbers != set(MESSAGE_FIELD.findall(body)):
-            raise SystemExit(f"{name}.{message}: the numbers of its fields are not those of generated.proto")
+            raise SystemExit(
+                f"{name}.{message}: the numbers of its fields are not those of generated.proto"
+            )
 
 
 def qualify(type_: str, packages: dict[str, str]) -> str:
     """Return a Go type with the paths of its packages: ``[]v1.Pod`` → ``[]core/v1.Pod``."""
-    return re.sub(r"(\w+)\.(\w+)", lambda match: f"{short_path(packages[match[1]])}.{match[2]}", type_)
+    return re.sub(
+        r"(\w+)\.(\w+)", lambda match: f"{short_path(packages[match[1]])}.{match[2]}", type_
+    )
 
 
 def short_path(path: str) -> str:

@@ -17,7 +17,10 @@ def tables() -> str:
     parts = [INTRODUCTION]
     grouped = {name for names in GROUPS.values() for name in names}
     rest = [name for name, entry in COMMANDS.items() if entry.summary and name not in grouped]
-    for title, names in [*GROUPS.items(), ("Unsupported commands, and the list of global flags", rest)]:
+    for title, names in [
+        *GROUPS.items(),
+        ("Unsupported commands, and the list of global flags", rest),
+    ]:
         found = {name: COMMANDS[name] for name in names}
         rows = [f"| `{path}` | {entry.summary} |" for path, entry in walk(found)]
         parts.append("\n".join([f"## {title}", "", "| command | |", "| --- | --- |", *rows]))

@@ -20,7 +20,9 @@ def check_key(ctx: MethodContext) -> Type:
         for key in try_getting_str_literals(ctx.args[0][0], ctx.arg_types[0][0]) or ():
             if key not in ctx.type.items:
                 name = ctx.type.fallback.type.name
-                ctx.api.fail(f'TypedDict "{name}" has no key "{key}"', ctx.context, code=TYPEDDICT_ITEM)
+                ctx.api.fail(
+                    f'TypedDict "{name}" has no key "{key}"', ctx.context, code=TYPEDDICT_ITEM
+                )
     return typed_dict_get_callback(ctx)
 
 

@@ -48,7 +48,9 @@ Object = dict[str, Any]
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 MANIFESTS = (".yaml", ".yml", ".json")
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-APPLIED = re.compile(r"^(\S+?)/(\S+) (created|configured|unchanged|serverside-applied)$", re.MULTILINE)
+APPLIED = re.compile(
+    r"^(\S+?)/(\S+) (created|configured|unchanged|serverside-applied)$", re.MULTILINE
+)
 DEFINITION_MISSING = "ensure CRDs are installed first"
 NAMESPACE_MISSING = re.compile(r'namespaces "([^"]+)" not found')
 TOO_LONG = "metadata.annotations: Too long"
@@ -57,7 +59,10 @@ MAX_ROUNDS = 5  # of applying, until definitions and namespaces are there
 NAME_WIDTH = 22
 SHOWN = 12  # notes and problems of a bundle
 LINE_WIDTH = 200
-LASTING = ("persistentvolumeclaims", "persistentvolumes")  # claims of StatefulSets stay in a cluster too
+LASTING = (
+    "persistentvolumeclaims",
+    "persistentvolumes",
+)  # claims of StatefulSets stay in a cluster too
 
 
 class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -65,8 +70,11 @@ class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
 
 
 YamlLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":value"))]
-    for first, resolvers in YamlLoader.yaml_implicit_resolvers.items()}
+    first: [
+        (tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":value"))
+    ]
+    for first, resolvers in YamlLoader.yaml_implicit_resolvers.items()
+}
 
 
 class Bundle(NamedTuple):
@@ -101,9 +109,22 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
     def row(self) -> list[Any]:
-        name = self.name if len(self.name) <= NAME_WIDTH else f"{self.name[:NAME_WIDTH - 8]}…{self.name[-7:]}"
-        return [name, self.objects, self.kinds, f"{self.seconds:.1f}", self.applied, self.again, self.described,
-                self.deleted, len(self.problems)]
+        name = (
+            self.name
+            if len(self.name) <= NAME_WIDTH
+            else f"{self.name[: NAME_WIDTH - 8]}…{self.name[-7:]}"
+        )
+        return [
+            name,
+            self.objects,
+            self.kinds,
+            f"{self.seconds:.1f}",
+            self.applied,
+            self.again,
+            self.described,
+            self.deleted,
+            len(self.problems),
+        ]
 
 
 # --- bundles in a folder ------------------------------------------------------------------------------------------
@@ -124,15 +145,29 @@ def find_bundles(folder: Path) -> list[Bundle]:
 
 def bundles_below(folder: Path) -> list[Bundle]:
     """Return the kustomizations of a folder that no other one in it names; without any, the folder's manifests."""
-    kustomizations = {path.parent.resolve(): path for path in sorted(folder.rglob("*")) if path.name in KUSTOMIZATIONS}
+    kustomizations = {
+        path.parent.resolve(): path
+        for path in sorted(folder.rglob("*"))
+        if path.name in KUSTOMIZATIONS
+    }
     if not kustomizations:
         has_manifests = any(path.suffix in MANIFESTS for path in folder.rglob("*"))
         return [Bundle(folder.name, ("-R", "-f", str(folder)))] if has_manifests else []
-    contents = {parent: yaml.load(path.read_bytes(), YamlLoader) or {} for parent, path in kustomizations.items()}
-    named = {(parent / entry).resolve() for parent, content in contents.items()
-             for key in ("resources", "bases", "components") for entry in content.get(key) or []}
-    return [Bundle(str(parent.relative_to(folder.parent.resolve())), ("-k", str(parent)))
-            for parent, content in contents.items() if parent not in named and content.get("kind") != "Component"]
+    contents = {
+        parent: yaml.load(path.read_bytes(), YamlLoader) or {}
+        for parent, path in kustomizations.items()
+    }
+    named = {
+        (parent / entry).resolve()
+        for parent, content in contents.items()
+        for key in ("resources", "bases", "components")
+        for entry in content.get(key) or []
+    }
+    return [
+        Bundle(str(parent.relative_to(folder.parent.resolve())), ("-k", str(parent)))
+        for parent, content in contents.items()
+        if parent not in named and content.get("kind") != "Component"
+    ]
 
 
 def kustomization_of(folder: Path) -> Path | None:
@@ -157,19 +192,30 @@ class Run:
 
     def kubepy(self, *words: str) -> Done:
         out, err = io.StringIO(), io.StringIO()
-        status = kubepy(["--state", self._state, *words], stdin=io.StringIO(), stdout=out, stderr=err)
+        status = kubepy(
+            ["--state", self._state, *words], stdin=io.StringIO(), stdout=out, stderr=err
+        )
         return Done(out.getvalue(), err.getvalue(), status)
 
     def expect(self, *words: str, status: int = 0) -> Done:
         """Run a command that should end with this status and without other errors than those of the first apply."""
         done = self.kubepy(*words)
-        self.check(done, " ".join(word for word in words if word not in self.bundle.flags)[:40], status)
+        self.check(
+            done, " ".join(word for word in words if word not in self.bundle.flags)[:40], status
+        )
         return done
 
     def check(self, done: Done, command: str, status: int) -> None:
-        unknown = [] if self.report.refused and command.startswith("delete") else [
-            line for line in refusals(done.err) if line not in self.report.refused]
-        defects = [line for line in done.err.splitlines() if "internal error" in line or "Traceback" in line]
+        unknown = (
+            []
+            if self.report.refused and command.startswith("delete")
+            else [line for line in refusals(done.err) if line not in self.report.refused]
+        )
+        defects = [
+            line
+            for line in done.err.splitlines()
+            if "internal error" in line or "Traceback" in line
+        ]
         if unknown or defects or done.status not in (status, 1 if self.report.refused else status):
             lines = [*defects, *unknown] or [f"exit status {done.status}"]
             self.report.problems += [f"{command}: {line}" for line in lines]
@@ -197,10 +243,16 @@ class Run:
         """Return all objects but events, by resource, namespace and name. ``checked``: YAML must say what JSON does."""
         listing = self.kubepy("api-resources", "--verbs=get,list", "--no-headers").out
         rows = [line.split() for line in listing.splitlines()]
-        names = {(row[-3].rpartition("/")[0], row[-1]): row[0] for row in rows if row[0] not in UNLISTED}
+        names = {
+            (row[-3].rpartition("/")[0], row[-1]): row[0] for row in rows if row[0] not in UNLISTED
+        }
         words = ",".join(f"{name}.{group}" if group else name for (group, _), name in names.items())
         items = json.loads(self.expect("get", words, "-A", "-o", "json").out)["items"]
-        if checked and yaml.load(self.expect("get", words, "-A", "-o", "yaml").out, YamlLoader)["items"] != items:
+        if (
+            checked
+            and yaml.load(self.expect("get", words, "-A", "-o", "yaml").out, YamlLoader)["items"]
+            != items
+        ):
             self.report.problems.append("get: -o yaml and -o json differ")
         return {key_of(item, names): item for item in items}
 
@@ -211,7 +263,9 @@ class Run:
             self._names |= {f"{kind}/{name}" for kind, name, _ in APPLIED.findall(done.out)}
             if TOO_LONG in done.err and not self._manage:
                 self._manage = ("--server-side", "--force-conflicts")
-                self.report.notes.append("apply --server-side: a manifest is too long for the annotation")
+                self.report.notes.append(
+                    "apply --server-side: a manifest is too long for the annotation"
+                )
             elif NAMESPACE_MISSING.search(done.err):
                 self.make_namespaces(NAMESPACE_MISSING.findall(done.err))
             elif DEFINITION_MISSING not in done.err:
@@ -221,8 +275,13 @@ class Run:
         self.report.objects = len(APPLIED.findall(done.out))
         self.report.kinds = len({name.partition("/")[0] for name in self._names})
         self.report.applied = f"{len(self.report.refused)} no" if self.report.refused else "ok"
-        self._twice = {f"{kind}/{name}" for (kind, name), times in Counter(
-            (kind, name) for kind, name, _ in APPLIED.findall(done.out)).items() if times > 1}
+        self._twice = {
+            f"{kind}/{name}"
+            for (kind, name), times in Counter(
+                (kind, name) for kind, name, _ in APPLIED.findall(done.out)
+            ).items()
+            if times > 1
+        }
 
     def make_namespaces(self, names: Iterable[str]) -> None:
         """Make the namespaces that the bundle expects, as its documentation tells users to do."""
@@ -237,7 +296,11 @@ class Run:
         after = self.everything()
         counts = Counter(verb for *_, verb in APPLIED.findall(done.out))
         if self._manage:
-            changed = [key for key, obj in after.items() if key in before and version(obj) != version(before[key])]
+            changed = [
+                key
+                for key, obj in after.items()
+                if key in before and version(obj) != version(before[key])
+            ]
             self.report.problems += [f"apply again changed {key}" for key in changed]
             self.report.again = f"{len(changed)} set" if changed else "same"
             return
@@ -245,28 +308,43 @@ class Run:
         for printed_kind, name, verb in APPLIED.findall(done.out):
             if f"{printed_kind}/{name}" in self._twice:
                 continue
-            if verb == "created" and any(is_named(obj, printed_kind, name) for obj in before.values()):
+            if verb == "created" and any(
+                is_named(obj, printed_kind, name) for obj in before.values()
+            ):
                 self.report.problems.append(f"apply again created {printed_kind}/{name}")
             if verb == "configured":
                 self.explain(printed_kind, name, after)
 
     def explain(self, printed_kind: str, name: str, objects: dict[str, Object]) -> None:
         """Note which fields of a manifest the server keeps otherwise; a problem if there is none."""
-        candidates = [obj for obj in objects.values()
-                      if is_named(obj, printed_kind, name) and LAST_APPLIED in annotations(obj)]
+        candidates = [
+            obj
+            for obj in objects.values()
+            if is_named(obj, printed_kind, name) and LAST_APPLIED in annotations(obj)
+        ]
         for obj in candidates:
-            if paths := list(differences(json.loads(annotations(obj)[LAST_APPLIED]), obj, schema_of(obj))):
-                self.report.notes.append(f"{printed_kind}/{name} is configured again: {', '.join(paths[:3])}")
+            if paths := list(
+                differences(json.loads(annotations(obj)[LAST_APPLIED]), obj, schema_of(obj))
+            ):
+                self.report.notes.append(
+                    f"{printed_kind}/{name} is configured again: {', '.join(paths[:3])}"
+                )
                 return
-        self.report.problems.append(f"apply again: {printed_kind}/{name} configured, though nothing differs")
+        self.report.problems.append(
+            f"apply again: {printed_kind}/{name} configured, though nothing differs"
+        )
 
     def compare(self, objects: dict[str, Object]) -> None:
         """Compare the manifests with the cluster: ``diff`` has nothing to say right after an apply."""
         done = self.kubepy("diff", *self._manage, *self.bundle.flags)
         files = re.findall(r"^\+\+\+ \S*/(\S+)", done.out, re.MULTILINE)
         if done.status and not self._twice and not self.report.refused:
-            aggregated = [name_of(obj) for obj in objects.values() if obj.get("aggregationRule")]  # rules are filled in
-            self.report.problems += [f"diff: {name} differs" for name in files if not name.endswith(tuple(aggregated))]
+            aggregated = [
+                name_of(obj) for obj in objects.values() if obj.get("aggregationRule")
+            ]  # rules are filled in
+            self.report.problems += [
+                f"diff: {name} differs" for name in files if not name.endswith(tuple(aggregated))
+            ]
             if not files:
                 self.report.problems.append(f"diff: exit status {done.status}")
 
@@ -289,16 +367,27 @@ class Run:
         lasting = [key for key in left if key.startswith(LASTING)]
         self.report.deleted = f"{len(left)} left" if left else "all"
         self.report.problems += [f"delete left {key}" for key in left if key not in lasting]
-        self.report.problems += [f"delete took {key}" for key, obj in before.items()
-                                 if key not in after and f"{printed_name(obj)}/{name_of(obj)}" not in self._names]
+        self.report.problems += [
+            f"delete took {key}"
+            for key, obj in before.items()
+            if key not in after and f"{printed_name(obj)}/{name_of(obj)}" not in self._names
+        ]
         if lasting:
             self.report.notes.append(f"as in a cluster, {len(lasting)} claims and volumes stay")
 
 
 def refusals(err: str) -> list[str]:
     """Return the errors on stderr, a line each."""
-    lines = [line for line in err.splitlines() if re.search(r"error|Error|not found|no matches|is invalid", line)]
-    return [line for line in dict.fromkeys(lines) if not line.startswith(("Warning:", "# Warning:", "{"))]
+    lines = [
+        line
+        for line in err.splitlines()
+        if re.search(r"error|Error|not found|no matches|is invalid", line)
+    ]
+    return [
+        line
+        for line in dict.fromkeys(lines)
+        if not line.startswith(("Warning:", "# Warning:", "{"))
+    ]
 
 
 def schema_of(obj: Object) -> Schema | None:
@@ -328,7 +417,9 @@ def key_of(obj: Object, names: dict[tuple[str, str], str]) -> str:
     """Return ``RESOURCE.GROUP/NAMESPACE/NAME``. ``names``: of resources, by group and kind."""
     group, metadata = obj["apiVersion"].rpartition("/")[0], obj["metadata"]
     resource = names[group, obj["kind"]] + (f".{group}" if group else "")
-    return "/".join(part for part in (resource, metadata.get("namespace"), metadata["name"]) if part)
+    return "/".join(
+        part for part in (resource, metadata.get("namespace"), metadata["name"]) if part
+    )
 
 
 def differences(manifest: Any, live: Any, schema: Schema | None, path: str = "") -> Iterator[str]:
@@ -353,13 +444,20 @@ def differences(manifest: Any, live: Any, schema: Schema | None, path: str = "")
             yield f"{below[1:]} retains {', '.join(value)} only"
         elif meta and meta.strategy == "replace" and isinstance(value, dict):
             yield f"{below[1:]} is replaced as a whole"
-        elif meta and meta.strategy == "merge" and isinstance(value, list) and isinstance(other, list):
+        elif (
+            meta
+            and meta.strategy == "merge"
+            and isinstance(value, list)
+            and isinstance(other, list)
+        ):
             yield from list_differences(value, other, meta, below)
         else:
             yield from differences(value, other, subschema, below)
 
 
-def list_differences(manifest: list[Any], live: list[Any], meta: PatchMeta, path: str) -> Iterator[str]:
+def list_differences(
+    manifest: list[Any], live: list[Any], meta: PatchMeta, path: str
+) -> Iterator[str]:
     """Yield the differences of two lists whose items are told apart by a key, or are simple values."""
     if manifest and not isinstance(manifest[0], dict):
         yield from (f"{path[1:]}: {shown(item)} is absent" for item in manifest if item not in live)
@@ -369,7 +467,9 @@ def list_differences(manifest: list[Any], live: list[Any], meta: PatchMeta, path
         yield f"{path[1:]}: others have added items"  # for ever, by their order
     for key, item in zip(keys, manifest, strict=True):
         others = [other for other in live if other.get(meta.merge_key) == key]
-        yield from differences(item, others[-1] if others else "absent", meta.schema, f"{path}[{key}]")
+        yield from differences(
+            item, others[-1] if others else "absent", meta.schema, f"{path}[{key}]"
+        )
 
 
 def shown(value: Any) -> str:
@@ -399,11 +499,25 @@ def run_bundle(bundle: Bundle, keep: bool = False, bootstrap: str = "minimal") -
 def summary(reports: Iterable[Report]) -> str:
     """Return the table, then notes and problems of each bundle."""
     reports = list(reports)
-    headers = ["bundle", "ob-\njects", "kinds", "sec-\nonds", "apply\n1", "apply\n2", "de-\nscribe", "de-\nlete",
-               "prob-\nlems"]
+    headers = [
+        "bundle",
+        "ob-\njects",
+        "kinds",
+        "sec-\nonds",
+        "apply\n1",
+        "apply\n2",
+        "de-\nscribe",
+        "de-\nlete",
+        "prob-\nlems",
+    ]
     tabulate.MIN_PADDING = 0  # else headers make each column two wider
-    parts = [tabulate.tabulate([report.row() for report in reports], headers,
-                               colalign=("left", "right", "right", "right"))]
+    parts = [
+        tabulate.tabulate(
+            [report.row() for report in reports],
+            headers,
+            colalign=("left", "right", "right", "right"),
+        )
+    ]
     for report in reports:
         lines = [f"  problem: {line}" for line in report.problems]
         lines += [f"  refused: {line}" for line in report.refused]
@@ -418,9 +532,13 @@ def summary(reports: Iterable[Report]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Apply, describe and delete bundles of manifests.")
     parser.add_argument("folder", type=Path, help="a folder of bundles")
-    parser.add_argument("-j", type=int, default=max(1, (os.cpu_count() or 2) // 2), help="so many at a time")
+    parser.add_argument(
+        "-j", type=int, default=max(1, (os.cpu_count() or 2) // 2), help="so many at a time"
+    )
     parser.add_argument("--keep", action="store_true", help="leave the clusters, and say where")
-    parser.add_argument("--bootstrap", choices=("minimal", "full"), default="minimal", help="what the clusters have")
+    parser.add_argument(
+        "--bootstrap", choices=("minimal", "full"), default="minimal", help="what the clusters have"
+    )
     args = parser.parse_args()
     if not args.folder.is_dir():
         parser.error(f"{args.folder} is not a folder")
@@ -429,7 +547,9 @@ def main() -> int:
         parser.error(f"{args.folder} holds no manifests")
     os.environ["KUBEPY_TRACEBACK"] = "1"
     with ProcessPoolExecutor(args.j) as pool:
-        reports = list(pool.map(partial(run_bundle, keep=args.keep, bootstrap=args.bootstrap), bundles))
+        reports = list(
+            pool.map(partial(run_bundle, keep=args.keep, bootstrap=args.bootstrap), bundles)
+        )
     print(summary(reports))
     return 1 if any(report.problems for report in reports) else 0
 

@@ -14,7 +14,9 @@ from kubepy.lazy import blake2b
 
 ZERO_TIME = datetime.min.replace(tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
+CLOCK_YEARS = range(
+    1678, 2262
+)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
 # Upstream's k8s.io/apimachinery/pkg/util/rand: no vowels and no look-alikes, so that no bad word comes out.
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 5
@@ -48,10 +50,14 @@ class Clock:
         if self.own is None:
             raise ValueError("the time of this cluster is the system's")
         if moment < self.own:
-            raise ValueError(f"time cannot go back from {format_exact_time(self.own)} to {format_exact_time(moment)}")
+            raise ValueError(
+                f"time cannot go back from {format_exact_time(self.own)} to {format_exact_time(moment)}"
+            )
         if moment.year not in CLOCK_YEARS:
-            raise ValueError(f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and that "
-                             f"would be the year {moment.year}")
+            raise ValueError(
+                f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and that "
+                f"would be the year {moment.year}"
+            )
         if self.limit is not None and moment > self.limit:
             raise ClockLimit(f"time goes no further than {format_exact_time(self.limit)}")
         self.own = moment
@@ -93,7 +99,14 @@ class Ids:
         """
         milliseconds, counter = self._moment(revision)
         chance = self._draw("uid", *subject) & 0xFFFFFFFF
-        value = milliseconds << 80 | 0x7 << 76 | counter >> 30 << 64 | 0x2 << 62 | (counter & 0x3FFFFFFF) << 32 | chance
+        value = (
+            milliseconds << 80
+            | 0x7 << 76
+            | counter >> 30 << 64
+            | 0x2 << 62
+            | (counter & 0x3FFFFFFF) << 32
+            | chance
+        )
         digits = f"{value:032x}"
         return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 

@@ -55,8 +55,16 @@ class Status(Exception):
     continue_token = ""  # with which a list in chunks that has expired may go on all the same
     has_details = False  # the answer has ``details`` even if they are empty
 
-    def __init__(self, message: str, *, name: str = "", kind: str = "", resource: str = "",
-                 causes: Sequence[Cause] = (), retry_after_seconds: int = 0) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        name: str = "",
+        kind: str = "",
+        resource: str = "",
+        causes: Sequence[Cause] = (),
+        retry_after_seconds: int = 0,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.name = name
@@ -70,25 +78,49 @@ class Status(Exception):
 
     def with_message(self, message: str) -> Self:
         """Return the same error with another message."""
-        status = type(self)(message, name=self.name, kind=self.kind, resource=self.resource, causes=self.causes,
-                            retry_after_seconds=self.retry_after_seconds)
+        status = type(self)(
+            message,
+            name=self.name,
+            kind=self.kind,
+            resource=self.resource,
+            causes=self.causes,
+            retry_after_seconds=self.retry_after_seconds,
+        )
         status.code, status.reason = self.code, self.reason
         return status
 
     def as_object(self) -> dict[str, Any]:
         """Return the error as a server sends it: a ``metav1.Status``, its fields in Go's order."""
         subject, _, group = (self.kind or self.resource).partition(".")
-        causes = [_without_empty({"reason": cause.reason, "message": cause.message, "field": cause.field})
-                  for cause in self.causes]
-        details = _without_empty({"name": self.name, "group": group, "kind": subject, "causes": causes,
-                                  "retryAfterSeconds": self.retry_after_seconds})
+        causes = [
+            _without_empty({"reason": cause.reason, "message": cause.message, "field": cause.field})
+            for cause in self.causes
+        ]
+        details = _without_empty(
+            {
+                "name": self.name,
+                "group": group,
+                "kind": subject,
+                "causes": causes,
+                "retryAfterSeconds": self.retry_after_seconds,
+            }
+        )
         if isinstance(self, InternalError) and not details:
             details = {"causes": [{"message": self.message.removeprefix(INTERNAL_ERROR)}]}
         metadata = {"continue": self.continue_token} if self.continue_token else {}
-        status = {"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure",
-                  "message": self.message, "reason": self.reason}
-        return {**_without_empty(status), **({"details": details} if details or self.has_details else {}),
-                "code": self.code}
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": metadata,
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        }
+        return {
+            **_without_empty(status),
+            **({"details": details} if details or self.has_details else {}),
+            "code": self.code,
+        }
 
 
 def _without_empty(fields: dict[str, Any]) -> dict[str, Any]:
@@ -186,10 +218,19 @@ class Timeout(Status):
     has_details = True
 
 
-def status_of(message: str, reason: str, code: int, *, name: str = "", kind: str = "",
-              causes: Sequence[Cause] = ()) -> Status:
+def status_of(
+    message: str,
+    reason: str,
+    code: int,
+    *,
+    name: str = "",
+    kind: str = "",
+    causes: Sequence[Cause] = (),
+) -> Status:
     """Make the error of a Status that another server has answered with; its reason decides about the class."""
-    known: type[Status] = next((known for known in Status.__subclasses__() if known.reason == reason != ""), Status)
+    known: type[Status] = next(
+        (known for known in Status.__subclasses__() if known.reason == reason != ""), Status
+    )
     status = known(message, name=name, kind=kind, causes=causes)
     status.code, status.reason = code, reason
     return status
@@ -208,13 +249,17 @@ def conflict(resource: str, name: str, detail: str) -> Conflict:
     return Conflict(message, name=name, resource=resource)
 
 
-MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
 
 
 def forbidden(resource: str, name: str, detail: str, causes: Sequence[Cause] = ()) -> Forbidden:
     """Make ``resource "name" is forbidden: detail``, or without a name ``resource is forbidden: detail``."""
     subject = f"{resource} {quote(name)}" if name else resource
-    return Forbidden(f"{subject} is forbidden: {detail}", name=name, resource=resource, causes=causes)
+    return Forbidden(
+        f"{subject} is forbidden: {detail}", name=name, resource=resource, causes=causes
+    )
 
 
 def method_not_allowed(allow: Sequence[str] = ()) -> MethodNotAllowed:
@@ -228,7 +273,9 @@ def method_not_allowed(allow: Sequence[str] = ()) -> MethodNotAllowed:
 
 
 def method_not_supported(resource: str, action: str) -> MethodNotAllowed:
-    return MethodNotAllowed(f"{action} is not supported on resources of kind {quote(resource)}", resource=resource)
+    return MethodNotAllowed(
+        f"{action} is not supported on resources of kind {quote(resource)}", resource=resource
+    )
 
 
 def internal_error(detail: str) -> InternalError:
@@ -244,7 +291,9 @@ def invalid(kind: str, name: str, errors: Iterable[FieldError]) -> Invalid:
     """Make ``Kind.group "name" is invalid: …``; ``kind`` carries its group: ``DaemonSet.apps``."""
     errors = list(errors)
     causes = [Cause(error.reason, error.body(), printable(error.field)) for error in errors]
-    lines = list(dict.fromkeys(str(error) for error in errors))  # upstream's aggregate drops repeats
+    lines = list(
+        dict.fromkeys(str(error) for error in errors)
+    )  # upstream's aggregate drops repeats
     text = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
     return Invalid(f"{kind} {quote(name)} is invalid: {text}", name=name, kind=kind, causes=causes)
 
@@ -290,7 +339,9 @@ def required(path: str, detail: str = "") -> FieldError:
 
 
 def invalid_value(path: str, value: Any, detail: str) -> FieldError:
-    return FieldError("FieldValueInvalid", path, _detailed(f"Invalid value: {show_value(value)}", detail))
+    return FieldError(
+        "FieldValueInvalid", path, _detailed(f"Invalid value: {show_value(value)}", detail)
+    )
 
 
 def invalid_without_value(path: str, detail: str) -> FieldError:
@@ -299,13 +350,17 @@ def invalid_without_value(path: str, detail: str) -> FieldError:
 
 
 def type_invalid(path: str, value: Any, detail: str) -> FieldError:
-    return FieldError("FieldValueTypeInvalid", path, _detailed(f"Invalid value: {show_value(value)}", detail))
+    return FieldError(
+        "FieldValueTypeInvalid", path, _detailed(f"Invalid value: {show_value(value)}", detail)
+    )
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
     """Make an error that lists the supported values in the order given; upstream sorts sets before it passes them."""
     values = ", ".join(show_value(supported_value) for supported_value in supported)
-    text = f"Unsupported value: {show_value(value)}" + (f": supported values: {values}" if values else "")
+    text = f"Unsupported value: {show_value(value)}" + (
+        f": supported values: {values}" if values else ""
+    )
     return FieldError("FieldValueNotSupported", path, text)
 
 
@@ -326,4 +381,6 @@ def too_long(path: str, limit: int) -> FieldError:
 
 
 def too_many(path: str, actual: int, limit: int) -> FieldError:
-    return FieldError("FieldValueTooMany", path, f"Too many: {actual}: must have at most {limit} items")
+    return FieldError(
+        "FieldValueTooMany", path, f"Too many: {actual}: must have at most {limit} items"
+    )

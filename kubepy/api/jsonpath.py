@@ -13,13 +13,22 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from kubepy.api.values.goformat import code_point, format_value, go_syntax, quote, to_json, type_name
+from kubepy.api.values.goformat import (
+    code_point,
+    format_value,
+    go_syntax,
+    quote,
+    to_json,
+    type_name,
+)
 from kubepy.api.values.gonumbers import NumberError, atoi, int_or_none
 
 _DICT_KEY = re.compile(r"'([^']*)'")
 _SLICE = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?", re.ASCII)
 _COMPARISON = re.compile(r"([^!<>=]+)([!<>=]+)(.+?)")
-_ESCAPED = re.compile(r"\\(?:([abfnrtv\\'\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))|(\\)")
+_ESCAPED = re.compile(
+    r"\\(?:([abfnrtv\\'\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))|(\\)"
+)
 _CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _TERMINATORS = frozenset(" \t\r\n.,[]$@{}")
 
@@ -77,8 +86,17 @@ class UnionNode(NamedTuple):
     branches: list[ListNode]
 
 
-Node = (ListNode | LiteralNode | FieldNode | IdentifierNode | ArrayNode | FilterNode | WildcardNode | RecursiveNode
-        | UnionNode)
+Node = (
+    ListNode
+    | LiteralNode
+    | FieldNode
+    | IdentifierNode
+    | ArrayNode
+    | FilterNode
+    | WildcardNode
+    | RecursiveNode
+    | UnionNode
+)
 
 
 class _Parser:
@@ -104,13 +122,13 @@ class _Parser:
 
     def take(self) -> str:
         """Return the token read so far; the next one begins here."""
-        token = self.text[self.start:self.at]
+        token = self.text[self.start : self.at]
         self.start = self.at
         return token
 
     def next(self) -> str:
         """Return the next character, "" at the end."""
-        character = self.text[self.at:self.at + 1]
+        character = self.text[self.at : self.at + 1]
         self.at += len(character)
         return character
 
@@ -156,7 +174,9 @@ class _Parser:
         while self.at < len(self.text) and self.text[self.at] not in _TERMINATORS:
             self.at += 1
         word = self.take()
-        self.nodes.append(LiteralNode(word == "true") if word in ("true", "false") else IdentifierNode(word))
+        self.nodes.append(
+            LiteralNode(word == "true") if word in ("true", "false") else IdentifierNode(word)
+        )
 
     def recursive(self) -> None:
         if self.nodes and isinstance(self.nodes[-1], RecursiveNode):
@@ -164,12 +184,14 @@ class _Parser:
         self.at += 2
         self.take()
         self.nodes.append(RecursiveNode())
-        if _is_word(self.text[self.at:self.at + 1]):
+        if _is_word(self.text[self.at : self.at + 1]):
             self.field()
 
     def number(self) -> None:
         """Read an integer or a float (``strconv.ParseFloat``)."""
-        while self.text[self.at:self.at + 1] == "." or self.text[self.at:self.at + 1].isdecimal():
+        while (
+            self.text[self.at : self.at + 1] == "." or self.text[self.at : self.at + 1].isdecimal()
+        ):
             self.at += 1
         text = self.take()
         if (whole := int_or_none(text)) is not None:
@@ -207,7 +229,9 @@ class _Parser:
                 raise JSONPathError("unterminated array")
         text = self.take()[1:-1]
         if "," in text:
-            self.nodes.append(UnionNode([_action(f"[{branch.strip(' ')}]") for branch in text.split(",")]))
+            self.nodes.append(
+                UnionNode([_action(f"[{branch.strip(' ')}]") for branch in text.split(",")])
+            )
             return
         if key := _DICT_KEY.fullmatch(text):
             self.nodes += _action(f".{key[1]}").nodes
@@ -230,7 +254,9 @@ class _Parser:
             raise JSONPathError("unclosed array expect ]")
         text = self.take()[:-2]
         if comparison := _COMPARISON.fullmatch(text):
-            self.nodes.append(FilterNode(_action(comparison[1]), comparison[2], _action(comparison[3])))
+            self.nodes.append(
+                FilterNode(_action(comparison[1]), comparison[2], _action(comparison[3]))
+            )
         else:
             self.nodes.append(FilterNode(_action(text), "exists", ListNode([])))
 
@@ -281,7 +307,11 @@ def _unquote(text: str) -> str:
             raise JSONPathError(f"unquote string {text} error invalid syntax")
         if escape[1]:
             return _CONTROL.get(escape[1], escape[1])
-        return chr(int(escape[5], 8)) if escape[5] else chr(int(escape[2] or escape[3] or escape[4], 16))
+        return (
+            chr(int(escape[5], 8))
+            if escape[5]
+            else chr(int(escape[2] or escape[3] or escape[4], 16))
+        )
 
     return _ESCAPED.sub(replace, inner)
 
@@ -307,8 +337,10 @@ def relaxed(expression: str) -> str:
         return expression
     match = _RELAXED.fullmatch(expression)
     if match is None:
-        raise JSONPathError("unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or "
-                            "'{.name1.name2}'")
+        raise JSONPathError(
+            "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or "
+            "'{.name1.name2}'"
+        )
     return "{." + (match[1] or match[2]) + "}"
 
 
@@ -341,9 +373,11 @@ class JSONPath:
 
     def explain(self, obj: Any, error: JSONPathError) -> str:
         """Return kubectl's message for a template that does not fit the object."""
-        return (f"error executing jsonpath {quote(self.template)}: Error executing template: {error}. Printing more "
-                f"information for debugging the template:\n\ttemplate was:\n\t\t{self.template}\n"
-                f"\tobject given to jsonpath engine was:\n\t\t{go_syntax(obj)}\n\n\n")
+        return (
+            f"error executing jsonpath {quote(self.template)}: Error executing template: {error}. Printing more "
+            f"information for debugging the template:\n\ttemplate was:\n\t\t{self.template}\n"
+            f"\tobject given to jsonpath engine was:\n\t\t{go_syntax(obj)}\n\n\n"
+        )
 
 
 def print_value(value: Any) -> str:
@@ -438,7 +472,9 @@ class _Evaluation:
             if not 0 <= start < length:
                 raise _Failure(f"array index out of bounds: index {start}, length {length}", values)
             if not 0 <= end <= length:
-                raise _Failure(f"array index out of bounds: index {end - 1}, length {length}", values)
+                raise _Failure(
+                    f"array index out of bounds: index {end - 1}, length {length}", values
+                )
             if start > end:
                 raise _Failure(f"starting index {start} is greater than ending index {end}", values)
             if step is not None and step <= 0:
@@ -471,7 +507,9 @@ class _Evaluation:
 
     def filter(self, value: Any, node: FilterNode, values: Values) -> Values:
         if not isinstance(value, list):
-            raise _Failure(f"{format_value(value)} is not array or slice and cannot be filtered", values)
+            raise _Failure(
+                f"{format_value(value)} is not array or slice and cannot be filtered", values
+            )
         return [item for item in value if self.passes(item, node, values)]
 
     def passes(self, value: Any, node: FilterNode, values: Values) -> bool:
@@ -528,7 +566,9 @@ def _compare(left: Any, operator: str, right: Any) -> bool:
         return bool((left == right) is (operator == "=="))
     if isinstance(left, bool):
         raise _Failure("invalid type for comparison", [])
-    return bool({"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[operator])
+    return bool(
+        {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[operator]
+    )
 
 
 # --- printed fields -----------------------------------------------------------------------------------------------
@@ -544,7 +584,10 @@ def may_print(path: JSONPath, hidden: Sequence[str]) -> bool:
     """
     for nodes in (part.nodes for part in path.parts if isinstance(part, ListNode)):
         match nodes:
-            case [IdentifierNode(name="range"), *path_nodes]:  # prints nothing itself, and the paths in it begin anew
+            case [
+                IdentifierNode(name="range"),
+                *path_nodes,
+            ]:  # prints nothing itself, and the paths in it begin anew
                 harmless = _place(path_nodes, hidden) in (0, _ITEMS, _ELSEWHERE)
             case [LiteralNode() | IdentifierNode(), *_]:
                 harmless = True

@@ -35,7 +35,9 @@ _VARINT, _FIXED64, _DELIMITED, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # Go names the scheme by the place where it is made
 
 # The kinds of meta/v1 that exist in every group and version, and those that belong to v1.
-_OPTIONS = frozenset(("CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions"))
+_OPTIONS = frozenset(
+    ("CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions")
+)
 _UNVERSIONED = frozenset(("APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"))
 
 
@@ -72,8 +74,12 @@ def decode(data: bytes, api_version: str = "", kind: str = "") -> Object:
 def encode(obj: Object) -> bytes:
     """Encode an object, a list, a Status … as a whole body. Raises NotAcceptable for kinds without protobuf."""
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
-    return MAGIC + _message("runtime.Unknown").write({
-        "typeMeta": {"apiVersion": api_version, "kind": kind}, "raw": _message_of(api_version, kind).write(obj)})
+    return MAGIC + _message("runtime.Unknown").write(
+        {
+            "typeMeta": {"apiVersion": api_version, "kind": kind},
+            "raw": _message_of(api_version, kind).write(obj),
+        }
+    )
 
 
 def encode_list(api_version: str, kind: str, metadata: Object, items: Iterable[bytes]) -> bytes:
@@ -82,12 +88,16 @@ def encode_list(api_version: str, kind: str, metadata: Object, items: Iterable[b
     parts = [_message_of(api_version, kind).write({"metadata": metadata})]
     for item in items:
         parts += (b"\x12", _delimited(unknown.read(item, len(MAGIC), len(item))["raw"]))
-    return MAGIC + unknown.write({"typeMeta": {"apiVersion": api_version, "kind": kind}, "raw": b"".join(parts)})
+    return MAGIC + unknown.write(
+        {"typeMeta": {"apiVersion": api_version, "kind": kind}, "raw": b"".join(parts)}
+    )
 
 
 def encode_watch_event(event_type: str, encoded: bytes) -> bytes:
     """Return the frame of a watch event: its length in four bytes, and a WatchEvent that holds an encoded object."""
-    event = b"".join((b"\n", _delimited(event_type.encode()), b"\x12", _delimited(b"\n" + _delimited(encoded))))
+    event = b"".join(
+        (b"\n", _delimited(event_type.encode()), b"\x12", _delimited(b"\n" + _delimited(encoded)))
+    )
     return struct.pack(">I", len(event)) + event
 
 
@@ -98,21 +108,30 @@ def has_message(api_version: str, kind: str) -> bool:
 
 def _type_of(api_version: str, kind: str) -> str | None:
     package = table.package_of(api_version)
-    if kind in _OPTIONS or (kind in _UNVERSIONED and api_version == "v1") or (
-            api_version == "meta.k8s.io/v1beta1" and kind == "PartialObjectMetadata"):
+    if (
+        kind in _OPTIONS
+        or (kind in _UNVERSIONED and api_version == "v1")
+        or (api_version == "meta.k8s.io/v1beta1" and kind == "PartialObjectMetadata")
+    ):
         package = "meta/v1"
     name = f"{package}.{kind}"
     if package is None or not table.is_struct(name):
         return None
     fields = table.fields(name)
-    return name if fields and fields[0].go == "TypeMeta" and any(field.number for field in fields) else None
+    return (
+        name
+        if fields and fields[0].go == "TypeMeta" and any(field.number for field in fields)
+        else None
+    )
 
 
 def _message_of(api_version: str, kind: str) -> _Message:
     name = _type_of(api_version, kind)
     if name is None:
-        raise errors.NotAcceptable(f"object {kind} in version {api_version} does not implement the protobuf "
-                                   "marshalling interface and cannot be encoded to a protobuf message")
+        raise errors.NotAcceptable(
+            f"object {kind} in version {api_version} does not implement the protobuf "
+            "marshalling interface and cannot be encoded to a protobuf message"
+        )
     return _message(name)
 
 
@@ -120,7 +139,9 @@ def _read_envelope(data: bytes) -> Object:
     if not data:
         raise DecodeError("empty data")
     if not data.startswith(MAGIC):
-        raise DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+        raise DecodeError(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+        )
     if len(data) == len(MAGIC):
         raise DecodeError("empty body")
     unknown = _guarded(_message("runtime.Unknown"), data, len(MAGIC))
@@ -131,12 +152,16 @@ def _read_envelope(data: bytes) -> Object:
 def _read_object(meta: Object, raw: bytes) -> Object:
     for missing, value in (("Kind", meta["kind"]), ("apiVersion", meta["apiVersion"])):
         if not value:
-            raise DecodeError(f"Object '{missing}' is missing in 'runtime.TypeMeta{{APIVersion:"
-                              f"{quote(meta['apiVersion'])}, Kind:{quote(meta['kind'])}}}'")
+            raise DecodeError(
+                f"Object '{missing}' is missing in 'runtime.TypeMeta{{APIVersion:"
+                f"{quote(meta['apiVersion'])}, Kind:{quote(meta['kind'])}}}'"
+            )
     name = _type_of(meta["apiVersion"], meta["kind"])
     if name is None:
-        raise DecodeError(f"no kind {quote(meta['kind'])} is registered for version {quote(meta['apiVersion'])} "
-                          f'in scheme "{_SCHEME}"')
+        raise DecodeError(
+            f"no kind {quote(meta['kind'])} is registered for version {quote(meta['apiVersion'])} "
+            f'in scheme "{_SCHEME}"'
+        )
     return _guarded(_message(name), raw)
 
 
@@ -250,7 +275,9 @@ class _Message:
     def __init__(self, type_name: str, fields: tuple[Field, ...], *, complete: bool) -> None:
         self._name = type_name.rpartition(".")[2]
         self._type_name = type_name
-        self._fields = sorted((field for field in fields if field.number), key=lambda field: field.number)
+        self._fields = sorted(
+            (field for field in fields if field.number), key=lambda field: field.number
+        )
         self._complete = complete
 
     @cached_property
@@ -263,7 +290,9 @@ class _Message:
             drop = drop_of(field) if self._complete else KEEP
             slots[field.number << 3 | codec.wire] = _Slot(field.json, mode, codec.read, drop)
             if mode == _REPEATED and codec.wire == _VARINT:
-                slots[field.number << 3 | _DELIMITED] = _Slot(field.json, _PACKED, _packed(codec.read), drop)
+                slots[field.number << 3 | _DELIMITED] = _Slot(
+                    field.json, _PACKED, _packed(codec.read), drop
+                )
         return slots
 
     @cached_property
@@ -271,8 +300,11 @@ class _Message:
         """The fields that JSON always has, with what makes their zero value."""
         if not self._complete:
             return []
-        return [(field.json, decoder(field.type)) for field in table.flat_fields(self._type_name)
-                if field.number and drop_of(field) == KEEP]
+        return [
+            (field.json, decoder(field.type))
+            for field in table.flat_fields(self._type_name)
+            if field.number and drop_of(field) == KEEP
+        ]
 
     def read(self, data: bytes, at: int, end: int, old: Object | None = None) -> Object:
         """Return the message from ``at`` to ``end``, merged into an earlier occurrence of it."""
@@ -295,7 +327,9 @@ class _Message:
                     continue
                 value = read(data, start, at, result.get(name) if mode == _SINGLE else None)
             else:
-                number, at = _read_varint(data, at) if tag & 7 == _VARINT else _read_fixed64(data, at)
+                number, at = (
+                    _read_varint(data, at) if tag & 7 == _VARINT else _read_fixed64(data, at)
+                )
                 value = read(number)
             if mode != _SINGLE:
                 _add(result, name, mode, value)
@@ -315,7 +349,9 @@ class _Message:
         if wire == _END_GROUP:
             raise DecodeError(f"proto: {self._name}: wiretype end group for non-group")
         if not 0 < number < 2**31:
-            raise DecodeError(f"proto: {self._name}: illegal tag {_signed(number, 32)} (wire type {tag})")
+            raise DecodeError(
+                f"proto: {self._name}: illegal tag {_signed(number, 32)} (wire type {tag})"
+            )
         if field := next((field for field in self._fields if field.number == number), None):
             raise DecodeError(f"proto: wrong wireType = {wire} for field {field.go}")
         return _skip(data, at, end, wire)
@@ -327,7 +363,9 @@ class _Message:
             mode, type_name = _mode_of(field)
             codec = _map_codec(type_name) if mode == _MAP else _codec(type_name)
             optional = field.type.startswith("*") or field.type in _BYTES or field.type == _RAW
-            writers.append(_Writer(field.json, mode, varint(field.number << 3 | codec.wire), codec, optional))
+            writers.append(
+                _Writer(field.json, mode, varint(field.number << 3 | codec.wire), codec, optional)
+            )
         return writers
 
     def write(self, value: Object) -> bytes:
@@ -344,7 +382,11 @@ class _Message:
                 items = () if optional and item is None else (item,)
             for item in items:
                 encoded = codec.write(item)
-                parts += (tag, varint(len(encoded)), encoded) if codec.wire == _DELIMITED else (tag, encoded)
+                parts += (
+                    (tag, varint(len(encoded)), encoded)
+                    if codec.wire == _DELIMITED
+                    else (tag, encoded)
+                )
         return b"".join(parts)
 
 
@@ -415,16 +457,22 @@ def _codec(type_name: str) -> _Codec:
         return _special_codec(type_name)
     message = _message(type_name)
     if table.underlying(type_name) == "[]string":
-        return _Codec(_DELIMITED, lambda *place: message.read(*place).get("items"),
-                      lambda value: message.write({"items": value}))
+        return _Codec(
+            _DELIMITED,
+            lambda *place: message.read(*place).get("items"),
+            lambda value: message.write({"items": value}),
+        )
     return _Codec(_DELIMITED, message.read, lambda value: message.write(value or {}))
 
 
 def _map_codec(type_name: str) -> _Codec:
     """Return the codec of an entry of a map, ``{"key": …, "value": …}``."""
     key_type, value_type = table.map_parts(type_name)
-    message = _Message(type_name, (_field("Key", "key", key_type, 1), _field("Value", "value", value_type, 2)),
-                       complete=False)
+    message = _Message(
+        type_name,
+        (_field("Key", "key", key_type, 1), _field("Value", "value", value_type, 2)),
+        complete=False,
+    )
     zero = decoder(value_type)
 
     def read_entry(data: bytes, at: int, end: int, old: None) -> Object:
@@ -487,8 +535,14 @@ _SCALARS = {
     "bool": _Codec(_VARINT, bool, lambda value: b"\1" if value else b"\0"),
     "float64": _Codec(_FIXED64, _float, lambda value: struct.pack("<d", value or 0)),
     **{f"int{bits or ''}": _integer(bits or 64) for bits in (0, 16, 32, 64)},
-    **dict.fromkeys(_BYTES, _Codec(_DELIMITED, lambda data, at, end, old: b64encode(data[at:end]).decode(),
-                                   lambda value: b64decode(value or ""))),
+    **dict.fromkeys(
+        _BYTES,
+        _Codec(
+            _DELIMITED,
+            lambda data, at, end, old: b64encode(data[at:end]).decode(),
+            lambda value: b64decode(value or ""),
+        ),
+    ),
     _RAW: _Codec(_DELIMITED, lambda data, at, end, old: data[at:end], bytes),
 }
 
@@ -519,7 +573,9 @@ def _special_codec(type_name: str) -> _Codec:
 
 
 def _field(go: str, name: str, type_name: str, number: int) -> Field:
-    return Field(go, name, type_name, omit_empty=False, omit_zero=False, inline=False, number=number)
+    return Field(
+        go, name, type_name, omit_empty=False, omit_zero=False, inline=False, number=number
+    )
 
 
 def _moment(message: Object, microseconds: int = 0) -> datetime | None:
@@ -570,7 +626,9 @@ def _json_from(message: Object) -> Any:
     try:
         return decode(raw) if raw.startswith(MAGIC) else json.loads(raw)
     except ValueError as error:
-        raise DecodeError(f"json: error calling MarshalJSON for type runtime.RawExtension: {error}") from None
+        raise DecodeError(
+            f"json: error calling MarshalJSON for type runtime.RawExtension: {error}"
+        ) from None
 
 
 def _json_to(value: Any) -> Object:
@@ -580,36 +638,61 @@ def _json_to(value: Any) -> Object:
 def _schema_or_other_to(value: Any) -> Object:
     if isinstance(value, dict):
         return {"Schema": value, "Allows": True}
-    return {"Allows": value} if isinstance(value, bool) else {"JSONSchemas": value, "Property": value}
+    return (
+        {"Allows": value} if isinstance(value, bool) else {"JSONSchemas": value, "Property": value}
+    )
 
 
 _TIMESTAMP = (_field("Seconds", "seconds", "*int64", 1), _field("Nanos", "nanos", "*int32", 2))
 _JSON = _Special((_field("Raw", "raw", _RAW, 1),), _json_from, _json_to)
 _SPECIAL = {
-    "meta/v1.Time": _Special(_TIMESTAMP, _time_from, lambda value: _timestamp(value and decode_time(value))),
-    "meta/v1.MicroTime": _Special(_TIMESTAMP, _micro_time_from,
-                                  lambda value: _timestamp(value and decode_micro_time(value))),
-    "meta/v1.Duration": _Special((_field("Duration", "duration", "int64", 1),),
-                                 lambda message: format_duration(message.get("duration", 0) / 1e9),
-                                 lambda value: {"duration": round(parse_duration(value or "0") * 1e9)}),
-    "resource.Quantity": _Special((_field("String_", "string", "string", 1),),
-                                  lambda message: decoder("resource.Quantity")(message.get("string"), None, []),
-                                  lambda value: {"string": decoder("resource.Quantity")(value, None, [])}),
-    "intstr.IntOrString": _Special((_field("Type", "type", "int64", 1), _field("IntVal", "intVal", "int32", 2),
-                                    _field("StrVal", "strVal", "string", 3)), _int_or_string_from, _int_or_string_to),
+    "meta/v1.Time": _Special(
+        _TIMESTAMP, _time_from, lambda value: _timestamp(value and decode_time(value))
+    ),
+    "meta/v1.MicroTime": _Special(
+        _TIMESTAMP, _micro_time_from, lambda value: _timestamp(value and decode_micro_time(value))
+    ),
+    "meta/v1.Duration": _Special(
+        (_field("Duration", "duration", "int64", 1),),
+        lambda message: format_duration(message.get("duration", 0) / 1e9),
+        lambda value: {"duration": round(parse_duration(value or "0") * 1e9)},
+    ),
+    "resource.Quantity": _Special(
+        (_field("String_", "string", "string", 1),),
+        lambda message: decoder("resource.Quantity")(message.get("string"), None, []),
+        lambda value: {"string": decoder("resource.Quantity")(value, None, [])},
+    ),
+    "intstr.IntOrString": _Special(
+        (
+            _field("Type", "type", "int64", 1),
+            _field("IntVal", "intVal", "int32", 2),
+            _field("StrVal", "strVal", "string", 3),
+        ),
+        _int_or_string_from,
+        _int_or_string_to,
+    ),
     "runtime.RawExtension": _JSON,
     "meta/v1.FieldsV1": _JSON,
     "apiextensions/v1.JSON": _JSON,
     "apiextensions/v1.JSONSchemaPropsOrBool": _Special(
-        (), lambda message: message.get("Schema", message.get("Allows", False)), _schema_or_other_to),
+        (), lambda message: message.get("Schema", message.get("Allows", False)), _schema_or_other_to
+    ),
     "apiextensions/v1.JSONSchemaPropsOrArray": _Special(
-        (), lambda message: message.get("JSONSchemas") or message.get("Schema"), _schema_or_other_to),
+        (), lambda message: message.get("JSONSchemas") or message.get("Schema"), _schema_or_other_to
+    ),
     "apiextensions/v1.JSONSchemaPropsOrStringArray": _Special(
-        (), lambda message: message.get("Property") or message.get("Schema"), _schema_or_other_to),
+        (), lambda message: message.get("Property") or message.get("Schema"), _schema_or_other_to
+    ),
 }
 _ENVELOPE = {
-    "runtime.TypeMeta": (_field("APIVersion", "apiVersion", "string", 1), _field("Kind", "kind", "string", 2)),
-    "runtime.Unknown": (_field("TypeMeta", "typeMeta", "runtime.TypeMeta", 1), _field("Raw", "raw", _RAW, 2),
-                        _field("ContentEncoding", "contentEncoding", "string", 3),
-                        _field("ContentType", "contentType", "string", 4)),
+    "runtime.TypeMeta": (
+        _field("APIVersion", "apiVersion", "string", 1),
+        _field("Kind", "kind", "string", 2),
+    ),
+    "runtime.Unknown": (
+        _field("TypeMeta", "typeMeta", "runtime.TypeMeta", 1),
+        _field("Raw", "raw", _RAW, 2),
+        _field("ContentEncoding", "contentEncoding", "string", 3),
+        _field("ContentType", "contentType", "string", 4),
+    ),
 }

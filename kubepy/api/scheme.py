@@ -83,11 +83,15 @@ class Resource(NamedTuple):
     scale_paths: tuple[tuple[str, ...], ...] = ()
     printer_columns: tuple[PrinterColumn, ...] = ()
     deprecation: str = ""  # the warning that every request for it gets
-    computed_from: str = ""  # the resource of whose objects these are made at each request: they are not stored
+    computed_from: str = (
+        ""  # the resource of whose objects these are made at each request: they are not stored
+    )
     is_older: bool = False  # ``version`` is not the one that discovery prefers
     storage_version: str = ""  # of a custom resource: the version in which its objects are stored
     list_kind: str = ""  # of a custom resource
-    variants: tuple[Any, ...] = ()  # of a custom resource: itself in each of its versions, served or not
+    variants: tuple[
+        Any, ...
+    ] = ()  # of a custom resource: itself in each of its versions, served or not
 
     is_terminating: bool = False  # of a custom resource: its definition is being deleted
 
@@ -108,8 +112,11 @@ class Resource(NamedTuple):
     @property
     def listed_verbs(self) -> tuple[str, ...]:
         """The verbs as discovery lists them; while the definition is being deleted, writes are not among them."""
-        return tuple(verb for verb in self.verbs
-                     if not self.is_terminating or verb not in ("create", "patch", "update"))
+        return tuple(
+            verb
+            for verb in self.verbs
+            if not self.is_terminating or verb not in ("create", "patch", "update")
+        )
 
     @property
     def gvr(self) -> GroupVersionResource:
@@ -133,9 +140,16 @@ class Resource(NamedTuple):
         if version == self.version:
             return self
         others = tuple(other for other in (self.version, *self.other_versions) if other != version)
-        variant: Resource = next((variant for variant in self.variants if variant.version == version), self)
-        return variant._replace(version=version, other_versions=others, is_older=True, deprecation="",
-                                variants=self.variants)
+        variant: Resource = next(
+            (variant for variant in self.variants if variant.version == version), self
+        )
+        return variant._replace(
+            version=version,
+            other_versions=others,
+            is_older=True,
+            deprecation="",
+            variants=self.variants,
+        )
 
     @property
     def api_version(self) -> str:
@@ -144,7 +158,10 @@ class Resource(NamedTuple):
     @property
     def is_core_api(self) -> bool:
         """Tell whether kube-apiserver itself serves it, not one of the extension servers within it."""
-        return not self.custom and self.group not in ("apiextensions.k8s.io", "apiregistration.k8s.io")
+        return not self.custom and self.group not in (
+            "apiextensions.k8s.io",
+            "apiregistration.k8s.io",
+        )
 
     @property
     def singular_name(self) -> str:
@@ -182,86 +199,296 @@ _SUBRESOURCES: Mapping[str, tuple[Any, ...]] = {
 # (`apiVersionPriorities` of kube-apiserver), then by name. What it does with each kind: `kubepy.apiserver.kinds`.
 BUILT_IN: tuple[Resource, ...] = (
     Resource("bindings", "Binding", verbs=CREATE_ONLY),
-    Resource("componentstatuses", "ComponentStatus", namespaced=False, short_names=("cs",), verbs=("get", "list"),
-             deprecation="v1 ComponentStatus is deprecated in v1.19+"),
+    Resource(
+        "componentstatuses",
+        "ComponentStatus",
+        namespaced=False,
+        short_names=("cs",),
+        verbs=("get", "list"),
+        deprecation="v1 ComponentStatus is deprecated in v1.19+",
+    ),
     Resource("configmaps", "ConfigMap", short_names=("cm",)),
-    Resource("endpoints", "Endpoints", short_names=("ep",),
-             deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
+    Resource(
+        "endpoints",
+        "Endpoints",
+        short_names=("ep",),
+        deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    ),
     Resource("events", "Event", short_names=("ev",)),
     Resource("limitranges", "LimitRange", short_names=("limits",)),
-    Resource("namespaces", "Namespace", namespaced=False, short_names=("ns",), subresources=("finalize", "status"),
-             verbs=("create", "delete", "get", "list", "patch", "update", "watch")),
-    Resource("nodes", "Node", namespaced=False, short_names=("no",), subresources=("proxy", "status")),
-    Resource("persistentvolumeclaims", "PersistentVolumeClaim", short_names=("pvc",), subresources=("status",)),
-    Resource("persistentvolumes", "PersistentVolume", namespaced=False, short_names=("pv",), subresources=("status",)),
-    Resource("pods", "Pod", short_names=("po",), categories=("all",),
-             subresources=("attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward",
-                           "proxy", "resize", "status")),
+    Resource(
+        "namespaces",
+        "Namespace",
+        namespaced=False,
+        short_names=("ns",),
+        subresources=("finalize", "status"),
+        verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
+    ),
+    Resource(
+        "nodes", "Node", namespaced=False, short_names=("no",), subresources=("proxy", "status")
+    ),
+    Resource(
+        "persistentvolumeclaims",
+        "PersistentVolumeClaim",
+        short_names=("pvc",),
+        subresources=("status",),
+    ),
+    Resource(
+        "persistentvolumes",
+        "PersistentVolume",
+        namespaced=False,
+        short_names=("pv",),
+        subresources=("status",),
+    ),
+    Resource(
+        "pods",
+        "Pod",
+        short_names=("po",),
+        categories=("all",),
+        subresources=(
+            "attach",
+            "binding",
+            "ephemeralcontainers",
+            "eviction",
+            "exec",
+            "log",
+            "portforward",
+            "proxy",
+            "resize",
+            "status",
+        ),
+    ),
     Resource("podtemplates", "PodTemplate"),
-    Resource("replicationcontrollers", "ReplicationController", short_names=("rc",), categories=("all",),
-             subresources=("scale", "status")),
+    Resource(
+        "replicationcontrollers",
+        "ReplicationController",
+        short_names=("rc",),
+        categories=("all",),
+        subresources=("scale", "status"),
+    ),
     Resource("resourcequotas", "ResourceQuota", short_names=("quota",), subresources=("status",)),
     Resource("secrets", "Secret"),
     Resource("serviceaccounts", "ServiceAccount", short_names=("sa",), subresources=("token",)),
-    Resource("services", "Service", short_names=("svc",), categories=("all",), subresources=("proxy", "status")),
-    Resource("apiservices", "APIService", "apiregistration.k8s.io", namespaced=False, categories=("api-extensions",),
-             subresources=("status",)),
+    Resource(
+        "services",
+        "Service",
+        short_names=("svc",),
+        categories=("all",),
+        subresources=("proxy", "status"),
+    ),
+    Resource(
+        "apiservices",
+        "APIService",
+        "apiregistration.k8s.io",
+        namespaced=False,
+        categories=("api-extensions",),
+        subresources=("status",),
+    ),
     Resource("controllerrevisions", "ControllerRevision", "apps"),
-    Resource("daemonsets", "DaemonSet", "apps", short_names=("ds",), categories=("all",), subresources=("status",)),
-    Resource("deployments", "Deployment", "apps", short_names=("deploy",), categories=("all",),
-             subresources=("scale", "status")),
-    Resource("replicasets", "ReplicaSet", "apps", short_names=("rs",), categories=("all",),
-             subresources=("scale", "status")),
-    Resource("statefulsets", "StatefulSet", "apps", short_names=("sts",), categories=("all",),
-             subresources=("scale", "status")),
+    Resource(
+        "daemonsets",
+        "DaemonSet",
+        "apps",
+        short_names=("ds",),
+        categories=("all",),
+        subresources=("status",),
+    ),
+    Resource(
+        "deployments",
+        "Deployment",
+        "apps",
+        short_names=("deploy",),
+        categories=("all",),
+        subresources=("scale", "status"),
+    ),
+    Resource(
+        "replicasets",
+        "ReplicaSet",
+        "apps",
+        short_names=("rs",),
+        categories=("all",),
+        subresources=("scale", "status"),
+    ),
+    Resource(
+        "statefulsets",
+        "StatefulSet",
+        "apps",
+        short_names=("sts",),
+        categories=("all",),
+        subresources=("scale", "status"),
+    ),
     Resource("events", "Event", "events.k8s.io", short_names=("ev",)),
-    Resource("selfsubjectreviews", "SelfSubjectReview", "authentication.k8s.io", namespaced=False, verbs=CREATE_ONLY),
-    Resource("tokenreviews", "TokenReview", "authentication.k8s.io", namespaced=False, verbs=CREATE_ONLY),
-    Resource("localsubjectaccessreviews", "LocalSubjectAccessReview", "authorization.k8s.io", verbs=CREATE_ONLY),
-    Resource("selfsubjectaccessreviews", "SelfSubjectAccessReview", "authorization.k8s.io", namespaced=False,
-             verbs=CREATE_ONLY),
-    Resource("selfsubjectrulesreviews", "SelfSubjectRulesReview", "authorization.k8s.io", namespaced=False,
-             verbs=CREATE_ONLY),
-    Resource("subjectaccessreviews", "SubjectAccessReview", "authorization.k8s.io", namespaced=False,
-             verbs=CREATE_ONLY),
-    Resource("horizontalpodautoscalers", "HorizontalPodAutoscaler", "autoscaling", "v2", short_names=("hpa",),
-             categories=("all",), subresources=("status",), other_versions=("v1",)),
-    Resource("cronjobs", "CronJob", "batch", short_names=("cj",), categories=("all",), subresources=("status",)),
+    Resource(
+        "selfsubjectreviews",
+        "SelfSubjectReview",
+        "authentication.k8s.io",
+        namespaced=False,
+        verbs=CREATE_ONLY,
+    ),
+    Resource(
+        "tokenreviews", "TokenReview", "authentication.k8s.io", namespaced=False, verbs=CREATE_ONLY
+    ),
+    Resource(
+        "localsubjectaccessreviews",
+        "LocalSubjectAccessReview",
+        "authorization.k8s.io",
+        verbs=CREATE_ONLY,
+    ),
+    Resource(
+        "selfsubjectaccessreviews",
+        "SelfSubjectAccessReview",
+        "authorization.k8s.io",
+        namespaced=False,
+        verbs=CREATE_ONLY,
+    ),
+    Resource(
+        "selfsubjectrulesreviews",
+        "SelfSubjectRulesReview",
+        "authorization.k8s.io",
+        namespaced=False,
+        verbs=CREATE_ONLY,
+    ),
+    Resource(
+        "subjectaccessreviews",
+        "SubjectAccessReview",
+        "authorization.k8s.io",
+        namespaced=False,
+        verbs=CREATE_ONLY,
+    ),
+    Resource(
+        "horizontalpodautoscalers",
+        "HorizontalPodAutoscaler",
+        "autoscaling",
+        "v2",
+        short_names=("hpa",),
+        categories=("all",),
+        subresources=("status",),
+        other_versions=("v1",),
+    ),
+    Resource(
+        "cronjobs",
+        "CronJob",
+        "batch",
+        short_names=("cj",),
+        categories=("all",),
+        subresources=("status",),
+    ),
     Resource("jobs", "Job", "batch", categories=("all",), subresources=("status",)),
-    Resource("certificatesigningrequests", "CertificateSigningRequest", "certificates.k8s.io", namespaced=False,
-             short_names=("csr",), subresources=("approval", "status")),
+    Resource(
+        "certificatesigningrequests",
+        "CertificateSigningRequest",
+        "certificates.k8s.io",
+        namespaced=False,
+        short_names=("csr",),
+        subresources=("approval", "status"),
+    ),
     Resource("ingressclasses", "IngressClass", "networking.k8s.io", namespaced=False),
-    Resource("ingresses", "Ingress", "networking.k8s.io", short_names=("ing",), subresources=("status",)),
-    Resource("ipaddresses", "IPAddress", "networking.k8s.io", namespaced=False, short_names=("ip",)),
+    Resource(
+        "ingresses", "Ingress", "networking.k8s.io", short_names=("ing",), subresources=("status",)
+    ),
+    Resource(
+        "ipaddresses", "IPAddress", "networking.k8s.io", namespaced=False, short_names=("ip",)
+    ),
     Resource("networkpolicies", "NetworkPolicy", "networking.k8s.io", short_names=("netpol",)),
-    Resource("servicecidrs", "ServiceCIDR", "networking.k8s.io", namespaced=False, subresources=("status",)),
-    Resource("poddisruptionbudgets", "PodDisruptionBudget", "policy", short_names=("pdb",), subresources=("status",)),
-    Resource("clusterrolebindings", "ClusterRoleBinding", "rbac.authorization.k8s.io", namespaced=False),
+    Resource(
+        "servicecidrs",
+        "ServiceCIDR",
+        "networking.k8s.io",
+        namespaced=False,
+        subresources=("status",),
+    ),
+    Resource(
+        "poddisruptionbudgets",
+        "PodDisruptionBudget",
+        "policy",
+        short_names=("pdb",),
+        subresources=("status",),
+    ),
+    Resource(
+        "clusterrolebindings", "ClusterRoleBinding", "rbac.authorization.k8s.io", namespaced=False
+    ),
     Resource("clusterroles", "ClusterRole", "rbac.authorization.k8s.io", namespaced=False),
     Resource("rolebindings", "RoleBinding", "rbac.authorization.k8s.io"),
     Resource("roles", "Role", "rbac.authorization.k8s.io"),
     Resource("csidrivers", "CSIDriver", "storage.k8s.io", namespaced=False),
     Resource("csinodes", "CSINode", "storage.k8s.io", namespaced=False),
     Resource("csistoragecapacities", "CSIStorageCapacity", "storage.k8s.io"),
-    Resource("storageclasses", "StorageClass", "storage.k8s.io", namespaced=False, short_names=("sc",)),
-    Resource("volumeattachments", "VolumeAttachment", "storage.k8s.io", namespaced=False, subresources=("status",)),
-    Resource("volumeattributesclasses", "VolumeAttributesClass", "storage.k8s.io", namespaced=False,
-             short_names=("vac",)),
-    Resource("mutatingadmissionpolicies", "MutatingAdmissionPolicy", "admissionregistration.k8s.io", namespaced=False,
-             categories=("api-extensions",)),
-    Resource("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", "admissionregistration.k8s.io",
-             namespaced=False, categories=("api-extensions",)),
-    Resource("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "admissionregistration.k8s.io",
-             namespaced=False, categories=("api-extensions",)),
-    Resource("validatingadmissionpolicies", "ValidatingAdmissionPolicy", "admissionregistration.k8s.io",
-             namespaced=False, categories=("api-extensions",), subresources=("status",)),
-    Resource("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", "admissionregistration.k8s.io",
-             namespaced=False, categories=("api-extensions",)),
-    Resource("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "admissionregistration.k8s.io",
-             namespaced=False, categories=("api-extensions",)),
-    Resource("customresourcedefinitions", "CustomResourceDefinition", "apiextensions.k8s.io", namespaced=False,
-             short_names=("crd", "crds"), categories=("api-extensions",), subresources=("status",)),
-    Resource("priorityclasses", "PriorityClass", "scheduling.k8s.io", namespaced=False, short_names=("pc",)),
+    Resource(
+        "storageclasses", "StorageClass", "storage.k8s.io", namespaced=False, short_names=("sc",)
+    ),
+    Resource(
+        "volumeattachments",
+        "VolumeAttachment",
+        "storage.k8s.io",
+        namespaced=False,
+        subresources=("status",),
+    ),
+    Resource(
+        "volumeattributesclasses",
+        "VolumeAttributesClass",
+        "storage.k8s.io",
+        namespaced=False,
+        short_names=("vac",),
+    ),
+    Resource(
+        "mutatingadmissionpolicies",
+        "MutatingAdmissionPolicy",
+        "admissionregistration.k8s.io",
+        namespaced=False,
+        categories=("api-extensions",),
+    ),
+    Resource(
+        "mutatingadmissionpolicybindings",
+        "MutatingAdmissionPolicyBinding",
+        "admissionregistration.k8s.io",
+        namespaced=False,
+        categories=("api-extensions",),
+    ),
+    Resource(
+        "mutatingwebhookconfigurations",
+        "MutatingWebhookConfiguration",
+        "admissionregistration.k8s.io",
+        namespaced=False,
+        categories=("api-extensions",),
+    ),
+    Resource(
+        "validatingadmissionpolicies",
+        "ValidatingAdmissionPolicy",
+        "admissionregistration.k8s.io",
+        namespaced=False,
+        categories=("api-extensions",),
+        subresources=("status",),
+    ),
+    Resource(
+        "validatingadmissionpolicybindings",
+        "ValidatingAdmissionPolicyBinding",
+        "admissionregistration.k8s.io",
+        namespaced=False,
+        categories=("api-extensions",),
+    ),
+    Resource(
+        "validatingwebhookconfigurations",
+        "ValidatingWebhookConfiguration",
+        "admissionregistration.k8s.io",
+        namespaced=False,
+        categories=("api-extensions",),
+    ),
+    Resource(
+        "customresourcedefinitions",
+        "CustomResourceDefinition",
+        "apiextensions.k8s.io",
+        namespaced=False,
+        short_names=("crd", "crds"),
+        categories=("api-extensions",),
+        subresources=("status",),
+    ),
+    Resource(
+        "priorityclasses",
+        "PriorityClass",
+        "scheduling.k8s.io",
+        namespaced=False,
+        short_names=("pc",),
+    ),
     Resource("leases", "Lease", "coordination.k8s.io"),
     Resource("runtimeclasses", "RuntimeClass", "node.k8s.io", namespaced=False),
     Resource("endpointslices", "EndpointSlice", "discovery.k8s.io"),
@@ -269,17 +496,37 @@ BUILT_IN: tuple[Resource, ...] = (
     Resource("resourceclaims", "ResourceClaim", "resource.k8s.io", subresources=("status",)),
     Resource("resourceclaimtemplates", "ResourceClaimTemplate", "resource.k8s.io"),
     Resource("resourceslices", "ResourceSlice", "resource.k8s.io", namespaced=False),
-    Resource("flowschemas", "FlowSchema", "flowcontrol.apiserver.k8s.io", namespaced=False, subresources=("status",)),
-    Resource("prioritylevelconfigurations", "PriorityLevelConfiguration", "flowcontrol.apiserver.k8s.io",
-             namespaced=False, subresources=("status",)),
+    Resource(
+        "flowschemas",
+        "FlowSchema",
+        "flowcontrol.apiserver.k8s.io",
+        namespaced=False,
+        subresources=("status",),
+    ),
+    Resource(
+        "prioritylevelconfigurations",
+        "PriorityLevelConfiguration",
+        "flowcontrol.apiserver.k8s.io",
+        namespaced=False,
+        subresources=("status",),
+    ),
 )
 
 
 # The API of metrics-server, which comes last in discovery.
 AGGREGATED = (
-    Resource("nodes", "NodeMetrics", "metrics.k8s.io", "v1beta1", namespaced=False, verbs=READ_ONLY,
-             computed_from="nodes"),
-    Resource("pods", "PodMetrics", "metrics.k8s.io", "v1beta1", verbs=READ_ONLY, computed_from="pods"),
+    Resource(
+        "nodes",
+        "NodeMetrics",
+        "metrics.k8s.io",
+        "v1beta1",
+        namespaced=False,
+        verbs=READ_ONLY,
+        computed_from="nodes",
+    ),
+    Resource(
+        "pods", "PodMetrics", "metrics.k8s.io", "v1beta1", verbs=READ_ONLY, computed_from="pods"
+    ),
 )
 
 _BY_KEY = {resource.key: resource for resource in (*BUILT_IN, *AGGREGATED)}
@@ -307,7 +554,9 @@ class Scheme:
     def _custom_resources(self) -> tuple[Resource, ...]:
         """Return the custom resources in the order of discovery: all have one priority, so their names order them."""
         if self._custom is None:
-            self._custom = tuple(sorted(self._read_custom(), key=lambda resource: (resource.group, resource.plural)))
+            self._custom = tuple(
+                sorted(self._read_custom(), key=lambda resource: (resource.group, resource.plural))
+            )
         return self._custom
 
     def _first(self, choose: Callable[[Iterable[Resource]], Resource | None]) -> Resource | None:
@@ -327,7 +576,11 @@ class Scheme:
         """Return the resource of a key such as ``daemonsets.apps``; None if it is not served (any more)."""
         if (resource := _BY_KEY.get(key)) is not None:
             return resource
-        return self._first(lambda resources: next((resource for resource in resources if resource.key == key), None))
+        return self._first(
+            lambda resources: next(
+                (resource for resource in resources if resource.key == key), None
+            )
+        )
 
     def by_key(self, key: str) -> Resource:
         """Return the resource of a key that is known to be served. Raises KeyError."""
@@ -342,14 +595,27 @@ class Scheme:
     def for_kind(self, api_version: str, kind: str) -> Resource | None:
         """Return the resource of a manifest's ``apiVersion``, in any of its served versions, and ``kind``."""
         group, _, version = api_version.rpartition("/")
-        return self._first(lambda resources: next(
-            (resource for resource in resources if resource.kind == kind and _is_served_in(resource, group, version)),
-            None))
+        return self._first(
+            lambda resources: next(
+                (
+                    resource
+                    for resource in resources
+                    if resource.kind == kind and _is_served_in(resource, group, version)
+                ),
+                None,
+            )
+        )
 
     def for_lowercase_kind(self, api_version: str, kind: str) -> Resource | None:
         """Return the resource that a manifest means which writes ``configmap`` for its kind."""
-        return next((resource for resource in self
-                     if resource.kind.lower() == kind and resource.api_version == api_version), None)
+        return next(
+            (
+                resource
+                for resource in self
+                if resource.kind.lower() == kind and resource.api_version == api_version
+            ),
+            None,
+        )
 
     def serves(self, api_version: str) -> bool:
         """Tell whether there is any resource in a group and version."""
@@ -364,17 +630,29 @@ class Scheme:
         name, _, group = word.partition(".")
         if name.lower() not in _WHOLE_NAMES:
             for resource in self._custom_resources():
-                if name in (resource.plural, resource.singular_name) and group in ("", resource.group):
+                if name in (resource.plural, resource.singular_name) and group in (
+                    "",
+                    resource.group,
+                ):
                     return resource
-        return (self._first(lambda resources: _find(resources, name, group))
-                or self._first(lambda resources: next(
-                    (resource for resource in _matching(resources, name) if resource.group.startswith(group)), None)))
+        return self._first(lambda resources: _find(resources, name, group)) or self._first(
+            lambda resources: next(
+                (
+                    resource
+                    for resource in _matching(resources, name)
+                    if resource.group.startswith(group)
+                ),
+                None,
+            )
+        )
 
     def also_short_named(self, word: str) -> list[Resource]:
         """Return the resources that share a short name with the one that it means; [] for a whole name."""
         name, _, group = word.partition(".")
         resources = [resource for resource in self if group in ("", resource.group)]
-        if name in _WHOLE_NAMES or any(name in (resource.plural, resource.singular_name) for resource in resources):
+        if name in _WHOLE_NAMES or any(
+            name in (resource.plural, resource.singular_name) for resource in resources
+        ):
             return []
         return [resource for resource in resources if name in resource.short_names][1:]
 
@@ -394,9 +672,14 @@ def _matching(resources: Iterable[Resource], name: str) -> Iterator[Resource]:
     """
     resources = tuple(resources)
     for resource in resources:
-        if name.lower() in (resource.plural, resource.singular_name) or name in resource.short_names:
+        if (
+            name.lower() in (resource.plural, resource.singular_name)
+            or name in resource.short_names
+        ):
             yield resource
-    yield from (resource for resource in resources if name in (resource.kind, resource.kind.lower()))
+    yield from (
+        resource for resource in resources if name in (resource.kind, resource.kind.lower())
+    )
 
 
 def _find(resources: Iterable[Resource], name: str, group: str) -> Resource | None:

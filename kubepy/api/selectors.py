@@ -107,13 +107,18 @@ def from_label_selector(selector: AnyObject | None) -> LabelSelector:
     """
     if selector is None:
         return NOTHING
-    requirements = [Requirement(key, EQUALS, (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
+    requirements = [
+        Requirement(key, EQUALS, (value,))
+        for key, value in (selector.get("matchLabels") or {}).items()
+    ]
     for expression in selector.get("matchExpressions") or []:
         operator = expression.get("operator", "")
         if operator not in _EXPRESSION_OPERATORS:
             raise SelectorError(f"{quote(operator)} is not a valid label selector operator")
         values = tuple(expression.get("values") or ())
-        requirements.append(Requirement(expression.get("key", ""), _EXPRESSION_OPERATORS[operator], values))
+        requirements.append(
+            Requirement(expression.get("key", ""), _EXPRESSION_OPERATORS[operator], values)
+        )
     for requirement in requirements:
         _validate(requirement)
     return LabelSelector(requirements)
@@ -121,7 +126,9 @@ def from_label_selector(selector: AnyObject | None) -> LabelSelector:
 
 def from_set(labels: Mapping[str, str] | None) -> LabelSelector:
     """Return the selector of objects with all these labels (as of a Service or a ReplicationController)."""
-    return LabelSelector([Requirement(key, EQUALS, (value,)) for key, value in (labels or {}).items()])
+    return LabelSelector(
+        [Requirement(key, EQUALS, (value,)) for key, value in (labels or {}).items()]
+    )
 
 
 def go_label_selector(selector: AnyObject | None) -> str:
@@ -133,9 +140,12 @@ def go_label_selector(selector: AnyObject | None) -> str:
     expressions = "".join(
         f"LabelSelectorRequirement{{Key:{expression.get('key', '')},Operator:{expression.get('operator', '')},"
         f"Values:{goformat.format_value(expression.get('values') or [])},}},"
-        for expression in selector.get("matchExpressions") or [])
-    return (f"&LabelSelector{{MatchLabels:map[string]string{{{equal}}},"
-            f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}")
+        for expression in selector.get("matchExpressions") or []
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{equal}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
 
 
 def format_label_selector(selector: AnyObject | None) -> str:
@@ -175,11 +185,15 @@ def parse_to_label_selector(text: str) -> dict[str, Any]:
             labels[requirement.key] = requirement.values[0]
         elif requirement.operator in operators:
             values = {"values": sorted(requirement.values)} if requirement.values else {}
-            expressions.append({"key": requirement.key, "operator": operators[requirement.operator], **values})
+            expressions.append(
+                {"key": requirement.key, "operator": operators[requirement.operator], **values}
+            )
         elif requirement.operator in (GREATER, LESS):
             raise SelectorError(f"{quote(requirement.operator)} isn't supported in label selectors")
         else:
-            raise SelectorError(f"{quote(requirement.operator)} is not a valid label selector operator")
+            raise SelectorError(
+                f"{quote(requirement.operator)} is not a valid label selector operator"
+            )
     selector = {"matchLabels": dict(sorted(labels.items())), "matchExpressions": expressions}
     return {key: value for key, value in selector.items() if value}
 
@@ -193,19 +207,34 @@ def _validate(requirement: Requirement) -> None:
     values = list(requirement.values)
     match requirement.operator:
         case "in" | "notin" if not values:
-            problems.append(_invalid("values", values, "for 'in', 'notin' operators, values set can't be empty"))
+            problems.append(
+                _invalid("values", values, "for 'in', 'notin' operators, values set can't be empty")
+            )
         case "=" | "==" | "!=" if len(values) != 1:
-            problems.append(_invalid("values", values, "exact-match compatibility requires one single value"))
+            problems.append(
+                _invalid("values", values, "exact-match compatibility requires one single value")
+            )
         case "exists" | "!" if values:
-            problems.append(_invalid("values", values, "values set must be empty for exists and does not exist"))
+            problems.append(
+                _invalid("values", values, "values set must be empty for exists and does not exist")
+            )
     for index, value in enumerate(values):
         if requirement.operator in (GREATER, LESS) and int_or_none(value) is None:
-            problems.append(_invalid(f"values[{index}]", value,
-                                     "for 'Gt', 'Lt' operators, the value must be an integer"))
+            problems.append(
+                _invalid(
+                    f"values[{index}]",
+                    value,
+                    "for 'Gt', 'Lt' operators, the value must be an integer",
+                )
+            )
         if not _is_plain(value) and (errors := names.label_value(value)):
-            problems.append(_invalid(f"values[{index}][{requirement.key}]", value, "; ".join(errors)))
+            problems.append(
+                _invalid(f"values[{index}][{requirement.key}]", value, "; ".join(errors))
+            )
     if problems:
-        raise SelectorError(problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]")
+        raise SelectorError(
+            problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]"
+        )
 
 
 def _is_plain(text: str) -> bool:
@@ -238,11 +267,19 @@ def _scan(text: str) -> list[_Token]:
         start = position
         position += 1
         if text[start] in _SPECIAL:
-            while position < len(text) and text[position] in _SPECIAL and text[start:position + 1] in _KEYWORDS:
+            while (
+                position < len(text)
+                and text[position] in _SPECIAL
+                and text[start : position + 1] in _KEYWORDS
+            ):
                 position += 1
             tokens.append(_Token(text[start:position], text[start:position]))
         elif text[start] not in _SPACE:
-            while position < len(text) and text[position] not in _SPECIAL and text[position] not in _SPACE:
+            while (
+                position < len(text)
+                and text[position] not in _SPECIAL
+                and text[position] not in _SPACE
+            ):
                 position += 1
             word = text[start:position]
             tokens.append(_Token(word if word in _KEYWORDS else IDENTIFIER, word))
@@ -271,7 +308,9 @@ class _Parser:
         requirements: list[Requirement] = []
         while (token := self._look()).kind != END:
             if token.kind not in (IDENTIFIER, "!"):
-                raise SelectorError(f"found '{token.text}', expected: !, identifier, or 'end of string'")
+                raise SelectorError(
+                    f"found '{token.text}', expected: !, identifier, or 'end of string'"
+                )
             try:
                 requirement = self.requirement()
                 _validate(requirement)
@@ -292,7 +331,9 @@ class _Parser:
         key = self._take()
         if key.kind != IDENTIFIER:
             raise SelectorError(f"found '{key.text}', expected: identifier")
-        if problems := _invalid_key(key.text, "<nil>"):  # upstream passes no path here, and Go prints that so
+        if problems := _invalid_key(
+            key.text, "<nil>"
+        ):  # upstream passes no path here, and Go prints that so
             raise SelectorError(problems[0])
         if negated:
             return Requirement(key.text, NOT_EXISTS)
@@ -358,7 +399,9 @@ class Term(NamedTuple):
 def parse_fields(text: str) -> list[Term]:
     """Read the value of ``--field-selector``. Raises SelectorError with upstream's message."""
     terms = []
-    for part in sorted(re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)):  # between commas, but not at \,
+    for part in sorted(
+        re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)
+    ):  # between commas, but not at \,
         match = re.fullmatch(_TERM, part)
         if not match:
             raise SelectorError(printable(f"invalid selector: '{text}'; can't understand '{part}'"))
@@ -369,7 +412,9 @@ def parse_fields(text: str) -> list[Term]:
 
 def _unescaped(escape: re.Match[str]) -> str:
     if escape[2]:
-        raise SelectorError(f"invalid field selector: unescaped character in value: {ord(escape[2])}")
+        raise SelectorError(
+            f"invalid field selector: unescaped character in value: {ord(escape[2])}"
+        )
     if escape[1] not in ("\\", ",", "=") or not escape[1]:
         raise SelectorError(f"invalid field selector: invalid escape sequence: \\{escape[1]}")
     return escape[1]

@@ -1437,10 +1437,14 @@ class IPAddressSpec(TypedDict, total=False):
     parentRef: ParentReference
 
 
-IPBlock = TypedDict("IPBlock", {
-    "cidr": "str",
-    "except": "list[str]",
-}, total=False)
+IPBlock = TypedDict(
+    "IPBlock",
+    {
+        "cidr": "str",
+        "except": "list[str]",
+    },
+    total=False,
+)
 
 
 class ISCSIPersistentVolumeSource(TypedDict, total=False):
@@ -1563,52 +1567,56 @@ class JSONPatch(TypedDict, total=False):
     expression: str
 
 
-JSONSchemaProps = TypedDict("JSONSchemaProps", {
-    "id": "str",
-    "$schema": "str",
-    "$ref": "str",
-    "description": "str",
-    "type": "str",
-    "format": "str",
-    "title": "str",
-    "default": "Any",
-    "maximum": "float",
-    "exclusiveMaximum": "bool",
-    "minimum": "float",
-    "exclusiveMinimum": "bool",
-    "maxLength": "int",
-    "minLength": "int",
-    "pattern": "str",
-    "maxItems": "int",
-    "minItems": "int",
-    "uniqueItems": "bool",
-    "multipleOf": "float",
-    "enum": "list[Any]",
-    "maxProperties": "int",
-    "minProperties": "int",
-    "required": "list[str]",
-    "items": "JSONSchemaProps | list[JSONSchemaProps]",
-    "allOf": "list[JSONSchemaProps]",
-    "oneOf": "list[JSONSchemaProps]",
-    "anyOf": "list[JSONSchemaProps]",
-    "not": "JSONSchemaProps",
-    "properties": "dict[str, JSONSchemaProps]",
-    "additionalProperties": "JSONSchemaProps | bool",
-    "patternProperties": "dict[str, JSONSchemaProps]",
-    "dependencies": "dict[str, JSONSchemaProps | list[str]]",
-    "additionalItems": "JSONSchemaProps | bool",
-    "definitions": "dict[str, JSONSchemaProps]",
-    "externalDocs": "ExternalDocumentation",
-    "example": "Any",
-    "nullable": "bool",
-    "x-kubernetes-preserve-unknown-fields": "bool",
-    "x-kubernetes-embedded-resource": "bool",
-    "x-kubernetes-int-or-string": "bool",
-    "x-kubernetes-list-map-keys": "list[str]",
-    "x-kubernetes-list-type": "str",
-    "x-kubernetes-map-type": "str",
-    "x-kubernetes-validations": "list[ValidationRule]",
-}, total=False)
+JSONSchemaProps = TypedDict(
+    "JSONSchemaProps",
+    {
+        "id": "str",
+        "$schema": "str",
+        "$ref": "str",
+        "description": "str",
+        "type": "str",
+        "format": "str",
+        "title": "str",
+        "default": "Any",
+        "maximum": "float",
+        "exclusiveMaximum": "bool",
+        "minimum": "float",
+        "exclusiveMinimum": "bool",
+        "maxLength": "int",
+        "minLength": "int",
+        "pattern": "str",
+        "maxItems": "int",
+        "minItems": "int",
+        "uniqueItems": "bool",
+        "multipleOf": "float",
+        "enum": "list[Any]",
+        "maxProperties": "int",
+        "minProperties": "int",
+        "required": "list[str]",
+        "items": "JSONSchemaProps | list[JSONSchemaProps]",
+        "allOf": "list[JSONSchemaProps]",
+        "oneOf": "list[JSONSchemaProps]",
+        "anyOf": "list[JSONSchemaProps]",
+        "not": "JSONSchemaProps",
+        "properties": "dict[str, JSONSchemaProps]",
+        "additionalProperties": "JSONSchemaProps | bool",
+        "patternProperties": "dict[str, JSONSchemaProps]",
+        "dependencies": "dict[str, JSONSchemaProps | list[str]]",
+        "additionalItems": "JSONSchemaProps | bool",
+        "definitions": "dict[str, JSONSchemaProps]",
+        "externalDocs": "ExternalDocumentation",
+        "example": "Any",
+        "nullable": "bool",
+        "x-kubernetes-preserve-unknown-fields": "bool",
+        "x-kubernetes-embedded-resource": "bool",
+        "x-kubernetes-int-or-string": "bool",
+        "x-kubernetes-list-map-keys": "list[str]",
+        "x-kubernetes-list-type": "str",
+        "x-kubernetes-map-type": "str",
+        "x-kubernetes-validations": "list[ValidationRule]",
+    },
+    total=False,
+)
 
 
 class Job(TypedDict, total=False):
@@ -1763,13 +1771,17 @@ class List(TypedDict, total=False):
     items: list[dict[str, Any]]
 
 
-ListMeta = TypedDict("ListMeta", {
-    "selfLink": "str",
-    "resourceVersion": "str",
-    "continue": "str",
-    "remainingItemCount": "int",
-    "shardInfo": "ShardInfo",
-}, total=False)
+ListMeta = TypedDict(
+    "ListMeta",
+    {
+        "selfLink": "str",
+        "resourceVersion": "str",
+        "continue": "str",
+        "remainingItemCount": "int",
+        "shardInfo": "ShardInfo",
+    },
+    total=False,
+)
 
 
 class LoadBalancerIngress(TypedDict, total=False):
@@ -1980,10 +1992,14 @@ class NetworkPolicyEgressRule(TypedDict, total=False):
     to: list[NetworkPolicyPeer]
 
 
-NetworkPolicyIngressRule = TypedDict("NetworkPolicyIngressRule", {
-    "ports": "list[NetworkPolicyPort]",
-    "from": "list[NetworkPolicyPeer]",
-}, total=False)
+NetworkPolicyIngressRule = TypedDict(
+    "NetworkPolicyIngressRule",
+    {
+        "ports": "list[NetworkPolicyPort]",
+        "from": "list[NetworkPolicyPeer]",
+    },
+    total=False,
+)
 
 
 class NetworkPolicyPeer(TypedDict, total=False):

@@ -12,7 +12,13 @@ from typing import Any, NamedTuple, Protocol
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, name_of, namespace_of
-from kubepy.api.objects.rbac import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, GROUP, ROLE_BINDINGS, ROLES
+from kubepy.api.objects.rbac import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    GROUP,
+    ROLE_BINDINGS,
+    ROLES,
+)
 from kubepy.api.values import names
 from kubepy.quoting import quote
 
@@ -30,8 +36,10 @@ ACCOUNT_PREFIX, NODE_PREFIX = "system:serviceaccount:", "system:node:"
 Mark = tuple[int, str | None]  # a revision, and the deletions of implied objects
 KINDS = (CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES)
 
-EVERYTHING: tuple[Object, ...] = ({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
-                                  {"verbs": ["*"], "nonResourceURLs": ["*"]})
+EVERYTHING: tuple[Object, ...] = (
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+)
 # kubeadm binds its administrators so. The binding is always there, that nobody locks the owner of the folder out.
 _ADMINISTRATORS: Object = {
     "metadata": {"name": CLUSTER_ADMINS},
@@ -67,9 +75,15 @@ class AttributesRecord(NamedTuple):
         """Make the error of a request that nobody has allowed (``ForbiddenStatusError``)."""
         user, verb = quote(self.user.get("username", "")), self.verb
         if self.is_resource_request:
-            where = f"in the namespace {quote(self.namespace)}" if self.namespace else "at the cluster scope"
-            detail = (f"User {user} cannot {verb} resource {quote(self.combined_resource)} in API group "
-                      f"{quote(self.api_group)} {where}")
+            where = (
+                f"in the namespace {quote(self.namespace)}"
+                if self.namespace
+                else "at the cluster scope"
+            )
+            detail = (
+                f"User {user} cannot {verb} resource {quote(self.combined_resource)} in API group "
+                f"{quote(self.api_group)} {where}"
+            )
         else:
             detail = f"User {user} cannot {verb} path {quote(self.path)}"
         detail = detail.translate(_HTML) + (f": {reason}" if reason else "")
@@ -151,8 +165,11 @@ class RbacAuthorizer:
 
     mode = RBAC
 
-    def __init__(self, changed_since: Callable[[Mark], tuple[Mark, bool]],
-                 list_objects: Callable[[str], list[Object]]) -> None:
+    def __init__(
+        self,
+        changed_since: Callable[[Mark], tuple[Mark, bool]],
+        list_objects: Callable[[str], list[Object]],
+    ) -> None:
         self._changed_since = changed_since
         self._list_objects = list_objects
         self._mark: Mark = (-1, None)
@@ -194,7 +211,8 @@ class Rule:
         self.source = source
         self._verbs, self._groups, self._resources, self._names, self._urls = (
             frozenset(source.get(field) or ())
-            for field in ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"))
+            for field in ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
+        )
         self._prefixes = tuple(url.rstrip("*") for url in self._urls if url.endswith("*"))
 
     def allows(self, attributes: AttributesRecord) -> bool:
@@ -205,9 +223,11 @@ class Rule:
         if attributes.api_group not in self._groups and "*" not in self._groups:
             return False
         resources = self._resources
-        return (("*" in resources or attributes.combined_resource in resources
-                 or (attributes.subresource != "" and f"*/{attributes.subresource}" in resources))
-                and (not self._names or attributes.name in self._names))
+        return (
+            "*" in resources
+            or attributes.combined_resource in resources
+            or (attributes.subresource != "" and f"*/{attributes.subresource}" in resources)
+        ) and (not self._names or attributes.name in self._names)
 
 
 class _Binding(NamedTuple):
@@ -221,7 +241,9 @@ class _Binding(NamedTuple):
     def describe(self, user: Object) -> str:
         """Return the words of a decision for the first of its subjects that the user is."""
         namespace, role = namespace_of(self.source), self.source["roleRef"]
-        subject = next(subject for subject in self.source["subjects"] if _applies(subject, user, namespace))
+        subject = next(
+            subject for subject in self.source["subjects"] if _applies(subject, user, namespace)
+        )
         name = subject.get("name", "")
         if subject.get("kind") == "ServiceAccount":
             name = f"{name}/{subject.get('namespace') or namespace}"
@@ -234,12 +256,19 @@ class _Binding(NamedTuple):
 class RbacPolicy:
     """Roles and bindings, compiled: what each user and group is bound to, in each namespace ("" for all of them)."""
 
-    def __init__(self, cluster_bindings: Iterable[Object], cluster_roles: Iterable[Object],
-                 bindings: Iterable[Object], roles: Iterable[Object]) -> None:
+    def __init__(
+        self,
+        cluster_bindings: Iterable[Object],
+        cluster_roles: Iterable[Object],
+        bindings: Iterable[Object],
+        roles: Iterable[Object],
+    ) -> None:
         self._rules = {("", name_of(role)): _compiled(role) for role in cluster_roles}
         self._rules |= {(namespace_of(role), name_of(role)): _compiled(role) for role in roles}
         self._bindings: dict[tuple[str, str, str], list[_Binding]] = {}
-        cluster_bindings = [binding for binding in cluster_bindings if name_of(binding) != CLUSTER_ADMINS]
+        cluster_bindings = [
+            binding for binding in cluster_bindings if name_of(binding) != CLUSTER_ADMINS
+        ]
         for position, binding in enumerate((*cluster_bindings, _ADMINISTRATORS, *bindings)):
             self._add(position, binding)
 
@@ -267,16 +296,28 @@ class RbacPolicy:
         if kind not in ("Role", "ClusterRole"):
             return (), f"unsupported role reference kind: {quote(kind)}"
         rules = self._rules.get((namespace if kind == "Role" else "", name))
-        return rules or (), "" if rules is not None else f"{kind.lower()}.{GROUP} {quote(name)} not found"
+        return (
+            rules or (),
+            "" if rules is not None else f"{kind.lower()}.{GROUP} {quote(name)} not found",
+        )
 
     def _bindings_of(self, user: Object, namespace: str) -> Iterable[_Binding]:
         """Return the bindings that apply to a user, those of the whole cluster first."""
-        subjects = [("User", user.get("username", "")), *(("Group", group) for group in user.get("groups") or ())]
-        found = {binding.position: binding for home in (("", namespace) if namespace else ("",))
-                 for kind, name in subjects for binding in self._bindings.get((home, kind, name), ())}
+        subjects = [
+            ("User", user.get("username", "")),
+            *(("Group", group) for group in user.get("groups") or ()),
+        ]
+        found = {
+            binding.position: binding
+            for home in (("", namespace) if namespace else ("",))
+            for kind, name in subjects
+            for binding in self._bindings.get((home, kind, name), ())
+        }
         return [found[position] for position in sorted(found)]
 
-    def visit_rules_for(self, user: Object, namespace: str) -> Iterator[tuple[_Binding, Rule | None, str]]:
+    def visit_rules_for(
+        self, user: Object, namespace: str
+    ) -> Iterator[tuple[_Binding, Rule | None, str]]:
         """Yield each rule that applies to a user in a namespace with its binding, or the error of a binding."""
         for binding in self._bindings_of(user, namespace):
             if binding.error:
@@ -290,7 +331,9 @@ class RbacPolicy:
             if rule is None:
                 problems.append(problem)
             elif rule.allows(attributes):
-                return AuthorizationDecision(True, f"RBAC: allowed by {binding.describe(attributes.user)}")
+                return AuthorizationDecision(
+                    True, f"RBAC: allowed by {binding.describe(attributes.user)}"
+                )
         return AuthorizationDecision(False, f"RBAC: {aggregate(problems)}" if problems else "")
 
 
@@ -331,10 +374,16 @@ def account_groups(namespace: str) -> list[str]:
     return [SERVICE_ACCOUNTS_GROUP, f"{SERVICE_ACCOUNTS_GROUP}:{namespace}"]
 
 
-def new_user(name: str, groups: Iterable[str] = (), uid: str = "", extra: Mapping[str, Any] | None = None) -> Object:
+def new_user(
+    name: str, groups: Iterable[str] = (), uid: str = "", extra: Mapping[str, Any] | None = None
+) -> Object:
     """Return a UserInfo without its empty fields."""
-    return {"username": name, **({"uid": uid} if uid else {}), "groups": list(groups),
-            **({"extra": {key: list(values) for key, values in extra.items()}} if extra else {})}
+    return {
+        "username": name,
+        **({"uid": uid} if uid else {}),
+        "groups": list(groups),
+        **({"extra": {key: list(values) for key, values in extra.items()}} if extra else {}),
+    }
 
 
 def with_implied_groups(user: Object) -> Object:

@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from kubepy.api.meta import Object
-from kubepy.api.objects.rbac import AUTOUPDATE, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, GROUP, ROLE_BINDINGS, ROLES
+from kubepy.api.objects.rbac import (
+    AUTOUPDATE,
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    GROUP,
+    ROLE_BINDINGS,
+    ROLES,
+)
 
 SERVICE_ACCOUNTS, SERVICES, CONFIG_MAPS = "serviceaccounts", "services", "configmaps"
 ENDPOINTS, ENDPOINT_SLICES = "endpoints", "endpointslices.discovery.k8s.io"
@@ -26,11 +33,19 @@ DESCRIPTION = "kubernetes.io/description"
 CA_DESCRIPTION = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
     "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
-    "clusters.")
+    "clusters."
+)
 TOKEN_TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
-API_SERVER_ADDRESS, API_SERVER_PORT = "192.168.0.1", 6443  # the address of a host without one of its own
-RBAC_KINDS = {CLUSTER_ROLES: "ClusterRole", CLUSTER_ROLE_BINDINGS: "ClusterRoleBinding", ROLES: "Role",
-              ROLE_BINDINGS: "RoleBinding"}  # in the order in which they are made
+API_SERVER_ADDRESS, API_SERVER_PORT = (
+    "192.168.0.1",
+    6443,
+)  # the address of a host without one of its own
+RBAC_KINDS = {
+    CLUSTER_ROLES: "ClusterRole",
+    CLUSTER_ROLE_BINDINGS: "ClusterRoleBinding",
+    ROLES: "Role",
+    ROLE_BINDINGS: "RoleBinding",
+}  # in the order in which they are made
 LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 _DATA = Path(__file__).parent / "data" / "bootstrap.json"
 
@@ -47,13 +62,24 @@ def root_ca() -> str:
 
 
 def default_account(namespace: str) -> Object:
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": DEFAULT, "namespace": namespace}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": DEFAULT, "namespace": namespace},
+    }
 
 
 def root_ca_config_map(namespace: str) -> Object:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "data": {"ca.crt": root_ca()},
-            "metadata": {"annotations": {DESCRIPTION: CA_DESCRIPTION}, "name": ROOT_CA_CONFIG_MAP,
-                         "namespace": namespace}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "data": {"ca.crt": root_ca()},
+        "metadata": {
+            "annotations": {DESCRIPTION: CA_DESCRIPTION},
+            "name": ROOT_CA_CONFIG_MAP,
+            "namespace": namespace,
+        },
+    }
 
 
 def kubernetes_service(subnet: str) -> Object:
@@ -62,41 +88,76 @@ def kubernetes_service(subnet: str) -> Object:
 
     address = str(IPv4Network(subnet)[1])
     port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": API_SERVER_PORT}
-    spec = {"clusterIP": address, "clusterIPs": [address], "internalTrafficPolicy": "Cluster", "ipFamilies": ["IPv4"],
-            "ipFamilyPolicy": "SingleStack", "ports": [port], "sessionAffinity": "None", "type": "ClusterIP"}
-    return {"apiVersion": "v1", "kind": "Service",
-            "metadata": {"labels": {"component": "apiserver", "provider": "kubernetes"}, "name": KUBERNETES,
-                         "namespace": DEFAULT},
-            "spec": spec, "status": {"loadBalancer": {}}}
+    spec = {
+        "clusterIP": address,
+        "clusterIPs": [address],
+        "internalTrafficPolicy": "Cluster",
+        "ipFamilies": ["IPv4"],
+        "ipFamilyPolicy": "SingleStack",
+        "ports": [port],
+        "sessionAffinity": "None",
+        "type": "ClusterIP",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+            "name": KUBERNETES,
+            "namespace": DEFAULT,
+        },
+        "spec": spec,
+        "status": {"loadBalancer": {}},
+    }
 
 
 def kubernetes_endpoints() -> Object:
     port = {"name": "https", "port": API_SERVER_PORT, "protocol": "TCP"}
-    return {"apiVersion": "v1", "kind": "Endpoints",
-            "metadata": {"labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}, "name": KUBERNETES,
-                         "namespace": DEFAULT},
-            "subsets": [{"addresses": [{"ip": API_SERVER_ADDRESS}], "ports": [port]}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {
+            "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
+            "name": KUBERNETES,
+            "namespace": DEFAULT,
+        },
+        "subsets": [{"addresses": [{"ip": API_SERVER_ADDRESS}], "ports": [port]}],
+    }
 
 
 def kubernetes_endpoint_slice() -> Object:
     port = {"name": "https", "port": API_SERVER_PORT, "protocol": "TCP"}
-    return {"addressType": "IPv4", "apiVersion": "discovery.k8s.io/v1",
-            "endpoints": [{"addresses": [API_SERVER_ADDRESS], "conditions": {"ready": True}}],
-            "kind": "EndpointSlice",
-            "metadata": {"labels": {"kubernetes.io/service-name": KUBERNETES}, "name": KUBERNETES,
-                         "namespace": DEFAULT},
-            "ports": [port]}
+    return {
+        "addressType": "IPv4",
+        "apiVersion": "discovery.k8s.io/v1",
+        "endpoints": [{"addresses": [API_SERVER_ADDRESS], "conditions": {"ready": True}}],
+        "kind": "EndpointSlice",
+        "metadata": {
+            "labels": {"kubernetes.io/service-name": KUBERNETES},
+            "name": KUBERNETES,
+            "namespace": DEFAULT,
+        },
+        "ports": [port],
+    }
 
 
 def service_cidr(subnet: str) -> Object:
-    return {"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": KUBERNETES},
-            "spec": {"cidrs": [subnet]}}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": KUBERNETES},
+        "spec": {"cidrs": [subnet]},
+    }
 
 
 def token_tracking(since: str) -> Object:
     """Return the ConfigMap that says since when the use of tokens in Secrets is tracked."""
-    return {"apiVersion": "v1", "data": {"since": since}, "kind": "ConfigMap",
-            "metadata": {"name": TOKEN_TRACKING, "namespace": KUBE_SYSTEM}}
+    return {
+        "apiVersion": "v1",
+        "data": {"since": since},
+        "kind": "ConfigMap",
+        "metadata": {"name": TOKEN_TRACKING, "namespace": KUBE_SYSTEM},
+    }
 
 
 def first_objects(subnet: str, today: str) -> Iterator[tuple[str, Object]]:
@@ -122,6 +183,17 @@ def rbac_objects(resource: str) -> list[Object]:
     objects = []
     for fact in _facts()[resource]:
         own = fact["metadata"]
-        metadata = {**own, "annotations": {AUTOUPDATE: "true"}, "labels": {**LABELS, **own.get("labels", {})}}
-        objects.append({**fact, "apiVersion": f"{GROUP}/v1", "kind": RBAC_KINDS[resource], "metadata": metadata})
+        metadata = {
+            **own,
+            "annotations": {AUTOUPDATE: "true"},
+            "labels": {**LABELS, **own.get("labels", {})},
+        }
+        objects.append(
+            {
+                **fact,
+                "apiVersion": f"{GROUP}/v1",
+                "kind": RBAC_KINDS[resource],
+                "metadata": metadata,
+            }
+        )
     return objects

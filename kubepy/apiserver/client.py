@@ -36,7 +36,13 @@ from kubepy.apiserver.request import (
 )
 from kubepy.apiserver.server import Rehearsal, RequestScope, Server
 from kubepy.apiserver.settings import MINIMAL, ClusterSettings
-from kubepy.apiserver.transaction import IMPLIED, BatchMemory, RequestTransaction, count_recorded, with_implied
+from kubepy.apiserver.transaction import (
+    IMPLIED,
+    BatchMemory,
+    RequestTransaction,
+    count_recorded,
+    with_implied,
+)
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import (
     Change,
@@ -55,7 +61,16 @@ if TYPE_CHECKING:
 with lazy_imports():
     from kubepy.apiserver import authorization, implied, rehearsal, tokens
     from kubepy.apiserver.managedfields import tracking
-    from kubepy.apiserver.requests import creation, decoding, deletion, metrics, patching, pods, scaling, updating
+    from kubepy.apiserver.requests import (
+        creation,
+        decoding,
+        deletion,
+        metrics,
+        patching,
+        pods,
+        scaling,
+        updating,
+    )
     from kubepy.apiserver.validation import metadata as validation_metadata
 
 # Aliases, because the method ``Client.list`` hides the builtin inside its class.
@@ -67,8 +82,10 @@ Observed = Callable[[Key], Object | None]
 
 T = TypeVar("T")
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
-WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistration.k8s.io"
-                               for type_ in ("mutating", "validating"))
+WEBHOOK_CONFIGURATIONS = tuple(
+    f"{type_}webhookconfigurations.admissionregistration.k8s.io"
+    for type_ in ("mutating", "validating")
+)
 PODS = GroupVersionResource.parse("pods")
 BINDINGS, COMPONENT_STATUSES = "bindings", "componentstatuses"
 REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
@@ -90,7 +107,9 @@ class ObjectList(NamedTuple):
 class Batch:
     """Many requests in one transaction (see :meth:`Client.batch`)."""
 
-    def __init__(self, transaction: Transaction, events: Events, memory: BatchMemory | None = None) -> None:
+    def __init__(
+        self, transaction: Transaction, events: Events, memory: BatchMemory | None = None
+    ) -> None:
         self.transaction = transaction
         self.events = events
         self.memory = memory
@@ -123,8 +142,12 @@ class Client:
         self._store = store
         self._server = server
         self._batch: Batch | None = None
-        self.on_write: Callable[[Key, Object | None], None] | None = None  # is told of each request that has written
-        self.event_memories: dict[str, Any] = {}  # of recorders of events, by component; the manager keeps them
+        self.on_write: Callable[[Key, Object | None], None] | None = (
+            None  # is told of each request that has written
+        )
+        self.event_memories: dict[
+            str, Any
+        ] = {}  # of recorders of events, by component; the manager keeps them
         self._since: int | None = None
         self._tokens: tokens.Tokens | None = None
         self.make_room: MakeRoom = _no_room
@@ -165,6 +188,7 @@ class Client:
 
     def use_authorization(self, mode: str) -> None:
         """Let an authorizer decide about requests: ``AlwaysAllow``, as at first, or ``RBAC``."""
+
         def list_objects(resource: str) -> Objects:
             return [*self._stored(resource), *self.list_implied(resource)]
 
@@ -174,12 +198,20 @@ class Client:
                 newest, changes = self._store.logged_changes(since, scan=False)
             except CompactedError:
                 return (self.revision(), deletions), True
-            kinds = (implied.NAMESPACES, *authorization.KINDS)  # without namespaces no role is implied
-            is_other = deletions != mark[1] or any(change.key.resource in kinds for change in changes)
+            kinds = (
+                implied.NAMESPACES,
+                *authorization.KINDS,
+            )  # without namespaces no role is implied
+            is_other = deletions != mark[1] or any(
+                change.key.resource in kinds for change in changes
+            )
             return (newest, deletions), is_other
 
-        self._server.authorizer = (authorization.RbacAuthorizer(changed_since, list_objects)
-                                   if mode == authorization.RBAC else authorization.AlwaysAllowAuthorizer())
+        self._server.authorizer = (
+            authorization.RbacAuthorizer(changed_since, list_objects)
+            if mode == authorization.RBAC
+            else authorization.AlwaysAllowAuthorizer()
+        )
 
     def refuse_to_wait(self) -> None:
         """Raise :class:`~kubepy.apiserver.rehearsal.WouldWait` from now on where a request would call a webhook."""
@@ -220,13 +252,25 @@ class Client:
                 return self._delete_collection(request)
         raise errors.method_not_allowed()
 
-    def get(self, resource: str | GroupVersionResource, name: str, *, namespace: str = "",
-            subresource: str = "") -> Object:
+    def get(
+        self,
+        resource: str | GroupVersionResource,
+        name: str,
+        *,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> Object:
         """Return an object or its ``scale``. Raises NotFound."""
         return self._get(Request("get", _named(resource), namespace, name, subresource))
 
-    def list(self, resource: str | GroupVersionResource, *, namespace: str | None = None, label_selector: str = "",
-             field_selector: str = "") -> ObjectList:
+    def list(
+        self,
+        resource: str | GroupVersionResource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> ObjectList:
         """Return the objects of a namespace, or of all (None) that the selectors choose.
 
         Raises BadRequest for a selector that cannot be read, or a field that the kind is not selected by.
@@ -234,18 +278,33 @@ class Client:
         options = ListOptions(label_selector, field_selector)
         return self._list(Request("list", _named(resource), namespace or "", options=options))
 
-    def stream(self, resource: str | GroupVersionResource, *, namespace: str | None = None, label_selector: str = "",
-               field_selector: str = "") -> Iterator[Object]:
+    def stream(
+        self,
+        resource: str | GroupVersionResource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Iterator[Object]:
         """Return the same objects one by one, for whoever does not need them all at once; raises at once as ``list``.
 
         Objects of some kinds, which have to be seen together, are listed as ``list`` does it.
         """
         options = ListOptions(label_selector, field_selector)
-        wanted, request = self._resolve(Request("list", _named(resource), namespace or "", options=options))
-        is_as_stored = (request.resource.group, request.resource.version or wanted.version) == (wanted.group,
-                                                                                                wanted.version)
-        if (self._batch or not is_as_stored or wanted.custom or wanted.computed_from
-                or wanted.key in (*IMPLIED, COMPONENT_STATUSES)):
+        wanted, request = self._resolve(
+            Request("list", _named(resource), namespace or "", options=options)
+        )
+        is_as_stored = (request.resource.group, request.resource.version or wanted.version) == (
+            wanted.group,
+            wanted.version,
+        )
+        if (
+            self._batch
+            or not is_as_stored
+            or wanted.custom
+            or wanted.computed_from
+            or wanted.key in (*IMPLIED, COMPONENT_STATUSES)
+        ):
             return iter(self._list(request).items)
         stream = self._store.stream(wanted.key, request.namespace or None)
         self._warn_of(stream)
@@ -255,44 +314,82 @@ class Client:
         chunks = iter(lambda: list(islice(stream.objects, SELECTED_TOGETHER)), [])
         return chain.from_iterable(self._selected(wanted, request, chunk) for chunk in chunks)
 
-    def create(self, resource: str | GroupVersionResource, obj: Object, *, namespace: str = "",
-               options: CreateOptions = _WRITE) -> Object:
+    def create(
+        self,
+        resource: str | GroupVersionResource,
+        obj: Object,
+        *,
+        namespace: str = "",
+        options: CreateOptions = _WRITE,
+    ) -> Object:
         """Create an object; returns it as stored.
 
         Raises AlreadyExists, Invalid, BadRequest, Forbidden (namespace terminating), NotFound (no such namespace).
         """
         return self._create(Request("create", _named(resource), namespace, options=options), obj)
 
-    def update(self, resource: str | GroupVersionResource, obj: Object, *, namespace: str = "", subresource: str = "",
-               options: UpdateOptions = _WRITE) -> Object:
+    def update(
+        self,
+        resource: str | GroupVersionResource,
+        obj: Object,
+        *,
+        namespace: str = "",
+        subresource: str = "",
+        options: UpdateOptions = _WRITE,
+    ) -> Object:
         """Replace an object, its ``status`` or its ``scale``. With metadata.resourceVersion: only that version.
 
         Raises NotFound, Conflict, Invalid, BadRequest.
         """
         metadata = obj.get("metadata")
         name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-        return self._update(Request("update", _named(resource), namespace, name, subresource, options), obj)
+        return self._update(
+            Request("update", _named(resource), namespace, name, subresource, options), obj
+        )
 
-    def patch(self, resource: str | GroupVersionResource, name: str, patch: Patch, *, namespace: str = "",
-              subresource: str = "", options: PatchOptions = _WRITE) -> Object:
+    def patch(
+        self,
+        resource: str | GroupVersionResource,
+        name: str,
+        patch: Patch,
+        *,
+        namespace: str = "",
+        subresource: str = "",
+        options: PatchOptions = _WRITE,
+    ) -> Object:
         """Change an object, its ``status`` or its ``scale``, by a patch.
 
         Raises NotFound, Conflict, Invalid, BadRequest, UnsupportedMediaType.
         """
-        return self._patch(Request("patch", _named(resource), namespace, name, subresource, options), patch)
+        return self._patch(
+            Request("patch", _named(resource), namespace, name, subresource, options), patch
+        )
 
-    def delete(self, resource: str | GroupVersionResource, name: str, *, namespace: str = "",
-               options: DeleteOptions = _DELETE) -> Object:
+    def delete(
+        self,
+        resource: str | GroupVersionResource,
+        name: str,
+        *,
+        namespace: str = "",
+        options: DeleteOptions = _DELETE,
+    ) -> Object:
         """Delete an object: at once, or by setting deletionTimestamp where a grace period or finalizers hold it.
 
         Returns the last state, or the state with its deletionTimestamp.
         """
         return self._delete(Request("delete", _named(resource), namespace, name, options=options))
 
-    def delete_collection(self, resource: str | GroupVersionResource, *, namespace: str = "",
-                          options: CollectionOptions) -> Objects:
+    def delete_collection(
+        self,
+        resource: str | GroupVersionResource,
+        *,
+        namespace: str = "",
+        options: CollectionOptions,
+    ) -> Objects:
         """Delete all objects of a namespace that the selectors choose; returns them as ``delete`` does."""
-        return self._delete_collection(Request("deletecollection", _named(resource), namespace, options=options))
+        return self._delete_collection(
+            Request("deletecollection", _named(resource), namespace, options=options)
+        )
 
     def evict(self, name: str, *, namespace: str, options: DeleteOptions = _DELETE) -> None:
         """Delete a pod unless a PodDisruptionBudget forbids it. Raises TooManyRequests."""
@@ -357,7 +454,9 @@ class Client:
             objects = self._shown(resource, request, objects)
         chosen = {id(obj) for obj in self._selected(resource, request, objects)}
         shown = objects if resource.custom else self._shown(resource, request, objects)
-        return [view if id(obj) in chosen else None for obj, view in zip(objects, shown, strict=True)]
+        return [
+            view if id(obj) in chosen else None for obj, view in zip(objects, shown, strict=True)
+        ]
 
     def _chosen(self, resource: Resource, request: Request, objects: Objects) -> Objects:
         """Return the objects that the selectors of a request choose, in its version."""
@@ -381,7 +480,11 @@ class Client:
     def _implied_objects(self) -> implied.ImpliedObjects | None:
         """Return the implied objects of the cluster, None for one that has all of its objects as files."""
         settings = self._server.settings
-        return implied.ImpliedObjects(settings, self._store, self.clock) if settings.bootstrap == MINIMAL else None
+        return (
+            implied.ImpliedObjects(settings, self._store, self.clock)
+            if settings.bootstrap == MINIMAL
+            else None
+        )
 
     def _metrics_of(self, resource: Resource, subjects: Objects) -> Objects:
         """Return the metrics of pods or nodes that have any."""
@@ -399,15 +502,22 @@ class Client:
         if request.resource.group_resource == BINDINGS:  # LegacyBindingREST
             metadata = obj.get("metadata")
             name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-            return self._create_subresource(request._replace(resource=PODS, name=name, subresource="binding"), obj)
+            return self._create_subresource(
+                request._replace(resource=PODS, name=name, subresource="binding"), obj
+            )
         return self._write(request, lambda scope: creation.create(scope, obj))
 
     def _answer(self, request: Request, review: Object) -> Object:
         """Answer a review. It needs no transaction: nothing is stored."""
         resource, request = self._resolve(request)
         server = self._server
-        context = authorization.ReviewContext(server.requester, server.authorizer, self.tokens.authenticate,
-                                              server.clock.timestamp(), request.namespace)
+        context = authorization.ReviewContext(
+            server.requester,
+            server.authorizer,
+            self.tokens.authenticate,
+            server.clock.timestamp(),
+            request.namespace,
+        )
         return creation.answer_review(server, resource, review, request.write_options, context)
 
     def _resolve_subresource(self, request: Request) -> Request:
@@ -419,6 +529,7 @@ class Client:
 
     def _create_subresource(self, request: Request, body: Any) -> Object:
         """Bind or evict a pod. Raises NotFound, MethodNotAllowed for other subresources."""
+
         def create_subresource(scope: RequestScope) -> None:
             if request.subresource not in scope.resource.subresources:
                 raise errors.no_such_resource()
@@ -431,11 +542,19 @@ class Client:
 
         if request.subresource == "eviction":
             options = request.write_options
-            request = request._replace(options=options._replace(dry_run=pods.is_dry_run(body, options.dry_run)))
+            request = request._replace(
+                options=options._replace(dry_run=pods.is_dry_run(body, options.dry_run))
+            )
             self._with_room(lambda: self._write(request, create_subresource))
         else:
             self._write(request, create_subresource)
-        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+        return {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "code": 201,
+        }
 
     def _of_object(self, request: Request, obj: Object) -> Request:
         """Return the request in the namespace of its object, and for a custom one in its version, if it names none."""
@@ -444,7 +563,11 @@ class Client:
             request = request._replace(namespace=metadata.get("namespace", ""))
         if not request.resource.version and isinstance(api_version := obj.get("apiVersion"), str):
             resource = self._server.scheme.get(request.resource.group_resource)
-            if resource is not None and resource.custom and api_version.startswith(f"{resource.group}/"):
+            if (
+                resource is not None
+                and resource.custom
+                and api_version.startswith(f"{resource.group}/")
+            ):
                 version = api_version.rpartition("/")[2]
                 request = request._replace(resource=request.resource._replace(version=version))
         return request
@@ -475,14 +598,20 @@ class Client:
         return self._with_room(lambda: self._delete_all(request))
 
     def _delete_all(self, request: Request) -> Objects:
-        options = request.options if isinstance(request.options, CollectionOptions) else CollectionOptions()
+        options = (
+            request.options
+            if isinstance(request.options, CollectionOptions)
+            else CollectionOptions()
+        )
         resource = self._server.scheme.get(request.resource.group_resource)
         if resource is not None and resource.namespaced and not request.namespace:
             raise errors.method_not_allowed()
         with self.joined():
             chosen = self._list(request._replace(verb="list", options=options.list)).items
-            return [self._delete(request._replace(name=obj["metadata"]["name"], options=options.delete))
-                    for obj in chosen]
+            return [
+                self._delete(request._replace(name=obj["metadata"]["name"], options=options.delete))
+                for obj in chosen
+            ]
 
     def _resolve(self, request: Request) -> tuple[Resource, Request]:
         """Return the resource of a request, and the request without a namespace if the resource has none.
@@ -491,7 +620,9 @@ class Client:
         """
         resource = self._server.resource_of(request)
         if resource.custom:
-            resource = resource.at(request.resource.version or resource.storage_version or resource.version)
+            resource = resource.at(
+                request.resource.version or resource.storage_version or resource.version
+            )
         if request.namespace and not resource.namespaced:
             request = request._replace(namespace="")
         return resource, request
@@ -499,12 +630,15 @@ class Client:
     def _write(self, request: Request, carry_out: Callable[[RequestScope], T]) -> T:
         """Carry out a request in a transaction, again and again until the webhooks that it meets have answered."""
         if (manager := request.write_options.field_manager) and (
-                problems := validation_metadata.validate_field_manager(manager)):
+            problems := validation_metadata.validate_field_manager(manager)
+        ):
             raise errors.invalid(f"{request.verb.capitalize()}Options.meta.k8s.io", "", problems)
         if self._batch:
             first = len(self._batch.events)
             resource, request = self._resolve(request)
-            scope = RequestScope(self._server, self._batched(_is_dry_run(request)), request, resource)
+            scope = RequestScope(
+                self._server, self._batched(_is_dry_run(request)), request, resource
+            )
             result = carry_out(scope)
             self._notice_definitions(self._batch.events, first)
             return self._result(scope, result)
@@ -522,7 +656,9 @@ class Client:
     def _result(self, scope: RequestScope, result: T) -> T:
         """Return the result of a request that wrote; an object in the request's version, whichever is stored."""
         if self.on_write is not None and not scope.transaction.dry_run:
-            self.on_write(scope.key, result if isinstance(result, dict) and "metadata" in result else None)
+            self.on_write(
+                scope.key, result if isinstance(result, dict) and "metadata" in result else None
+            )
         if not isinstance(result, dict) or result.get("kind") != scope.resource.kind:
             return result  # none, a Scale, an answer
         [shown] = self._shown(scope.resource, scope.request, [result])
@@ -557,7 +693,9 @@ class Client:
     def _stored(self, resource: str, namespace: str | None = None) -> Objects:
         return self._snapshot(resource, namespace).objects
 
-    def find_recorded(self, resource: str, link: str, value: str = "", namespace: str | None = None) -> Objects:
+    def find_recorded(
+        self, resource: str, link: str, value: str = "", namespace: str | None = None
+    ) -> Objects:
         """Return the objects of a resource that a lookup (``kubepy.apiserver.cluster.object_links``) finds by a value,
         as they are recorded: no file is looked at."""
         view = self._store.view()
@@ -590,7 +728,9 @@ class Client:
         implied_objects = self._implied_objects() if resource in IMPLIED else None
         if implied_objects is None:
             return []
-        return implied_objects.missing(resource, namespace, self._stored(resource, namespace), self._stored)
+        return implied_objects.missing(
+            resource, namespace, self._stored(resource, namespace), self._stored
+        )
 
     def forget_deletions(self) -> None:
         """Bring implied roles and bindings back that were deleted."""
@@ -603,15 +743,24 @@ class Client:
         resource = self._server.scheme.for_kind(api_version, obj.get("kind", ""))
         if resource and resource.custom:
             resource = resource.at(api_version.rpartition("/")[2])
-        elif resource and resource.storage_key != resource.key:  # its managers are those of the stored object
-            stored = self.with_managed_fields(self._server.strategy(resource).to_stored_version(obj))
+        elif (
+            resource and resource.storage_key != resource.key
+        ):  # its managers are those of the stored object
+            stored = self.with_managed_fields(
+                self._server.strategy(resource).to_stored_version(obj)
+            )
             return {**obj, "metadata": stored["metadata"]}
-        return tracking.shown(resource, self._server.strategy(resource).field_schema(), obj) if resource else obj
+        return (
+            tracking.shown(resource, self._server.strategy(resource).field_schema(), obj)
+            if resource
+            else obj
+        )
 
     # --- changes ----------------------------------------------------------------------------------------------------
 
-    def changes(self, since: int, *, reads: Iterable[Key] | None = None,
-                looked_within: float = 0.0) -> tuple[int, Events]:
+    def changes(
+        self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0
+    ) -> tuple[int, Events]:
         """Return the newest revision, and the changes after another one; ``old`` is always None. Raises Expired.
 
         The clock is brought up to date as well.
@@ -622,8 +771,11 @@ class Client:
         if self._batch is None:
             self.take_over_time()
         changes = self._read_changes(
-            self._batch.transaction.changes if self._batch
-            else partial(self._store.changes, reads=reads, looked_within=looked_within), since)
+            self._batch.transaction.changes
+            if self._batch
+            else partial(self._store.changes, reads=reads, looked_within=looked_within),
+            since,
+        )
         newest = max((change.revision for change in changes), default=since)
         return newest, [_event(change, None) for change in changes]
 
@@ -657,7 +809,9 @@ class Client:
         self._since = revision
 
     @contextmanager
-    def batch(self, observed: Observed | None = None, *, looked_within: float = 0.0) -> Iterator[Batch]:
+    def batch(
+        self, observed: Observed | None = None, *, looked_within: float = 0.0
+    ) -> Iterator[Batch]:
         """Run all requests of this Client inside the block in one transaction; an exception undoes them all.
 
         :param observed: returns an object as the caller last saw it. Changes from outside get their ``old`` from it,
@@ -668,11 +822,22 @@ class Client:
             since = transaction.revision if self._since is None else self._since
             events: Events = []
             if since < transaction.revision:
-                events = [_event(change, observed) for change in self._read_changes(transaction.changes, since)]
+                events = [
+                    _event(change, observed)
+                    for change in self._read_changes(transaction.changes, since)
+                ]
             # The caller has seen the version that some changes led to.
-            news = [event for event in events if event.old is not event.new and (
-                event.old is None or event.new is None
-                or event.old["metadata"]["resourceVersion"] != event.new["metadata"]["resourceVersion"])]
+            news = [
+                event
+                for event in events
+                if event.old is not event.new
+                and (
+                    event.old is None
+                    or event.new is None
+                    or event.old["metadata"]["resourceVersion"]
+                    != event.new["metadata"]["resourceVersion"]
+                )
+            ]
             batch = self._batch = Batch(transaction, news, BatchMemory())
             self._server.webhooks.begin_batch()
             try:
@@ -688,7 +853,9 @@ class Client:
 
         Where there are webhooks each runs on its own: nothing is to be locked while those are called.
         """
-        if self._batch or any(self._store.list(resource).objects for resource in WEBHOOK_CONFIGURATIONS):
+        if self._batch or any(
+            self._store.list(resource).objects for resource in WEBHOOK_CONFIGURATIONS
+        ):
             yield
             return
         with self._storage_transaction() as transaction:
@@ -707,7 +874,9 @@ class Client:
         else:
             events, first = [], 0
             with self._storage_transaction() as transaction:
-                yield RequestTransaction(self._store, transaction, events, self._implied_objects(), dry_run=dry_run)
+                yield RequestTransaction(
+                    self._store, transaction, events, self._implied_objects(), dry_run=dry_run
+                )
         self._notice_definitions(events, first)
 
     def _batched(self, dry_run: bool) -> RequestTransaction:
@@ -715,8 +884,14 @@ class Client:
         batch = self._batch
         assert batch is not None
         if batch.requests is None or dry_run:
-            requests = RequestTransaction(self._store, batch.transaction, batch.events, self._implied_objects(),
-                                          batch.memory, dry_run=dry_run)
+            requests = RequestTransaction(
+                self._store,
+                batch.transaction,
+                batch.events,
+                self._implied_objects(),
+                batch.memory,
+                dry_run=dry_run,
+            )
             if dry_run:
                 return requests
             batch.requests = requests
@@ -728,7 +903,9 @@ class Client:
             self.forget_custom_kinds()
 
     @contextmanager
-    def _storage_transaction(self, *, refresh: bool = False, looked_within: float = 0.0) -> Iterator[Transaction]:
+    def _storage_transaction(
+        self, *, refresh: bool = False, looked_within: float = 0.0
+    ) -> Iterator[Transaction]:
         """Open a transaction of storage. A clock that is moved in the block is written with everything else, or stands
         where it stood. Raises Conflict.
 
@@ -736,7 +913,9 @@ class Client:
         """
         clock, own = self._server.clock, self._server.clock.own
         try:
-            with self._store.transaction(refresh=refresh, looked_within=looked_within) as transaction:
+            with self._store.transaction(
+                refresh=refresh, looked_within=looked_within
+            ) as transaction:
                 self.take_over_time()
                 own = clock.own
                 yield transaction

@@ -41,12 +41,27 @@ with lazy_imports():
     from kubepy.storage import links, memory, timeline
     from kubepy.storage.folder import copying
 
-FAULTS_SEED = "faults.seed"  # in the store's meta values: the seed of faults for which nobody has chosen one
+FAULTS_SEED = (
+    "faults.seed"  # in the store's meta values: the seed of faults for which nobody has chosen one
+)
 # The resources of the objects whose steps the timeline has (``kubepy.apiserver.views``).
-ON_TIMELINE = frozenset((
-    "controllerrevisions.apps", "cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "namespaces",
-    "nodes", "persistentvolumeclaims", "poddisruptionbudgets.policy", "pods", "replicasets.apps",
-    "replicationcontrollers", "statefulsets.apps"))
+ON_TIMELINE = frozenset(
+    (
+        "controllerrevisions.apps",
+        "cronjobs.batch",
+        "daemonsets.apps",
+        "deployments.apps",
+        "jobs.batch",
+        "namespaces",
+        "nodes",
+        "persistentvolumeclaims",
+        "poddisruptionbudgets.policy",
+        "pods",
+        "replicasets.apps",
+        "replicationcontrollers",
+        "statefulsets.apps",
+    )
+)
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 FOREVER = 1e10  # seconds
 # Resources that are kept in the index alone, and are gone after so many seconds of cluster time: what changes all the
@@ -55,10 +70,17 @@ VOLATILE = {"events": 3600.0, "leases.coordination.k8s.io": FOREVER}
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 # Every cluster has these (``registry/scheduling``).
 PRIORITY_CLASSES = (
-    ("system-cluster-critical", 2000000000, "Used for system critical pods that must run in the cluster, but can be "
-                                            "moved to another node if necessary."),
-    ("system-node-critical", 2000001000, "Used for system critical pods that must not be moved from their current "
-                                         "node."),
+    (
+        "system-cluster-critical",
+        2000000000,
+        "Used for system critical pods that must run in the cluster, but can be "
+        "moved to another node if necessary.",
+    ),
+    (
+        "system-node-critical",
+        2000001000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
 )
 
 
@@ -92,7 +114,9 @@ class LocalCluster:
         self.store = store  # outside this package only for fsck and the composition root
         self.keeps_timeline = False  # all of it, however long it gets
         self.claims: dict[Key, Claim] = {}  # of edits that were seen since the last look at them
-        self._edits: dict[Key, edit_admission.EditedObject] = {}  # that were seen, and that nobody has judged yet
+        self._edits: dict[
+            Key, edit_admission.EditedObject
+        ] = {}  # that were seen, and that nobody has judged yet
         store.connect(self._admit, self._removed, self._now, self._new_recorder, object_links)
         self.settings = parse_settings(store.settings())
         self.clock = Clock(self.settings.clock)
@@ -108,7 +132,9 @@ class LocalCluster:
         self.logger: Logger | None = None  # of the work of the controllers (-v)
 
     @classmethod
-    def open(cls, folder: Path | str, *, create: bool = False, lock_timeout: float = 30.0) -> LocalCluster:
+    def open(
+        cls, folder: Path | str, *, create: bool = False, lock_timeout: float = 30.0
+    ) -> LocalCluster:
         """Open a state folder.
 
         :param create: make the cluster if there is none, or only settings written by hand. It is to be furnished with
@@ -129,7 +155,9 @@ class LocalCluster:
         return cluster
 
     @classmethod
-    def make(cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0) -> LocalCluster:
+    def make(
+        cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0
+    ) -> LocalCluster:
         """Make a cluster with these settings (``clock``, ``seed``) and its first objects. Raises FolderError."""
         FolderStore.initialize(folder, settings)
         cluster = cls(_folder_store(folder, lock_timeout))
@@ -144,7 +172,9 @@ class LocalCluster:
         cluster.bootstrap()
         return cluster
 
-    def fork(self, settings: Mapping[str, Any] = NO_SETTINGS, *, is_prediction: bool = False) -> LocalCluster:
+    def fork(
+        self, settings: Mapping[str, Any] = NO_SETTINGS, *, is_prediction: bool = False
+    ) -> LocalCluster:
         """Return an independent cluster in memory that goes on from what is committed here: objects with their
         revisions, clock, ids, change log, events, and the memory of the controllers. Raises FolderError.
 
@@ -199,17 +229,25 @@ class LocalCluster:
     def is_bare(self) -> bool:
         """Tell whether the folder has nothing but settings so far."""
         try:
-            return self.store.get(Key("namespaces", "", "default")) is None and not self.store.resources()
+            return (
+                self.store.get(Key("namespaces", "", "default")) is None
+                and not self.store.resources()
+            )
         except FolderError:  # something is there, though it can't be read
             return False
 
     def bootstrap(self) -> None:
         """Create the objects that every cluster has, in one transaction, except those that exist."""
-        objects: list[tuple[str, Object]] = [("namespaces", {"metadata": {"name": name}})
-                                             for name in bootstrap.SYSTEM_NAMESPACES]
-        objects += [("priorityclasses.scheduling.k8s.io",
-                     {"description": description, "metadata": {"name": name}, "value": value})
-                    for name, value, description in PRIORITY_CLASSES]
+        objects: list[tuple[str, Object]] = [
+            ("namespaces", {"metadata": {"name": name}}) for name in bootstrap.SYSTEM_NAMESPACES
+        ]
+        objects += [
+            (
+                "priorityclasses.scheduling.k8s.io",
+                {"description": description, "metadata": {"name": name}, "value": value},
+            )
+            for name, value, description in PRIORITY_CLASSES
+        ]
         if self.settings.bootstrap == FULL:
             today = self.clock.timestamp().partition("T")[0]
             objects += bootstrap.first_objects(self.settings.networking.service_subnet, today)
@@ -247,7 +285,14 @@ class LocalCluster:
 
     def caller(self) -> Caller:
         client = self.client
-        return Caller(client, client.warn, client.requester, self.logger, self.controller_client, self.settings.faults)
+        return Caller(
+            client,
+            client.warn,
+            client.requester,
+            self.logger,
+            self.controller_client,
+            self.settings.faults,
+        )
 
     def work_for(self, caller: Caller) -> None:
         """Let the cluster be as it was for a caller (:meth:`caller`)."""
@@ -261,9 +306,19 @@ class LocalCluster:
         :meth:`Store.problems`."""
         if not isinstance(self.store, FolderStore):
             return []
-        problems = [unserved.with_place(self.scheme, problem) for problem in self.store.problems(look=look)]
-        return sorted([*problems, *(problem for folder in unserved.unserved_folders(self.store, self.scheme)
-                                    for problem in folder.problems())])
+        problems = [
+            unserved.with_place(self.scheme, problem) for problem in self.store.problems(look=look)
+        ]
+        return sorted(
+            [
+                *problems,
+                *(
+                    problem
+                    for folder in unserved.unserved_folders(self.store, self.scheme)
+                    for problem in folder.problems()
+                ),
+            ]
+        )
 
     def known_problems(self) -> dict[str, str]:
         """Return the problems that are recorded, without a look at files that have none: by the path of a file, or of
@@ -271,12 +326,16 @@ class LocalCluster:
         store = self.store
         if not isinstance(store, FolderStore):
             return {}
-        lines = {problem.path: store.describe(unserved.with_place(self.scheme, problem))
-                 for problem in store.known_problems()}
+        lines = {
+            problem.path: store.describe(unserved.with_place(self.scheme, problem))
+            for problem in store.known_problems()
+        }
         resources = map(self.scheme.built_in, store.recorded_resources())
         if any(resource is None or not resource.is_stored for resource in resources):
-            lines |= {folder.path: f"{store.folder}/{folder}"
-                      for folder in unserved.unserved_folders(store, self.scheme)}
+            lines |= {
+                folder.path: f"{store.folder}/{folder}"
+                for folder in unserved.unserved_folders(store, self.scheme)
+            }
         return lines
 
     def folders_without_namespace(self) -> list[Problem]:
@@ -287,11 +346,20 @@ class LocalCluster:
         listed = self.store.list("namespaces")
         unreadable = {problem.path for problem in listed.problems}
         known = {namespace["metadata"]["name"] for namespace in listed.objects}
-        missing = [name for name in self.store.namespaces()
-                   if name not in known and path_of(Key("namespaces", "", name)) not in unreadable]
-        return [Problem(f"namespaces/{encode(name)}", 0, f"holds objects, but there is no namespace {quote(name)}: run "
-                        f"'kubepy create namespace {name}', bring its file back, or remove this folder")
-                for name in missing]
+        missing = [
+            name
+            for name in self.store.namespaces()
+            if name not in known and path_of(Key("namespaces", "", name)) not in unreadable
+        ]
+        return [
+            Problem(
+                f"namespaces/{encode(name)}",
+                0,
+                f"holds objects, but there is no namespace {quote(name)}: run "
+                f"'kubepy create namespace {name}', bring its file back, or remove this folder",
+            )
+            for name in missing
+        ]
 
     def close(self) -> None:
         self.store.close()
@@ -314,7 +382,9 @@ class LocalCluster:
         is_manifest = not (obj.get("metadata") or {}).get("uid")
         if (old is not None or is_manifest) and cast("FolderStore", self.store).knows_files():
             earlier = self._edits.get(key)
-            edit = edit_admission.EditedObject(earlier.old if earlier is not None else old, admitted)
+            edit = edit_admission.EditedObject(
+                earlier.old if earlier is not None else old, admitted
+            )
             self._edits[key] = edit
 
     def edit_warnings(self) -> list[str]:
@@ -325,8 +395,10 @@ class LocalCluster:
         if not edits:
             return []
         fork, folder = self.fork(), cast("FolderStore", self.store).folder
-        return [f"{os.path.join(folder, path_of(key))}: counts, though a server would have refused it: {refusal}"
-                for key, refusal in edit_admission.refusals(fork.store, fork.client, edits)]
+        return [
+            f"{os.path.join(folder, path_of(key))}: counts, though a server would have refused it: {refusal}"
+            for key, refusal in edit_admission.refusals(fork.store, fork.client, edits)
+        ]
 
     @cached_property
     def _others(self) -> other_objects.OtherObjects:
@@ -346,7 +418,9 @@ class LocalCluster:
                 lookers.append(views.Looker())  # imports what most commands do not need
             return lookers[0].look(key, old, new)
 
-        return timeline.TimelineRecorder(ON_TIMELINE if keep else frozenset(), look, keep, self._edit_time)
+        return timeline.TimelineRecorder(
+            ON_TIMELINE if keep else frozenset(), look, keep, self._edit_time
+        )
 
     def _edit_time(self) -> float:
         """Return the time by the settings as they are now, which this cluster may not have taken over yet."""
@@ -370,13 +444,20 @@ def _folder_store(folder: Path | str, lock_timeout: float) -> FolderStore:
 def object_links() -> tuple[links.Lookup, ...]:
     """Return what controllers look objects up by (``kubepy.runtime.informers``)."""
     events, pods = ("events",), ("pods",)
-    claimed = ("controllerrevisions.apps", "jobs.batch", "pods", "replicasets.apps")  # owners adopt such objects
+    claimed = (
+        "controllerrevisions.apps",
+        "jobs.batch",
+        "pods",
+        "replicasets.apps",
+    )  # owners adopt such objects
     link, presence = links.Lookup, links.LinkKind.PRESENCE
     return (
         link("uid", "metadata.uid", others=events),
         link("owner", "metadata.ownerReferences[0].uid", others=events),
         link("owned_twice", "metadata.ownerReferences[1].uid", others=events, kind=presence),
-        link("orphan", "metadata.ownerReferences[0].controller", claimed, kind=links.LinkKind.ABSENCE),
+        link(
+            "orphan", "metadata.ownerReferences[0].controller", claimed, kind=links.LinkKind.ABSENCE
+        ),
         link("node", "spec.nodeName", pods),
         link("phase", "status.phase", pods, usual="Running"),
         link("address", "status.podIP", pods),
@@ -394,7 +475,9 @@ def reconcile_rbac(client: Client) -> None:
     """
     with client.joined():
         for resource in bootstrap.RBAC_KINDS:
-            existing = {(namespace_of(obj), name_of(obj)): obj for obj in client.list_stored(resource)}
+            existing = {
+                (namespace_of(obj), name_of(obj)): obj for obj in client.list_stored(resource)
+            }
             for expected in bootstrap.rbac_objects(resource):
                 namespace = namespace_of(expected)
                 present = existing.get((namespace, name_of(expected)))

@@ -24,11 +24,21 @@ from kubepy.storage import Key
 
 GROUP, KIND = "apiextensions.k8s.io", "ConversionReview"
 TIMEOUT = 30  # seconds; a definition cannot choose
-_GO_TYPES = {dict: "map[string]interface {}", list: "[]interface {}", str: "string", bool: "bool", int: "int64",
-             float: "float64", type(None): "<nil>"}
+_GO_TYPES = {
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+    str: "string",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    type(None): "<nil>",
+}
 # What is invalid in one of many results, and in the only one, by the part of it.
-ONE_OF_MANY = {"kind": "converted object at index {}", "object": "converted object at index {}",
-               "metadata": "metadata in object at index {}"}
+ONE_OF_MANY = {
+    "kind": "converted object at index {}",
+    "object": "converted object at index {}",
+    "metadata": "metadata in object at index {}",
+}
 ALONE = {"kind": "object at index {}", "object": "object", "metadata": "metadata"}
 
 
@@ -46,7 +56,9 @@ class Converter:
     :param get: reads an object: the Service of the webhook.
     """
 
-    def __init__(self, webhooks: WebhookCalls, ids: Ids, get: Callable[[Key], Object | None]) -> None:
+    def __init__(
+        self, webhooks: WebhookCalls, ids: Ids, get: Callable[[Key], Object | None]
+    ) -> None:
         self._webhooks = webhooks
         self._ids = ids
         self._get = get
@@ -62,9 +74,13 @@ class Converter:
             return list(objects)
         for obj in others:
             if str(obj.get("apiVersion")) not in strategy.versions:
-                raise errors.Status(f"request to convert CR from an invalid group/version: {obj.get('apiVersion')}")
+                raise errors.Status(
+                    f"request to convert CR from an invalid group/version: {obj.get('apiVersion')}"
+                )
         if strategy.conversion.get("strategy") == "Webhook":
-            converted = self._by_webhook(strategy.conversion.get("webhook") or {}, others, api_version)
+            converted = self._by_webhook(
+                strategy.conversion.get("webhook") or {}, others, api_version
+            )
         else:
             converted = [clone({**obj, "apiVersion": api_version}) for obj in others]
         completed = iter([strategy.complete(obj) for obj in converted])
@@ -73,16 +89,28 @@ class Converter:
     def _by_webhook(self, webhook: Object, objects: list[Object], api_version: str) -> list[Object]:
         """Convert objects by a ConversionReview. Raises Status, and CallsPending."""
         first = objects[0]
-        subject = f"conversion webhook for {first.get('apiVersion', '')}, Kind={first.get('kind', '')}"
-        version = next((version for version in webhook.get("conversionReviewVersions") or ()
-                        if version in ("v1", "v1beta1")), None)
+        subject = (
+            f"conversion webhook for {first.get('apiVersion', '')}, Kind={first.get('kind', '')}"
+        )
+        version = next(
+            (
+                version
+                for version in webhook.get("conversionReviewVersions") or ()
+                if version in ("v1", "v1beta1")
+            ),
+            None,
+        )
         if version is None:
             raise errors.Status("no supported conversion review versions")
         client_config = dict(webhook.get("clientConfig") or {})
-        if not b64decode(client_config.get("caBundle") or "").strip():  # bundles leave a blank one to be filled in
+        if not b64decode(
+            client_config.get("caBundle") or ""
+        ).strip():  # bundles leave a blank one to be filled in
             client_config.pop("caBundle", None)
         endpoint = resolve(client_config, TIMEOUT, self._webhooks.services, self._get)
-        request = json.dumps({"desiredAPIVersion": api_version, "objects": objects}, separators=(",", ":"))
+        request = json.dumps(
+            {"desiredAPIVersion": api_version, "objects": objects}, separators=(",", ":")
+        )
         call = WebhookCall("conversion", endpoint, TIMEOUT, f"{GROUP}/{version}", KIND, request)
         [answer] = self._webhooks.answers([call], self._ids)
         try:
@@ -90,7 +118,9 @@ class Converter:
         except ConversionError as error:
             raise errors.Status(f"{subject} failed: {error}") from None
         if len(results) != len(objects):
-            raise errors.Status(f"{subject} returned {len(results)} objects, expected {len(objects)}")
+            raise errors.Status(
+                f"{subject} returned {len(results)} objects, expected {len(objects)}"
+            )
         converted = []
         for index, (obj, result) in enumerate(zip(objects, results, strict=True)):
             try:
@@ -107,26 +137,39 @@ def converted_objects(answer: Answer) -> list[Any]:
     if answer.problem:
         raise ConversionError(answer.problem)
     review, response = answer.review, answer.review.get("response")
-    if answer.sent_as == f"{GROUP}/v1" and (review.get("apiVersion"), review.get("kind")) != (answer.sent_as, KIND):
+    if answer.sent_as == f"{GROUP}/v1" and (review.get("apiVersion"), review.get("kind")) != (
+        answer.sent_as,
+        KIND,
+    ):
         got = str(review.get("apiVersion") or "")
         got = f"{got if '/' in got else f'/{got}'}, Kind={review.get('kind') or ''}"
-        raise ConversionError(f"expected webhook response of {answer.sent_as}, Kind={KIND}, got {got}")
+        raise ConversionError(
+            f"expected webhook response of {answer.sent_as}, Kind={KIND}, got {got}"
+        )
     if response is None:
         raise ConversionError("no response provided")
     if not isinstance(response, dict):
-        raise ConversionError("json: cannot unmarshal into Go struct field ConversionReview.response of type "
-                              "v1.ConversionResponse")
+        raise ConversionError(
+            "json: cannot unmarshal into Go struct field ConversionReview.response of type "
+            "v1.ConversionResponse"
+        )
     if answer.sent_as == f"{GROUP}/v1" and response.get("uid", "") != answer.uid:
-        raise ConversionError(f"expected response.uid={quote(answer.uid)}, got {quote(str(response.get('uid') or ''))}")
+        raise ConversionError(
+            f"expected response.uid={quote(answer.uid)}, got {quote(str(response.get('uid') or ''))}"
+        )
     result = response.get("result")
     status = result.get("status") or "" if isinstance(result, dict) else ""
     if status != "Success":
         message = result.get("message") if isinstance(result, dict) else ""
-        raise ConversionError(str(message) if message else f"response.result.status was '{status}', not 'Success'")
+        raise ConversionError(
+            str(message) if message else f"response.result.status was '{status}', not 'Success'"
+        )
     objects = response.get("convertedObjects") or []
     if not isinstance(objects, list):
-        raise ConversionError("json: cannot unmarshal into Go struct field "
-                              "ConversionResponse.response.convertedObjects of type []runtime.RawExtension")
+        raise ConversionError(
+            "json: cannot unmarshal into Go struct field "
+            "ConversionResponse.response.convertedObjects of type []runtime.RawExtension"
+        )
     return objects
 
 
@@ -136,8 +179,10 @@ def checked(obj: Object, converted: Any, api_version: str) -> Object:
     Labels and annotations are those of the result. Raises ConversionError.
     """
     if not isinstance(converted, dict):
-        raise ConversionError(f"json: cannot unmarshal {_GO_TYPES[type(converted)]} into Go value of type "
-                              "map[string]interface {}")
+        raise ConversionError(
+            f"json: cannot unmarshal {_GO_TYPES[type(converted)]} into Go value of type "
+            "map[string]interface {}"
+        )
     if (version := str(converted.get("apiVersion") or "")) != api_version:
         raise ConversionError(f"invalid groupVersion (expected {api_version}, received {version})")
     if (kind := str(converted.get("kind") or "")) != obj["kind"]:
@@ -166,8 +211,11 @@ def check_values(field: str, values: Any) -> None:
         raise ConversionError(problem, "metadata")
     for name, value in values.items():
         if not isinstance(value, str):
-            raise ConversionError(f"metadata.{field}[{name}] must be a string, but is {_GO_TYPES[type(value)]} in "
-                                  "converted object", "metadata")
+            raise ConversionError(
+                f"metadata.{field}[{name}] must be a string, but is {_GO_TYPES[type(value)]} in "
+                "converted object",
+                "metadata",
+            )
 
 
 def validate_values(field: str, values: Object) -> None:

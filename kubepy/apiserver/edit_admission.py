@@ -21,8 +21,14 @@ if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
     from kubepy.storage.interfaces import Store, Transaction
 
-BY_POLICY = "denied request"  # in the words of every ValidatingAdmissionPolicy, whatever reason it gives
-_OF_SERVER = ("resourceVersion", "generation", "managedFields")  # metadata that an edit is not about
+BY_POLICY = (
+    "denied request"  # in the words of every ValidatingAdmissionPolicy, whatever reason it gives
+)
+_OF_SERVER = (
+    "resourceVersion",
+    "generation",
+    "managedFields",
+)  # metadata that an edit is not about
 
 
 class EditedObject(NamedTuple):
@@ -41,7 +47,9 @@ class EditedObject(NamedTuple):
         return self.old is not None and _as_sent(self.old) == _as_sent(self.new)
 
 
-def refusals(store: Store, client: Client, edits: Mapping[Key, EditedObject]) -> Iterator[tuple[Key, str]]:
+def refusals(
+    store: Store, client: Client, edits: Mapping[Key, EditedObject]
+) -> Iterator[tuple[Key, str]]:
     """Yield the edits that admission would have refused, each with the words of the refusal.
 
     They are taken back and made again one after the other, so that each leaves less of a quota to the next. An object
@@ -95,7 +103,9 @@ def _refusal(client: Client, key: Key, edit: EditedObject) -> str:
         write(key.resource, _as_sent(edit.new), namespace=key.namespace)
     except errors.Forbidden as refusal:
         return refusal.message
-    except errors.Status as refusal:  # the rules of the kind have been kept, or the file has a problem
+    except (
+        errors.Status
+    ) as refusal:  # the rules of the kind have been kept, or the file has a problem
         return refusal.message if BY_POLICY in refusal.message else ""
     return ""
 
@@ -103,4 +113,6 @@ def _refusal(client: Client, key: Key, edit: EditedObject) -> str:
 def _as_sent(obj: Object) -> Object:
     """Return an object as a client would send it: without its status, and what else the server alone sets."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _OF_SERVER}
-    return {name: value for name, value in {**obj, "metadata": metadata}.items() if name != "status"}
+    return {
+        name: value for name, value in {**obj, "metadata": metadata}.items() if name != "status"
+    }

@@ -23,17 +23,42 @@ from kubepy.storage import FolderError
 # The controllers that can be afflicted, by the names that events and ``kubepy clock`` show. Kubelets are not among
 # them: there is one a node, and faults of nodes are theirs.
 CONTROLLERS = (
-    "node-lifecycle-controller", "ttl-controller", "taint-eviction-controller", "pod-garbage-collector-controller",
-    "garbage-collector-controller", "namespace-controller", "resourcequota-controller",
-    "clusterrole-aggregation-controller", "crd-finalizer", "daemonset-controller", "replicaset-controller",
-    "replication-controller", "deployment-controller", "statefulset-controller", "ephemeral-volume-controller",
-    "persistentvolume-binder-controller", "persistentvolumeclaim-binder-controller", "kubepy.dev/simulated",
-    "persistentvolume-expander-controller", "external-resizer simulated.kubepy.dev", "pv-protection-controller",
-    "pvc-protection-controller", "job-controller", "cronjob-controller", "ttl-after-finished-controller",
-    "horizontal-pod-autoscaler-controller", "disruption-controller", "endpoint-slice-controller",
-    "endpoint-controller", "endpoint-slice-mirroring-controller", "serviceaccount-controller",
-    "serviceaccount-token-controller", "root-ca-certificate-publisher-controller", "kubernetes-service-controller",
-    "service-lb-controller", "default-scheduler",
+    "node-lifecycle-controller",
+    "ttl-controller",
+    "taint-eviction-controller",
+    "pod-garbage-collector-controller",
+    "garbage-collector-controller",
+    "namespace-controller",
+    "resourcequota-controller",
+    "clusterrole-aggregation-controller",
+    "crd-finalizer",
+    "daemonset-controller",
+    "replicaset-controller",
+    "replication-controller",
+    "deployment-controller",
+    "statefulset-controller",
+    "ephemeral-volume-controller",
+    "persistentvolume-binder-controller",
+    "persistentvolumeclaim-binder-controller",
+    "kubepy.dev/simulated",
+    "persistentvolume-expander-controller",
+    "external-resizer simulated.kubepy.dev",
+    "pv-protection-controller",
+    "pvc-protection-controller",
+    "job-controller",
+    "cronjob-controller",
+    "ttl-after-finished-controller",
+    "horizontal-pod-autoscaler-controller",
+    "disruption-controller",
+    "endpoint-slice-controller",
+    "endpoint-controller",
+    "endpoint-slice-mirroring-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "root-ca-certificate-publisher-controller",
+    "kubernetes-service-controller",
+    "service-lb-controller",
+    "default-scheduler",
 )
 POD_INDEX = "apps.kubernetes.io/pod-index"  # label of a StatefulSet's pod
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"  # annotation of an indexed Job's pod
@@ -94,7 +119,8 @@ class ControllerFault(NamedTuple):
 
     def concerns(self, controller: str, resource: str) -> bool:
         return (not self.controllers or controller in self.controllers) and (
-            not self.resources or resource in self.resources)
+            not self.resources or resource in self.resources
+        )
 
 
 class FaultSettings(NamedTuple):
@@ -126,18 +152,25 @@ class FaultSettings(NamedTuple):
         labels, node = labels_of(pod), pod["spec"].get("nodeName", "")
         for index, fault in enumerate(self.pods):
             ordinal = labels.get(POD_INDEX) or annotations_of(pod).get(COMPLETION_INDEX, "")
-            if ((not fault.namespaces or namespace_of(pod) in fault.namespaces) and fault.selector.matches(labels)
-                    and (not fault.nodes or node in fault.nodes)
-                    and (not fault.ordinals or ordinal in map(str, fault.ordinals))
-                    and self.draw("pod", index, namespace_of(pod), name_of(pod), uid_of(pod)) < fault.rate):
+            if (
+                (not fault.namespaces or namespace_of(pod) in fault.namespaces)
+                and fault.selector.matches(labels)
+                and (not fault.nodes or node in fault.nodes)
+                and (not fault.ordinals or ordinal in map(str, fault.ordinals))
+                and self.draw("pod", index, namespace_of(pod), name_of(pod), uid_of(pod))
+                < fault.rate
+            ):
                 return fault.outcome
         return ""
 
     def afflicts(self, controller: str) -> bool:
         """Tell whether a controller has conflicts, restarts or late watch events."""
         return controller in CONTROLLERS and any(
-            fault is not None and fault.rate > 0 and (not fault.controllers or controller in fault.controllers)
-            for fault in (self.conflicts, self.restarts, self.late_events))
+            fault is not None
+            and fault.rate > 0
+            and (not fault.controllers or controller in fault.controllers)
+            for fault in (self.conflicts, self.restarts, self.late_events)
+        )
 
 
 # --- parsing ------------------------------------------------------------------------------------------------------
@@ -148,14 +181,18 @@ Parser = Callable[[str, Any], Any]  # of the path of a field and its value
 def parse_faults(path: str, value: Any) -> FaultSettings:
     """Check faults. ``path``: of the file and field that they stand in. Raises FolderError, which names the field."""
     path = path.removesuffix(": ") if not isinstance(value, dict) else path
-    return FaultSettings(json.dumps(value, sort_keys=True, default=str), **_fields(path, value, FAULTS))
+    return FaultSettings(
+        json.dumps(value, sort_keys=True, default=str), **_fields(path, value, FAULTS)
+    )
 
 
 def _error(path: str, message: str) -> FolderError:
     return FolderError(printable(f"{path}: {message}"))
 
 
-def _fields(path: str, value: Any, parsers: Mapping[str, Parser], required: tuple[str, ...] = ()) -> dict[str, Any]:
+def _fields(
+    path: str, value: Any, parsers: Mapping[str, Parser], required: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Check a map. Returns its values by the names that they have in Python; a null counts as left out."""
     if not isinstance(value, dict):
         raise _error(path, f"must be a map of {', '.join(parsers)}")
@@ -165,8 +202,11 @@ def _fields(path: str, value: Any, parsers: Mapping[str, Parser], required: tupl
     for key in required:
         if value.get(key) is None:
             raise _error(_join(path, key), "is required")
-    return {NAMES.get(key) or str(key): parsers[key](_join(path, key), entry) for key, entry in value.items()
-            if entry is not None}
+    return {
+        NAMES.get(key) or str(key): parsers[key](_join(path, key), entry)
+        for key, entry in value.items()
+        if entry is not None
+    }
 
 
 def _join(path: str, key: Any) -> str:
@@ -175,6 +215,7 @@ def _join(path: str, key: Any) -> str:
 
 def list_of(parse: Parser) -> Parser:
     """Build the parser of a list that is not empty."""
+
     def parse_list(path: str, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list) or not value:
             raise _error(path, "must be a list with at least one entry")
@@ -206,12 +247,16 @@ def parse_range(path: str, value: Any) -> SecondsRange:
     """Read a duration, or a range of them."""
     low_text, dots, high_text = value.partition("..") if isinstance(value, str) else ("", "", "")
     try:
-        low = parse_duration("0" if value == 0 and not isinstance(value, bool) else low_text.strip())
+        low = parse_duration(
+            "0" if value == 0 and not isinstance(value, bool) else low_text.strip()
+        )
         high = parse_duration(high_text.strip()) if dots else low
     except ValueError:
         low, high = 1.0, 0.0
     if not 0 <= low <= high:
-        raise _error(path, f"{_shown(value)} is not a duration such as 5m, or a range such as 2s..8s")
+        raise _error(
+            path, f"{_shown(value)} is not a duration such as 5m, or a range such as 2s..8s"
+        )
     return SecondsRange(low, high)
 
 
@@ -225,9 +270,13 @@ def parse_length(path: str, value: Any) -> SecondsRange:
 
 def parse_selector(path: str, value: Any) -> LabelSelector:
     """Read a LabelSelector."""
-    fields = _fields(path, value, dict.fromkeys(("matchLabels", "matchExpressions"), lambda _, entry: entry))
+    fields = _fields(
+        path, value, dict.fromkeys(("matchLabels", "matchExpressions"), lambda _, entry: entry)
+    )
     labels, entries = fields.get("matchLabels", {}), fields.get("matchExpressions", [])
-    if not isinstance(labels, dict) or not all(isinstance(text, str) for pair in labels.items() for text in pair):
+    if not isinstance(labels, dict) or not all(
+        isinstance(text, str) for pair in labels.items() for text in pair
+    ):
         raise _error(f"{path}.matchLabels", "must be a map of strings")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise _error(f"{path}.matchExpressions", "must be a list of key, operator and values")
@@ -260,13 +309,19 @@ def parse_outcome(path: str, value: Any) -> str:
 
 def parse_controller(path: str, value: Any) -> str:
     if value not in CONTROLLERS:
-        raise _error(path, f"{_shown(value)} is not a controller: must be one of {', '.join(CONTROLLERS)}")
+        raise _error(
+            path, f"{_shown(value)} is not a controller: must be one of {', '.join(CONTROLLERS)}"
+        )
     return str(value)
 
 
 def parse_resource(path: str, value: Any) -> str:
     """Read the name of a resource as the command line does. One of another group may be defined later."""
-    word = value if isinstance(value, str) and value == value.lower() and not set(value) & set(" /*,") else ""
+    word = (
+        value
+        if isinstance(value, str) and value == value.lower() and not set(value) & set(" /*,")
+        else ""
+    )
     scheme = Scheme()
     if resource := scheme.find(word):
         return resource.key
@@ -293,15 +348,31 @@ def map_of(kind: Callable[..., Any], parsers: Mapping[str, Parser], *required: s
     return lambda path, value: kind(**_fields(path, value, parsers, required))
 
 
-NAMES = {"downFor": "down_for", "lateEvents": "late_events"}  # of fields that have another name in Python
+NAMES = {
+    "downFor": "down_for",
+    "lateEvents": "late_events",
+}  # of fields that have another name in Python
 NODE_FAULT: Mapping[str, Parser] = {
-    "names": list_of(parse_text), "selector": parse_selector, "rate": parse_rate, "after": parse_range,
-    "downFor": parse_length, "every": parse_seconds}
+    "names": list_of(parse_text),
+    "selector": parse_selector,
+    "rate": parse_rate,
+    "after": parse_range,
+    "downFor": parse_length,
+    "every": parse_seconds,
+}
 POD_FAULT: Mapping[str, Parser] = {
-    "namespaces": list_of(parse_text), "selector": parse_selector, "nodes": list_of(parse_text),
-    "ordinals": list_of(parse_ordinal), "rate": parse_rate, "outcome": parse_outcome}
+    "namespaces": list_of(parse_text),
+    "selector": parse_selector,
+    "nodes": list_of(parse_text),
+    "ordinals": list_of(parse_ordinal),
+    "rate": parse_rate,
+    "outcome": parse_outcome,
+}
 CONTROLLER_FAULT: Mapping[str, Parser] = {
-    "rate": parse_rate, "controllers": list_of(parse_controller), "resources": list_of(parse_resource)}
+    "rate": parse_rate,
+    "controllers": list_of(parse_controller),
+    "resources": list_of(parse_resource),
+}
 LATE_EVENTS: Mapping[str, Parser] = {**CONTROLLER_FAULT, "delay": parse_range}
 
 

@@ -51,8 +51,13 @@ class ImpliedObjects:
         candidates = self.missing(key.resource, key.namespace or None, (), list_stored)
         return next((obj for obj in candidates if name_of(obj) == key.name), None)
 
-    def missing(self, resource: str, namespace: str | None, stored: Iterable[Object],
-                list_stored: ListStored) -> list[Object]:
+    def missing(
+        self,
+        resource: str,
+        namespace: str | None,
+        stored: Iterable[Object],
+        list_stored: ListStored,
+    ) -> list[Object]:
         """Return the implied objects of a resource (in one namespace, or None: in all) that are not ``stored``."""
         namespaces = {name_of(obj): obj for obj in list_stored(NAMESPACES, None) if is_active(obj)}
         if bootstrap.DEFAULT not in namespaces:
@@ -102,8 +107,11 @@ class ImpliedObjects:
     def restart(self) -> None:
         """Bring deleted roles and bindings back, as an API server does when it starts."""
         deletions = self._deletions()
-        kept = {key: deletion for key, deletion in deletions.items()
-                if key.partition("/")[0] not in bootstrap.RBAC_KINDS}
+        kept = {
+            key: deletion
+            for key, deletion in deletions.items()
+            if key.partition("/")[0] not in bootstrap.RBAC_KINDS
+        }
         if kept != deletions:
             self._store.set_meta(DELETIONS, json.dumps(kept))
 
@@ -119,9 +127,12 @@ def identified(key: Key, obj: Object, home: Object, deletion: tuple[int, str] | 
     count, deleted_at = deletion or (0, "")
     uid = str(home["metadata"].get("uid", ""))
     digest = sha256(f"{uid}/{'/'.join(key)}/{count}".encode()).hexdigest()
-    metadata = {**obj["metadata"], "creationTimestamp": deleted_at or home["metadata"].get("creationTimestamp"),
-                "resourceVersion": RESOURCE_VERSION,
-                "uid": f"{uid[:13]:0<13}-7{digest[:3]}-8{digest[3:6]}-{digest[6:18]}"}
+    metadata = {
+        **obj["metadata"],
+        "creationTimestamp": deleted_at or home["metadata"].get("creationTimestamp"),
+        "resourceVersion": RESOURCE_VERSION,
+        "uid": f"{uid[:13]:0<13}-7{digest[:3]}-8{digest[3:6]}-{digest[6:18]}",
+    }
     return {**obj, "metadata": metadata}
 
 
@@ -129,7 +140,9 @@ def aggregated(implied: list[Object], stored: list[Object]) -> list[Object]:
     """Return ClusterRoles with the rules that the implied ones among them aggregate."""
     roles = {name_of(role): role for role in implied}
     aggregating = [role for role in implied if "aggregationRule" in role]
-    for _ in aggregating:  # one may aggregate another: admin has what edit has, which has what view has
+    for (
+        _
+    ) in aggregating:  # one may aggregate another: admin has what edit has, which has what view has
         for role in aggregating:
             rules = rbac.aggregated_rules(role, [*roles.values(), *stored])
             roles[name_of(role)] = {**role, "rules": rules}

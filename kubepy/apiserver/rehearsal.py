@@ -48,8 +48,10 @@ class RecordedIds(Ids):
         return self._repeat(("uid", *subject), lambda: self._ids.uid(*subject, revision=revision))
 
     def suffix(self, *subject: str, number: int, attempt: int = 0) -> str:
-        return self._repeat(("suffix", *subject, attempt),
-                            lambda: self._ids.suffix(*subject, number=number, attempt=attempt))
+        return self._repeat(
+            ("suffix", *subject, attempt),
+            lambda: self._ids.suffix(*subject, number=number, attempt=attempt),
+        )
 
     def _repeat(self, subject: tuple[str | int, ...], draw: Callable[[], str]) -> str:
         if subject not in self._drawn:
@@ -66,14 +68,23 @@ class WebhookCalls:
     :param refusal: returns why nothing may be called, "" where it may.
     """
 
-    def __init__(self, services: Mapping[str, str], may_wait: bool = True, silent: Silent | None = None,
-                 refusal: Callable[[], str] = lambda: "") -> None:
+    def __init__(
+        self,
+        services: Mapping[str, str],
+        may_wait: bool = True,
+        silent: Silent | None = None,
+        refusal: Callable[[], str] = lambda: "",
+    ) -> None:
         self.services = services
         self._refusal = refusal
         self._may_wait = may_wait
         self._silent = silent
-        self._answers: dict[WebhookCall, Answer] | None = None  # in a rehearsal, those that are known so far
-        self._timed_out: dict[Endpoint, Answer] | None = None  # in a batch, those that are not tried again
+        self._answers: dict[WebhookCall, Answer] | None = (
+            None  # in a rehearsal, those that are known so far
+        )
+        self._timed_out: dict[Endpoint, Answer] | None = (
+            None  # in a batch, those that are not tried again
+        )
 
     def answers(self, calls: Sequence[WebhookCall], ids: Ids) -> list[Answer]:
         """Return the answers to calls. Raises CallsPending in a rehearsal that does not have all of them yet."""
@@ -94,8 +105,11 @@ class WebhookCalls:
         answers |= webhookclient.send([call for call in calls if call not in answers], ids)
         for silent in (self._timed_out, self._silent):
             if silent is not None:
-                silent.update((call.endpoint, answer) for call, answer in answers.items()
-                              if answer.problem.endswith(webhookclient.TIMED_OUT))
+                silent.update(
+                    (call.endpoint, answer)
+                    for call, answer in answers.items()
+                    if answer.problem.endswith(webhookclient.TIMED_OUT)
+                )
         return [answers[call] for call in calls]
 
     def begin_batch(self) -> None:

@@ -46,8 +46,13 @@ class StrictErrors(NamedTuple):
     def texts(self, unknown_fields: Iterable[str] = ()) -> list[str]:
         """Return all errors, those about unknown fields among them, in the order of the text."""
         last = len(self.places)
-        errors = [*self.repeated, *((self.places.get(path, last), f"unknown field {quote(path)}")
-                                    for path in unknown_fields)]
+        errors = [
+            *self.repeated,
+            *(
+                (self.places.get(path, last), f"unknown field {quote(path)}")
+                for path in unknown_fields
+            ),
+        ]
         return [text for _, text in sorted(errors, key=lambda error: error[0])]
 
 

@@ -21,14 +21,30 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import GroupVersionResource
 from kubepy.api.values import goformat
 from kubepy.apiserver.client import Client, ObjectList, Objects
-from kubepy.apiserver.request import CollectionOptions, DeleteOptions, ListOptions, Patch, Request, WriteOptions
+from kubepy.apiserver.request import (
+    CollectionOptions,
+    DeleteOptions,
+    ListOptions,
+    Patch,
+    Request,
+    WriteOptions,
+)
 from kubepy.klog import Logger, Value, place_of
 
 T = TypeVar("T")
-VERBS = {"get": "GET", "list": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE",
-         "deletecollection": "DELETE"}
+VERBS = {
+    "get": "GET",
+    "list": "GET",
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETE",
+}
 BODY_LIMITS = {8: 1024, 9: 10240}  # in characters, by verbosity
-GZIP_THRESHOLD = 128 * 1024  # answers that are larger are sent compressed (``responsewriters/writers.go``)
+GZIP_THRESHOLD = (
+    128 * 1024
+)  # answers that are larger are sent compressed (``responsewriters/writers.go``)
 PLACE = place_of(Client.do.__code__)
 JSON = "application/json"
 
@@ -54,7 +70,9 @@ class LoggingClient(Client):
         self.__dict__ = client.__dict__
         self._logger = logger
         self._depth = 0  # requests that are part of another one are not logged
-        self._last_read = ""  # nor is a read that repeats the one before: polls are in place of a watch
+        self._last_read = (
+            ""  # nor is a read that repeats the one before: polls are in place of a watch
+        )
 
     def _get(self, request: Request) -> Object:
         return self._logged(request, super()._get)
@@ -62,20 +80,40 @@ class LoggingClient(Client):
     def _list(self, request: Request) -> ObjectList:
         return self._logged(request, super()._list)
 
-    def stream(self, resource: str | GroupVersionResource, *, namespace: str | None = None, label_selector: str = "",
-               field_selector: str = "") -> Iterator[Object]:
-        return iter(self.list(resource, namespace=namespace, label_selector=label_selector,
-                              field_selector=field_selector).items)
+    def stream(
+        self,
+        resource: str | GroupVersionResource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Iterator[Object]:
+        return iter(
+            self.list(
+                resource,
+                namespace=namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+            ).items
+        )
 
     def _create(self, request: Request, body: Any) -> Object:
-        return self._logged(request, lambda request: super(LoggingClient, self)._create(request, body), body)
+        return self._logged(
+            request, lambda request: super(LoggingClient, self)._create(request, body), body
+        )
 
     def _update(self, request: Request, obj: Object) -> Object:
-        return self._logged(request, lambda request: super(LoggingClient, self)._update(request, obj), obj)
+        return self._logged(
+            request, lambda request: super(LoggingClient, self)._update(request, obj), obj
+        )
 
     def _patch(self, request: Request, patch: Patch) -> Object:
-        return self._logged(request, lambda request: super(LoggingClient, self)._patch(request, patch), patch.data,
-                            patch.type)
+        return self._logged(
+            request,
+            lambda request: super(LoggingClient, self)._patch(request, patch),
+            patch.data,
+            patch.type,
+        )
 
     def _delete(self, request: Request) -> Object:
         return self._logged(request, super()._delete)
@@ -83,7 +121,13 @@ class LoggingClient(Client):
     def _delete_collection(self, request: Request) -> Objects:
         return self._logged(request, super()._delete_collection)
 
-    def _logged(self, request: Request, do: Callable[[Request], T], body: Any = None, content_type: str = JSON) -> T:
+    def _logged(
+        self,
+        request: Request,
+        do: Callable[[Request], T],
+        body: Any = None,
+        content_type: str = JSON,
+    ) -> T:
         """Carry out a request, with its lines before and after it."""
         if self._depth:
             return do(request)
@@ -100,8 +144,18 @@ class LoggingClient(Client):
             answer = result = do(request)
             code = 201 if request.verb == "create" else 200
         except Status as error:
-            answer, code = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-                            "message": str(error), "reason": error.reason, "code": error.code}, error.code
+            answer, code = (
+                {
+                    "kind": "Status",
+                    "apiVersion": "v1",
+                    "metadata": {},
+                    "status": "Failure",
+                    "message": str(error),
+                    "reason": error.reason,
+                    "code": error.code,
+                },
+                error.code,
+            )
             raise
         finally:
             self._depth -= 1
@@ -119,29 +173,50 @@ class LoggingClient(Client):
         headers = {"User-Agent": self.user_agent, **self.headers}
         if body is not None:
             headers["Content-Type"] = content_type
-        self._logger.info(7, PLACE, "Request", {"verb": VERBS[request.verb], "url": url, "headers": block(headers)})
+        self._logger.info(
+            7,
+            PLACE,
+            "Request",
+            {"verb": VERBS[request.verb], "url": url, "headers": block(headers)},
+        )
         if body is not None:
             self._log_body("Request Body", goformat.to_json(body))
 
-    def _log_response(self, request: Request, url: str, code_and_time: tuple[int, int], answer: Any) -> None:
+    def _log_response(
+        self, request: Request, url: str, code_and_time: tuple[int, int], answer: Any
+    ) -> None:
         """Log an answer; with the request's own line, it does not name that again."""
         code, elapsed = code_and_time
         status = f"{code} {HTTPStatus(code).phrase}"
         if self._logger.highest < 7:
-            self._logger.info(6, PLACE, "Response", {"verb": VERBS[request.verb], "url": url, "status": status,
-                                                     "milliseconds": elapsed})
+            self._logger.info(
+                6,
+                PLACE,
+                "Response",
+                {
+                    "verb": VERBS[request.verb],
+                    "url": url,
+                    "status": status,
+                    "milliseconds": elapsed,
+                },
+            )
             return
         headers: dict[str, Value] = {}
         text = ""
         if self._logger.highest >= 8:
             if isinstance(answer, ObjectList):
-                answer = {"items": answer.items, "metadata": {"resourceVersion": answer.resource_version}}
+                answer = {
+                    "items": answer.items,
+                    "metadata": {"resourceVersion": answer.resource_version},
+                }
             text = goformat.to_json(answer)
             sent = {"Cache-Control": "no-cache, private", "Content-Type": JSON}
             if len(text) > GZIP_THRESHOLD and not self.disable_compression:
                 sent["Vary"] = "Accept-Encoding"
             headers = {"headers": block(sent)}
-        self._logger.info(7, PLACE, "Response", {"status": status, **headers, "milliseconds": elapsed})
+        self._logger.info(
+            7, PLACE, "Response", {"status": status, **headers, "milliseconds": elapsed}
+        )
         if answer is not None and text:
             self._log_body("Response Body", text)
 
@@ -157,8 +232,11 @@ class LoggingClient(Client):
         group = f"/apis/{request.resource.group}" if request.resource.group else "/api"
         namespace = request.namespace if resource is None or resource.namespaced else ""
         parts = ["namespaces", namespace] if namespace else []
-        parts += [request.resource.resource, "" if request.verb == "create" and not request.subresource
-                  else request.name, request.subresource]
+        parts += [
+            request.resource.resource,
+            "" if request.verb == "create" and not request.subresource else request.name,
+            request.subresource,
+        ]
         return "/".join([group, version, *(quote(part, safe="") for part in parts if part)])
 
     def further_pages(self, request: Request, path: str, answer: Any) -> list[str]:
@@ -167,8 +245,12 @@ class LoggingClient(Client):
             return []
         pages = []
         for start in range(self.limit, len(answer.items), self.limit):
-            token = base64.urlsafe_b64encode(f'{{"v":"meta.k8s.io/v1","start":"{start}"}}'.encode()).decode()
-            pages.append(with_query(path, {**_query(request, self.limit), "continue": token.rstrip("=")}))
+            token = base64.urlsafe_b64encode(
+                f'{{"v":"meta.k8s.io/v1","start":"{start}"}}'.encode()
+            ).decode()
+            pages.append(
+                with_query(path, {**_query(request, self.limit), "continue": token.rstrip("=")})
+            )
         return pages
 
 
@@ -192,9 +274,12 @@ def _query(request: Request, limit: int) -> dict[str, str]:
         if request.verb == "list" and limit:
             query["limit"] = str(limit)
     elif isinstance(options, WriteOptions):
-        query = {"dryRun": "All" if options.dry_run else "", "fieldManager": options.field_manager,
-                 "fieldValidation": options.field_validation if options.field_manager else "",
-                 "force": "true" if options.force else ""}
+        query = {
+            "dryRun": "All" if options.dry_run else "",
+            "fieldManager": options.field_manager,
+            "fieldValidation": options.field_validation if options.field_manager else "",
+            "force": "true" if options.force else "",
+        }
     elif isinstance(options, DeleteOptions):
         query = {"dryRun": "All" if options.dry_run else ""}
     return {name: value for name, value in query.items() if value}

@@ -30,7 +30,10 @@ with lazy_imports():
 
 # The requester, as a UserInfo. There are no users here, so it is the one that a new cluster has, unless he
 # impersonates another one.
-ADMINISTRATOR: Object = {"username": "kubernetes-admin", "groups": ["kubeadm:cluster-admins", "system:authenticated"]}
+ADMINISTRATOR: Object = {
+    "username": "kubernetes-admin",
+    "groups": ["kubeadm:cluster-admins", "system:authenticated"],
+}
 
 MAX_RUNS = 200  # of one request: each calls the webhooks that the one before has met
 
@@ -51,15 +54,23 @@ class Server:
     :ivar network_refusal: returns why no webhook may be called, "" where they may.
     """
 
-    def __init__(self, scheme: Scheme, clock: Clock, ids: Ids, new_strategy: Callable[[Resource], Strategy],
-                 settings: ClusterSettings) -> None:
+    def __init__(
+        self,
+        scheme: Scheme,
+        clock: Clock,
+        ids: Ids,
+        new_strategy: Callable[[Resource], Strategy],
+        settings: ClusterSettings,
+    ) -> None:
         self.settings = settings
         self.scheme = scheme
         self.clock = clock
         self.ids = ids
         self._webhooks: rehearsal.WebhookCalls | None = None
         self.may_wait = True  # for webhooks; False: requests that meet one raise WouldWait
-        self.is_prediction = False  # admission webhooks are called as for a dry run: what happens is only predicted
+        self.is_prediction = (
+            False  # admission webhooks are called as for a dry run: what happens is only predicted
+        )
         self.silent: rehearsal.Silent = {}  # webhooks that timed out in predictions
         self.network_refusal: Callable[[], str] = nothing_refused
         self.warn: Callable[[str], None] = drop
@@ -84,8 +95,11 @@ class Server:
         """
         resource = self.scheme.get(request.resource.group_resource)
         version = request.resource.version
-        if resource is None or (version and version not in (resource.version, *resource.other_versions,
-                                                            resource.storage_version)):
+        if resource is None or (
+            version
+            and version
+            not in (resource.version, *resource.other_versions, resource.storage_version)
+        ):
             raise errors.no_such_resource()
         if resource.computed_from and request.verb not in resource.verbs:
             raise errors.method_not_allowed()
@@ -93,7 +107,9 @@ class Server:
             return self.scheme.by_key(resource.storage_key)
         if version and version != resource.version and request.verb not in ("create", "update"):
             # Those two warn of the version in which their object is written, when it is decoded.
-            self.warn_all(self.strategy(resource).warnings_of_version(resource.at(version).api_version))
+            self.warn_all(
+                self.strategy(resource).warnings_of_version(resource.at(version).api_version)
+            )
         elif resource.deprecation:
             self.warn(resource.deprecation)
         return resource
@@ -103,14 +119,19 @@ class Server:
         key = f"{resource.key}/{resource.version}" if resource.custom else resource.key
         strategy = self._strategies.get(key)
         if strategy is None:
-            preferred = self.scheme.get(resource.key) if resource.is_older and not resource.custom else resource
+            preferred = (
+                self.scheme.get(resource.key)
+                if resource.is_older and not resource.custom
+                else resource
+            )
             if preferred is None:
                 raise errors.no_such_resource()
             strategy = self._strategies[key] = self._new_strategy(preferred)
         return strategy
 
-    def in_version(self, resource: Resource, objects: Sequence[Object],
-                   get: Callable[[Key], Object | None]) -> list[Object]:
+    def in_version(
+        self, resource: Resource, objects: Sequence[Object], get: Callable[[Key], Object | None]
+    ) -> list[Object]:
         """Return objects in the version of ``resource``; they are not changed.
 
         :param get: reads other objects: the Service of a conversion webhook.
@@ -121,7 +142,9 @@ class Server:
         if all(obj.get("apiVersion") == api_version for obj in objects):
             return list(objects)
         if resource.custom:
-            return conversion.Converter(self.webhooks, self.ids, get).convert(cast("Any", strategy), objects)
+            return conversion.Converter(self.webhooks, self.ids, get).convert(
+                cast("Any", strategy), objects
+            )
         return [strategy.in_version(obj, api_version) for obj in objects]
 
     @property
@@ -146,7 +169,9 @@ class Server:
         """The calls of webhooks by this server."""
         if self._webhooks is None:
             silent = self.silent if self.is_prediction else None
-            self._webhooks = rehearsal.WebhookCalls(self.settings.webhooks, self.may_wait, silent, self.network_refusal)
+            self._webhooks = rehearsal.WebhookCalls(
+                self.settings.webhooks, self.may_wait, silent, self.network_refusal
+            )
         return self._webhooks
 
     def forget_strategies(self) -> None:
@@ -193,7 +218,9 @@ class Rehearsal:
     def call(self, pending: rehearsal.CallsPending) -> None:
         """Call the webhooks that a run was waiting for, outside its transaction. Raises Conflict after many runs."""
         if self._runs > MAX_RUNS:
-            raise errors.Conflict("Operation cannot be fulfilled: the object keeps changing while webhooks are called")
+            raise errors.Conflict(
+                "Operation cannot be fulfilled: the object keeps changing while webhooks are called"
+            )
         self._server.webhooks.rehearse(pending.calls, self._ids)
         self._warnings.clear()
 
@@ -234,7 +261,9 @@ class RequestScope(NamedTuple):
         """The resource in the version that the request names."""
         group, version, _ = self.request.resource
         if group != self.resource.group:
-            return self.server.scheme.by_key(self.request.resource.group_resource)._replace(is_older=True)
+            return self.server.scheme.by_key(self.request.resource.group_resource)._replace(
+                is_older=True
+            )
         return self.resource.at(version) if version else self.resource
 
     def key_of(self, name: str) -> Key:
@@ -249,7 +278,11 @@ class RequestScope(NamedTuple):
     def get(self) -> Object | None:
         """Return the object that the request names."""
         obj = self.transaction.get(self.key)
-        return self._in_version(self.resource, obj) if obj is not None and self.resource.custom else obj
+        return (
+            self._in_version(self.resource, obj)
+            if obj is not None and self.resource.custom
+            else obj
+        )
 
     def require(self) -> Object:
         """Return the object that the request names. Raises NotFound."""
@@ -267,7 +300,9 @@ class RequestScope(NamedTuple):
     def update(self, obj: Object, old: Object) -> Object:
         """Replace ``old``, which :meth:`get` has returned; returns the object as stored. Raises NotFound, Conflict."""
         if self.resource.custom:
-            return self.transaction.update(self.key, self._to_storage(obj), self.transaction.require(self.key))
+            return self.transaction.update(
+                self.key, self._to_storage(obj), self.transaction.require(self.key)
+            )
         is_plain, key = self._is_plain(obj), self.key
         stored = self.transaction.update(key, obj, old, is_plain=is_plain)
         if is_plain:

@@ -35,10 +35,22 @@ SERVICE = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9]*[a-z0-9])?(:(?P<por
 BASE_URL = r"https?://(\[[0-9a-fA-F:.]+\]|[^\s/?#@:\[\]]+)(:(?P<port>[0-9]{1,5}))?(/[^\s?#]*)?"
 MAX_PORT = 65535
 # The plugins that can be turned off: those that look at single kinds (``kubepy.apiserver.kinds``).
-ADMISSION_PLUGINS = ("CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction",
-                     "DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "LimitRanger",
-                     "PersistentVolumeClaimResize", "PodSecurity", "Priority", "RuntimeClass", "ServiceAccount",
-                     "StorageObjectInUseProtection", "TaintNodesByCondition")
+ADMISSION_PLUGINS = (
+    "CertificateApproval",
+    "CertificateSigning",
+    "CertificateSubjectRestriction",
+    "DefaultIngressClass",
+    "DefaultStorageClass",
+    "DefaultTolerationSeconds",
+    "LimitRanger",
+    "PersistentVolumeClaimResize",
+    "PodSecurity",
+    "Priority",
+    "RuntimeClass",
+    "ServiceAccount",
+    "StorageObjectInUseProtection",
+    "TaintNodesByCondition",
+)
 
 
 class Networking(NamedTuple):
@@ -65,9 +77,14 @@ class KubeletSettings(NamedTuple):
 
     def annotations(self) -> dict[str, str]:
         """Return the values by the names of the annotations."""
-        return {outcomes.OUTCOME: self.outcome, outcomes.READY_AFTER: self.ready_after,
-                outcomes.STOPS_AFTER: self.stops_after, outcomes.RUNS_FOR: self.runs_for,
-                outcomes.EXIT_CODE: self.exit_code, outcomes.REFERENCES: self.references}
+        return {
+            outcomes.OUTCOME: self.outcome,
+            outcomes.READY_AFTER: self.ready_after,
+            outcomes.STOPS_AFTER: self.stops_after,
+            outcomes.RUNS_FOR: self.runs_for,
+            outcomes.EXIT_CODE: self.exit_code,
+            outcomes.REFERENCES: self.references,
+        }
 
 
 class AdmissionSettings(NamedTuple):
@@ -138,8 +155,11 @@ def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
             values[key] = PARSERS[key](value)
     parsed = ClusterSettings(**values)
     if parsed.tick == READS and parsed.clock is None:
-        raise invalid("tick", f"{READS} goes with a clock: without one the cluster's time is the system's, which "
-                              "nothing can move")
+        raise invalid(
+            "tick",
+            f"{READS} goes with a clock: without one the cluster's time is the system's, which "
+            "nothing can move",
+        )
     if parsed.faults is not None and parsed.faults.seed is None:
         parsed = parsed._replace(faults=parsed.faults._replace(seed=parsed.seed))
     return parsed
@@ -152,6 +172,7 @@ def invalid(field: str, message: str) -> FolderError:
 
 def choice(field: str, *allowed: str) -> Callable[[Any], str]:
     """Build the parser of a setting that takes one of a few words."""
+
     def parse(value: Any) -> str:
         if value not in allowed:
             text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -169,7 +190,9 @@ def _clock(value: Any) -> datetime:
     if is_too_exact(value):
         raise invalid("clock", f"{value!r} is too exact: {FINEST}")
     if moment.year not in CLOCK_YEARS:
-        raise invalid("clock", f"{value!r} is not between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}")
+        raise invalid(
+            "clock", f"{value!r} is not between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}"
+        )
     return moment
 
 
@@ -189,21 +212,38 @@ def parse_networking(value: Any) -> Networking:
         raise invalid("networking", "must be a map of serviceSubnet and loadBalancerPool")
     for key in value:
         if key not in ("serviceSubnet", "loadBalancerPool"):
-            raise invalid(f"networking.{key}", "unknown setting: must be one of serviceSubnet, loadBalancerPool")
+            raise invalid(
+                f"networking.{key}",
+                "unknown setting: must be one of serviceSubnet, loadBalancerPool",
+            )
     pool = value.get("loadBalancerPool") or []
     if not isinstance(pool, list):
-        raise invalid("networking.loadBalancerPool", "must be a list of networks (192.0.2.0/28) and ranges "
-                      "(192.0.2.16-192.0.2.31)")
-    subnet = SERVICE_SUBNET if value.get("serviceSubnet") is None else parse_service_subnet(value["serviceSubnet"])
-    return Networking(subnet, tuple(parse_addresses(f"networking.loadBalancerPool[{index}]", entry)
-                                    for index, entry in enumerate(pool)))
+        raise invalid(
+            "networking.loadBalancerPool",
+            "must be a list of networks (192.0.2.0/28) and ranges (192.0.2.16-192.0.2.31)",
+        )
+    subnet = (
+        SERVICE_SUBNET
+        if value.get("serviceSubnet") is None
+        else parse_service_subnet(value["serviceSubnet"])
+    )
+    return Networking(
+        subnet,
+        tuple(
+            parse_addresses(f"networking.loadBalancerPool[{index}]", entry)
+            for index, entry in enumerate(pool)
+        ),
+    )
 
 
 def parse_service_subnet(value: Any) -> str:
     field = "networking.serviceSubnet"
     subnet = _network(field, value)
     if subnet.num_addresses < SMALLEST_SERVICE_SUBNET:
-        raise invalid(field, f"{subnet} has too few addresses: must contain at least {SMALLEST_SERVICE_SUBNET}")
+        raise invalid(
+            field,
+            f"{subnet} has too few addresses: must contain at least {SMALLEST_SERVICE_SUBNET}",
+        )
     return str(subnet)
 
 
@@ -212,13 +252,17 @@ def parse_addresses(field: str, value: Any) -> tuple[int, int]:
     from ipaddress import IPv4Address  # few clusters have such settings
 
     if "-" not in str(value):
-        network = _network(field, f"{value}/32" if isinstance(value, str) and "/" not in value else value)
+        network = _network(
+            field, f"{value}/32" if isinstance(value, str) and "/" not in value else value
+        )
         return int(network[0]), int(network[-1])
     try:
         first, last = (IPv4Address(part.strip()) for part in str(value).split("-"))
     except ValueError:
-        raise invalid(field, f"{quote(str(value))} is not a range of IPv4 addresses such as "
-                      "192.0.2.16-192.0.2.31") from None
+        raise invalid(
+            field,
+            f"{quote(str(value))} is not a range of IPv4 addresses such as 192.0.2.16-192.0.2.31",
+        ) from None
     if last < first:
         raise invalid(field, f"{quote(str(value))} ends before it begins")
     return int(first), int(last)
@@ -239,21 +283,35 @@ def _network(field: str, value: Any) -> IPv4Network:
 
 def _webhooks(value: Any) -> Mapping[str, str]:
     if not isinstance(value, dict):
-        raise invalid("webhooks", "must be a map of Services to URLs, such as default/my-hook: http://127.0.0.1:9443")
+        raise invalid(
+            "webhooks",
+            "must be a map of Services to URLs, such as default/my-hook: http://127.0.0.1:9443",
+        )
     for service, url in value.items():
         if not _matches(SERVICE, service):
-            raise invalid("webhooks", f"{quote(str(service))} is not a Service: must be namespace/name or "
-                                      "namespace/name:port")
+            raise invalid(
+                "webhooks",
+                f"{quote(str(service))} is not a Service: must be namespace/name or "
+                "namespace/name:port",
+            )
         if not _matches(BASE_URL, url):
-            raise invalid(f"webhooks[{service}]", f"{quote(str(url))} is not a URL such as http://127.0.0.1:9443: must "
-                                                  "be http or https, without user, query and fragment")
+            raise invalid(
+                f"webhooks[{service}]",
+                f"{quote(str(url))} is not a URL such as http://127.0.0.1:9443: must "
+                "be http or https, without user, query and fragment",
+            )
     return MappingProxyType(dict(value))
 
 
 def _kubelet(value: Any) -> KubeletSettings:
-    parsers = {"outcome": outcomes.parse_outcomes, "readyAfter": outcomes.parse_length,
-               "stopsAfter": outcomes.parse_length, "runsFor": outcomes.parse_length,
-               "exitCode": outcomes.parse_exit_code, "references": outcomes.parse_references}
+    parsers = {
+        "outcome": outcomes.parse_outcomes,
+        "readyAfter": outcomes.parse_length,
+        "stopsAfter": outcomes.parse_length,
+        "runsFor": outcomes.parse_length,
+        "exitCode": outcomes.parse_exit_code,
+        "references": outcomes.parse_references,
+    }
     if not isinstance(value, dict):
         raise invalid("kubelet", f"must be a map of {', '.join(parsers)}")
     texts: dict[str, str] = {}
@@ -283,8 +341,10 @@ def _admission(value: Any) -> AdmissionSettings:
         raise invalid("admission.disablePlugins", "must be a list of names of admission plugins")
     for index, name in enumerate(names):
         if name not in ADMISSION_PLUGINS:
-            raise invalid(f"admission.disablePlugins[{index}]", f"{quote(str(name))} is not one of "
-                                                                f"{', '.join(ADMISSION_PLUGINS)}")
+            raise invalid(
+                f"admission.disablePlugins[{index}]",
+                f"{quote(str(name))} is not one of {', '.join(ADMISSION_PLUGINS)}",
+            )
     return AdmissionSettings(frozenset(names))
 
 
@@ -317,7 +377,10 @@ def _limits(value: Any) -> Limits:
         if number is None:
             continue
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise invalid(f"limits.{key}", f"{quote(str(number))} is not a number of objects such as {Limits().pods}")
+            raise invalid(
+                f"limits.{key}",
+                f"{quote(str(number))} is not a number of objects such as {Limits().pods}",
+            )
         limits = limits._replace(**{key: number})
     return limits
 

@@ -71,7 +71,9 @@ class Merge:
         self._settle = settle
         self._choose = choose
 
-    def merge(self, base: Any, ours: Any, theirs: Any, schema: Schema | None, path: Path = ()) -> Any:
+    def merge(
+        self, base: Any, ours: Any, theirs: Any, schema: Schema | None, path: Path = ()
+    ) -> Any:
         """Return the merged value. ABSENT stands for a value that is not there, as argument and as result."""
         if same(ours, theirs) or same(base, theirs):
             return ours
@@ -96,8 +98,13 @@ class Merge:
         before = len(self.conflicts)
         merged = {}
         for name in [*ours, *(name for name in theirs if name not in ours)]:
-            value = self.merge(base.get(name, ABSENT), ours.get(name, ABSENT), theirs.get(name, ABSENT),
-                               child(schema, name), (*path, field(name)))
+            value = self.merge(
+                base.get(name, ABSENT),
+                ours.get(name, ABSENT),
+                theirs.get(name, ABSENT),
+                child(schema, name),
+                (*path, field(name)),
+            )
             if value is not ABSENT:
                 merged[name] = value
         if _is_mixed(schema, merged, ours, theirs):
@@ -105,18 +112,27 @@ class Merge:
             return self._conflict(path, base, ours, theirs)
         return merged
 
-    def _merge_lists(self, items: list[dict[str, Any]], schema: Schema | None, path: Path) -> list[Any]:
+    def _merge_lists(
+        self, items: list[dict[str, Any]], schema: Schema | None, path: Path
+    ) -> list[Any]:
         base, ours, theirs = items
         merged = []
         for element in _order(list(base), list(ours), list(theirs)):
-            value = self.merge(base.get(element, ABSENT), ours.get(element, ABSENT), theirs.get(element, ABSENT),
-                               schema and schema.items(), (*path, element))
+            value = self.merge(
+                base.get(element, ABSENT),
+                ours.get(element, ABSENT),
+                theirs.get(element, ABSENT),
+                schema and schema.items(),
+                (*path, element),
+            )
             if value is not ABSENT:
                 merged.append(value)
         return merged
 
 
-def _as_maps(base: Any, ours: Any, theirs: Any, schema: Schema | None) -> tuple[Any, Any, Any] | None:
+def _as_maps(
+    base: Any, ours: Any, theirs: Any, schema: Schema | None
+) -> tuple[Any, Any, Any] | None:
     """Return the three values as maps to be merged by key, None if they are not.
 
     An absent map with free keys (labels, data) is an empty one; an absent struct was removed.
@@ -124,8 +140,12 @@ def _as_maps(base: Any, ours: Any, theirs: Any, schema: Schema | None) -> tuple[
     if schema is not None and schema.map_type == "atomic":
         return None
     has_free_keys = schema is not None and schema.values() is not None
-    if all(isinstance(side, dict) or (has_free_keys and _is_nothing(side)) for side in (ours, theirs)):
-        base, ours, theirs = (side if isinstance(side, dict) else {} for side in (base, ours, theirs))
+    if all(
+        isinstance(side, dict) or (has_free_keys and _is_nothing(side)) for side in (ours, theirs)
+    ):
+        base, ours, theirs = (
+            side if isinstance(side, dict) else {} for side in (base, ours, theirs)
+        )
         return base, ours, theirs
     return None
 
@@ -133,7 +153,9 @@ def _as_maps(base: Any, ours: Any, theirs: Any, schema: Schema | None) -> tuple[
 def _as_lists(base: Any, ours: Any, theirs: Any) -> tuple[list[Any], list[Any], list[Any]] | None:
     """Return the three values as lists, None if they are not; an absent list is an empty one."""
     if all(isinstance(side, list) or _is_nothing(side) for side in (ours, theirs)):
-        base, ours, theirs = (side if isinstance(side, list) else [] for side in (base, ours, theirs))
+        base, ours, theirs = (
+            side if isinstance(side, list) else [] for side in (base, ours, theirs)
+        )
         return base, ours, theirs
     return None
 
@@ -142,8 +164,9 @@ def _is_nothing(value: Any) -> bool:
     return value is ABSENT or value is None
 
 
-def _items_by_element(lists: tuple[list[Any], list[Any], list[Any]], schema: Schema | None,
-                      path: Path) -> list[dict[str, Any]] | None:
+def _items_by_element(
+    lists: tuple[list[Any], list[Any], list[Any]], schema: Schema | None, path: Path
+) -> list[dict[str, Any]] | None:
     """Return each list's items by their keys; None if the list is atomic, or its items cannot be told apart."""
     indexed = []
     for values in lists:
@@ -175,7 +198,9 @@ def _order(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
     An element that only the other side has follows the element that precedes it there.
     """
     known = set(base)
-    is_ours_moved = [name for name in base if name in set(ours)] != [name for name in ours if name in known]
+    is_ours_moved = [name for name in base if name in set(ours)] != [
+        name for name in ours if name in known
+    ]
     first, second = (ours, theirs) if is_ours_moved else (theirs, ours)
     merged = list(first)
     for position, name in enumerate(second):
@@ -184,7 +209,9 @@ def _order(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
     return merged
 
 
-def _is_mixed(schema: Schema | None, merged: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+def _is_mixed(
+    schema: Schema | None, merged: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]
+) -> bool:
     """Detect a merged value in a form that neither side has: a volume of two sources, a probe of two kinds."""
     if schema is None or schema.go_name not in _FORMS:
         return False
@@ -205,10 +232,18 @@ def _or_absent(merged: Any, ours: Any, theirs: Any) -> Any:
 # --- parts that the system writes ----------------------------------------------------------------------------------
 
 
-METADATA = frozenset({
-    "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields",
-    "resourceVersion", "selfLink", "uid",
-})
+METADATA = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
 _ANNOTATIONS = (
     TEMPLATE_GENERATION,
     "control-plane.alpha.kubernetes.io/",
@@ -260,7 +295,11 @@ def is_written_taint(key: str) -> bool:
 
 def without_written_annotations(obj: Object) -> Object:
     """Return the object without the annotations that the system writes."""
-    kept = {name: value for name, value in annotations_of(obj).items() if not is_written_annotation(name)}
+    kept = {
+        name: value
+        for name, value in annotations_of(obj).items()
+        if not is_written_annotation(name)
+    }
     metadata = {name: value for name, value in obj["metadata"].items() if name != "annotations"}
     return {**obj, "metadata": {**metadata, "annotations": kept} if kept else metadata}
 
@@ -286,13 +325,18 @@ def _strip_spec(obj: Object, spec: dict[str, Any]) -> None:
     annotations = annotations_of(obj)
     if obj.get("kind") == "Node":
         _keep(spec, "taints", lambda taint: not is_written_taint(str(taint.get("key", ""))))
-    elif obj.get("kind") == "PersistentVolumeClaim" and annotations.keys() & {BOUND_BY_CONTROLLER, STORAGE_PROVISIONER}:
+    elif obj.get("kind") == "PersistentVolumeClaim" and annotations.keys() & {
+        BOUND_BY_CONTROLLER,
+        STORAGE_PROVISIONER,
+    }:
         spec.pop("volumeName", None)
     elif obj.get("kind") == "PersistentVolume" and isinstance(claim := spec.get("claimRef"), dict):
         if BOUND_BY_CONTROLLER in annotations:
             del spec["claimRef"]
         else:
-            spec["claimRef"] = {name: value for name, value in claim.items() if name not in METADATA}
+            spec["claimRef"] = {
+                name: value for name, value in claim.items() if name not in METADATA
+            }
 
 
 def _keep(parent: dict[str, Any], name: str, is_kept: Any) -> None:
@@ -354,7 +398,9 @@ def merge_objects(versions: Versions, kind: Kind, merge_text: MergeText) -> Merg
     ours, conflicts = merger.run("ours")
     if not conflicts:
         return Merged(ours, ours, [])
-    return Merged(ours, merger.run("theirs")[0], [path_text(path).removeprefix(".") for path in conflicts])
+    return Merged(
+        ours, merger.run("theirs")[0], [path_text(path).removeprefix(".") for path in conflicts]
+    )
 
 
 def merge_into_ancestor(versions: Versions, kind: Kind, merge_text: MergeText) -> Object:
@@ -365,7 +411,9 @@ def merge_into_ancestor(versions: Versions, kind: Kind, merge_text: MergeText) -
 def _recreated(versions: Versions) -> Object | None:
     """Return the side on which a controller recreated the object (a StatefulSet's pod), ours if both; None if none."""
     base, ours, theirs = versions
-    if uid_of(ours) == uid_of(theirs) or not (is_made_by_controller(ours) and is_made_by_controller(theirs)):
+    if uid_of(ours) == uid_of(theirs) or not (
+        is_made_by_controller(ours) and is_made_by_controller(theirs)
+    ):
         return None
     return theirs if base and uid_of(base) == uid_of(ours) else ours
 
@@ -376,7 +424,9 @@ class _Merger:
         self._kind = kind
         self._merge_text = merge_text
         self._kind_name = str(versions.ours.get("kind", ""))
-        self._is_made = is_made_by_controller(versions.ours) or is_made_by_controller(versions.theirs)
+        self._is_made = is_made_by_controller(versions.ours) or is_made_by_controller(
+            versions.theirs
+        )
 
     def run(self, favour: Side) -> tuple[Object, list[Path]]:
         """Return the merged object with that side's value in every conflict, and the conflicts."""
@@ -391,25 +441,41 @@ class _Merger:
         left_out = {"status"} if self._kind.has_status else set()
         body = {name: value for name, value in obj.items() if name not in left_out}
         if "metadata" in body:
-            body["metadata"] = {name: value for name, value in body["metadata"].items() if name != "generation"}
+            body["metadata"] = {
+                name: value for name, value in body["metadata"].items() if name != "generation"
+            }
         return body
 
     def _completed(self, body: Object, *, has_conflicts: bool) -> Object:
         """Add generation, template generation and status to the merged body."""
         # A workload's status counts the pods of its own side only, so neither is right if both sides changed theirs.
-        both_changed_status = bool(self._base) and isinstance(self._kind.strategy, WorkloadStrategy) and not any(
-            same(self._base.get("status"), side.get("status")) for side in (self._ours, self._theirs))
+        both_changed_status = (
+            bool(self._base)
+            and isinstance(self._kind.strategy, WorkloadStrategy)
+            and not any(
+                same(self._base.get("status"), side.get("status"))
+                for side in (self._ours, self._theirs)
+            )
+        )
         generation_side = None
         if not has_conflicts and not both_changed_status:
             generation_side = self._side_of_generation(body, _generation, self._spec_changed)
         generation = self._number(generation_side, _generation)
-        merged = {**body, "metadata": {**body["metadata"], **({"generation": generation} if generation else {})}}
+        merged = {
+            **body,
+            "metadata": {**body["metadata"], **({"generation": generation} if generation else {})},
+        }
         if self._kind_name == "DaemonSet":
             template_side = None
             if not has_conflicts:
-                template_side = self._side_of_generation(body, _template_generation, _template_changed)
+                template_side = self._side_of_generation(
+                    body, _template_generation, _template_changed
+                )
             if template_generation := self._number(template_side, _template_generation):
-                annotations = {**annotations_of(merged), TEMPLATE_GENERATION: str(template_generation)}
+                annotations = {
+                    **annotations_of(merged),
+                    TEMPLATE_GENERATION: str(template_generation),
+                }
                 merged["metadata"] = {**merged["metadata"], "annotations": annotations}
         if self._kind.has_status:
             status_side = generation_side
@@ -421,8 +487,12 @@ class _Merger:
 
     # --- counters
 
-    def _side_of_generation(self, merged: Object, number: Callable[[Object], int],
-                            changed: Callable[[Object, Object], bool]) -> Object | None:
+    def _side_of_generation(
+        self,
+        merged: Object,
+        number: Callable[[Object], int],
+        changed: Callable[[Object, Object], bool],
+    ) -> Object | None:
         """Return the side whose generation the merged object takes, None if it needs a new one.
 
         A side whose spec is not the merged one does not qualify. Neither does a side that changed its spec without
@@ -431,7 +501,11 @@ class _Merger:
         """
         sides = []
         for side, other in ((self._ours, self._theirs), (self._theirs, self._ours)):
-            is_stale = bool(self._base) and changed(side, self._base) and number(side) <= number(self._base)
+            is_stale = (
+                bool(self._base)
+                and changed(side, self._base)
+                and number(side) <= number(self._base)
+            )
             is_taken = changed(other, merged) and number(side) <= number(other)
             if not (changed(merged, side) or is_stale or is_taken):
                 sides.append(side)
@@ -457,7 +531,9 @@ class _Merger:
 
     def _side_of_status(self) -> Object:
         """Return the side that changed status, ours if both or none did."""
-        return self._theirs if same(self._base.get("status"), self._ours.get("status")) else self._ours
+        return (
+            self._theirs if same(self._base.get("status"), self._ours.get("status")) else self._ours
+        )
 
 
 def _with_one_uid(versions: Versions) -> Versions:
@@ -467,7 +543,9 @@ def _with_one_uid(versions: Versions) -> Versions:
     """
     base, ours, theirs = versions
     uid = uid_of(theirs if base and uid_of(base) == uid_of(ours) else ours)
-    return Versions(*(_with_text(version, uid_of(version), uid) if version else version for version in versions))
+    return Versions(
+        *(_with_text(version, uid_of(version), uid) if version else version for version in versions)
+    )
 
 
 def _with_text(value: Any, old: str, new: str) -> Any:
@@ -519,7 +597,9 @@ class _Settler:
             except (TypeError, ValueError):  # one of them is not a time
                 return ours
         if self._kind == "ControllerRevision" and names == ["revision"]:
-            return max((number for number in (ours, theirs) if isinstance(number, int)), default=ours)
+            return max(
+                (number for number in (ours, theirs) if isinstance(number, int)), default=ours
+            )
         if self._is_written(names, base, ours, theirs):
             return ours
         if _are_texts(base, ours, theirs):
@@ -559,8 +639,9 @@ def _are_texts(*values: Any) -> bool:
 def _merge_applied(base: Any, ours: Any, theirs: Any) -> Any:
     """Merge the last-applied configuration as if both had been applied; where they differ, ours counts."""
     try:
-        old, our_config, their_config = (json.loads(text) if isinstance(text, str) else {}
-                                         for text in (base, ours, theirs))
+        old, our_config, their_config = (
+            json.loads(text) if isinstance(text, str) else {} for text in (base, ours, theirs)
+        )
     except ValueError:
         return ours
     if not all(isinstance(config, dict) and config for config in (our_config, their_config)):
@@ -584,10 +665,18 @@ def merge_managers(base: list[Object], ours: list[Object], theirs: list[Object])
     """
     merge = Merge(_settle_entry, lambda base, ours, theirs: ours)
     identities = dict.fromkeys(_identity(entry) for entry in [*ours, *theirs])
-    base_entries, our_entries, their_entries = ({_identity(entry): entry for entry in entries}
-                                                for entries in (base, ours, theirs))
-    merged = (merge.merge(base_entries.get(identity, ABSENT), our_entries.get(identity, ABSENT),
-                          their_entries.get(identity, ABSENT), None) for identity in identities)
+    base_entries, our_entries, their_entries = (
+        {_identity(entry): entry for entry in entries} for entries in (base, ours, theirs)
+    )
+    merged = (
+        merge.merge(
+            base_entries.get(identity, ABSENT),
+            our_entries.get(identity, ABSENT),
+            their_entries.get(identity, ABSENT),
+            None,
+        )
+        for identity in identities
+    )
     return [entry for entry in merged if entry is not ABSENT]
 
 

@@ -77,11 +77,14 @@ class SigningKey:
     _coordinate_bytes = 32
 
     def __init__(self, pem: bytes) -> None:
-        from cryptography.hazmat.primitives import serialization  # only servers, and `create token`, sign anything
+        from cryptography.hazmat.primitives import (
+            serialization,
+        )  # only servers, and `create token`, sign anything
 
         self._key: EllipticCurvePrivateKey = serialization.load_pem_private_key(pem, None)  # type: ignore[assignment]
-        public = self._key.public_key().public_bytes(serialization.Encoding.DER,
-                                                     serialization.PublicFormat.SubjectPublicKeyInfo)
+        public = self._key.public_key().public_bytes(
+            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
         self.id = url_safe(hashlib.sha256(public).digest())
 
     def sign(self, claims: Mapping[str, Any]) -> str:
@@ -90,7 +93,9 @@ class SigningKey:
         from cryptography.hazmat.primitives.asymmetric import ec, utils
 
         signed = f"{json_part({'alg': self.algorithm, 'kid': self.id})}.{json_part(claims)}"
-        r, s = utils.decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
+        r, s = utils.decode_dss_signature(
+            self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256()))
+        )
         return f"{signed}.{url_safe(b''.join(number.to_bytes(self._coordinate_bytes) for number in (r, s)))}"
 
     def is_signature(self, signed: str, signature: bytes) -> bool:
@@ -104,7 +109,9 @@ class SigningKey:
             return False
         r, s = int.from_bytes(signature[:half]), int.from_bytes(signature[half:])
         try:
-            self._key.public_key().verify(utils.encode_dss_signature(r, s), signed.encode(), ec.ECDSA(hashes.SHA256()))
+            self._key.public_key().verify(
+                utils.encode_dss_signature(r, s), signed.encode(), ec.ECDSA(hashes.SHA256())
+            )
         except InvalidSignature:
             return False
         return True
@@ -112,8 +119,18 @@ class SigningKey:
     def web_key(self) -> Object:
         """Return the public key as a JSON Web Key."""
         numbers = self._key.public_key().public_numbers()
-        x, y = (url_safe(number.to_bytes(self._coordinate_bytes)) for number in (numbers.x, numbers.y))
-        return {"use": "sig", "kty": "EC", "kid": self.id, "crv": "P-256", "alg": self.algorithm, "x": x, "y": y}
+        x, y = (
+            url_safe(number.to_bytes(self._coordinate_bytes)) for number in (numbers.x, numbers.y)
+        )
+        return {
+            "use": "sig",
+            "kty": "EC",
+            "kid": self.id,
+            "crv": "P-256",
+            "alg": self.algorithm,
+            "x": x,
+            "y": y,
+        }
 
 
 def url_safe(content: bytes) -> str:
@@ -127,8 +144,13 @@ def json_part(content: Mapping[str, Any]) -> str:
 
 def openid_configuration(jwks_uri: str) -> Object:
     """Return what ``/.well-known/openid-configuration`` says about the tokens."""
-    return {"issuer": ISSUER, "jwks_uri": jwks_uri, "response_types_supported": ["id_token"],
-            "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": [SigningKey.algorithm]}
+    return {
+        "issuer": ISSUER,
+        "jwks_uri": jwks_uri,
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": [SigningKey.algorithm],
+    }
 
 
 # --- tokens ---------------------------------------------------------------------------------------------------------
@@ -212,52 +234,86 @@ class Tokens:
         if spec.get("expirationSeconds") is None:
             spec["expirationSeconds"] = DEFAULT_SECONDS
         if metadata.get("name", request.name) != request.name:
-            raise _invalid("metadata.name", metadata["name"], "must match the service account name if specified",
-                           request.name)
+            raise _invalid(
+                "metadata.name",
+                metadata["name"],
+                "must match the service account name if specified",
+                request.name,
+            )
         ensure_namespace(metadata, request.namespace)
         account = self._get("serviceaccounts", request.name, namespace=request.namespace)
         if metadata.get("uid") and metadata["uid"] != uid_of(account):
-            raise errors.conflict("TokenRequest.authentication.k8s.io", request.name, f"the UID in the token request "
-                                  f"({metadata['uid']}) does not match the UID of the service account "
-                                  f"({uid_of(account)})")
+            raise errors.conflict(
+                "TokenRequest.authentication.k8s.io",
+                request.name,
+                f"the UID in the token request "
+                f"({metadata['uid']}) does not match the UID of the service account "
+                f"({uid_of(account)})",
+            )
         if manager := request.write_options.field_manager:
             metadata |= self._managed_fields(wanted, manager)
         spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
         seconds = spec["expirationSeconds"]
         now = self._server.clock.now()
-        wanted["metadata"] = {**metadata, "name": name_of(account), "namespace": request.namespace,
-                              "uid": uid_of(account), "creationTimestamp": format_time(now)}
+        wanted["metadata"] = {
+            **metadata,
+            "name": name_of(account),
+            "namespace": request.namespace,
+            "uid": uid_of(account),
+            "creationTimestamp": format_time(now),
+        }
         if seconds < MIN_SECONDS:
-            raise _invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
+            raise _invalid(
+                "spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"
+            )
         if seconds > MAX_SECONDS:
-            raise _invalid("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
+            raise _invalid(
+                "spec.expirationSeconds",
+                seconds,
+                "may not specify a duration larger than 2^32 seconds",
+            )
         bound = self._bound_objects(account, spec.setdefault("boundObjectRef", None))
         private = {"namespace": request.namespace, **bound, "serviceaccount": _reference(account)}
         if "pod" in bound and seconds == WARN_SECONDS and set(spec["audiences"]) <= set(AUDIENCES):
             private["warnafter"] = _unix(now) + seconds
             seconds = EXTENDED_SECONDS
-        claims = {"aud": spec["audiences"], "exp": _unix(now) + seconds, "iat": _unix(now), "iss": ISSUER,
-                  "jti": self._server.ids.uid("tokens", request.namespace, request.name, revision=0),
-                  "kubernetes.io": private, "nbf": _unix(now),
-                  "sub": f"{ACCOUNT_PREFIX}{request.namespace}:{request.name}"}
+        claims = {
+            "aud": spec["audiences"],
+            "exp": _unix(now) + seconds,
+            "iat": _unix(now),
+            "iss": ISSUER,
+            "jti": self._server.ids.uid("tokens", request.namespace, request.name, revision=0),
+            "kubernetes.io": private,
+            "nbf": _unix(now),
+            "sub": f"{ACCOUNT_PREFIX}{request.namespace}:{request.name}",
+        }
         if self.key is None:
             raise errors.internal_error("failed to generate token: there is no key to sign it")
-        wanted["status"] = {"token": self.key.sign(claims),
-                            "expirationTimestamp": format_time(later(now, spec["expirationSeconds"]))}
+        wanted["status"] = {
+            "token": self.key.sign(claims),
+            "expirationTimestamp": format_time(later(now, spec["expirationSeconds"])),
+        }
         return wanted
 
     def _managed_fields(self, wanted: Object, manager: str) -> Object:
         strategy, now = self._server.strategy(TOKEN_REQUEST), self._server.clock.timestamp()
         spec = {field: value for field, value in wanted["spec"].items() if value is not None}
         tracked = tracked_creation(strategy, {**wanted, "spec": spec}, manager, now)
-        return {field: [{**entry, "subresource": "token"} for entry in entries] for field, entries in tracked.items()}
+        return {
+            field: [{**entry, "subresource": "token"} for entry in entries]
+            for field, entries in tracked.items()
+        }
 
     def _bound_objects(self, account: Object, reference: Object | None) -> Object:
         """Return the claims about the object that a token is to be bound to."""
         if reference is None:
             return {}
         group, _, version = reference.get("apiVersion", "").rpartition("/")
-        kind, name, namespace = reference.get("kind", ""), reference.get("name", ""), namespace_of(account)
+        kind, name, namespace = (
+            reference.get("kind", ""),
+            reference.get("name", ""),
+            namespace_of(account),
+        )
         if group or kind not in ("Pod", "Secret", "Node"):
             shown = f"{group}/{version}, Kind={kind}"
             raise errors.BadRequest(f"cannot bind token to object of type {shown}")
@@ -268,15 +324,21 @@ class Tokens:
         if kind == "Pod":
             spec = obj.get("spec", {})
             if spec.get("serviceAccountName", "default") != name_of(account):
-                raise errors.BadRequest(f"cannot bind token for serviceaccount {quote(name_of(account))} to pod "
-                                        "running with different serviceaccount name.")
+                raise errors.BadRequest(
+                    f"cannot bind token for serviceaccount {quote(name_of(account))} to pod "
+                    "running with different serviceaccount name."
+                )
             if node := spec.get("nodeName"):
                 claims = {"node": {"name": node}, **claims}
                 with suppress(errors.NotFound):
                     claims["node"] = _reference(self._get("nodes", node))
         if reference.get("uid") and reference["uid"] != uid_of(obj):
-            raise errors.conflict(kind, name, f"the UID in the bound object reference ({reference['uid']}) does not "
-                                  "match the UID in record. The object might have been deleted and then recreated")
+            raise errors.conflict(
+                kind,
+                name,
+                f"the UID in the bound object reference ({reference['uid']}) does not "
+                "match the UID in record. The object might have been deleted and then recreated",
+            )
         return claims
 
     # --- accepting
@@ -303,8 +365,12 @@ class Tokens:
             raise TokenError("go-jose/go-jose: error in cryptographic primitive")
         its_audiences = token.claims.get("aud")
         its_audiences = its_audiences if isinstance(its_audiences, list) else [its_audiences]
-        chosen = _for_any(its_audiences, audiences, f"token audiences {_go_quoted(its_audiences)} is invalid for the "
-                          f"target audiences {_go_quoted(audiences)}")
+        chosen = _for_any(
+            its_audiences,
+            audiences,
+            f"token audiences {_go_quoted(its_audiences)} is invalid for the "
+            f"target audiences {_go_quoted(audiences)}",
+        )
         return Authenticated(self._bearer(token), chosen)
 
     def _bearer(self, token: WebToken) -> Object:
@@ -312,11 +378,16 @@ class Tokens:
         now = self._server.clock.now()
         self._check_times(token, now)
         private = token.claims.get("kubernetes.io") or {}
-        namespace, account = str(private.get("namespace", "")), token.reference("serviceaccount") or {}
+        namespace, account = (
+            str(private.get("namespace", "")),
+            token.reference("serviceaccount") or {},
+        )
         name = str(account.get("name", ""))
         current = self._require("serviceaccounts", namespace, name)
         if uid_of(current) != account.get("uid"):
-            raise TokenError(f"service account UID ({uid_of(current)}) does not match claim ({account.get('uid')})")
+            raise TokenError(
+                f"service account UID ({uid_of(current)}) does not match claim ({account.get('uid')})"
+            )
         if _is_gone(current, now):
             raise TokenError(f"service account {namespace}/{name} has been deleted")
         extra: dict[str, list[str]] = {}
@@ -329,7 +400,11 @@ class Tokens:
         if token.claim("jti"):
             extra[f"{EXTRA}credential-id"] = [f"JTI={token.claim('jti')}"]
         if node:
-            extra |= {f"{EXTRA}node-{field}": [node[field]] for field in ("name", "uid") if node.get(field)}
+            extra |= {
+                f"{EXTRA}node-{field}": [node[field]]
+                for field in ("name", "uid")
+                if node.get(field)
+            }
         return _account_user(namespace, name, str(account["uid"]), extra)
 
     def _check_times(self, token: WebToken, now: datetime) -> None:
@@ -341,14 +416,18 @@ class Tokens:
         if (issued := token.time("iat")) is not None and moment + LEEWAY < issued:
             raise TokenError("service account token is issued in the future")
 
-    def _check_bound(self, kind: str, namespace: str, reference: Mapping[str, Any], now: datetime) -> None:
+    def _check_bound(
+        self, kind: str, namespace: str, reference: Mapping[str, Any], now: datetime
+    ) -> None:
         try:
             obj = self._get(f"{kind}s", str(reference.get("name", "")), namespace=namespace)
         except errors.NotFound:
             raise TokenError("service account token has been invalidated") from None
         if uid_of(obj) != reference.get("uid"):
-            raise TokenError(f"{kind} UID ({uid_of(obj)}) does not match service account {kind} ref claim "
-                             f"({reference.get('uid')})")
+            raise TokenError(
+                f"{kind} UID ({uid_of(obj)}) does not match service account {kind} ref claim "
+                f"({reference.get('uid')})"
+            )
         if _is_gone(obj, now):
             raise TokenError("service account token has been invalidated")
 
@@ -360,10 +439,17 @@ class Tokens:
 
     def _legacy(self, token: WebToken, audiences: Sequence[str]) -> Authenticated:
         """Return whose a token from a Secret is: the Secret must have it, and it must be the one made for it."""
-        namespace, secret_name, name, uid = (token.claim(f"{CLAIM}{claim}") for claim in (
-            "namespace", "secret.name", "service-account.name", "service-account.uid"))
-        for value, claim in ((token.claim("sub"), "sub"), (namespace, "namespace"), (secret_name, "secretName"),
-                             (name, "serviceAccountName"), (uid, "serviceAccountUID")):
+        namespace, secret_name, name, uid = (
+            token.claim(f"{CLAIM}{claim}")
+            for claim in ("namespace", "secret.name", "service-account.name", "service-account.uid")
+        )
+        for value, claim in (
+            (token.claim("sub"), "sub"),
+            (namespace, "namespace"),
+            (secret_name, "secretName"),
+            (name, "serviceAccountName"),
+            (uid, "serviceAccountUID"),
+        ):
             if not value:
                 raise TokenError(f"{claim} claim is missing")
         if split_account(token.claim("sub")) != (namespace, name):
@@ -388,17 +474,25 @@ class Tokens:
         if not hmac.compare_digest(legacy_token(secret, account).encode(), token.text.encode()):
             raise TokenError("go-jose/go-jose: error in cryptographic primitive")
         if (secret["metadata"].get("labels") or {}).get(INVALID_SINCE):
-            raise TokenError(f"the token in secret {namespace}/{secret_name} for service account {namespace}/{name} "
-                             "has been marked invalid. Use tokens from the TokenRequest API or manually created "
-                             f"secret-based tokens, or remove the '{INVALID_SINCE}' label from the secret to "
-                             "temporarily allow use of this token")
-        chosen = _for_any(AUDIENCES, audiences, f"token audiences {_go_quoted(AUDIENCES)} is invalid for the target "
-                          f"audiences {_go_quoted(audiences)}")
+            raise TokenError(
+                f"the token in secret {namespace}/{secret_name} for service account {namespace}/{name} "
+                "has been marked invalid. Use tokens from the TokenRequest API or manually created "
+                f"secret-based tokens, or remove the '{INVALID_SINCE}' label from the secret to "
+                "temporarily allow use of this token"
+            )
+        chosen = _for_any(
+            AUDIENCES,
+            audiences,
+            f"token audiences {_go_quoted(AUDIENCES)} is invalid for the target "
+            f"audiences {_go_quoted(audiences)}",
+        )
         return Authenticated(_account_user(namespace, name, uid), chosen)
 
 
 def _invalid(field: str, value: Any, detail: str, name: str = "") -> errors.Invalid:
-    return errors.invalid(TOKEN_REQUEST.qualified_kind, name, [errors.invalid_value(field, value, detail)])
+    return errors.invalid(
+        TOKEN_REQUEST.qualified_kind, name, [errors.invalid_value(field, value, detail)]
+    )
 
 
 def _reference(obj: Object) -> Object:
@@ -426,8 +520,15 @@ def _is_gone(obj: Object, now: datetime) -> bool:
     return bool(deleted) and parse_time(deleted) < later(now, -LEEWAY)
 
 
-def _account_user(namespace: str, name: str, uid: str, extra: Mapping[str, list[str]] | None = None) -> Object:
-    return new_user(f"{ACCOUNT_PREFIX}{namespace}:{name}", [*account_groups(namespace), ALL_AUTHENTICATED], uid, extra)
+def _account_user(
+    namespace: str, name: str, uid: str, extra: Mapping[str, list[str]] | None = None
+) -> Object:
+    return new_user(
+        f"{ACCOUNT_PREFIX}{namespace}:{name}",
+        [*account_groups(namespace), ALL_AUTHENTICATED],
+        uid,
+        extra,
+    )
 
 
 # --- tokens in Secrets ----------------------------------------------------------------------------------------------

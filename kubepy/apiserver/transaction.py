@@ -16,9 +16,18 @@ if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
 
 # The resources of which some objects are implied (``kubepy.apiserver.implied``).
-IMPLIED = frozenset(("serviceaccounts", "services", "endpoints", "endpointslices.discovery.k8s.io", *(
-    f"{plural}.rbac.authorization.k8s.io" for plural in ("clusterroles", "clusterrolebindings", "roles",
-                                                         "rolebindings"))))
+IMPLIED = frozenset(
+    (
+        "serviceaccounts",
+        "services",
+        "endpoints",
+        "endpointslices.discovery.k8s.io",
+        *(
+            f"{plural}.rbac.authorization.k8s.io"
+            for plural in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
+        ),
+    )
+)
 
 PODS, EVENTS = "pods", "events"
 
@@ -53,9 +62,16 @@ class RequestTransaction:
     :ivar memory: the facts of the batch; None outside of one, and for a dry run.
     """
 
-    def __init__(self, store: Store, transaction: Transaction, events: list[WatchEvent],
-                 implied: ImpliedObjects | None = None, memory: BatchMemory | None = None, *,
-                 dry_run: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        transaction: Transaction,
+        events: list[WatchEvent],
+        implied: ImpliedObjects | None = None,
+        memory: BatchMemory | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> None:
         self._store = store
         self._transaction = transaction
         self._events = events
@@ -102,7 +118,9 @@ class RequestTransaction:
         stored = self._transaction.list(resource, namespace)
         if self._implied is None or resource not in IMPLIED:
             return stored
-        return with_implied(stored, self._implied.missing(resource, namespace, stored, self._transaction.list))
+        return with_implied(
+            stored, self._implied.missing(resource, namespace, stored, self._transaction.list)
+        )
 
     def create(self, key: Key, obj: Object, *, is_plain: bool = False) -> Object:
         """Store a new object and return it. Raises AlreadyExists, in other words if that one is being deleted.
@@ -128,12 +146,21 @@ class RequestTransaction:
         """
         if obj == old or self.dry_run:
             return obj
-        if obj["metadata"] is old["metadata"]:  # storage writes the new version into it, and the old one is shared
+        if (
+            obj["metadata"] is old["metadata"]
+        ):  # storage writes the new version into it, and the old one is shared
             obj = {**obj, "metadata": dict(obj["metadata"])}
         try:
-            is_implied = key.resource in IMPLIED and self._transaction.get(key) is None and self.get(key) is not None
-            stored = (self._transaction.create(key, obj) if is_implied
-                      else self._transaction.update(key, obj, is_plain=is_plain))
+            is_implied = (
+                key.resource in IMPLIED
+                and self._transaction.get(key) is None
+                and self.get(key) is not None
+            )
+            stored = (
+                self._transaction.create(key, obj)
+                if is_implied
+                else self._transaction.update(key, obj, is_plain=is_plain)
+            )
         except MissingError:
             raise errors.not_found(key.resource, key.name) from None
         except ConflictError:

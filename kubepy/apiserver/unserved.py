@@ -31,7 +31,9 @@ class UnservedFolder(NamedTuple):
         return [Problem(path, 0, self.reason) for path in self.files]
 
     def __str__(self) -> str:
-        count = f"{len(self.files)} files" if len(self.files) > 1 else self.files[0].rpartition("/")[2]
+        count = (
+            f"{len(self.files)} files" if len(self.files) > 1 else self.files[0].rpartition("/")[2]
+        )
         return f"{self.path}: {self.reason} ({count})"
 
 
@@ -39,21 +41,27 @@ def unserved_folders(store: FolderStore, scheme: Scheme) -> Iterator[UnservedFol
     """Yield the folders in which objects are recorded that no resource has, in order."""
     for name in store.recorded_resources():
         resource = scheme.built_in(name)
-        if (resource is not None and resource.is_stored) or store.is_recorded(Key(DEFINITIONS, "", name)):
+        if (resource is not None and resource.is_stored) or store.is_recorded(
+            Key(DEFINITIONS, "", name)
+        ):
             continue
         by_namespace: dict[str, list[Object]] = {}
         for obj in store.recorded(name):
             by_namespace.setdefault(obj["metadata"].get("namespace") or "", []).append(obj)
         for namespace, objects in sorted(by_namespace.items()):
             files = [path_of(Key(name, namespace, obj["metadata"]["name"])) for obj in objects]
-            yield UnservedFolder(folder_of(name, namespace), _reason(scheme, name, namespace, objects[0]), files)
+            yield UnservedFolder(
+                folder_of(name, namespace), _reason(scheme, name, namespace, objects[0]), files
+            )
 
 
 def with_place(scheme: Scheme, problem: Problem) -> Problem:
     """Return a problem with the name that its folder should have, where that is the problem and it is clear."""
     parent, *names = problem.path.split("/")
     depth = 2 if parent == "namespaces" else 1
-    if len(names) <= depth or problem.reason != not_read(names[depth - 1], parent if depth == 1 else f"{parent}/x"):
+    if len(names) <= depth or problem.reason != not_read(
+        names[depth - 1], parent if depth == 1 else f"{parent}/x"
+    ):
         return problem
     resource = scheme.find(names[depth - 1])
     if resource is None:

@@ -19,7 +19,9 @@ from kubepy.storage.timeline import View
 
 REVISION_LABEL = "controller-revision-hash"
 STATEFUL_SET_LABEL = "controller.kubernetes.io/hash"  # of a StatefulSet's ControllerRevision
-STARTING = frozenset(("ContainerCreating", "PodInitializing"))  # reasons of a container that waits as it should
+STARTING = frozenset(
+    ("ContainerCreating", "PodInitializing")
+)  # reasons of a container that waits as it should
 NO_STATUS: Object = {}
 
 
@@ -167,7 +169,14 @@ def _plural(kind: str) -> str:
 
 
 def _condition(status: Object, kind: str) -> Object:
-    return next((condition for condition in status.get("conditions") or () if condition.get("type") == kind), NO_STATUS)
+    return next(
+        (
+            condition
+            for condition in status.get("conditions") or ()
+            if condition.get("type") == kind
+        ),
+        NO_STATUS,
+    )
 
 
 def view_pod(pod: Object) -> PodView:
@@ -179,22 +188,39 @@ def view_pod(pod: Object) -> PodView:
     restarts, ended, reason = _container_facts(status)
     if phase in ("Failed", "Succeeded"):
         reason = status.get("reason") or (reason if phase == "Failed" else "")
-    elif not node and (scheduled := conditions.get("PodScheduled", NO_STATUS)).get("status") == "False":
+    elif (
+        not node
+        and (scheduled := conditions.get("PodScheduled", NO_STATUS)).get("status") == "False"
+    ):
         reason = scheduled.get("reason") or ""
     disruption = conditions.get("DisruptionTarget", NO_STATUS)
     owner, revision = owner_of(pod), labels.get(HASH_LABEL) or labels.get(REVISION_LABEL) or ""
-    if revision and owner.startswith("statefulsets"):  # the label has the whole name of the ControllerRevision
+    if revision and owner.startswith(
+        "statefulsets"
+    ):  # the label has the whole name of the ControllerRevision
         revision = revision.rpartition("-")[2]
-    return PodView(*_identity(pod), owner, node, revision, phase, is_ready,
-                   ready.get("lastTransitionTime") or "" if is_ready else "", reason, restarts, ended,
-                   disruption.get("reason") or "" if disruption.get("status") == "True" else "")
+    return PodView(
+        *_identity(pod),
+        owner,
+        node,
+        revision,
+        phase,
+        is_ready,
+        ready.get("lastTransitionTime") or "" if is_ready else "",
+        reason,
+        restarts,
+        ended,
+        disruption.get("reason") or "" if disruption.get("status") == "True" else "",
+    )
 
 
 def _container_facts(status: Object) -> tuple[int, str, str]:
     """Return the number of restarts, the reason for the last end before one, and the first container's reason to wait
     or to have failed."""
     restarts, reason, last, ended = 0, "", "", ""
-    for container in chain(status.get("initContainerStatuses") or (), status.get("containerStatuses") or ()):
+    for container in chain(
+        status.get("initContainerStatuses") or (), status.get("containerStatuses") or ()
+    ):
         state = container.get("state") or NO_STATUS
         waiting, terminated = state.get("waiting"), state.get("terminated")
         if not reason and waiting and waiting.get("reason") not in STARTING:
@@ -210,96 +236,177 @@ def _container_facts(status: Object) -> tuple[int, str, str]:
 
 
 def view_node(node: Object) -> NodeView:
-    spec, ready = node.get("spec") or NO_STATUS, _condition(node.get("status") or NO_STATUS, "Ready")
-    taints = sorted(f"{taint.get('key')}{'=' if taint.get('value') else ''}{taint.get('value') or ''}:"
-                    f"{taint.get('effect')}" for taint in spec.get("taints") or ()
-                    if not str(taint.get("key")).startswith("node.kubernetes.io/"))
-    return NodeView(*_identity(node), ready.get("status") or "", ready.get("reason") or "",
-                    bool(spec.get("unschedulable")), ",".join(taints))
+    spec, ready = (
+        node.get("spec") or NO_STATUS,
+        _condition(node.get("status") or NO_STATUS, "Ready"),
+    )
+    taints = sorted(
+        f"{taint.get('key')}{'=' if taint.get('value') else ''}{taint.get('value') or ''}:"
+        f"{taint.get('effect')}"
+        for taint in spec.get("taints") or ()
+        if not str(taint.get("key")).startswith("node.kubernetes.io/")
+    )
+    return NodeView(
+        *_identity(node),
+        ready.get("status") or "",
+        ready.get("reason") or "",
+        bool(spec.get("unschedulable")),
+        ",".join(taints),
+    )
 
 
 def view_workload(obj: Object) -> WorkloadView:
     """Make the view of any workload with pods of its own or ReplicaSets, without the digest of its template."""
-    metadata, spec, status = obj["metadata"], obj.get("spec") or NO_STATUS, obj.get("status") or NO_STATUS
+    metadata, spec, status = (
+        obj["metadata"],
+        obj.get("spec") or NO_STATUS,
+        obj.get("status") or NO_STATUS,
+    )
     strategy = spec.get("strategy") or spec.get("updateStrategy") or NO_STATUS
     rolling = strategy.get("rollingUpdate") or NO_STATUS
     progressing = _condition(status, "Progressing")
-    is_stuck = progressing.get("status") == "False" and progressing.get("reason") == "ProgressDeadlineExceeded"
+    is_stuck = (
+        progressing.get("status") == "False"
+        and progressing.get("reason") == "ProgressDeadlineExceeded"
+    )
     failing = progressing if is_stuck else _condition(status, "ReplicaFailure")
     number = (metadata.get("annotations") or NO_STATUS).get(REVISION, "")
     return WorkloadView(
-        *_identity(obj), owner_of(obj), spec.get("replicas", 0), spec.get("minReadySeconds") or 0,
-        bool(spec.get("paused")), "",
+        *_identity(obj),
+        owner_of(obj),
+        spec.get("replicas", 0),
+        spec.get("minReadySeconds") or 0,
+        bool(spec.get("paused")),
+        "",
         labels_of(obj).get(HASH_LABEL) or (status.get("updateRevision") or "").rpartition("-")[2],
         int(number) if number.isdecimal() else 0,
         (status.get("observedGeneration") or 0) >= (metadata.get("generation") or 0),
         status.get("desiredNumberScheduled") or 0,
         failing.get("reason") or "" if is_stuck or failing.get("status") == "True" else "",
-        strategy.get("type") or "", rolling.get("maxSurge"), rolling.get("maxUnavailable"),
-        _json(((spec.get("template") or NO_STATUS).get("metadata") or NO_STATUS).get("labels")))
+        strategy.get("type") or "",
+        rolling.get("maxSurge"),
+        rolling.get("maxUnavailable"),
+        _json(((spec.get("template") or NO_STATUS).get("metadata") or NO_STATUS).get("labels")),
+    )
 
 
 def view_budget(budget: Object) -> BudgetView:
     spec = budget.get("spec") or NO_STATUS
-    return BudgetView(*_identity(budget), spec.get("minAvailable"), spec.get("maxUnavailable"),
-                      _json(spec.get("selector")))
+    return BudgetView(
+        *_identity(budget),
+        spec.get("minAvailable"),
+        spec.get("maxUnavailable"),
+        _json(spec.get("selector")),
+    )
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")) if value is not None else ""
+    return (
+        json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        if value is not None
+        else ""
+    )
 
 
 def view_controller_revision(revision: Object) -> ControllerRevisionView:
     labels = labels_of(revision)
-    return ControllerRevisionView(*_identity(revision), owner_of(revision),
-                                  labels.get(REVISION_LABEL) or labels.get(STATEFUL_SET_LABEL) or "",
-                                  revision.get("revision") or 0)
+    return ControllerRevisionView(
+        *_identity(revision),
+        owner_of(revision),
+        labels.get(REVISION_LABEL) or labels.get(STATEFUL_SET_LABEL) or "",
+        revision.get("revision") or 0,
+    )
 
 
 def view_job(job: Object) -> JobView:
     spec, status = job.get("spec") or NO_STATUS, job.get("status") or NO_STATUS
-    end = next((condition for condition in status.get("conditions") or () if condition.get("status") == "True"
-                and condition.get("type") in ("Complete", "Failed")), NO_STATUS)
-    return JobView(*_identity(job), owner_of(job), spec.get("parallelism", 1), spec.get("completions"),
-                   status.get("succeeded") or 0, bool(spec.get("suspend")), end.get("type") or "",
-                   end.get("reason") or "")
+    end = next(
+        (
+            condition
+            for condition in status.get("conditions") or ()
+            if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed")
+        ),
+        NO_STATUS,
+    )
+    return JobView(
+        *_identity(job),
+        owner_of(job),
+        spec.get("parallelism", 1),
+        spec.get("completions"),
+        status.get("succeeded") or 0,
+        bool(spec.get("suspend")),
+        end.get("type") or "",
+        end.get("reason") or "",
+    )
 
 
 def view_claim(claim: Object) -> ClaimView:
     spec, status = claim.get("spec") or NO_STATUS, claim.get("status") or NO_STATUS
-    return ClaimView(*_identity(claim), owner_of(claim), status.get("phase") or "", spec.get("volumeName") or "",
-                     str((status.get("capacity") or NO_STATUS).get("storage") or ""))
+    return ClaimView(
+        *_identity(claim),
+        owner_of(claim),
+        status.get("phase") or "",
+        spec.get("volumeName") or "",
+        str((status.get("capacity") or NO_STATUS).get("storage") or ""),
+    )
 
 
 def view_simple(obj: Object) -> SimpleView:
     return SimpleView(*_identity(obj), bool((obj.get("spec") or NO_STATUS).get("suspend")))
 
 
-AnyView = PodView | NodeView | WorkloadView | BudgetView | ControllerRevisionView | JobView | ClaimView | SimpleView
+AnyView = (
+    PodView
+    | NodeView
+    | WorkloadView
+    | BudgetView
+    | ControllerRevisionView
+    | JobView
+    | ClaimView
+    | SimpleView
+)
 BUDGETS = "poddisruptionbudgets.policy"
-WORKLOADS = ("daemonsets.apps", "deployments.apps", "replicasets.apps", "replicationcontrollers", "statefulsets.apps")
+WORKLOADS = (
+    "daemonsets.apps",
+    "deployments.apps",
+    "replicasets.apps",
+    "replicationcontrollers",
+    "statefulsets.apps",
+)
 VIEWS: Mapping[str, Any] = {
-    "pods": (view_pod, PodView), "nodes": (view_node, NodeView),
+    "pods": (view_pod, PodView),
+    "nodes": (view_node, NodeView),
     **dict.fromkeys(WORKLOADS, (view_workload, WorkloadView)),
     "controllerrevisions.apps": (view_controller_revision, ControllerRevisionView),
     BUDGETS: (view_budget, BudgetView),
-    "jobs.batch": (view_job, JobView), "cronjobs.batch": (view_simple, SimpleView),
-    "namespaces": (view_simple, SimpleView), "persistentvolumeclaims": (view_claim, ClaimView)}
+    "jobs.batch": (view_job, JobView),
+    "cronjobs.batch": (view_simple, SimpleView),
+    "namespaces": (view_simple, SimpleView),
+    "persistentvolumeclaims": (view_claim, ClaimView),
+}
 WITH_DIGEST = frozenset(WORKLOADS)
-WITH_NOTES = frozenset((*WORKLOADS, "cronjobs.batch", "jobs.batch"))  # generations of other kinds tell nothing
-IN_VIEW = frozenset(("replicas", "paused", "suspend", "parallelism"))  # fields of a spec whose changes views show
+WITH_NOTES = frozenset(
+    (*WORKLOADS, "cronjobs.batch", "jobs.batch")
+)  # generations of other kinds tell nothing
+IN_VIEW = frozenset(
+    ("replicas", "paused", "suspend", "parallelism")
+)  # fields of a spec whose changes views show
 
 
 def view(resource: str, obj: Object) -> AnyView:
     """Return the view of an object."""
     seen: AnyView = VIEWS[resource][0](obj)
-    return seen._replace(template=_digest(obj)) if resource in WITH_DIGEST and isinstance(seen, WorkloadView) else seen
+    return (
+        seen._replace(template=_digest(obj))
+        if resource in WITH_DIGEST and isinstance(seen, WorkloadView)
+        else seen
+    )
 
 
 def from_stored(resource: str, stored: View) -> Any:
     """Return a view that storage has kept, perhaps of another version with fewer or more fields at the end."""
     kind = VIEWS[resource][1]
-    return kind(*stored[:len(kind._fields)])
+    return kind(*stored[: len(kind._fields)])
 
 
 class Looker:
@@ -309,9 +416,13 @@ class Looker:
     """
 
     def __init__(self) -> None:
-        self._last: dict[Key, tuple[Object, Any]] = {}  # the object that was written last, and its view
+        self._last: dict[
+            Key, tuple[Object, Any]
+        ] = {}  # the object that was written last, and its view
 
-    def look(self, key: Key, old: Object | None, new: Object | None) -> tuple[View | None, View | None, str] | None:
+    def look(
+        self, key: Key, old: Object | None, new: Object | None
+    ) -> tuple[View | None, View | None, str] | None:
         """Return the views of an object before and after a write, and which other fields of its spec have changed; None
         where nothing shows."""
         make = VIEWS[key.resource][0]
@@ -324,13 +435,17 @@ class Looker:
         if old is not None and new is not None:
             has_same_spec = old["metadata"].get("generation") == new["metadata"].get("generation")
             if not has_same_spec and key.resource in WITH_NOTES:
-                note = ", ".join(_changed_fields(old.get("spec") or NO_STATUS, new.get("spec") or NO_STATUS))
+                note = ", ".join(
+                    _changed_fields(old.get("spec") or NO_STATUS, new.get("spec") or NO_STATUS)
+                )
             if before == after and not note:
                 return None
         if key.resource in WITH_DIGEST:
             digest = _digest(old) if old is not None else ""
             before = before and before._replace(template=digest)
-            after = after and after._replace(template=digest if has_same_spec else _digest(new or NO_STATUS))
+            after = after and after._replace(
+                template=digest if has_same_spec else _digest(new or NO_STATUS)
+            )
         return before, after, note
 
 
@@ -351,7 +466,16 @@ def _changed_fields(old: Object, new: Object) -> Iterator[str]:
 
 
 def _changed_images(old: Object | None, new: Object | None) -> Iterator[str]:
-    before, after = ({container.get("name"): container.get("image") for field in ("initContainers", "containers")
-                      for container in ((template or NO_STATUS).get("spec") or NO_STATUS).get(field) or ()}
-                     for template in (old, new))
-    return (f"{before[name]} to {image}" for name, image in after.items() if before.get(name, image) != image)
+    before, after = (
+        {
+            container.get("name"): container.get("image")
+            for field in ("initContainers", "containers")
+            for container in ((template or NO_STATUS).get("spec") or NO_STATUS).get(field) or ()
+        }
+        for template in (old, new)
+    )
+    return (
+        f"{before[name]} to {image}"
+        for name, image in after.items()
+        if before.get(name, image) != image
+    )

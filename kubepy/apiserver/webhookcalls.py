@@ -29,8 +29,12 @@ class Endpoint(NamedTuple):
     problem: str = ""
 
 
-def resolve(client_config: Object, timeout: int, services: Mapping[str, str],
-            get: Callable[[Key], Object | None]) -> Endpoint:
+def resolve(
+    client_config: Object,
+    timeout: int,
+    services: Mapping[str, str],
+    get: Callable[[Key], Object | None],
+) -> Endpoint:
     """Find the place where a webhook answers: its URL, or the one to which ``services`` maps its Service.
 
     No pod here answers requests. So a Service that is not mapped has no endpoints, whatever its pods.
@@ -40,7 +44,11 @@ def resolve(client_config: Object, timeout: int, services: Mapping[str, str],
         url = urlsplit(client_config["url"])
         shown = f"{url.scheme}://{url.netloc}{_joined(url.path)}?timeout={timeout}s"
         return Endpoint(shown, f"{url.scheme}://{url.netloc}", url.hostname or "", ca_bundle)
-    name, namespace, port = service.get("name", ""), service.get("namespace", ""), service.get("port") or 443
+    name, namespace, port = (
+        service.get("name", ""),
+        service.get("namespace", ""),
+        service.get("port") or 443,
+    )
     server_name = f"{name}.{namespace}.svc"
     shown = f"https://{server_name}:{port}{_joined(service.get('path') or '')}?timeout={timeout}s"
     if address := services.get(f"{namespace}/{name}:{port}") or services.get(f"{namespace}/{name}"):

@@ -31,8 +31,15 @@ MAX_RESPONSE = 32 * 1024 * 1024
 MAX_SHOWN = 2048  # bytes of a response that is no JSON in an error
 MAX_RETRIES = 10
 MAX_CALLS_AT_ONCE = 16
-_NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME: the time is checked here, for the sake of the words
-_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
+_NO_CHECK_TIME = (
+    0x200000  # X509_V_FLAG_NO_CHECK_TIME: the time is checked here, for the sake of the words
+)
+_NOT_TLS = (
+    "WRONG_VERSION_NUMBER",
+    "HTTP_REQUEST",
+    "PACKET_LENGTH_TOO_LONG",
+    "RECORD_LAYER_FAILURE",
+)
 _WORDS = {
     401: "the server has asked for the client to provide credentials",
     400: "the server rejected our request for an unknown reason",
@@ -65,14 +72,20 @@ def send(calls: Sequence[WebhookCall], ids: Ids) -> dict[WebhookCall, Answer]:
 
 def _answer(call: WebhookCall, ids: Ids) -> Answer:
     uid = ids.uid(call.caller, call.endpoint.url, call.request, revision=0)
-    body = (f'{{"kind":{json.dumps(call.kind)},"apiVersion":{json.dumps(call.api_version)},'
-            f'"request":{{"uid":{json.dumps(uid)},{call.request[1:]}}}')
+    body = (
+        f'{{"kind":{json.dumps(call.kind)},"apiVersion":{json.dumps(call.api_version)},'
+        f'"request":{{"uid":{json.dumps(uid)},{call.request[1:]}}}'
+    )
     endpoint, deadline = call.endpoint, time.monotonic() + call.timeout
     try:
         context = tls_context(endpoint) if endpoint.url.startswith("https:") else None
         if endpoint.problem:
             raise _unreachable(endpoint, endpoint.problem)
-        return Answer(uid, call.api_version, decode_review(call, *post(endpoint, body.encode(), deadline, context)))
+        return Answer(
+            uid,
+            call.api_version,
+            decode_review(call, *post(endpoint, body.encode(), deadline, context)),
+        )
     except ClientConfigError as error:
         return Answer(uid, call.api_version, {}, str(error), "could not get REST client")
     except CallError as error:
@@ -83,7 +96,9 @@ def _answer(call: WebhookCall, ids: Ids) -> Answer:
 
 def refused(call: WebhookCall, reason: str) -> Answer:
     """Return the answer to a call that is not made."""
-    return Answer("", call.api_version, {}, str(_unreachable(call.endpoint, call.endpoint.problem or reason)))
+    return Answer(
+        "", call.api_version, {}, str(_unreachable(call.endpoint, call.endpoint.problem or reason))
+    )
 
 
 def _unreachable(endpoint: Endpoint, problem: str) -> CallError:
@@ -93,8 +108,9 @@ def _unreachable(endpoint: Endpoint, problem: str) -> CallError:
 # --- HTTP -----------------------------------------------------------------------------------------------------------
 
 
-def post(endpoint: Endpoint, body: bytes, deadline: float,
-          context: ssl.SSLContext | None) -> tuple[int, str, bytes]:
+def post(
+    endpoint: Endpoint, body: bytes, deadline: float, context: ssl.SSLContext | None
+) -> tuple[int, str, bytes]:
     """Post a body; returns status, content type and body of the answer. Raises CallError, TimeoutError."""
     for attempt in range(MAX_RETRIES + 1):
         connection = connect(endpoint, deadline, context)
@@ -111,13 +127,18 @@ def post(endpoint: Endpoint, body: bytes, deadline: float,
     return status, headers.get("Content-Type", ""), content
 
 
-def exchange(connection: http.client.HTTPConnection, endpoint: Endpoint, body: bytes,
-              deadline: float) -> tuple[int, http.client.HTTPMessage, bytes]:
+def exchange(
+    connection: http.client.HTTPConnection, endpoint: Endpoint, body: bytes, deadline: float
+) -> tuple[int, http.client.HTTPMessage, bytes]:
     """Send the request and read the whole answer before the deadline. Raises CallError, TimeoutError."""
     parts = urlsplit(endpoint.url)
     path = f"{urlsplit(endpoint.address).path.rstrip('/')}{parts.path}?{parts.query}"
-    headers = {"Content-Type": "application/json", "Accept": "application/json, */*", "Host": parts.netloc,
-               "User-Agent": "kube-apiserver-admission"}
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, */*",
+        "Host": parts.netloc,
+        "User-Agent": "kube-apiserver-admission",
+    }
     sock = connection.sock
     try:
         connection.request("POST", path, body, headers)
@@ -137,13 +158,16 @@ def exchange(connection: http.client.HTTPConnection, endpoint: Endpoint, body: b
     except http.client.RemoteDisconnected:
         raise _unreachable(endpoint, "EOF") from None
     except http.client.IncompleteRead:
-        raise CallError("unexpected error when reading response body. Please retry. Original error: unexpected EOF"
-                        ) from None
+        raise CallError(
+            "unexpected error when reading response body. Please retry. Original error: unexpected EOF"
+        ) from None
     except http.client.HTTPException as error:
         raise _unreachable(endpoint, f"malformed HTTP response: {error}") from None
     except OSError as error:
         local, remote = (_address_text(name) for name in _names(sock))
-        raise _unreachable(endpoint, f"read tcp {local}->{remote}: read: {_reason(error)}") from None
+        raise _unreachable(
+            endpoint, f"read tcp {local}->{remote}: read: {_reason(error)}"
+        ) from None
 
 
 def _left(deadline: float) -> float:
@@ -162,14 +186,22 @@ def _names(sock: socket.socket) -> list[Any]:
 
 
 def _address_text(name: Any) -> str:
-    return f"[{name[0]}]:{name[1]}" if name and ":" in name[0] else f"{name[0]}:{name[1]}" if name else ""
+    return (
+        f"[{name[0]}]:{name[1]}"
+        if name and ":" in name[0]
+        else f"{name[0]}:{name[1]}"
+        if name
+        else ""
+    )
 
 
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def connect(endpoint: Endpoint, deadline: float, context: ssl.SSLContext | None) -> http.client.HTTPConnection:
+def connect(
+    endpoint: Endpoint, deadline: float, context: ssl.SSLContext | None
+) -> http.client.HTTPConnection:
     """Open a connection, with TLS for an https address. Raises CallError, TimeoutError."""
     base = urlsplit(endpoint.address)
     host, is_secure = base.hostname or "", base.scheme == "https"
@@ -208,17 +240,24 @@ def tls_context(endpoint: Endpoint) -> ssl.SSLContext:
     except (binascii.Error, UnicodeDecodeError):
         pem = ""
     if "-----BEGIN CERTIFICATE-----" not in pem:
-        raise ClientConfigError("unable to load root certificates: unable to parse bytes as PEM block")
+        raise ClientConfigError(
+            "unable to load root certificates: unable to parse bytes as PEM block"
+        )
     try:
         context.load_verify_locations(cadata=pem)
     except ssl.SSLError:
-        raise ClientConfigError("unable to load root certificates: failed to parse certificate: x509: malformed "
-                                 "certificate") from None
+        raise ClientConfigError(
+            "unable to load root certificates: failed to parse certificate: x509: malformed "
+            "certificate"
+        ) from None
     return context
 
 
-def handshake(endpoint: Endpoint, context: ssl.SSLContext, sock: socket.socket, host: str) -> ssl.SSLSocket:
+def handshake(
+    endpoint: Endpoint, context: ssl.SSLContext, sock: socket.socket, host: str
+) -> ssl.SSLSocket:
     """Do the handshake and check the certificate as Go does. Raises CallError, TimeoutError."""
+
     def refused(detail: str) -> CallError:
         return _unreachable(endpoint, f"tls: failed to verify certificate: x509: {detail}")
 
@@ -228,15 +267,22 @@ def handshake(endpoint: Endpoint, context: ssl.SSLContext, sock: socket.socket, 
         raise refused("certificate signed by unknown authority") from None
     except ssl.SSLError as error:
         if error.reason in _NOT_TLS:
-            raise _unreachable(endpoint, "http: server gave HTTP response to HTTPS client") from None
-        raise _unreachable(endpoint, f"remote error: tls: {(error.reason or str(error)).lower().replace('_', ' ')}"
-                           ) from None
+            raise _unreachable(
+                endpoint, "http: server gave HTTP response to HTTPS client"
+            ) from None
+        raise _unreachable(
+            endpoint, f"remote error: tls: {(error.reason or str(error)).lower().replace('_', ' ')}"
+        ) from None
     except TimeoutError:
         raise
     except OSError as error:
-        raise _unreachable(endpoint, "EOF" if error.errno in (None, 0) else _reason(error)) from None
+        raise _unreachable(
+            endpoint, "EOF" if error.errno in (None, 0) else _reason(error)
+        ) from None
     certificate = secured.getpeercert() or {}
-    if problem := time_problem(certificate) or name_problem(certificate, endpoint.server_name, host):
+    if problem := time_problem(certificate) or name_problem(
+        certificate, endpoint.server_name, host
+    ):
         secured.close()
         raise refused(problem)
     return secured
@@ -244,8 +290,10 @@ def handshake(endpoint: Endpoint, context: ssl.SSLContext, sock: socket.socket, 
 
 def time_problem(certificate: Mapping[str, Any]) -> str:
     now = Clock().now()
-    since, until = (datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate[field]), UTC)
-                    for field in ("notBefore", "notAfter"))
+    since, until = (
+        datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate[field]), UTC)
+        for field in ("notBefore", "notAfter")
+    )
     words = "certificate has expired or is not yet valid: current time"
     if now < since:
         return f"{words} {format_time(now)} is before {format_time(since)}"
@@ -254,7 +302,11 @@ def time_problem(certificate: Mapping[str, Any]) -> str:
 
 def name_problem(certificate: Mapping[str, Any], name: str, host: str) -> str:
     """Check the certificate's names for that of the server; the host to which its Service is mapped will do as well."""
-    names = [(kind, value) for kind, value in certificate.get("subjectAltName", ()) if kind in ("DNS", "IP Address")]
+    names = [
+        (kind, value)
+        for kind, value in certificate.get("subjectAltName", ())
+        if kind in ("DNS", "IP Address")
+    ]
     if any(_is_named(names, wanted) for wanted in (name, host)):
         return ""
     addresses = [value for kind, value in names if kind == "IP Address"]
@@ -277,7 +329,12 @@ def _is_named(names: Sequence[tuple[str, str]], wanted: str) -> bool:
     labels = wanted.lower().rstrip(".").split(".")
     for kind, value in names:
         own = value.lower().split(".")
-        if kind == "DNS" and len(own) == len(labels) and own[1:] == labels[1:] and own[0] in ("*", labels[0]):
+        if (
+            kind == "DNS"
+            and len(own) == len(labels)
+            and own[1:] == labels[1:]
+            and own[0] in ("*", labels[0])
+        ):
             return True
     return False
 
@@ -292,23 +349,31 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 # --- the answer -----------------------------------------------------------------------------------------------------
 
 
-def decode_review(call: WebhookCall, status: int, content_type: str, content: bytes) -> Mapping[str, object]:
+def decode_review(
+    call: WebhookCall, status: int, content_type: str, content: bytes
+) -> Mapping[str, object]:
     """Return the review that is the answer. Raises CallError."""
     media_type = content_type.partition(";")[0].strip().lower()
     text = content.decode(errors="replace")
     if not 200 <= status <= 206:
         raise CallError(status_text(status, text, media_type))
     if not content:
-        raise CallError(f"0-length response with status code: {status} and content type: {content_type}")
+        raise CallError(
+            f"0-length response with status code: {status} and content type: {content_type}"
+        )
     try:
         review = read_json(text)
     except YamlError as error:
         raise CallError(f"couldn't get version/kind; json parse error: {error.message}") from None
     if not isinstance(review, dict):
-        word = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(review), "number")
-        raise CallError("couldn't get version/kind; json parse error: json: cannot unmarshal "
-                        f"{word} into Go value of type struct {{ APIVersion string "
-                        '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }')
+        word = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(
+            type(review), "number"
+        )
+        raise CallError(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal "
+            f"{word} into Go value of type struct {{ APIVersion string "
+            '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        )
     check_kind(call, review)
     return review
 
@@ -321,7 +386,11 @@ def status_text(status: int, text: str, media_type: str) -> str:
         answer = None
     if isinstance(answer, dict) and answer.get("kind") == "Status" and answer.get("message"):
         return str(answer["message"])
-    shown = text.encode()[:MAX_SHOWN].decode(errors="replace").strip() if media_type.startswith("text/") else "unknown"
+    shown = (
+        text.encode()[:MAX_SHOWN].decode(errors="replace").strip()
+        if media_type.startswith("text/")
+        else "unknown"
+    )
     if status in _SHOWN_STATUSES:
         return shown
     if status in _WORDS:
@@ -339,8 +408,11 @@ def check_kind(call: WebhookCall, review: Mapping[str, object]) -> None:
     group, sent = call.api_version.split("/")
     known = (f"{group}/v1", f"{group}/v1beta1")
     if kind != call.kind or version not in known:
-        raise CallError(f'no kind {quote(kind)} is registered for version {quote(version)} in scheme '
-                        '"pkg/util/webhook/client.go:71"')
+        raise CallError(
+            f"no kind {quote(kind)} is registered for version {quote(version)} in scheme "
+            '"pkg/util/webhook/client.go:71"'
+        )
     if version != call.api_version:
-        raise CallError(f"converting ({version.rpartition('/')[2]}.{kind}) to ({sent}.{kind}): unknown conversion")
-
+        raise CallError(
+            f"converting ({version.rpartition('/')[2]}.{kind}) to ({sent}.{kind}): unknown conversion"
+        )

@@ -25,15 +25,21 @@ from kubepy.cli.runtime.output import printer_for
 class AnnotateOptions(MetadataOptions):
     """The flags of ``annotate``."""
 
-    overwrite: bool = bool_flag("overwrite", help="If true, allow annotations to be overwritten, otherwise reject "
-                                "updates that overwrite existing annotations.")
+    overwrite: bool = bool_flag(
+        "overwrite",
+        help="If true, allow annotations to be overwritten, otherwise reject "
+        "updates that overwrite existing annotations.",
+    )
     list_: bool = bool_flag("list", help="If true, display the annotations for a given resource.")
     local: bool = local_flag("annotate")
     filename: list[str] = filename_flag("identifying the resource to update the annotations")
     field_manager: str = field_manager_flag("kubectl-annotate")
 
 
-@command("annotate [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N", AnnotateOptions, examples="""
+@command(
+    "annotate [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N",
+    AnnotateOptions,
+    examples="""
 # Say why a workload was changed: rollout history shows it
 kubepy annotate ds/log-agent kubernetes.io/change-cause='fluent-bit 3.1'
 
@@ -57,7 +63,8 @@ kubepy annotate cm settings note=seen --resource-version=1
 
 # List the annotations of an object
 kubepy annotate deploy/web --list
-""")
+""",
+)
 def annotate(factory: Factory, options: AnnotateOptions) -> None:
     """Update the annotations on a resource.
 
@@ -69,17 +76,24 @@ def annotate(factory: Factory, options: AnnotateOptions) -> None:
     options.validate(resources, changes, "rsrc")
     both = [key for key in changes.remove if key in changes.set]
     if both:
-        raise CliError("can not both modify and remove the following annotation(s) in the same command: "
-                       f"{', '.join(both)}")
+        raise CliError(
+            "can not both modify and remove the following annotation(s) in the same command: "
+            f"{', '.join(both)}"
+        )
     result = find_objects(factory, options, resources)
 
     def annotate_one(info: Info) -> None:
         before = values_of(info, "annotations")
-        conflicts = [f"'{key}' already has a value ({before[key]})" for key, value in changes.set.items()
-                     if key != CHANGE_CAUSE and before.get(key, value) != value]
+        conflicts = [
+            f"'{key}' already has a value ({before[key]})"
+            for key, value in changes.set.items()
+            if key != CHANGE_CAUSE and before.get(key, value) != value
+        ]
         if conflicts and not options.overwrite:
-            raise CliError("--overwrite is false but found the following declared annotation(s): "
-                           f"{'; '.join(conflicts)}")
+            raise CliError(
+                "--overwrite is false but found the following declared annotation(s): "
+                f"{'; '.join(conflicts)}"
+            )
         if options.list_:
             print_list(factory, info, changes, single=result.single)
         elif is_local(options, changes):
@@ -93,4 +107,6 @@ def annotate(factory: Factory, options: AnnotateOptions) -> None:
 def parse_annotations(words: list[str]) -> tuple[dict[str, str], list[str]]:
     """Return the annotations to set, and the keys to remove."""
     pairs = [word for word in words if "=" in word and word[0] != "="]
-    return dict(word.split("=", 1) for word in pairs), [word[:-1] for word in words if word not in pairs]
+    return dict(word.split("=", 1) for word in pairs), [
+        word[:-1] for word in words if word not in pairs
+    ]

@@ -10,7 +10,14 @@ from collections.abc import Iterator
 
 from kubepy.api.meta import Object, annotations_of, uid_of
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.request import APPLY_PATCH, JSON_PATCH, CreateOptions, DeleteOptions, Patch, PatchOptions
+from kubepy.apiserver.request import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    CreateOptions,
+    DeleteOptions,
+    Patch,
+    PatchOptions,
+)
 from kubepy.cli.apply_patching import ApplyRequest, patch_to, warn_if_deleting
 from kubepy.cli.delete import DeleteFlags, propagation_policy
 from kubepy.cli.errors import CliError, is_expected, raise_all, with_source
@@ -43,25 +50,45 @@ with lazy_imports():
     from kubepy.api import errors as api_errors
     from kubepy.apiserver.managedfields import updater
 
-NO_ANNOTATION = ("Warning: resource {} is missing the {} annotation which is required by kubepy apply. kubepy apply "
-                 "should only be used on resources created declaratively by either kubepy create --save-config or "
-                 "kubepy apply. The missing annotation will be patched automatically.")
+NO_ANNOTATION = (
+    "Warning: resource {} is missing the {} annotation which is required by kubepy apply. kubepy apply "
+    "should only be used on resources created declaratively by either kubepy create --save-config or "
+    "kubepy apply. The missing annotation will be patched automatically."
+)
 
 
-class ApplyFlags(DeleteFlags, PrintFlags, SelectorOptions, DryRunOptions, ValidateOptions, RecordOptions, PruneOptions,
-                 ServerSideOptions, SubresourceOptions):
+class ApplyFlags(
+    DeleteFlags,
+    PrintFlags,
+    SelectorOptions,
+    DryRunOptions,
+    ValidateOptions,
+    RecordOptions,
+    PruneOptions,
+    ServerSideOptions,
+    SubresourceOptions,
+):
     """The flags of ``apply``."""
 
     filename: list[str] = filename_flag("that contains the configuration to apply")
     wait: bool = bool_flag("wait", help="If true, wait for resources to be gone before returning.")
-    overwrite: bool = bool_flag("overwrite", default=True, help="Resolve conflicts between the modified and live "
-                                "configuration by using values from the modified configuration.")
-    openapi_patch: bool = bool_flag("openapi-patch", default=True, help="Accepted as kubectl does; patches go by the "
-                                    "schema.")
+    overwrite: bool = bool_flag(
+        "overwrite",
+        default=True,
+        help="Resolve conflicts between the modified and live "
+        "configuration by using values from the modified configuration.",
+    )
+    openapi_patch: bool = bool_flag(
+        "openapi-patch", default=True, help="Accepted as kubectl does; patches go by the schema."
+    )
     subresource: str = subresource_flag("apply")
 
 
-@command("apply (-f FILENAME | -k DIRECTORY)", ApplyFlags, creates=True, examples="""
+@command(
+    "apply (-f FILENAME | -k DIRECTORY)",
+    ApplyFlags,
+    creates=True,
+    examples="""
 # One file
 kubepy apply -f web.yaml
 
@@ -85,7 +112,8 @@ kubepy apply --server-side -f web.yaml
 
 # Delete the objects with a label that are no longer in the files
 kubepy apply -f manifests/ -l app=web --prune
-""")
+""",
+)
 def apply(factory: Factory, options: ApplyFlags) -> None:
     """Apply a configuration to a resource by file name or stdin.
 
@@ -124,45 +152,66 @@ def apply(factory: Factory, options: ApplyFlags) -> None:
     raise_all(errors)
     if not prints_each:
         objects = [info.content for info in infos]
-        printer_for(factory, options)(objects[0] if len(objects) == 1 else {
-            "kind": "List", "apiVersion": "v1", "metadata": {}, "items": objects})
+        printer_for(factory, options)(
+            objects[0]
+            if len(objects) == 1
+            else {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": objects}
+        )
     if options.prune:
         printer = printer_for(factory, options, "pruned", request.dry_run)
         deletion = request.deletion._replace(dry_run=request.dry_run == SERVER)
         for info in prunable(factory, visited, allowed, options.selector):
             if request.dry_run != CLIENT:
-                factory.client.delete(info.resource.gvr, info.name, namespace=info.namespace, options=deletion)
+                factory.client.delete(
+                    info.resource.gvr, info.name, namespace=info.namespace, options=deletion
+                )
             printer(info.content)
 
 
 def request_of(factory: Factory, options: ApplyFlags) -> ApplyRequest:
     """Read the flags. Raises CliError for wrong values."""
     strategy = factory.dry_run_strategy(options)
-    deletion = DeleteOptions(grace_period_seconds=options.grace_period if options.grace_period >= 0 else None,
-                             propagation_policy=propagation_policy(factory, options.cascade))
+    deletion = DeleteOptions(
+        grace_period_seconds=options.grace_period if options.grace_period >= 0 else None,
+        propagation_policy=propagation_policy(factory, options.cascade),
+    )
     options.require_files()
-    return ApplyRequest(strategy, options.field_validation(), options.apply_manager(), options.overwrite, options.force,
-                        deletion, options.timeout, options.openapi_patch, options.server_side,
-                        options.force_conflicts, options.subresource)
+    return ApplyRequest(
+        strategy,
+        options.field_validation(),
+        options.apply_manager(),
+        options.overwrite,
+        options.force,
+        deletion,
+        options.timeout,
+        options.openapi_patch,
+        options.server_side,
+        options.force_conflicts,
+        options.subresource,
+    )
 
 
 def validate(options: ApplyFlags, request: ApplyRequest) -> None:
     """Raise CliError for flags that contradict each other."""
     server_side, dry_run = options.server_side, request.dry_run
     contradictions = {
-        "--force-conflicts only works with --server-side": options.force_conflicts and not server_side,
-        "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)":
-            dry_run == CLIENT and server_side,
+        "--force-conflicts only works with --server-side": options.force_conflicts
+        and not server_side,
+        "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)": dry_run
+        == CLIENT
+        and server_side,
         "--force cannot be used with --server-side": server_side and options.force,
         "--dry-run=server cannot be used with --force": dry_run == SERVER and options.force,
         "cannot set --all and --selector at the same time": options.all and options.selector,
         "--force cannot be used with --prune": options.prune and options.force,
         "all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all "
-        "flag. If you did not mean to prune all resources, specify a label selector":
-            options.prune and not options.all and not options.selector,
-        "--prune is in alpha and doesn't currently work on objects created by server-side apply":
-            options.prune and server_side,
-        "--subresource can only be specified for --server-side": options.subresource and not server_side,
+        "flag. If you did not mean to prune all resources, specify a label selector": options.prune
+        and not options.all
+        and not options.selector,
+        "--prune is in alpha and doesn't currently work on objects created by server-side apply": options.prune
+        and server_side,
+        "--subresource can only be specified for --server-side": options.subresource
+        and not server_side,
     }
     for message, holds in contradictions.items():
         if holds:
@@ -206,10 +255,16 @@ def _create(factory: Factory, info: Info, manifest: Object, request: ApplyReques
         info.object = obj
         return
     try:
-        obj = factory.client.create(info.resource.gvr, obj, namespace=info.namespace,
-                                    options=CreateOptions(dry_run=request.dry_run == SERVER,
-                                                          field_manager=request.manager,
-                                                          field_validation=request.validation))
+        obj = factory.client.create(
+            info.resource.gvr,
+            obj,
+            namespace=info.namespace,
+            options=CreateOptions(
+                dry_run=request.dry_run == SERVER,
+                field_manager=request.manager,
+                field_validation=request.validation,
+            ),
+        )
     except Exception as error:
         raise with_source(error, "creating", info.source) from None
     info.refresh(obj)
@@ -261,11 +316,19 @@ def apply_on_server(factory: Factory, info: Info, request: ApplyRequest) -> None
 def _send(factory: Factory, info: Info, obj: Object, request: ApplyRequest, manager: str) -> Object:
     if not info.name:
         raise CliError("resource name may not be empty")
-    return factory.client.patch(info.resource.gvr, info.name, Patch(APPLY_PATCH, obj), namespace=info.namespace,
-                                subresource=request.subresource,
-                                options=PatchOptions(dry_run=request.dry_run == SERVER, field_manager=manager,
-                                                     field_validation=request.validation,
-                                                     force=request.force_conflicts))
+    return factory.client.patch(
+        info.resource.gvr,
+        info.name,
+        Patch(APPLY_PATCH, obj),
+        namespace=info.namespace,
+        subresource=request.subresource,
+        options=PatchOptions(
+            dry_run=request.dry_run == SERVER,
+            field_manager=manager,
+            field_validation=request.validation,
+            force=request.force_conflicts,
+        ),
+    )
 
 
 def _keep_annotation(factory: Factory, info: Info, request: ApplyRequest) -> None:
@@ -278,9 +341,14 @@ def _keep_annotation(factory: Factory, info: Info, request: ApplyRequest) -> Non
         return
     meta = info.content["metadata"]
     identity = {key: meta[key] for key in ("name", "namespace") if key in meta}
-    only = {"apiVersion": info.resource.api_version, "kind": info.resource.kind,
-            "metadata": {**identity, "annotations": {LAST_APPLIED: annotation}}}
-    info.refresh(_send(factory, info, only, request._replace(force_conflicts=False), LAST_APPLIED_MANAGER))
+    only = {
+        "apiVersion": info.resource.api_version,
+        "kind": info.resource.kind,
+        "metadata": {**identity, "annotations": {LAST_APPLIED: annotation}},
+    }
+    info.refresh(
+        _send(factory, info, only, request._replace(force_conflicts=False), LAST_APPLIED_MANAGER)
+    )
 
 
 def _migrate_managers(factory: Factory, info: Info, request: ApplyRequest) -> bool:
@@ -290,8 +358,15 @@ def _migrate_managers(factory: Factory, info: Info, request: ApplyRequest) -> bo
     patch = updater.upgrade_patch(live, clients, request.manager)
     if patch is None:
         return False
-    info.refresh(factory.client.patch(info.resource.gvr, info.name, Patch(JSON_PATCH, patch), namespace=info.namespace,
-                                      options=PatchOptions(field_manager=request.manager)))
+    info.refresh(
+        factory.client.patch(
+            info.resource.gvr,
+            info.name,
+            Patch(JSON_PATCH, patch),
+            namespace=info.namespace,
+            options=PatchOptions(field_manager=request.manager),
+        )
+    )
     return True
 
 
@@ -302,9 +377,11 @@ DEFAULT_KINDS = (
     "jobs.batch", "cronjobs.batch", "ingresses.networking.k8s.io", "daemonsets.apps", "deployments.apps",
     "replicasets.apps", "statefulsets.apps", "namespaces", "persistentvolumes",
 )  # fmt: skip
-CLUSTER_SCOPE = ("Deprecated: kubectl apply will no longer prune non-namespaced resources by default when used with "
-                 "the --namespace flag in a future release. To preserve the current behaviour, list the resources you "
-                 "want to target explicitly in the --prune-allowlist flag.")
+CLUSTER_SCOPE = (
+    "Deprecated: kubectl apply will no longer prune non-namespaced resources by default when used with "
+    "the --namespace flag in a future release. To preserve the current behaviour, list the resources you "
+    "want to target explicitly in the --prune-allowlist flag."
+)
 
 
 class Visited:
@@ -328,7 +405,9 @@ def allowed_kinds(factory: Factory, texts: list[str]) -> list[Resource]:
     for text in texts:
         parts = text.split("/")
         if len(parts) != 3:
-            raise CliError(f"invalid GroupVersionKind format: {text}, please follow <group/version/kind>")
+            raise CliError(
+                f"invalid GroupVersionKind format: {text}, please follow <group/version/kind>"
+            )
         group, version, kind = "" if parts[0] == "core" else parts[0], parts[1], parts[2]
         api_version = f"{group}/{version}".lstrip("/")
         resource = factory.scheme.for_kind(api_version, kind)
@@ -338,17 +417,25 @@ def allowed_kinds(factory: Factory, texts: list[str]) -> list[Resource]:
     return resources
 
 
-def prunable(factory: Factory, visited: Visited, allowed: list[Resource], selector: str) -> Iterator[Info]:
+def prunable(
+    factory: Factory, visited: Visited, allowed: list[Resource], selector: str
+) -> Iterator[Info]:
     """Yield the applied and selected objects that were not visited, in the namespaces that were. Raises CliError."""
     if not allowed:
         allowed = [factory.scheme.by_key(key) for key in DEFAULT_KINDS]
         factory.log("prune.go:71", CLUSTER_SCOPE)
-    places = [(namespace, resource) for namespace in sorted(visited.namespaces) for resource in allowed
-              if resource.namespaced]
+    places = [
+        (namespace, resource)
+        for namespace in sorted(visited.namespaces)
+        for resource in allowed
+        if resource.namespaced
+    ]
     places += [("", resource) for resource in allowed if not resource.namespaced]
     for namespace, resource in places:
         try:
-            objects = factory.client.list(resource.key, namespace=namespace or None, label_selector=selector).items
+            objects = factory.client.list(
+                resource.key, namespace=namespace or None, label_selector=selector
+            ).items
         except api_errors.Status as error:
             scope = "namespaced" if resource.namespaced else "nonNamespaced"
             kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"

@@ -71,7 +71,9 @@ class _PatchingError(Exception):
         self.patch = patch
 
 
-def patch_to(factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest) -> Patched:
+def patch_to(
+    factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest
+) -> Patched:
     """Patch the current object to the configuration. Raises with patch, object and file in the message."""
     try:
         if request.dry_run == CLIENT:
@@ -84,15 +86,23 @@ def patch_to(factory: Factory, info: Info, current: Object, modified: Object, re
 
 def warn_if_deleting(factory: Factory, info: Info) -> None:
     if info.object is not None and is_being_deleted(info.object):
-        factory.say(f"Warning: Detected changes to resource {info.name} which is currently being deleted.")
+        factory.say(
+            f"Warning: Detected changes to resource {info.name} which is currently being deleted."
+        )
 
 
 # --- the patch ----------------------------------------------------------------------------------------------------
 
 
-def _patch(factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest) -> Patch:
+def _patch(
+    factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest
+) -> Patch:
     """Return the patch to the configuration. Raises CliError."""
-    schema = None if info.resource.custom else openapi.schema_for(info.resource.api_version, info.resource.kind)
+    schema = (
+        None
+        if info.resource.custom
+        else openapi.schema_for(info.resource.api_version, info.resource.kind)
+    )
     original = annotations_of(current).get(LAST_APPLIED, "")
     try:
         return _three_way(original, modified, current, schema, overwrite=request.overwrite)
@@ -105,13 +115,19 @@ def _patch(factory: Factory, info: Info, current: Object, modified: Object, requ
         except patches.PatchError as with_managers:
             shown = with_managers
         if schema and request.openapi_patch:
-            factory.say(f"warning: error calculating patch from openapi v3 spec: {shown.in_openapi_v3}")
+            factory.say(
+                f"warning: error calculating patch from openapi v3 spec: {shown.in_openapi_v3}"
+            )
             factory.say(f"warning: error calculating patch from openapi spec: {shown.in_openapi}")
-        raise CliError(f"creating patch with:\noriginal:\n{original}\nmodified:\n{to_json(modified)}\n\ncurrent:\n"
-                       f"{to_json(live)}\n\nfor: {shown}") from None
+        raise CliError(
+            f"creating patch with:\noriginal:\n{original}\nmodified:\n{to_json(modified)}\n\ncurrent:\n"
+            f"{to_json(live)}\n\nfor: {shown}"
+        ) from None
 
 
-def _three_way(original: str, modified: Object, current: Object, schema: Schema | None, *, overwrite: bool) -> Patch:
+def _three_way(
+    original: str, modified: Object, current: Object, schema: Schema | None, *, overwrite: bool
+) -> Patch:
     """Return the patch, strategic if there is a schema. Raises PatchError, also for an annotation that is no object."""
     invalid = "Invalid JSON Document" if schema is None else "invalid JSON document"
     try:
@@ -129,32 +145,49 @@ def _three_way(original: str, modified: Object, current: Object, schema: Schema 
 # --- patching -----------------------------------------------------------------------------------------------------
 
 
-def _patched_locally(factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest) -> Patched:
+def _patched_locally(
+    factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest
+) -> Patched:
     patch = Patch("", {})
     try:
         patch = _patch(factory, info, current, modified, request)
         if patch.type == MERGE_PATCH or not patch.data:
             return Patched(patch.data, patch_documents.merge_patch(current, patch.data))
         schema = openapi.schema_for(info.resource.api_version, info.resource.kind)
-        return Patched(patch.data, patch_documents.strategic_merge_patch(current, patch.data, schema))
+        return Patched(
+            patch.data, patch_documents.strategic_merge_patch(current, patch.data, schema)
+        )
     except Exception as error:
         raise _with_patch(error, patch) from None
 
 
 def _with_patch(error: Exception, patch: Patch) -> Exception:
-    return _PatchingError(error, to_json(patch.data) if patch.type else "") if is_expected(error) else error
+    return (
+        _PatchingError(error, to_json(patch.data) if patch.type else "")
+        if is_expected(error)
+        else error
+    )
 
 
-def _patched(factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest) -> Patched:
+def _patched(
+    factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest
+) -> Patched:
     patch = Patch("", {})
     try:
         patch = _patch(factory, info, current, modified, request)
         if not patch.data:
             return Patched(patch.data, current)
-        obj = factory.client.patch(info.resource.gvr, info.name, patch, namespace=info.namespace,
-                                   options=PatchOptions(dry_run=request.dry_run == SERVER,
-                                                        field_manager=request.manager,
-                                                        field_validation=request.validation))
+        obj = factory.client.patch(
+            info.resource.gvr,
+            info.name,
+            patch,
+            namespace=info.namespace,
+            options=PatchOptions(
+                dry_run=request.dry_run == SERVER,
+                field_manager=request.manager,
+                field_validation=request.validation,
+            ),
+        )
         return Patched(patch.data, obj)
     except Exception as error:
         if request.force and isinstance(error, (api_errors.Conflict, api_errors.Invalid)):
@@ -162,19 +195,28 @@ def _patched(factory: Factory, info: Info, current: Object, modified: Object, re
         raise _with_patch(with_source(error, "patching", info.source), patch) from None
 
 
-def _replaced(factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest) -> Patched:
+def _replaced(
+    factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest
+) -> Patched:
     """Delete an object that cannot be patched and create it again (``--force``); if that fails, restore it.
 
     Raises _PatchingError, also if the object is still there after --timeout: without the flag that is at once.
     """
 
     def create(obj: Object) -> Object:
-        return factory.client.create(info.resource.gvr, obj, namespace=info.namespace,
-                                     options=CreateOptions(field_manager=request.manager,
-                                                           field_validation=request.validation))
+        return factory.client.create(
+            info.resource.gvr,
+            obj,
+            namespace=info.namespace,
+            options=CreateOptions(
+                field_manager=request.manager, field_validation=request.validation
+            ),
+        )
 
     try:
-        factory.client.delete(info.resource.key, info.name, namespace=info.namespace, options=request.deletion)
+        factory.client.delete(
+            info.resource.key, info.name, namespace=info.namespace, options=request.deletion
+        )
         if not is_gone(factory, info, request.timeout):
             raise CliError("context deadline exceeded")
         try:
@@ -183,9 +225,11 @@ def _replaced(factory: Factory, info: Info, current: Object, modified: Object, r
             try:
                 create(current)
             except Exception as second:
-                raise CliError("An error occurred force-replacing the existing object with the newly provided one:\n\n"
-                               f"{error}.\n\nAdditionally, an error occurred attempting to restore the original "
-                               f"object:\n\n{second}") from None
+                raise CliError(
+                    "An error occurred force-replacing the existing object with the newly provided one:\n\n"
+                    f"{error}.\n\nAdditionally, an error occurred attempting to restore the original "
+                    f"object:\n\n{second}"
+                ) from None
             raise
     except Exception as error:
         if not is_expected(error):

@@ -47,8 +47,24 @@ if TYPE_CHECKING:
     from kubepy.cli.runtime.infos import Info
     from kubepy.cli.runtime.output import Printer
 
-VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind",
-         "impersonate", "*", "approve", "sign", "escalate", "attest")
+VERBS = (
+    "get",
+    "list",
+    "watch",
+    "create",
+    "update",
+    "patch",
+    "delete",
+    "deletecollection",
+    "use",
+    "bind",
+    "impersonate",
+    "*",
+    "approve",
+    "sign",
+    "escalate",
+    "attest",
+)
 URL_VERBS = ("get", "put", "post", "head", "options", "delete", "patch", "*")
 UNDISCOVERED = ("users", "groups")  # may be named although they are no resources
 
@@ -59,15 +75,25 @@ UNDISCOVERED = ("users", "groups")  # may be named although they are no resource
 class CanIOptions(Options):
     """The flags of ``auth can-i``."""
 
-    all_namespaces: bool = bool_flag("all-namespaces", "A", help="If true, check the specified action in all "
-                                     "namespaces.")
-    quiet: bool = bool_flag("quiet", "q", help="If true, suppress output and just return the exit code.")
-    subresource: str = string_flag("subresource", help="SubResource such as pod/log or deployment/scale.")
+    all_namespaces: bool = bool_flag(
+        "all-namespaces", "A", help="If true, check the specified action in all namespaces."
+    )
+    quiet: bool = bool_flag(
+        "quiet", "q", help="If true, suppress output and just return the exit code."
+    )
+    subresource: str = string_flag(
+        "subresource", help="SubResource such as pod/log or deployment/scale."
+    )
     list: bool = bool_flag("list", help="If true, prints all allowed actions.")
-    no_headers: bool = bool_flag("no-headers", help="If true, prints allowed actions without headers.")
+    no_headers: bool = bool_flag(
+        "no-headers", help="If true, prints allowed actions without headers."
+    )
 
 
-@command("can-i VERB [TYPE | TYPE/NAME | NONRESOURCEURL]", CanIOptions, examples="""
+@command(
+    "can-i VERB [TYPE | TYPE/NAME | NONRESOURCEURL]",
+    CanIOptions,
+    examples="""
 # Create deployments in this namespace
 kubepy auth can-i create deployments
 
@@ -100,7 +126,8 @@ kubepy auth can-i delete nodes --quiet && echo yes
 
 # List everything that is allowed
 kubepy auth can-i --list -n shop
-""")
+""",
+)
 def can_i(factory: Factory, options: CanIOptions) -> None:
     """Check whether an action is allowed.
 
@@ -109,14 +136,20 @@ def can_i(factory: Factory, options: CanIOptions) -> None:
         if options.args:
             raise CliError("list option must be specified with no arguments")
         if options.quiet or options.all_namespaces or options.subresource:
-            raise CliError("list option can't be specified with neither quiet, all-namespaces nor subresource options")
+            raise CliError(
+                "list option can't be specified with neither quiet, all-namespaces nor subresource options"
+            )
         factory.require_cluster()
-        headers = [] if options.no_headers else ["Resources\tNon-Resource URLs\tResource Names\tVerbs"]
+        headers = (
+            [] if options.no_headers else ["Resources\tNon-Resource URLs\tResource Names\tVerbs"]
+        )
         factory.print(tables.format_lines([*headers, "*.*\t[]\t[]\t[*]", "\t[*]\t[]\t[*]"]), end="")
         return
     if len(options.args) != 2:
-        raise CliError("you must specify two arguments: verb resource or verb resource/resourceName.\n"
-                       "See 'kubepy auth can-i -h' for help and examples.")
+        raise CliError(
+            "you must specify two arguments: verb resource or verb resource/resourceName.\n"
+            "See 'kubepy auth can-i -h' for help and examples."
+        )
     verb, target = options.args
     if not target.startswith("/"):
         _warn_of_resource(factory, options, verb, target.partition("/")[0])
@@ -152,13 +185,17 @@ def _warn_of_resource(factory: Factory, options: CanIOptions, verb: str, word: s
 # --- whoami -------------------------------------------------------------------------------------------------------
 
 
-@command("whoami", PrintFlags, examples="""
+@command(
+    "whoami",
+    PrintFlags,
+    examples="""
 # Print the user that requests are made as
 kubepy auth whoami
 
 # As another user
 kubepy auth whoami --as=ann -o yaml
-""")
+""",
+)
 def whoami(factory: Factory, options: PrintFlags) -> None:
     """Check self subject attributes.
 
@@ -167,11 +204,21 @@ def whoami(factory: Factory, options: PrintFlags) -> None:
     factory.require_cluster()
     user = factory.client.requester
     if options.output or options.template:
-        printer({"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1",
-                 "metadata": {"creationTimestamp": factory.cluster.clock.timestamp()}, "status": {"userInfo": user}})
+        printer(
+            {
+                "kind": "SelfSubjectReview",
+                "apiVersion": "authentication.k8s.io/v1",
+                "metadata": {"creationTimestamp": factory.cluster.clock.timestamp()},
+                "status": {"userInfo": user},
+            }
+        )
         return
-    rows = [("ATTRIBUTE", "VALUE"), ("Username", user["username"]), ("UID", user.get("uid", "")),
-            ("Groups", f"[{' '.join(user['groups'])}]")]
+    rows = [
+        ("ATTRIBUTE", "VALUE"),
+        ("Username", user["username"]),
+        ("UID", user.get("uid", "")),
+        ("Groups", f"[{' '.join(user['groups'])}]"),
+    ]
     factory.print(tables.format_lines(["\t".join(row) for row in rows if row[1]]), end="")
 
 
@@ -184,19 +231,26 @@ class ReconcileOptions(KustomizeOptions, PrintFlags, DryRunOptions):
     """The flags of ``auth reconcile``."""
 
     filename: list[str] = filename_flag("identifying the resource to reconcile.")
-    remove_extra_permissions: bool = bool_flag("remove-extra-permissions", help="If true, removes extra permissions "
-                                               "added to roles.")
-    remove_extra_subjects: bool = bool_flag("remove-extra-subjects", help="If true, removes extra subjects added to "
-                                            "rolebindings.")
+    remove_extra_permissions: bool = bool_flag(
+        "remove-extra-permissions", help="If true, removes extra permissions added to roles."
+    )
+    remove_extra_subjects: bool = bool_flag(
+        "remove-extra-subjects", help="If true, removes extra subjects added to rolebindings."
+    )
 
 
-@command("reconcile -f FILENAME", ReconcileOptions, creates=True, examples="""
+@command(
+    "reconcile -f FILENAME",
+    ReconcileOptions,
+    creates=True,
+    examples="""
 # Reconcile roles and bindings with a file
 kubepy auth reconcile -f rbac.yaml
 
 # Also remove rules and subjects that the file does not have
 kubepy auth reconcile -f rbac.yaml --remove-extra-permissions --remove-extra-subjects
-""")
+""",
+)
 def reconcile(factory: Factory, options: ReconcileOptions) -> None:
     """Reconcile rules for role, role binding, cluster role, and cluster role binding objects.
 
@@ -209,11 +263,13 @@ def reconcile(factory: Factory, options: ReconcileOptions) -> None:
         raise CliError("--dry-run=server for command reconcile is not supported yet")
     printer = output.printer_for(factory, options, "reconciled", strategy, typed=True)
     builder.Builder(factory, options, local=True).do().visit(
-        lambda info: _reconcile_object(factory, options, info, printer, strategy))
+        lambda info: _reconcile_object(factory, options, info, printer, strategy)
+    )
 
 
-def _reconcile_object(factory: Factory, options: ReconcileOptions, info: Info, printer: Printer,
-                      strategy: str) -> None:
+def _reconcile_object(
+    factory: Factory, options: ReconcileOptions, info: Info, printer: Printer, strategy: str
+) -> None:
     if info.resource.group != GROUP or info.resource.kind not in (*ROLES, *BINDINGS):
         return
     version = info.content["apiVersion"].rpartition("/")[2]
@@ -221,8 +277,12 @@ def _reconcile_object(factory: Factory, options: ReconcileOptions, info: Info, p
         raise CliError(f"only {GROUP}/v1 is supported: not *{version}.{info.resource.kind}")
     expected = objects.typed(info.content, info.source)
     if info.resource.namespaced and not info.namespace:
-        raise CliError("resource name may not be empty")  # kubectl's message for a missing namespace
-    existing = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
+        raise CliError(
+            "resource name may not be empty"
+        )  # kubectl's message for a missing namespace
+    existing = unless_missing(
+        factory.client.get, info.resource.gvr, info.name, namespace=info.namespace
+    )
     is_role = info.resource.kind in ROLES
     if existing is None:
         missing = expected.get("rules" if is_role else "subjects") or []
@@ -241,8 +301,10 @@ def _reconcile_object(factory: Factory, options: ReconcileOptions, info: Info, p
     factory.say(f"\treconciliation required {result.operation}{opted_out}")
     noun, text_of = ("rules", rule_text) if is_role else ("subjects", subject_text)
     removes = options.remove_extra_permissions if is_role else options.remove_extra_subjects
-    for title, items in ((f"missing {noun} added", result.missing),
-                         (f"extra {noun} removed", result.extra if removes else [])):
+    for title, items in (
+        (f"missing {noun} added", result.missing),
+        (f"extra {noun} removed", result.extra if removes else []),
+    ):
         if items:
             factory.say("\n".join([f"\t{title}:", *(f"\t\t{text_of(item)}" for item in items)]))
 
@@ -252,14 +314,27 @@ def _write(factory: Factory, info: Info, result: ReconcileResult) -> Object:
     client, key = factory.client, info.resource.key
     with client.joined():
         if result.operation == UPDATE:
-            return client.update(key, result.object, namespace=info.namespace,
-                                 options=UpdateOptions(field_manager=UNNAMED))
+            return client.update(
+                key,
+                result.object,
+                namespace=info.namespace,
+                options=UpdateOptions(field_manager=UNNAMED),
+            )
         if result.operation == RECREATE:
             client.delete(key, info.name, namespace=info.namespace)
         if info.namespace and unless_missing(client.get, "namespaces", info.namespace) is None:
-            namespace: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": info.namespace}}
+            namespace: dict[str, Any] = {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": info.namespace},
+            }
             client.create("namespaces", namespace, options=CreateOptions(field_manager=UNNAMED))
-        return client.create(key, result.object, namespace=info.namespace, options=CreateOptions(field_manager=UNNAMED))
+        return client.create(
+            key,
+            result.object,
+            namespace=info.namespace,
+            options=CreateOptions(field_manager=UNNAMED),
+        )
 
 
 # --- rules --------------------------------------------------------------------------------------------------------
@@ -268,8 +343,13 @@ def _write(factory: Factory, info: Info, result: ReconcileResult) -> Object:
 def rule_text(rule: AnyObject) -> str:
     """Format a PolicyRule as Go's ``%+v``."""
     fields = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
-    return "{" + " ".join(f"{_go_name(field)}:{goformat.format_value(rule.get(field) or [])}"
-                          for field in fields) + "}"
+    return (
+        "{"
+        + " ".join(
+            f"{_go_name(field)}:{goformat.format_value(rule.get(field) or [])}" for field in fields
+        )
+        + "}"
+    )
 
 
 def subject_text(subject: AnyObject) -> str:
@@ -279,4 +359,6 @@ def subject_text(subject: AnyObject) -> str:
 
 
 def _go_name(field: str) -> str:
-    return {"apiGroups": "APIGroups", "apiGroup": "APIGroup"}.get(field, field[0].upper() + field[1:])
+    return {"apiGroups": "APIGroups", "apiGroup": "APIGroup"}.get(
+        field, field[0].upper() + field[1:]
+    )

@@ -31,17 +31,38 @@ with lazy_imports():
 class AutoscaleOptions(CreatedOptions, KustomizeOptions, SaveConfigOptions, RecordOptions):
     """The flags of ``autoscale``."""
 
-    min: int = int_flag("min", default=-1, bits=32, help="The lower limit for the number of pods that can be set by "
-                        "the autoscaler.")
-    max: int = int_flag("max", default=-1, bits=32, help="The upper limit for the number of pods that can be set by "
-                        "the autoscaler. Required.")
-    cpu_percent: int = int_flag("cpu-percent", default=-1, bits=32, deprecated="Use --cpu with percentage or resource "
-                                "quantity format (e.g., '70%' for utilization or '500m' for milliCPU).")
-    cpu: str = string_flag("cpu", help="Target CPU: a percentage of what is requested (70%), or an average value "
-                           "(500m; without a unit in thousandths).")
-    memory: str = string_flag("memory", help="Target memory: a percentage of what is requested (60%), or an average "
-                              "value (200Mi; without a unit in mebibytes).")
-    name: str = string_flag("name", help="The name for the newly created object. Default: the name of the resource.")
+    min: int = int_flag(
+        "min",
+        default=-1,
+        bits=32,
+        help="The lower limit for the number of pods that can be set by the autoscaler.",
+    )
+    max: int = int_flag(
+        "max",
+        default=-1,
+        bits=32,
+        help="The upper limit for the number of pods that can be set by the autoscaler. Required.",
+    )
+    cpu_percent: int = int_flag(
+        "cpu-percent",
+        default=-1,
+        bits=32,
+        deprecated="Use --cpu with percentage or resource "
+        "quantity format (e.g., '70%' for utilization or '500m' for milliCPU).",
+    )
+    cpu: str = string_flag(
+        "cpu",
+        help="Target CPU: a percentage of what is requested (70%), or an average value "
+        "(500m; without a unit in thousandths).",
+    )
+    memory: str = string_flag(
+        "memory",
+        help="Target memory: a percentage of what is requested (60%), or an average "
+        "value (200Mi; without a unit in mebibytes).",
+    )
+    name: str = string_flag(
+        "name", help="The name for the newly created object. Default: the name of the resource."
+    )
     filename: list[str] = filename_flag("identifying the resource to autoscale.")
     field_manager: str = field_manager_flag("kubectl-autoscale")
 
@@ -49,14 +70,17 @@ class AutoscaleOptions(CreatedOptions, KustomizeOptions, SaveConfigOptions, Reco
 UNITS = {"cpu": "m", "memory": "Mi"}
 
 
-@command("autoscale (-f FILENAME | TYPE NAME | TYPE/NAME) [--min=MINPODS] --max=MAXPODS [--cpu=CPU]",
-         AutoscaleOptions, examples="""
+@command(
+    "autoscale (-f FILENAME | TYPE NAME | TYPE/NAME) [--min=MINPODS] --max=MAXPODS [--cpu=CPU]",
+    AutoscaleOptions,
+    examples="""
 # Between two and ten pods
 kubepy autoscale deploy/web --min=2 --max=10 --cpu=80%
 
 # By what memory the pods use on average
 kubepy autoscale deploy/web --max=5 --memory=200Mi
-""")
+""",
+)
 def autoscale(factory: Factory, options: AutoscaleOptions) -> None:
     """Create an autoscaler that chooses and sets the number of pods of a deployment, replica set or stateful set.
 
@@ -70,8 +94,10 @@ def autoscale(factory: Factory, options: AutoscaleOptions) -> None:
         nonlocal count
         count += 1
         if "scale" not in info.resource.subresources:
-            raise CliError(f"cannot autoscale a {info.resource.kind}: could not find scale subresource for "
-                           f"{resource_text(info.resource)} in discovery information")
+            raise CliError(
+                f"cannot autoscale a {info.resource.kind}: could not find scale subresource for "
+                f"{resource_text(info.resource)} in discovery information"
+            )
 
         def generated() -> Object:
             obj = autoscaler(factory, options, info)
@@ -101,16 +127,24 @@ def _as_reported(options: AutoscaleOptions, error: Exception) -> Exception:
         reason = "empty input"
     elif options.memory or not (options.cpu.endswith("%") or options.cpu_percent >= 0):
         reason = "%!w(<nil>)"
-    return CliError("failed to create autoscaling/v2 HPA and the configuration is incompatible with autoscaling/v1: "
-                    f"{reason}") if reason else error
+    return (
+        CliError(
+            "failed to create autoscaling/v2 HPA and the configuration is incompatible with autoscaling/v1: "
+            f"{reason}"
+        )
+        if reason
+        else error
+    )
 
 
 def validate(options: AutoscaleOptions) -> None:
     if options.max < 1:
         raise CliError(f"--max=MAXPODS is required and must be at least 1, max: {options.max}")
     if options.max < options.min:
-        raise CliError(f"--max=MAXPODS must be larger or equal to --min=MINPODS, max: {options.max}, min: "
-                       f"{options.min}")
+        raise CliError(
+            f"--max=MAXPODS must be larger or equal to --min=MINPODS, max: {options.max}, min: "
+            f"{options.min}"
+        )
     if options.cpu_percent > 0 and options.cpu:
         raise CliError("--cpu-percent and --cpu are mutually exclusive")
     for name, value in (("cpu", options.cpu), ("memory", options.memory)):
@@ -119,7 +153,11 @@ def validate(options: AutoscaleOptions) -> None:
 
 
 def autoscaler(factory: Factory, options: AutoscaleOptions, info: Info) -> Object:
-    target = {"kind": info.resource.kind, "name": info.name, "apiVersion": info.resource.api_version}
+    target = {
+        "kind": info.resource.kind,
+        "name": info.name,
+        "apiVersion": info.resource.api_version,
+    }
     spec: Object = {"scaleTargetRef": target}
     if options.min > 0:
         spec["minReplicas"] = options.min
@@ -129,9 +167,13 @@ def autoscaler(factory: Factory, options: AutoscaleOptions, info: Info) -> Objec
     metrics = [metric(name, text) for name, text in targets if text]
     if metrics:
         spec["metrics"] = metrics
-    return {"kind": "HorizontalPodAutoscaler", "apiVersion": "autoscaling/v2",
-            "metadata": metadata(factory, options.name or info.name), "spec": spec,
-            "status": {"desiredReplicas": 0, "currentMetrics": None}}
+    return {
+        "kind": "HorizontalPodAutoscaler",
+        "apiVersion": "autoscaling/v2",
+        "metadata": metadata(factory, options.name or info.name),
+        "spec": spec,
+        "status": {"desiredReplicas": 0, "currentMetrics": None},
+    }
 
 
 def metric(name: str, text: str) -> Object:
@@ -148,7 +190,10 @@ def metric(name: str, text: str) -> Object:
         except ValueError:
             quantity = text
         try:
-            target = {"type": "AverageValue", "averageValue": str(quantities.parse_quantity(quantity))}
+            target = {
+                "type": "AverageValue",
+                "averageValue": str(quantities.parse_quantity(quantity)),
+            }
         except quantities.QuantityError:
             raise CliError(printable(f"invalid resource {name} value: {text}")) from None
     return {"type": "Resource", "resource": {"name": name, "target": target}}

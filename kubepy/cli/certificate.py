@@ -34,56 +34,74 @@ class RequestCondition(NamedTuple):
     message: str
 
 
-APPROVAL = RequestCondition("Approved", "Denied", "KubectlApprove",
-                            "This CSR was approved by kubectl certificate approve.")
-DENIAL = RequestCondition("Denied", "Approved", "KubectlDeny",
-                          "This CSR was denied by kubectl certificate deny.")
+APPROVAL = RequestCondition(
+    "Approved", "Denied", "KubectlApprove", "This CSR was approved by kubectl certificate approve."
+)
+DENIAL = RequestCondition(
+    "Denied", "Approved", "KubectlDeny", "This CSR was denied by kubectl certificate deny."
+)
 
 
 class CertificateOptions(PrintFlags, KustomizeOptions):
     """The flags of ``certificate approve`` and ``certificate deny``."""
 
-    force: bool = bool_flag("force", help="Update the CSR even if it is already approved or denied.")
+    force: bool = bool_flag(
+        "force", help="Update the CSR even if it is already approved or denied."
+    )
     filename: list[str] = filename_flag("identifying the resource to update")
 
 
-@command("certificate COMMAND", Options, examples="""
+@command(
+    "certificate COMMAND",
+    Options,
+    examples="""
 # Approve a request
 kubepy certificate approve web
 
 # Deny another one
 kubepy certificate deny intruder
-""")
+""",
+)
 def certificate(factory: Factory, options: Options) -> None:
     """Approve and deny certificate signing requests. Nothing here issues certificates."""
     show_help(factory)
 
 
-@command("approve (-f FILENAME | NAME)", CertificateOptions, examples="""
+@command(
+    "approve (-f FILENAME | NAME)",
+    CertificateOptions,
+    examples="""
 # Approve a request
 kubepy certificate approve web
 
 # Approve all requests of a file
 kubepy certificate approve -f requests.yaml
-""")
+""",
+)
 def approve(factory: Factory, options: CertificateOptions) -> None:
     """Approve a certificate signing request."""
     _modify_conditions(factory, options, APPROVAL)
 
 
-@command("deny (-f FILENAME | NAME)", CertificateOptions, examples="""
+@command(
+    "deny (-f FILENAME | NAME)",
+    CertificateOptions,
+    examples="""
 # Deny a request
 kubepy certificate deny web
 
 # Deny all requests of a file
 kubepy certificate deny -f requests.yaml
-""")
+""",
+)
 def deny(factory: Factory, options: CertificateOptions) -> None:
     """Deny a certificate signing request."""
     _modify_conditions(factory, options, DENIAL)
 
 
-def _modify_conditions(factory: Factory, options: CertificateOptions, condition: RequestCondition) -> None:
+def _modify_conditions(
+    factory: Factory, options: CertificateOptions, condition: RequestCondition
+) -> None:
     printer = printer_for(factory, options, condition.type.lower())
     if not options.args and not options.filename and not options.kustomize:
         raise CliError("one or more CSRs must be specified as <name> or -f <filename>")
@@ -92,8 +110,10 @@ def _modify_conditions(factory: Factory, options: CertificateOptions, condition:
     def modify(info: Info) -> None:
         nonlocal count
         if info.resource.key != RESOURCE:
-            raise CliError("can only handle CertificateSigningRequest.certificates.k8s.io objects, got "
-                           f"{info.resource.qualified_kind}")
+            raise CliError(
+                "can only handle CertificateSigningRequest.certificates.k8s.io objects, got "
+                f"{info.resource.qualified_kind}"
+            )
         printer(add_condition_if_needed(factory, info, condition, force=options.force))
         count += 1
 
@@ -103,7 +123,9 @@ def _modify_conditions(factory: Factory, options: CertificateOptions, condition:
         factory.print("No resources found")
 
 
-def add_condition_if_needed(factory: Factory, info: Info, condition: RequestCondition, *, force: bool) -> Object:
+def add_condition_if_needed(
+    factory: Factory, info: Info, condition: RequestCondition, *, force: bool
+) -> Object:
     """Add the condition to a request that does not have it (``addConditionIfNeeded``), and return the request.
 
     With ``force`` a request that has it is written again. Raises CliError for a request with the opposite condition.
@@ -113,13 +135,24 @@ def add_condition_if_needed(factory: Factory, info: Info, condition: RequestCond
         conditions = (request.get("status") or {}).get("conditions") or []
         types = [present["type"] for present in conditions]
         if condition.opposite in types:
-            raise CliError(f"certificate signing request {quote(info.name)} is already {condition.opposite}")
+            raise CliError(
+                f"certificate signing request {quote(info.name)} is already {condition.opposite}"
+            )
         if condition.type in types and not force:
             return request
         if condition.type not in types:
-            conditions = [*conditions, {
-                "type": condition.type, "status": "True", "reason": condition.reason, "message": condition.message,
-                "lastUpdateTime": factory.cluster.clock.timestamp(), "lastTransitionTime": None}]
+            conditions = [
+                *conditions,
+                {
+                    "type": condition.type,
+                    "status": "True",
+                    "reason": condition.reason,
+                    "message": condition.message,
+                    "lastUpdateTime": factory.cluster.clock.timestamp(),
+                    "lastTransitionTime": None,
+                },
+            ]
         changed = {**request, "status": {**(request.get("status") or {}), "conditions": conditions}}
-        return factory.client.update(RESOURCE, changed, subresource="approval",
-                                     options=UpdateOptions(field_manager=UNNAMED))
+        return factory.client.update(
+            RESOURCE, changed, subresource="approval", options=UpdateOptions(field_manager=UNNAMED)
+        )

@@ -36,7 +36,10 @@ class ClockOptions(Options):
 
 
 @reading
-@command("clock", ClockOptions, examples="""
+@command(
+    "clock",
+    ClockOptions,
+    examples="""
 # The time of the cluster, and what happens next
 kubepy clock
 
@@ -45,7 +48,8 @@ kubepy clock -o json
 
 # Go on by half an hour, with everything that falls due on the way
 kubepy clock advance 30m
-""")
+""",
+)
 def clock(factory: Factory, options: ClockOptions) -> None:
     """Show the time of the cluster, and what its controllers will do next: when, which controller, about which object.
 
@@ -54,16 +58,25 @@ def clock(factory: Factory, options: ClockOptions) -> None:
     if options.args:
         options.usage_error(f"unknown command {quote(' '.join(options.args))}")
     if options.output not in ("", "json", "yaml"):
-        raise CliError(f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
-                       "formats are: json,yaml")
+        raise CliError(
+            f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
+            "formats are: json,yaml"
+        )
     factory.catch_up()
     now, checkpoint = factory.cluster.clock.now(), latest(factory.cluster.store.meta(CHECKPOINT))
-    pending = sorted(checkpoint.pending if checkpoint else (), key=lambda pending: pending.due or now)
+    pending = sorted(
+        checkpoint.pending if checkpoint else (), key=lambda pending: pending.due or now
+    )
     due = [(max(entry.due or now, now), entry) for entry in pending]
     if options.output:
-        listed = [{"at": format_exact_time(at), "controller": entry.reconciler, **entry.key._asdict()}
-                  for at, entry in due]
-        factory.print(document(options.output, {"now": format_exact_time(now), "due": listed}, typed=True), end="")
+        listed = [
+            {"at": format_exact_time(at), "controller": entry.reconciler, **entry.key._asdict()}
+            for at, entry in due
+        ]
+        factory.print(
+            document(options.output, {"now": format_exact_time(now), "due": listed}, typed=True),
+            end="",
+        )
         return
     factory.print(format_exact_time(now))
     if due:
@@ -73,8 +86,14 @@ def clock(factory: Factory, options: ClockOptions) -> None:
 def _table(due: list[tuple[datetime, Pending]]) -> str:
     from tabulate import tabulate
 
-    rows = [(format_exact_time(at), entry.reconciler, printable(entry.key.place)) for at, entry in due]
-    return str(tabulate(rows, headers=("TIME", "CONTROLLER", "OBJECT"), tablefmt="plain", disable_numparse=True))
+    rows = [
+        (format_exact_time(at), entry.reconciler, printable(entry.key.place)) for at, entry in due
+    ]
+    return str(
+        tabulate(
+            rows, headers=("TIME", "CONTROLLER", "OBJECT"), tablefmt="plain", disable_numparse=True
+        )
+    )
 
 
 class AdvanceOptions(Options):
@@ -86,7 +105,10 @@ class AdvanceOptions(Options):
         return f"time cannot go back: {printable(negative[1])} is negative" if negative else message
 
 
-@command("advance DURATION", AdvanceOptions, examples="""
+@command(
+    "advance DURATION",
+    AdvanceOptions,
+    examples="""
 # Half an hour
 kubepy clock advance 30m
 
@@ -96,7 +118,8 @@ kubepy clock advance 168h
 
 # Only what is due now
 kubepy clock advance 0s
-""")
+""",
+)
 def advance(factory: Factory, options: Options) -> None:
     """Move the cluster's own time by a duration (90s, 1h30m, 7d), and print the time that it is then.
 
@@ -114,13 +137,17 @@ def advance(factory: Factory, options: Options) -> None:
     _move(factory, moment_after(factory.cluster.clock.now(), seconds))
 
 
-@command("set TIME", Options, examples="""
+@command(
+    "set TIME",
+    Options,
+    examples="""
 # To a time in UTC
 kubepy clock set 2026-03-01T00:00:00Z
 
 # To one with another offset
 kubepy clock set 2026-03-01T00:00:00+01:00
-""")
+""",
+)
 def set_(factory: Factory, options: Options) -> None:
     """Move the cluster's own time to a later one, as "clock advance" does, and print it."""
     if len(options.args) != 1:
@@ -135,12 +162,16 @@ def _require_own_time(factory: Factory) -> None:
     """Raise CliError where time is the system's."""
     now = factory.cluster.clock
     if now.own is None:
-        raise CliError("the time of this cluster is the system's, which cannot be moved: to give it a time of its own, "
-                       f"add the line 'clock: \"{now.timestamp()}\"' to {printable(factory.folder)}/kubepy.yaml")
+        raise CliError(
+            "the time of this cluster is the system's, which cannot be moved: to give it a time of its own, "
+            f"add the line 'clock: \"{now.timestamp()}\"' to {printable(factory.folder)}/kubepy.yaml"
+        )
 
 
 def _move(factory: Factory, moment: datetime) -> None:
-    factory.cluster.controller_client = factory.client  # here -v=6 shows the requests of the controllers
+    factory.cluster.controller_client = (
+        factory.client
+    )  # here -v=6 shows the requests of the controllers
     with stop_signals() as received:
         end = factory.driver.advance(managers.Horizon(moment), stop=lambda: bool(received))
     if factory.options.v and end.summary:
@@ -161,8 +192,10 @@ def parse_moment(text: str) -> datetime:
             raise CliError(f"the time {quote(text)} is too exact: {FINEST}")
         return _in_range(moment, moment.year)
     except (ValueError, OverflowError):
-        raise CliError(f"{quote(text)} is not a time such as 2026-11-20T10:13:48Z: it must have a date, a time of day "
-                       "and Z or an offset such as +01:00") from None
+        raise CliError(
+            f"{quote(text)} is not a time such as 2026-11-20T10:13:48Z: it must have a date, a time of day "
+            "and Z or an offset such as +01:00"
+        ) from None
 
 
 def moment_after(now: datetime, seconds: float) -> datetime:
@@ -173,16 +206,20 @@ def moment_after(now: datetime, seconds: float) -> datetime:
 
 def _in_range(moment: datetime, year: int) -> datetime:
     if year not in CLOCK_YEARS:
-        raise CliError(f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and that would "
-                       f"be the year {year}")
+        raise CliError(
+            f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and that would "
+            f"be the year {year}"
+        )
     return moment
 
 
 def require_not_before(moment: datetime, now: datetime) -> None:
     """Raise CliError for a time that is over."""
     if moment < now:
-        raise CliError(f"time cannot go back: {format_exact_time(moment)} is before {format_exact_time(now)}, the time "
-                       "of the cluster")
+        raise CliError(
+            f"time cannot go back: {format_exact_time(moment)} is before {format_exact_time(now)}, the time "
+            "of the cluster"
+        )
 
 
 @contextmanager
@@ -197,8 +234,13 @@ def stop_signals() -> Iterator[list[int]]:
 
     before: dict[signal.Signals, Any] = {}
     try:
-        with suppress(ValueError):  # in another than the main thread, which a Python program may run a command in
-            before = {handled: signal.signal(handled, receive) for handled in (signal.SIGINT, signal.SIGTERM)}
+        with suppress(
+            ValueError
+        ):  # in another than the main thread, which a Python program may run a command in
+            before = {
+                handled: signal.signal(handled, receive)
+                for handled in (signal.SIGINT, signal.SIGTERM)
+            }
         yield received
     finally:
         for handled, handler in before.items():

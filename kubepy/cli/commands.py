@@ -163,37 +163,85 @@ kubepy plugin list --name-only
 """
 
 CREATE: dict[str, Entry] = {
-    "namespace": Entry(lambda: create_generators.namespace, "Create a namespace with the specified name", ("ns",)),
-    "quota": Entry(lambda: create_generators.quota, "Create a quota with the specified name", ("resourcequota",)),
-    "secret": Entry(None, "Create a secret", (), {
-        "generic": Entry(lambda: create_configmap.generic_secret, "Create a secret from files or literal values"),
-        "tls": Entry(lambda: create_configmap.tls_secret, "Create a TLS secret"),
-        "docker-registry": Entry(lambda: create_configmap.docker_registry_secret, "Create a secret for a registry"),
-    }, examples=_SECRET_EXAMPLES),
-    "configmap": Entry(lambda: create_configmap.configmap, "Create a config map from files or literal values", ("cm",)),
-    "serviceaccount": Entry(lambda: create_generators.serviceaccount,
-                            "Create a service account with the specified name", ("sa",)),
-    "service": Entry(None, "Create a service", ("svc",), {
-        "clusterip": Entry(lambda: create_service.clusterip, "Create a ClusterIP service"),
-        "nodeport": Entry(lambda: create_service.nodeport, "Create a NodePort service"),
-        "loadbalancer": Entry(lambda: create_service.loadbalancer, "Create a LoadBalancer service"),
-        "externalname": Entry(lambda: create_service.externalname, "Create an ExternalName service"),
-    }, examples=_SERVICES_EXAMPLES),
-    "deployment": Entry(lambda: create_generators.deployment,
-                        "Create a deployment with the specified name", ("deploy",)),
-    "poddisruptionbudget": Entry(lambda: create_generators.poddisruptionbudget,
-                                 "Create a pod disruption budget", ("pdb",)),
-    "priorityclass": Entry(lambda: create_generators.priorityclass, "Create a priority class", ("pc",)),
+    "namespace": Entry(
+        lambda: create_generators.namespace, "Create a namespace with the specified name", ("ns",)
+    ),
+    "quota": Entry(
+        lambda: create_generators.quota,
+        "Create a quota with the specified name",
+        ("resourcequota",),
+    ),
+    "secret": Entry(
+        None,
+        "Create a secret",
+        (),
+        {
+            "generic": Entry(
+                lambda: create_configmap.generic_secret,
+                "Create a secret from files or literal values",
+            ),
+            "tls": Entry(lambda: create_configmap.tls_secret, "Create a TLS secret"),
+            "docker-registry": Entry(
+                lambda: create_configmap.docker_registry_secret, "Create a secret for a registry"
+            ),
+        },
+        examples=_SECRET_EXAMPLES,
+    ),
+    "configmap": Entry(
+        lambda: create_configmap.configmap,
+        "Create a config map from files or literal values",
+        ("cm",),
+    ),
+    "serviceaccount": Entry(
+        lambda: create_generators.serviceaccount,
+        "Create a service account with the specified name",
+        ("sa",),
+    ),
+    "service": Entry(
+        None,
+        "Create a service",
+        ("svc",),
+        {
+            "clusterip": Entry(lambda: create_service.clusterip, "Create a ClusterIP service"),
+            "nodeport": Entry(lambda: create_service.nodeport, "Create a NodePort service"),
+            "loadbalancer": Entry(
+                lambda: create_service.loadbalancer, "Create a LoadBalancer service"
+            ),
+            "externalname": Entry(
+                lambda: create_service.externalname, "Create an ExternalName service"
+            ),
+        },
+        examples=_SERVICES_EXAMPLES,
+    ),
+    "deployment": Entry(
+        lambda: create_generators.deployment,
+        "Create a deployment with the specified name",
+        ("deploy",),
+    ),
+    "poddisruptionbudget": Entry(
+        lambda: create_generators.poddisruptionbudget, "Create a pod disruption budget", ("pdb",)
+    ),
+    "priorityclass": Entry(
+        lambda: create_generators.priorityclass, "Create a priority class", ("pc",)
+    ),
     "job": Entry(lambda: create_generators.job, "Create a job with the specified name"),
     "role": Entry(lambda: create_rbac.role, "Create a role with a single rule"),
     "clusterrole": Entry(lambda: create_rbac.clusterrole, "Create a cluster role"),
-    "rolebinding": Entry(lambda: create_rbac.rolebinding,
-                         "Create a role binding for a particular role or cluster role"),
-    "clusterrolebinding": Entry(lambda: create_rbac.clusterrolebinding,
-                                "Create a cluster role binding for a particular cluster role"),
-    "ingress": Entry(lambda: create_ingress.ingress, "Create an ingress with the specified name", ("ing",)),
+    "rolebinding": Entry(
+        lambda: create_rbac.rolebinding,
+        "Create a role binding for a particular role or cluster role",
+    ),
+    "clusterrolebinding": Entry(
+        lambda: create_rbac.clusterrolebinding,
+        "Create a cluster role binding for a particular cluster role",
+    ),
+    "ingress": Entry(
+        lambda: create_ingress.ingress, "Create an ingress with the specified name", ("ing",)
+    ),
     "token": Entry(lambda: create_token.token, "Request a service account token"),
-    "cronjob": Entry(lambda: create_generators.cronjob, "Create a cron job with the specified name", ("cj",)),
+    "cronjob": Entry(
+        lambda: create_generators.cronjob, "Create a cron job with the specified name", ("cj",)
+    ),
 }
 
 ROLLOUT: dict[str, Entry] = {
@@ -208,53 +256,83 @@ ROLLOUT: dict[str, Entry] = {
 
 SET: dict[str, Entry] = {
     "image": Entry(lambda: set_pod_template.image, "Update the image of a pod template"),
-    "resources": Entry(lambda: set_pod_template.resources, "Update resource requests/limits on pod templates"),
+    "resources": Entry(
+        lambda: set_pod_template.resources, "Update resource requests/limits on pod templates"
+    ),
     "selector": Entry(lambda: set_selector.selector, "Set the selector on a resource"),
     "subject": Entry(lambda: set_subject.subject, "Update who is bound to a role"),
-    "serviceaccount": Entry(lambda: set_pod_template.serviceaccount, "Update the service account of a resource",
-                            ("sa",)),
+    "serviceaccount": Entry(
+        lambda: set_pod_template.serviceaccount, "Update the service account of a resource", ("sa",)
+    ),
     "env": Entry(lambda: set_env.env, "Update environment variables on a pod template"),
 }
 
 APPLY: dict[str, Entry] = {
-    "view-last-applied": Entry(lambda: last_applied.view, "View the latest last-applied-configuration annotations"),
-    "set-last-applied": Entry(lambda: last_applied.set_,
-                              "Set the last-applied-configuration annotation to the contents of a file"),
-    "edit-last-applied": Entry(lambda: last_applied.edit, "Edit the latest last-applied-configuration annotations"),
+    "view-last-applied": Entry(
+        lambda: last_applied.view, "View the latest last-applied-configuration annotations"
+    ),
+    "set-last-applied": Entry(
+        lambda: last_applied.set_,
+        "Set the last-applied-configuration annotation to the contents of a file",
+    ),
+    "edit-last-applied": Entry(
+        lambda: last_applied.edit, "Edit the latest last-applied-configuration annotations"
+    ),
 }
 
 CONFIG: dict[str, Entry] = {
     "current-context": Entry(lambda: config.current_context, "Display the current-context"),
-    "delete-cluster": Entry(lambda: config.delete_cluster, "Delete a cluster, the name of a state folder"),
+    "delete-cluster": Entry(
+        lambda: config.delete_cluster, "Delete a cluster, the name of a state folder"
+    ),
     "delete-context": Entry(lambda: config.delete_context, "Delete a context"),
     "delete-user": Entry(lambda: config.delete_user, "Delete a user"),
-    "get-clusters": Entry(lambda: config.get_clusters, "Display the clusters that contexts may name"),
+    "get-clusters": Entry(
+        lambda: config.get_clusters, "Display the clusters that contexts may name"
+    ),
     "get-contexts": Entry(lambda: config.get_contexts, "Describe one or many contexts"),
     "get-users": Entry(lambda: config.get_users, "Display the users that contexts may name"),
     "rename-context": Entry(lambda: config.rename_context, "Rename a context"),
     "set": Entry(lambda: config.set_, "Set an individual value"),
     "set-cluster": Entry(lambda: config.set_cluster, "Set a cluster: a name for a state folder"),
-    "set-context": Entry(lambda: config.set_context, "Set the state folder and the namespace of a context"),
+    "set-context": Entry(
+        lambda: config.set_context, "Set the state folder and the namespace of a context"
+    ),
     "set-credentials": Entry(lambda: config.set_credentials, "Set a user"),
     "unset": Entry(lambda: config.unset, "Unset an individual value"),
     "use-context": Entry(lambda: config.use_context, "Set the current-context", ("use",)),
-    "view": Entry(lambda: config.view, "Display contexts, clusters and users in the form of a kubeconfig"),
+    "view": Entry(
+        lambda: config.view, "Display contexts, clusters and users in the form of a kubeconfig"
+    ),
 }
 
 
 AUTH: dict[str, Entry] = {
     "can-i": Entry(lambda: auth.can_i, "Check whether an action is allowed"),
-    "reconcile": Entry(lambda: auth.reconcile, "Reconcile RBAC roles and bindings with those of files"),
+    "reconcile": Entry(
+        lambda: auth.reconcile, "Reconcile RBAC roles and bindings with those of files"
+    ),
     "whoami": Entry(lambda: auth.whoami, "Check self subject attributes"),
 }
 GIT: dict[str, Entry] = {
-    "setup": Entry(lambda: git_setup.setup, "Set up the git repository that the state folder lies in"),
+    "setup": Entry(
+        lambda: git_setup.setup, "Set up the git repository that the state folder lies in"
+    ),
     "resolve": Entry(lambda: git_resolve.resolve, "Settle conflicts over removed files of objects"),
-    "refresh": Entry(lambda: git_intent.refresh, "Update git's index for files that differ only in status"),
-    "merge-file": Entry(lambda: git_merging.merge_file, "Merge two versions of an object's file (git's merge "
-                        "driver)"),
-    "diff-text": Entry(lambda: git_text.diff_text, "Print an object with the paths of fields (git's textconv)"),
-    "filter": Entry(lambda: git_intent.filter_, "Remove the fields that the system writes (git's filter process)"),
+    "refresh": Entry(
+        lambda: git_intent.refresh, "Update git's index for files that differ only in status"
+    ),
+    "merge-file": Entry(
+        lambda: git_merging.merge_file,
+        "Merge two versions of an object's file (git's merge driver)",
+    ),
+    "diff-text": Entry(
+        lambda: git_text.diff_text, "Print an object with the paths of fields (git's textconv)"
+    ),
+    "filter": Entry(
+        lambda: git_intent.filter_,
+        "Remove the fields that the system writes (git's filter process)",
+    ),
 }
 KUBERC: dict[str, Entry] = {
     "set": Entry(lambda: kuberc.set_, "Set values in the preferences"),
@@ -266,35 +344,77 @@ PLUGIN: dict[str, Entry] = {
 
 
 COMMANDS: dict[str, Entry] = {
-    "create": Entry(lambda: create_command.create, "Create a resource from a file or from stdin", (), CREATE),
-    "expose": Entry(lambda: expose.expose, "Take a service, deployment or pod and expose it as a new service"),
+    "create": Entry(
+        lambda: create_command.create, "Create a resource from a file or from stdin", (), CREATE
+    ),
+    "expose": Entry(
+        lambda: expose.expose, "Take a service, deployment or pod and expose it as a new service"
+    ),
     "run": Entry(lambda: run.run, "Run a particular image on the cluster"),
     "set": Entry(None, "Set specific features on objects", (), SET, examples=_SET_EXAMPLES),
     "explain": Entry(lambda: explain.explain, "Get documentation for a resource"),
     "get": Entry(lambda: get.get, "Display one or many resources"),
     "edit": Entry(lambda: edit.edit, "Edit a resource with an editor"),
-    "delete": Entry(lambda: delete.delete, "Delete resources by file names, resources and names, or labels"),
-    "rollout": Entry(None, "Manage the rollout of a resource", (), ROLLOUT, help_on_stdout=True,
-                     examples=_ROLLOUT_EXAMPLES),
-    "scale": Entry(lambda: scale.scale, "Set a new size for a deployment, replica set or stateful set"),
-    "autoscale": Entry(lambda: autoscale.autoscale, "Auto-scale a deployment, replica set or stateful set"),
-    "certificate": Entry(lambda: certificate.certificate, "Approve and deny certificate signing requests", (), {
-        "approve": Entry(lambda: certificate.approve, "Approve a certificate signing request"),
-        "deny": Entry(lambda: certificate.deny, "Deny a certificate signing request"),
-    }),
-    "cluster-info": Entry(lambda: cluster_info.cluster_info, "Display the folder that is the cluster", (), {
-        "dump": Entry(lambda: cluster_info.dump, "Dump relevant information for debugging and diagnosis"),
-    }),
-    "top": Entry(None, "Display resource (CPU/memory) usage", (), {
-        "node": Entry(lambda: top.top_node, "Display resource (CPU/memory) usage of nodes", ("nodes", "no")),
-        "pod": Entry(lambda: top.top_pod, "Display resource (CPU/memory) usage of pods", ("pods", "po")),
-    }, examples=_TOP_EXAMPLES),
+    "delete": Entry(
+        lambda: delete.delete, "Delete resources by file names, resources and names, or labels"
+    ),
+    "rollout": Entry(
+        None,
+        "Manage the rollout of a resource",
+        (),
+        ROLLOUT,
+        help_on_stdout=True,
+        examples=_ROLLOUT_EXAMPLES,
+    ),
+    "scale": Entry(
+        lambda: scale.scale, "Set a new size for a deployment, replica set or stateful set"
+    ),
+    "autoscale": Entry(
+        lambda: autoscale.autoscale, "Auto-scale a deployment, replica set or stateful set"
+    ),
+    "certificate": Entry(
+        lambda: certificate.certificate,
+        "Approve and deny certificate signing requests",
+        (),
+        {
+            "approve": Entry(lambda: certificate.approve, "Approve a certificate signing request"),
+            "deny": Entry(lambda: certificate.deny, "Deny a certificate signing request"),
+        },
+    ),
+    "cluster-info": Entry(
+        lambda: cluster_info.cluster_info,
+        "Display the folder that is the cluster",
+        (),
+        {
+            "dump": Entry(
+                lambda: cluster_info.dump, "Dump relevant information for debugging and diagnosis"
+            ),
+        },
+    ),
+    "top": Entry(
+        None,
+        "Display resource (CPU/memory) usage",
+        (),
+        {
+            "node": Entry(
+                lambda: top.top_node,
+                "Display resource (CPU/memory) usage of nodes",
+                ("nodes", "no"),
+            ),
+            "pod": Entry(
+                lambda: top.top_pod, "Display resource (CPU/memory) usage of pods", ("pods", "po")
+            ),
+        },
+        examples=_TOP_EXAMPLES,
+    ),
     "events": Entry(lambda: events.events, "List events"),
     "cordon": Entry(lambda: drain.cordon, "Mark node as unschedulable"),
     "uncordon": Entry(lambda: drain.uncordon, "Mark node as schedulable"),
     "drain": Entry(lambda: drain.drain, "Drain node in preparation for maintenance"),
     "taint": Entry(lambda: taint.taint, "Update the taints on one or more nodes"),
-    "describe": Entry(lambda: describe.describe, "Show details of a specific resource or group of resources"),
+    "describe": Entry(
+        lambda: describe.describe, "Show details of a specific resource or group of resources"
+    ),
     "logs": Entry(lambda: logs.logs, "Print the logs for a container in a pod"),
     "attach": _unsupported("attach", NO_CONTAINERS),
     "exec": _unsupported("exec", NO_CONTAINERS),
@@ -304,57 +424,112 @@ COMMANDS: dict[str, Entry] = {
     "auth": Entry(None, "Inspect authorization", (), AUTH, examples=_AUTH_EXAMPLES),
     "debug": _unsupported("debug", NO_CONTAINERS),
     "diff": Entry(lambda: diff.diff, "Diff the live version against a would-be applied version"),
-    "apply": Entry(lambda: apply.apply, "Apply a configuration to a resource by file name or stdin", (),
-                   APPLY),
+    "apply": Entry(
+        lambda: apply.apply, "Apply a configuration to a resource by file name or stdin", (), APPLY
+    ),
     "patch": Entry(lambda: patch.patch, "Update fields of a resource"),
     "replace": Entry(lambda: replace.replace, "Replace a resource by file name or stdin"),
     "wait": Entry(lambda: wait.wait, "Wait for a specific condition on one or many resources"),
-    "kustomize": Entry(lambda: kustomize.kustomize, "Build a kustomization target from a directory"),
+    "kustomize": Entry(
+        lambda: kustomize.kustomize, "Build a kustomization target from a directory"
+    ),
     "label": Entry(lambda: label.label, "Update the labels on a resource"),
     "annotate": Entry(lambda: annotate.annotate, "Update the annotations on a resource"),
-    "completion": Entry(lambda: completion.completion, "Output shell completion code (bash, zsh, fish)"),
-    "config": Entry(None, "Modify kubeconfig files", (), CONFIG,
-                    examples=_CONFIG_EXAMPLES),
+    "completion": Entry(
+        lambda: completion.completion, "Output shell completion code (bash, zsh, fish)"
+    ),
+    "config": Entry(None, "Modify kubeconfig files", (), CONFIG, examples=_CONFIG_EXAMPLES),
     "version": Entry(lambda: version.version, "Print the client and server version information"),
-    "api-versions": Entry(lambda: api_resources.api_versions, 'Print the supported API versions'),
-    "api-resources": Entry(lambda: api_resources.api_resources, "Print the supported API resources"),
+    "api-versions": Entry(lambda: api_resources.api_versions, "Print the supported API versions"),
+    "api-resources": Entry(
+        lambda: api_resources.api_resources, "Print the supported API resources"
+    ),
     "options": Entry(lambda: version.options, "Print the list of flags inherited by all commands"),
-    "plugin": Entry(None, "Commands that are not kubepy's own", (), PLUGIN, examples=_PLUGIN_EXAMPLES),
-    "kuberc": Entry(None, "Manage preferences: aliases of commands, defaults of flags", (), KUBERC,
-                    examples=_KUBERC_EXAMPLES),
+    "plugin": Entry(
+        None, "Commands that are not kubepy's own", (), PLUGIN, examples=_PLUGIN_EXAMPLES
+    ),
+    "kuberc": Entry(
+        None,
+        "Manage preferences: aliases of commands, defaults of flags",
+        (),
+        KUBERC,
+        examples=_KUBERC_EXAMPLES,
+    ),
     "alpha": Entry(lambda: help_commands.alpha, "Commands that could still change: there are none"),
     "help": Entry(lambda: help_commands.help_, "Show the help of a command"),
     "init": Entry(lambda: state_folder.init, "Make a cluster: a new state folder"),
-    "controller": Entry(lambda: controller.controller, "Run controllers, scheduler and simulated kubelets"),
-    "clock": Entry(lambda: clock.clock, "Show the time of the cluster and what is due next; move it", (), {
-        "advance": Entry(lambda: clock.advance, "Move the cluster's own time by a duration"),
-        "set": Entry(lambda: clock.set_, "Move the cluster's own time to a later one"),
-    }),
+    "controller": Entry(
+        lambda: controller.controller, "Run controllers, scheduler and simulated kubelets"
+    ),
+    "clock": Entry(
+        lambda: clock.clock,
+        "Show the time of the cluster and what is due next; move it",
+        (),
+        {
+            "advance": Entry(lambda: clock.advance, "Move the cluster's own time by a duration"),
+            "set": Entry(lambda: clock.set_, "Move the cluster's own time to a later one"),
+        },
+    ),
     "why": Entry(lambda: why.why, "Say why an object is not done, and what would help"),
-    "plan": Entry(lambda: plan.plan, "Show what a command would do: its steps, how long, whether it finishes"),
+    "plan": Entry(
+        lambda: plan.plan, "Show what a command would do: its steps, how long, whether it finishes"
+    ),
     "timeline": Entry(lambda: timeline.timeline, "Show what happened in the cluster"),
     "fork": Entry(lambda: state_folder.fork, "Copy the cluster to a new state folder"),
-    "serve": Entry(lambda: serve.serve, "Serve the API of the cluster for kubectl and other clients"),
+    "serve": Entry(
+        lambda: serve.serve, "Serve the API of the cluster for kubectl and other clients"
+    ),
     "fsck": Entry(lambda: state_folder.fsck, "Check the state folder"),
     "trust": Entry(lambda: trust.trust, "Trust a state folder that was made elsewhere"),
-    "git": Entry(None, "Keep the state folder in a git repository", (), GIT, help_on_stdout=True,
-                 examples=_GIT_EXAMPLES),
+    "git": Entry(
+        None,
+        "Keep the state folder in a git repository",
+        (),
+        GIT,
+        help_on_stdout=True,
+        examples=_GIT_EXAMPLES,
+    ),
     "__complete": Entry(lambda: completion.complete, ""),
     "__completeNoDesc": Entry(lambda: completion.complete_without_descriptions, ""),
 }
 
 OWN_GROUP = "State Folder Commands"  # those that kubectl does not have
 GROUPS: dict[str, tuple[str, ...]] = {
-    OWN_GROUP: ("init", "controller", "serve", "clock", "plan", "why", "timeline", "fork", "fsck", "trust",
-                "git"),
+    OWN_GROUP: (
+        "init",
+        "controller",
+        "serve",
+        "clock",
+        "plan",
+        "why",
+        "timeline",
+        "fork",
+        "fsck",
+        "trust",
+        "git",
+    ),
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),
-    "Cluster Management Commands": ("certificate", "cluster-info", "top", "cordon", "uncordon", "drain",
-                                    "taint"),
+    "Cluster Management Commands": (
+        "certificate",
+        "cluster-info",
+        "top",
+        "cordon",
+        "uncordon",
+        "drain",
+        "taint",
+    ),
     "Troubleshooting and Debugging Commands": ("describe", "events", "auth"),
     "Advanced Commands": ("diff", "apply", "patch", "replace", "wait", "kustomize"),
     "Settings Commands": ("label", "annotate", "completion"),
-    "Other Commands": ("api-resources", "api-versions", "config", "help", "kuberc", "plugin",
-                       "version"),
+    "Other Commands": (
+        "api-resources",
+        "api-versions",
+        "config",
+        "help",
+        "kuberc",
+        "plugin",
+        "version",
+    ),
 }

@@ -79,7 +79,10 @@ complete -c kubepy -f -n 'test (count (__kubepy_complete)) -gt 0' -a '(__kubepy_
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
-@command("completion SHELL", Options, examples="""
+@command(
+    "completion SHELL",
+    Options,
+    examples="""
 # bash: the package that gives it
 # the functions for completion
 sudo apt install bash-completion
@@ -130,7 +133,8 @@ compdef _kubepy k
 # For an alias: fish
 alias k=kubepy
 complete -c k -w kubepy
-""")
+""",
+)
 def completion(factory: Factory, options: Options) -> None:
     """Output shell completion code for the specified shell (bash, zsh, fish)."""
     if not options.args:
@@ -140,14 +144,23 @@ def completion(factory: Factory, options: Options) -> None:
     shell = options.args[0]
     if shell not in SCRIPTS:
         options.usage_error(f"Unsupported shell type {quote(shell)}.")
-    factory.print(SCRIPTS[shell].replace(KUBEPY, KUBECTL if factory.program == KUBECTL else KUBEPY), end="")
+    factory.print(
+        SCRIPTS[shell].replace(KUBEPY, KUBECTL if factory.program == KUBECTL else KUBEPY), end=""
+    )
 
 
 # --- candidates ---------------------------------------------------------------------------------------------------
 
 
 # What the shell is to do with the candidates: a sum of cobra's directives. Without any it offers names of files, too.
-DIRECTIVES = {1: "Error", 2: "NoSpace", 4: "NoFileComp", 8: "FilterFileExt", 16: "FilterDirs", 32: "KeepOrder"}
+DIRECTIVES = {
+    1: "Error",
+    2: "NoSpace",
+    4: "NoFileComp",
+    8: "FilterFileExt",
+    16: "FilterDirs",
+    32: "KeepOrder",
+}
 DEFAULT, NO_SPACE, NO_FILES, FILE_EXTENSIONS, FOLDERS = 0, 2, 4, 8, 16
 
 
@@ -173,7 +186,9 @@ class _Complete(Command):
         if not words:
             raise UnprefixedError("Error: requires at least 1 arg(s), only received 0")
         try:
-            completion = complete_words(factory, split(words[0]) if is_line else words, as_cobra=not is_line)
+            completion = complete_words(
+                factory, split(words[0]) if is_line else words, as_cobra=not is_line
+            )
         except Exception as error:
             if not is_expected(error):
                 raise
@@ -181,10 +196,14 @@ class _Complete(Command):
         for candidate in completion.candidates:
             if not candidate.replace("\t", "").isprintable():
                 continue  # nobody can type it, and a shell would show it as it is
-            factory.print(candidate if self.has_descriptions and not is_line else candidate.partition("\t")[0])
+            factory.print(
+                candidate if self.has_descriptions and not is_line else candidate.partition("\t")[0]
+            )
         if not is_line:
             factory.print(f":{completion.directive}")
-            names = [name for bit, name in DIRECTIVES.items() if completion.directive & bit] or ["Default"]
+            names = [name for bit, name in DIRECTIVES.items() if completion.directive & bit] or [
+                "Default"
+            ]
             names = [f"ShellCompDirective{name}" for name in names]
             factory.say(f"Completion ended with directive: {', '.join(names)}")
 
@@ -225,8 +244,13 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
         return Completion((), FOLDERS)
     if line.path == ("plan",) and (planned := plan.words_before(line, word)) is not None:
         completion = complete_words(factory, [*planned, word], as_cobra=as_cobra)
-        return completion._replace(candidates=[candidate for candidate in completion.candidates if (
-            line_of(planned).path or candidate.partition("\t")[0] not in plan.REFUSED)])
+        return completion._replace(
+            candidates=[
+                candidate
+                for candidate in completion.candidates
+                if (line_of(planned).path or candidate.partition("\t")[0] not in plan.REFUSED)
+            ]
+        )
     found = next_words(factory, line, word)
     if found is None:
         return Completion()
@@ -237,18 +261,25 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
         return Completion(flag_completions(line, word), NO_FILES)
     flag, value = flag_with_value(line, word)
     if flag is not None:
-        candidates = [candidate[len(word) - len(value):].removesuffix("=") for candidate in candidates]
+        candidates = [
+            candidate[len(word) - len(value) :].removesuffix("=") for candidate in candidates
+        ]
         if not candidates:
             return file_completion(flag)
-    goes_on = bool(candidates) and all(candidate.endswith(("=", "/", ":")) for candidate in candidates)
+    goes_on = bool(candidates) and all(
+        candidate.endswith(("=", "/", ":")) for candidate in candidates
+    )
     if not line.path and flag is None:
         names = plugins.names_on_path(str(line.command.name))
-        candidates = [f"{name}\t{plugins.ABOUT.format(name)}" if name in names and name not in line.command.listed
-                      else described(line, name) for name in candidates]
+        candidates = [
+            f"{name}\t{plugins.ABOUT.format(name)}"
+            if name in names and name not in line.command.listed
+            else described(line, name)
+            for name in candidates
+        ]
     elif flag is None:
         candidates = [described(line, candidate) for candidate in candidates]
-    return Completion(candidates,
-                      NO_FILES | (NO_SPACE if goes_on else 0))
+    return Completion(candidates, NO_FILES | (NO_SPACE if goes_on else 0))
 
 
 def flags_of(line: Line) -> dict[str, Flag]:
@@ -267,16 +298,25 @@ def flag_with_value(line: Line, word: str) -> tuple[Flag | None, str]:
 
 def flag_completions(line: Line, word: str) -> list[str]:
     """Return the flags that begin with a word, by their long and short names, with their help."""
-    listed = sorted((flag for flag in flags_of(line).values() if not flag.deprecated), key=lambda flag: flag.long)
-    return [f"{name}\t{flag.help}".rstrip("\t") for flag in listed
-            for name in (f"--{flag.long}", f"-{flag.short}" if flag.short else "") if name.startswith(word)]
+    listed = sorted(
+        (flag for flag in flags_of(line).values() if not flag.deprecated),
+        key=lambda flag: flag.long,
+    )
+    return [
+        f"{name}\t{flag.help}".rstrip("\t")
+        for flag in listed
+        for name in (f"--{flag.long}", f"-{flag.short}" if flag.short else "")
+        if name.startswith(word)
+    ]
 
 
 def file_completion(flag: Flag) -> Completion:
     """Return the completion of a flag whose values are not known: files, for flags that take them."""
     if flag.long == "filename":
         return Completion(("json", "yaml", "yml"), FILE_EXTENSIONS)
-    return Completion((), FOLDERS if flag.long in ("kustomize", "output-directory", "state") else DEFAULT)
+    return Completion(
+        (), FOLDERS if flag.long in ("kustomize", "output-directory", "state") else DEFAULT
+    )
 
 
 def described(line: Line, candidate: str) -> str:
@@ -297,22 +337,36 @@ def next_words(factory: Factory, line: Line, word: str) -> Iterable[str] | None:
     except (FlagSyntaxError, HelpRequested):
         return None
     path = " ".join((factory.program, *line.path))
-    options = line.command.options_of(CommandLine(path, parsed.args, parsed.dash, parsed.flags_set), parsed.values)
+    options = line.command.options_of(
+        CommandLine(path, parsed.args, parsed.dash, parsed.flags_set), parsed.values
+    )
     factory.use(line.command.global_options_of(parsed.values), may_create=False)
     if flag is not None:
         return _after_commas(flag_values(factory, line.path, flag, options), word)
     if word.startswith("--") and "=" in word:
         name, _, value = word.partition("=")
         flag = flags.get(name[2:])
-        values = _after_commas(flag_values(factory, line.path, flag, options), value) if flag else []
+        values = (
+            _after_commas(flag_values(factory, line.path, flag, options), value) if flag else []
+        )
         return [f"{name}={candidate}" for candidate in values]
     if word.startswith("-"):
-        return [f"--{flag.long}" + ("" if flag.no_value is not None else "=") for flag in flags.values()
-                if not flag.hidden and not flag.deprecated]
+        return [
+            f"--{flag.long}" + ("" if flag.no_value is not None else "=")
+            for flag in flags.values()
+            if not flag.hidden and not flag.deprecated
+        ]
     if options.line.dash != -1:
         return []
-    commands = [] if options.args else [name for name, entry in line.command.listed.items()
-                                        if not entry.summary.startswith("Not supported")]
+    commands = (
+        []
+        if options.args
+        else [
+            name
+            for name, entry in line.command.listed.items()
+            if not entry.summary.startswith("Not supported")
+        ]
+    )
     if not line.path and not options.args:
         commands += plugins.names_on_path(factory.program)
     return [*commands, *positional(factory, line.path, options, word)]
@@ -326,7 +380,9 @@ def _unfinished_flag(flags: Mapping[str, Flag], words: list[str]) -> Flag | None
     if last.startswith("--"):
         flag = flags.get(last[2:])
     else:
-        flag = next((flag for flag in flags.values() if flag.short and flag.short == last[-1:]), None)
+        flag = next(
+            (flag for flag in flags.values() if flag.short and flag.short == last[-1:]), None
+        )
     return flag if flag is not None and flag.no_value is None else None
 
 
@@ -384,7 +440,9 @@ def typed(kinds: Sequence[str] | None, then: Words = nothing) -> Words:
 
 def names_of(kind: str) -> Words:
     """Complete the names of a type's objects, each once."""
-    return lambda factory, options, word: [name for name in names(factory, kind) if name not in options.args]
+    return lambda factory, options, word: [
+        name for name in names(factory, kind) if name not in options.args
+    ]
 
 
 def once(values: Callable[[Factory], Iterable[str]]) -> Words:
@@ -394,14 +452,19 @@ def once(values: Callable[[Factory], Iterable[str]]) -> Words:
 
 def suffixed(values: Callable[[Factory, Options], list[str]], *suffixes: str) -> Words:
     """Complete values that go on with one of the suffixes: ``NAME=``."""
-    return lambda factory, options, word: [f"{value}{suffix}" for value in values(factory, options)
-                                           for suffix in suffixes]
+    return lambda factory, options, word: [
+        f"{value}{suffix}" for value in values(factory, options) for suffix in suffixes
+    ]
 
 
 def _types(factory: Factory) -> list[str]:
     """Return the types; as kubectl with their groups, as ``api-resources -o name`` prints them."""
-    return list(dict.fromkeys(resource.key if factory.program == KUBECTL else resource.plural
-                              for resource in factory.scheme))
+    return list(
+        dict.fromkeys(
+            resource.key if factory.program == KUBECTL else resource.plural
+            for resource in factory.scheme
+        )
+    )
 
 
 def _verbs() -> list[str]:
@@ -414,28 +477,53 @@ def _commands(factory: Factory, options: Options, word: str) -> Iterable[str]:
 
 def _properties(factory: Factory) -> Iterable[str]:
     kubeconfig = factory.kubeconfig
-    sections = {"clusters": kubeconfig.clusters, "contexts": kubeconfig.contexts, "users": kubeconfig.users}
-    return [config.CURRENT, *(f"{section}.{name}.{field}" for section, entries in sections.items() for name in entries
-                              for field in config.FIELDS[section])]
+    sections = {
+        "clusters": kubeconfig.clusters,
+        "contexts": kubeconfig.contexts,
+        "users": kubeconfig.users,
+    }
+    return [
+        config.CURRENT,
+        *(
+            f"{section}.{name}.{field}"
+            for section, entries in sections.items()
+            for name in entries
+            for field in config.FIELDS[section]
+        ),
+    ]
 
 
 TAKES_OBJECTS = ("get", "describe", "delete", "edit", "patch", "wait", "apply", "why", "timeline")
 WORDS: Mapping[Path, Words] = {
-    **{("rollout", name): typed(WORKLOADS)
-       for name in ("history", "diff", "pause", "resume", "undo", "status", "restart")},
+    **{
+        ("rollout", name): typed(WORKLOADS)
+        for name in ("history", "diff", "pause", "resume", "undo", "status", "restart")
+    },
     ("apply",): nothing,
     ("apply", "set-last-applied"): nothing,
     ("scale",): typed(SCALABLE),
     ("autoscale",): typed(SCALABLE),
-    ("expose",): typed(("deployments", "pods", "replicasets", "replicationcontrollers", "services")),
-    ("set", "image"): typed(TEMPLATED, suffixed(lambda factory, options: containers(factory, options), "=")),
-    ("set", "env"): typed(TEMPLATED, suffixed(lambda factory, options: variables(factory, options), "=", "-")),
+    ("expose",): typed(
+        ("deployments", "pods", "replicasets", "replicationcontrollers", "services")
+    ),
+    ("set", "image"): typed(
+        TEMPLATED, suffixed(lambda factory, options: containers(factory, options), "=")
+    ),
+    ("set", "env"): typed(
+        TEMPLATED, suffixed(lambda factory, options: variables(factory, options), "=", "-")
+    ),
     ("set", "resources"): typed(TEMPLATED),
-    ("set", "serviceaccount"): typed(TEMPLATED, lambda factory, options, word: names(factory, "serviceaccounts")),
+    ("set", "serviceaccount"): typed(
+        TEMPLATED, lambda factory, options, word: names(factory, "serviceaccounts")
+    ),
     ("set", "selector"): typed(("services",)),
     ("set", "subject"): typed(BINDINGS),
-    ("label",): typed(None, suffixed(lambda factory, options: metadata_keys(factory, options, "labels"), "-")),
-    ("annotate",): typed(None, suffixed(lambda factory, options: metadata_keys(factory, options, "annotations"), "-")),
+    ("label",): typed(
+        None, suffixed(lambda factory, options: metadata_keys(factory, options, "labels"), "-")
+    ),
+    ("annotate",): typed(
+        None, suffixed(lambda factory, options: metadata_keys(factory, options, "annotations"), "-")
+    ),
     ("taint",): typed(("nodes",)),
     ("cordon",): names_of("nodes"),
     ("uncordon",): names_of("nodes"),
@@ -453,8 +541,9 @@ WORDS: Mapping[Path, Words] = {
     ("config", "set-context"): once(lambda factory: factory.kubeconfig.contexts),
     ("config", "rename-context"): once(lambda factory: factory.kubeconfig.contexts),
     ("config", "delete-context"): once(lambda factory: factory.kubeconfig.contexts),
-    ("config", "get-contexts"): lambda factory, options, word: [name for name in factory.kubeconfig.contexts
-                                                                if name not in options.args],
+    ("config", "get-contexts"): lambda factory, options, word: [
+        name for name in factory.kubeconfig.contexts if name not in options.args
+    ],
     ("config", "set-cluster"): once(lambda factory: factory.kubeconfig.clusters),
     ("config", "delete-cluster"): once(lambda factory: factory.kubeconfig.clusters),
     ("config", "set-credentials"): once(lambda factory: factory.kubeconfig.users),
@@ -534,7 +623,10 @@ def names(factory: Factory, kind: str) -> list[str]:
     if resource is None or not factory.has_cluster:
         return []
     namespace = factory.namespace if resource.namespaced else None
-    return [obj["metadata"]["name"] for obj in factory.client.list(resource.key, namespace=namespace).items]
+    return [
+        obj["metadata"]["name"]
+        for obj in factory.client.list(resource.key, namespace=namespace).items
+    ]
 
 
 def accounts(factory: Factory) -> list[str]:
@@ -542,7 +634,10 @@ def accounts(factory: Factory) -> list[str]:
     if not factory.has_cluster:
         return []
     service_accounts = factory.client.list("serviceaccounts").items
-    return [f"{account['metadata']['namespace']}:{account['metadata']['name']}" for account in service_accounts]
+    return [
+        f"{account['metadata']['namespace']}:{account['metadata']['name']}"
+        for account in service_accounts
+    ]
 
 
 def named(options: Options) -> tuple[str, str] | None:
@@ -559,7 +654,9 @@ def _named_object(factory: Factory, options: Options) -> tuple[Resource, Object]
     resource = factory.scheme.find(kind_and_name[0]) if kind_and_name else None
     if kind_and_name is None or resource is None or not factory.has_cluster:
         return None
-    obj = unless_missing(factory.client.get, resource.key, kind_and_name[1], namespace=factory.namespace)
+    obj = unless_missing(
+        factory.client.get, resource.key, kind_and_name[1], namespace=factory.namespace
+    )
     return None if obj is None else (resource, obj)
 
 
@@ -580,20 +677,32 @@ def containers(factory: Factory, options: Options) -> list[str]:
 
 def variables(factory: Factory, options: Options) -> list[str]:
     """Return the names of the variables that its containers have."""
-    return list(dict.fromkeys(variable["name"] for container in _containers(factory, options)
-                              for variable in container.get("env") or ()))
+    return list(
+        dict.fromkeys(
+            variable["name"]
+            for container in _containers(factory, options)
+            for variable in container.get("env") or ()
+        )
+    )
 
 
 def metadata_keys(factory: Factory, options: Options, field: str) -> list[str]:
     """Return the keys of its labels or annotations."""
     resource_and_object = _named_object(factory, options)
-    return sorted(resource_and_object[1]["metadata"].get(field) or {}) if resource_and_object else []
+    return (
+        sorted(resource_and_object[1]["metadata"].get(field) or {}) if resource_and_object else []
+    )
 
 
 def revisions(factory: Factory, options: Options) -> list[str]:
     """Return the numbers of its revisions."""
     resource_and_object = _named_object(factory, options)
-    if resource_and_object is None or resource_and_object[0].key not in rollout_revisions.REVISION_RESOURCES:
+    if (
+        resource_and_object is None
+        or resource_and_object[0].key not in rollout_revisions.REVISION_RESOURCES
+    ):
         return []
-    return [str(revision.number)
-            for revision in rollout_revisions.revisions_of(factory.client, *resource_and_object)]
+    return [
+        str(revision.number)
+        for revision in rollout_revisions.revisions_of(factory.client, *resource_and_object)
+    ]

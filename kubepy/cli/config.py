@@ -19,7 +19,13 @@ from kubepy.cli.files import read_bytes
 from kubepy.cli.runtime import kubeconfig
 from kubepy.cli.runtime.command import command, show_help
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag, parse_bool, string_array_flag, string_flag, string_slice_flag
+from kubepy.cli.runtime.flags import (
+    bool_flag,
+    parse_bool,
+    string_array_flag,
+    string_flag,
+    string_slice_flag,
+)
 from kubepy.cli.runtime.kubeconfig import FOLDER, Entries, Entry, Kubeconfig
 from kubepy.cli.runtime.options import Options, PrintFlags, output_flag
 from kubepy.lazy import lazy_imports
@@ -54,8 +60,10 @@ HEADERS = ("CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE")
 class GetContextsOptions(Options):
     """The flags of ``config get-contexts``."""
 
-    no_headers: bool = bool_flag("no-headers", help="When using the default or custom-column output format, don't "
-                                 "print headers.")
+    no_headers: bool = bool_flag(
+        "no-headers",
+        help="When using the default or custom-column output format, don't print headers.",
+    )
     output: str = output_flag("name")
 
 
@@ -63,19 +71,28 @@ class SetContextOptions(Options):
     """The flags of ``config set-context``."""
 
     current: bool = bool_flag("current", help="Modify the current context.")
-    cluster: str = string_flag("cluster", help="The context's state folder, by its path or by the name of a cluster "
-                               "(see set-cluster). Default: this one.")
+    cluster: str = string_flag(
+        "cluster",
+        help="The context's state folder, by its path or by the name of a cluster "
+        "(see set-cluster). Default: this one.",
+    )
     user: str = string_flag("user", help="Kept with the context; it means nothing here.")
-    namespace: str = string_flag("namespace", "n", help="The namespace that commands use in this context.")
+    namespace: str = string_flag(
+        "namespace", "n", help="The namespace that commands use in this context."
+    )
 
 
-@command("current-context", Options, examples="""
+@command(
+    "current-context",
+    Options,
+    examples="""
 # Print the name of the context that commands use
 kubepy config current-context
 
 # Show the folder where commands work
 kubepy cluster-info --context="$(kubepy config current-context)"
-""")
+""",
+)
 def current_context(factory: Factory, options: Options) -> None:
     """Display the current-context."""
     current = factory.kubeconfig.current
@@ -84,18 +101,24 @@ def current_context(factory: Factory, options: Options) -> None:
     factory.print(printable(current))
 
 
-@command("get-contexts [NAME...]", GetContextsOptions, examples="""
+@command(
+    "get-contexts [NAME...]",
+    GetContextsOptions,
+    examples="""
 # List all contexts, with their clusters and namespaces
 kubepy config get-contexts
 
 # List only their names
 kubepy config get-contexts -o name
-""")
+""",
+)
 def get_contexts(factory: Factory, options: GetContextsOptions) -> None:
     """Display one or many contexts."""
     if options.output not in ("", "name"):
-        raise CliError(f"--output {options.output} is not available in kubectl config get-contexts; resetting to "
-                       "default output format")
+        raise CliError(
+            f"--output {options.output} is not available in kubectl config get-contexts; resetting to "
+            "default output format"
+        )
     config = factory.kubeconfig
     rows = [] if options.no_headers or options.output else [HEADERS]
     for name in sorted(name for name in options.args or config.contexts if name in config.contexts):
@@ -103,17 +126,27 @@ def get_contexts(factory: Factory, options: GetContextsOptions) -> None:
         columns = (context.get(key, "") for key in ("cluster", "user", "namespace"))
         rows.append((name,) if options.output else (mark, name, *columns))
     lines = ("\t".join(row) for row in rows)
-    factory.print(tables.format_lines(["\t".join(map(printable, line.split("\t"))) for line in lines]), end="")
-    raise_all(CliError(f"context {printable(name)} not found") for name in options.args if name not in config.contexts)
+    factory.print(
+        tables.format_lines(["\t".join(map(printable, line.split("\t"))) for line in lines]), end=""
+    )
+    raise_all(
+        CliError(f"context {printable(name)} not found")
+        for name in options.args
+        if name not in config.contexts
+    )
 
 
-@command("use-context CONTEXT_NAME", Options, examples="""
+@command(
+    "use-context CONTEXT_NAME",
+    Options,
+    examples="""
 # Use the folder and the namespace of this context
 kubepy config use-context staging
 
 # Return to this folder
 kubepy --state /srv/home/state config use-context lab
-""")
+""",
+)
 def use_context(factory: Factory, options: Options) -> None:
     """Set the current-context.
 
@@ -127,19 +160,24 @@ def use_context(factory: Factory, options: Options) -> None:
     if name not in config.contexts:
         if config.is_chosen:
             raise CliError(f"no context exists with the name: {quote(name)}")
-        config = config._replace(contexts={**config.contexts, name: config.contexts[kubeconfig.FIRST]})
+        config = config._replace(
+            contexts={**config.contexts, name: config.contexts[kubeconfig.FIRST]}
+        )
     factory.config_access.write(config._replace(current=name))
     factory.print(f"Switched to context {quote(name)}.")
 
 
-@command("set-context [NAME | --current] [--cluster=FOLDER] [--user=user] [--namespace=namespace]", SetContextOptions,
-         examples="""
+@command(
+    "set-context [NAME | --current] [--cluster=FOLDER] [--user=user] [--namespace=namespace]",
+    SetContextOptions,
+    examples="""
 # Set the namespace that commands without -n use
 kubepy config set-context --current --namespace=web
 
 # A context for another state folder; --context=lab uses it once, use-context from now on
 kubepy config set-context lab --cluster=/srv/lab/state --namespace=web
-""")
+""",
+)
 def set_context(factory: Factory, options: SetContextOptions) -> None:
     """Set the state folder and the namespace of a context.
 
@@ -158,28 +196,41 @@ def set_context(factory: Factory, options: SetContextOptions) -> None:
         raise CliError("no current context is set")
     is_known = name in config.contexts
     factory.config_access.write(with_context(config, name, options))
-    factory.print(f'Context {quote(name)} {"modified" if is_known else "created"}.')
+    factory.print(f"Context {quote(name)} {'modified' if is_known else 'created'}.")
 
 
 def with_context(config: Kubeconfig, name: str, options: SetContextOptions) -> Kubeconfig:
     """Change a context as the flags say; a folder that they name becomes a cluster of that name."""
-    values = {key: options.value_of(key) for key in ("cluster", "user", "namespace") if options.changed(key)}
+    values = {
+        key: options.value_of(key)
+        for key in ("cluster", "user", "namespace")
+        if options.changed(key)
+    }
     clusters = config.clusters
-    if values.get("cluster", "") not in clusters and kubeconfig.is_folder(values.get("cluster", "")):
+    if values.get("cluster", "") not in clusters and kubeconfig.is_folder(
+        values.get("cluster", "")
+    ):
         values["cluster"] = os.path.abspath(values["cluster"])
-        clusters = {**clusters, values["cluster"]: {"server": kubeconfig.server_of(values["cluster"])}}
+        clusters = {
+            **clusters,
+            values["cluster"]: {"server": kubeconfig.server_of(values["cluster"])},
+        }
     context: Entry = {**config.contexts.get(name, {}), **values}
     context = {key: value for key, value in context.items() if value or key != "namespace"}
     return config._replace(clusters=clusters, contexts={**config.contexts, name: context})
 
 
-@command("rename-context CONTEXT_NAME NEW_NAME", Options, examples="""
+@command(
+    "rename-context CONTEXT_NAME NEW_NAME",
+    Options,
+    examples="""
 # Another name for a context
 kubepy config rename-context lab old-lab
 
 # The current context stays current under its new name
 kubepy config rename-context kubepy home
-""")
+""",
+)
 def rename_context(factory: Factory, options: Options) -> None:
     """Rename a context; if it is the current one, it stays so."""
     if len(options.args) != 2:
@@ -189,23 +240,31 @@ def rename_context(factory: Factory, options: Options) -> None:
         raise CliError("You must specify a new non-empty context name")
     config = home_config(factory)
     if old not in config.contexts:
-        raise CliError(f"cannot rename the context {quote(old)}, it's not in {printable(factory.config_access.path)}")
+        raise CliError(
+            f"cannot rename the context {quote(old)}, it's not in {printable(factory.config_access.path)}"
+        )
     if new in config.contexts:
-        raise CliError(f"cannot rename the context {quote(old)}, the context {quote(new)} already exists in "
-                       f"{printable(factory.config_access.path)}")
+        raise CliError(
+            f"cannot rename the context {quote(old)}, the context {quote(new)} already exists in "
+            f"{printable(factory.config_access.path)}"
+        )
     contexts = {new if name == old else name: context for name, context in config.contexts.items()}
     current = new if config.current == old else config.current
     factory.config_access.write(config._replace(contexts=contexts, current=current))
     factory.print(f"Context {quote(old)} renamed to {quote(new)}.")
 
 
-@command("delete-context NAME", Options, examples="""
+@command(
+    "delete-context NAME",
+    Options,
+    examples="""
 # Forget a context; its folder stays
 kubepy config delete-context lab
 
 # In another folder's contexts
 kubepy --state /srv/home/state config delete-context lab
-""")
+""",
+)
 def delete_context(factory: Factory, options: Options) -> None:
     """Delete a context. The state folder that it names stays as it is."""
     if len(options.args) != 1:
@@ -216,8 +275,10 @@ def delete_context(factory: Factory, options: Options) -> None:
     if name not in config.contexts:
         raise CliError(f"cannot delete context {name}, not in {factory.config_access.path}")
     if name == config.current:
-        factory.say('warning: this removed your active context, use "kubepy config use-context" to select a different '
-                    "one")
+        factory.say(
+            'warning: this removed your active context, use "kubepy config use-context" to select a different '
+            "one"
+        )
     factory.config_access.write(config._replace(contexts=_without(config.contexts, name)))
     factory.print(printable(f"deleted context {name} from {factory.config_access.path}"))
 
@@ -228,15 +289,21 @@ def delete_context(factory: Factory, options: Options) -> None:
 class SetClusterOptions(Options):
     """The flags of ``config set-cluster``."""
 
-    server: str = string_flag("server", help="The state folder, or the URL of a server: then the cluster is this "
-                              "folder.")
-    tls_server_name: str = string_flag("tls-server-name", help="Kept with the entry; it means nothing here.")
-    insecure_skip_tls_verify: bool = bool_flag("insecure-skip-tls-verify", help="Kept with the entry; it means nothing "
-                                               "here.")
-    certificate_authority: str = string_flag("certificate-authority", help="Kept with the entry; it means nothing "
-                                             "here.")
-    embed_certs: bool = bool_flag("embed-certs", help="Keep the content of the file that --certificate-authority "
-                                  "names.")
+    server: str = string_flag(
+        "server", help="The state folder, or the URL of a server: then the cluster is this folder."
+    )
+    tls_server_name: str = string_flag(
+        "tls-server-name", help="Kept with the entry; it means nothing here."
+    )
+    insecure_skip_tls_verify: bool = bool_flag(
+        "insecure-skip-tls-verify", help="Kept with the entry; it means nothing here."
+    )
+    certificate_authority: str = string_flag(
+        "certificate-authority", help="Kept with the entry; it means nothing here."
+    )
+    embed_certs: bool = bool_flag(
+        "embed-certs", help="Keep the content of the file that --certificate-authority names."
+    )
     proxy_url: str = string_flag("proxy-url", help="Kept with the entry; it means nothing here.")
 
 
@@ -245,48 +312,68 @@ class SetCredentialsOptions(Options):
 
     client_certificate: str = string_flag("client-certificate", help="Path to a certificate.")
     client_key: str = string_flag("client-key", help="Path to the certificate's key.")
-    embed_certs: bool = bool_flag("embed-certs", help="Keep the contents of the files instead of their paths.")
+    embed_certs: bool = bool_flag(
+        "embed-certs", help="Keep the contents of the files instead of their paths."
+    )
     token: str = string_flag("token", help="A bearer token.")
     username: str = string_flag("username", help="The name for basic authentication.")
     password: str = string_flag("password", help="The password for basic authentication.")
-    auth_provider: str = string_flag("auth-provider", help="Kept with the entry; it means nothing here.")
-    auth_provider_arg: list[str] = string_slice_flag("auth-provider-arg", help="Arguments of the provider: key=value, "
-                                                     "or key- to remove one.")
+    auth_provider: str = string_flag(
+        "auth-provider", help="Kept with the entry; it means nothing here."
+    )
+    auth_provider_arg: list[str] = string_slice_flag(
+        "auth-provider-arg", help="Arguments of the provider: key=value, or key- to remove one."
+    )
     exec_command: str = string_flag("exec-command", help="Kept with the entry; it is never run.")
     exec_api_version: str = string_flag("exec-api-version", help="Kept with the entry.")
     exec_arg: list[str] = string_slice_flag("exec-arg", help="Arguments of the command.")
-    exec_env: list[str] = string_array_flag("exec-env", help="Variables of the command: key=value, or key- to remove "
-                                            "one.")
-    exec_interactive_mode: str = string_flag("exec-interactive-mode", help="Kept with the entry: IfAvailable, Never or "
-                                             "Always.")
-    exec_provide_cluster_info: bool = bool_flag("exec-provide-cluster-info", help="Kept with the entry.")
+    exec_env: list[str] = string_array_flag(
+        "exec-env", help="Variables of the command: key=value, or key- to remove one."
+    )
+    exec_interactive_mode: str = string_flag(
+        "exec-interactive-mode", help="Kept with the entry: IfAvailable, Never or Always."
+    )
+    exec_provide_cluster_info: bool = bool_flag(
+        "exec-provide-cluster-info", help="Kept with the entry."
+    )
 
 
-@command("get-clusters", Options, examples="""
+@command(
+    "get-clusters",
+    Options,
+    examples="""
 # The names of all clusters
 kubepy config get-clusters
 
 # Where each of them is
 kubepy config view -o jsonpath='{.clusters[*].cluster.server}'
-""")
+""",
+)
 def get_clusters(factory: Factory, options: Options) -> None:
     """Display the clusters that contexts may name."""
     factory.print("\n".join(["NAME", *map(printable, sorted(factory.kubeconfig.clusters))]))
 
 
-@command("get-users", Options, examples="""
+@command(
+    "get-users",
+    Options,
+    examples="""
 # The names of all users
 kubepy config get-users
 
 # In another folder's contexts
 kubepy --state /srv/home/state config get-users
-""")
+""",
+)
 def get_users(factory: Factory, options: Options) -> None:
     """Display the users that contexts may name. They mean nothing here."""
     factory.print("\n".join(["NAME", *map(printable, sorted(factory.kubeconfig.users))]))
 
 
-@command("set-cluster NAME [--server=FOLDER]", SetClusterOptions, examples="""
+@command(
+    "set-cluster NAME [--server=FOLDER]",
+    SetClusterOptions,
+    examples="""
 # Name a state folder
 kubepy config set-cluster lab --server=/srv/lab/state
 
@@ -301,7 +388,8 @@ kubepy config set-cluster ci --tls-server-name=kubernetes.default
 
 # Without a check of its certificate, through a proxy
 kubepy config set-cluster unsafe --insecure-skip-tls-verify --proxy-url=http://proxy.example.com:3128
-""")
+""",
+)
 def set_cluster(factory: Factory, options: SetClusterOptions) -> None:
     """Set a cluster: a name for a state folder. What is not named stays as it is."""
     if len(options.args) != 1:
@@ -310,18 +398,25 @@ def set_cluster(factory: Factory, options: SetClusterOptions) -> None:
     if not name:
         raise CliError("you must specify a non-empty cluster name")
     if options.insecure_skip_tls_verify and options.certificate_authority:
-        raise CliError("you cannot specify a certificate authority and insecure mode at the same time")
+        raise CliError(
+            "you cannot specify a certificate authority and insecure mode at the same time"
+        )
     if options.embed_certs and not options.certificate_authority:
         raise CliError("you must specify a --certificate-authority to embed")
     config = home_config(factory)
-    values: Entry = {key: options.value_of(key) for key in ("tls-server-name", "insecure-skip-tls-verify", "proxy-url")
-                     if options.changed(key)}
+    values: Entry = {
+        key: options.value_of(key)
+        for key in ("tls-server-name", "insecure-skip-tls-verify", "proxy-url")
+        if options.changed(key)
+    }
     if options.changed("server"):  # another server has no TLS name until one is set
         values = {"tls-server-name": "", **values, "server": kubeconfig.server_of(options.server)}
     if options.insecure_skip_tls_verify:
         values |= {"certificate-authority": "", "certificate-authority-data": ""}
     if options.changed("certificate-authority"):
-        values |= _file_entry("certificate-authority", options) | {"insecure-skip-tls-verify": False}
+        values |= _file_entry("certificate-authority", options) | {
+            "insecure-skip-tls-verify": False
+        }
     cluster = _without_empty({**config.clusters.get(name, {}), **values})
     factory.config_access.write(config._replace(clusters={**config.clusters, name: cluster}))
     factory.print(f"Cluster {quote(name)} set.")
@@ -335,15 +430,19 @@ def _file_entry(flag: str, options: SetClusterOptions | SetCredentialsOptions) -
     try:
         return {flag: "", f"{flag}-data": base64.b64encode(read_bytes(path)).decode()}
     except OSError as error:
-        raise CliError(f"could not read {flag} file {printable(path)}: {os_error_text(error)}") from None
+        raise CliError(
+            f"could not read {flag} file {printable(path)}: {os_error_text(error)}"
+        ) from None
 
 
 def _without_empty(entry: Entry) -> Entry:
     return {key: value for key, value in entry.items() if value}
 
 
-@command("set-credentials NAME [--token=bearer_token] [--username=user --password=password]", SetCredentialsOptions,
-         examples="""
+@command(
+    "set-credentials NAME [--token=bearer_token] [--username=user --password=password]",
+    SetCredentialsOptions,
+    examples="""
 # A user with a token
 kubepy config set-credentials robot --token=secret
 
@@ -381,7 +480,8 @@ kubepy config set-credentials ci --exec-env=LEVEL-
 # By a program that must not ask
 kubepy config set-credentials ci2 --exec-command=get-token --exec-api-version=client.authentication.k8s.io/v1 \\
   --exec-interactive-mode=Never
-""")
+""",
+)
 def set_credentials(factory: Factory, options: SetCredentialsOptions) -> None:
     """Set a user. It means nothing here: whoever may read and write the folder may do everything."""
     if len(options.args) != 1:
@@ -390,8 +490,10 @@ def set_credentials(factory: Factory, options: SetCredentialsOptions) -> None:
     if not name:
         raise CliError("you must specify a non-empty user name")
     if options.token and (options.username or options.password):
-        raise CliError("you cannot specify more than one authentication method at the same time: --token, "
-                       "--username/--password")
+        raise CliError(
+            "you cannot specify more than one authentication method at the same time: --token, "
+            "--username/--password"
+        )
     if options.embed_certs and not options.client_certificate and not options.client_key:
         raise CliError("you must specify a --client-certificate or --client-key to embed")
     if options.exec_interactive_mode not in ("", "IfAvailable", "Never", "Always"):
@@ -404,7 +506,11 @@ def set_credentials(factory: Factory, options: SetCredentialsOptions) -> None:
 
 def _changed_user(user: Entry, options: SetCredentialsOptions) -> Entry:
     """Change a user as the flags say; a token and a password exclude each other."""
-    values: Entry = {key: options.value_of(key) for key in ("token", "username", "password") if options.changed(key)}
+    values: Entry = {
+        key: options.value_of(key)
+        for key in ("token", "username", "password")
+        if options.changed(key)
+    }
     if values.get("token"):
         values |= {"username": "", "password": ""}
     elif values.get("username") or values.get("password"):
@@ -417,7 +523,10 @@ def _changed_user(user: Entry, options: SetCredentialsOptions) -> Entry:
     values["auth-provider"] = None
     if provider:  # another provider starts without arguments
         arguments = old_provider.get("config", {}) if old_provider.get("name") == provider else {}
-        values["auth-provider"] = {"name": provider, "config": _changed_pairs(arguments, options.auth_provider_arg)}
+        values["auth-provider"] = {
+            "name": provider,
+            "config": _changed_pairs(arguments, options.auth_provider_arg),
+        }
     values["exec"] = _changed_exec(user.get("exec"), options)
     return _without_empty({**user, **values})
 
@@ -427,14 +536,22 @@ def _changed_exec(old: Entry | None, options: SetCredentialsOptions) -> Entry | 
     if old is None and not options.exec_command:
         return None
     values: Entry = {"args": []} if options.exec_command else {}
-    for flag, key in (("exec-command", "command"), ("exec-api-version", "apiVersion"), ("exec-arg", "args"),
-                      ("exec-interactive-mode", "interactiveMode"),
-                      ("exec-provide-cluster-info", "provideClusterInfo")):
+    for flag, key in (
+        ("exec-command", "command"),
+        ("exec-api-version", "apiVersion"),
+        ("exec-arg", "args"),
+        ("exec-interactive-mode", "interactiveMode"),
+        ("exec-provide-cluster-info", "provideClusterInfo"),
+    ):
         if options.changed(flag):
             values[key] = options.value_of(flag)
-    env = _changed_pairs({variable["name"]: variable["value"] for variable in (old or {}).get("env", ())},
-                         options.exec_env)
-    return _without_empty({**(old or {}), **values, "env": [{"name": name, "value": env[name]} for name in env]})
+    env = _changed_pairs(
+        {variable["name"]: variable["value"] for variable in (old or {}).get("env", ())},
+        options.exec_env,
+    )
+    return _without_empty(
+        {**(old or {}), **values, "env": [{"name": name, "value": env[name]} for name in env]}
+    )
 
 
 def _changed_pairs(pairs: dict[str, str], changes: list[str]) -> dict[str, str]:
@@ -449,13 +566,17 @@ def _changed_pairs(pairs: dict[str, str], changes: list[str]) -> dict[str, str]:
     return pairs
 
 
-@command("delete-cluster NAME", Options, examples="""
+@command(
+    "delete-cluster NAME",
+    Options,
+    examples="""
 # Forget the name of a cluster; the folder stays
 kubepy config delete-cluster lab
 
 # In another folder's contexts
 kubepy --state /srv/home/state config delete-cluster lab
-""")
+""",
+)
 def delete_cluster(factory: Factory, options: Options) -> None:
     """Delete a cluster. The state folder that it names stays as it is."""
     if len(options.args) != 1:
@@ -463,18 +584,24 @@ def delete_cluster(factory: Factory, options: Options) -> None:
         return
     name, config = options.args[0], home_config(factory)
     if name not in config.clusters:
-        raise CliError(printable(f"cannot delete cluster {name}, not in {factory.config_access.path}"))
+        raise CliError(
+            printable(f"cannot delete cluster {name}, not in {factory.config_access.path}")
+        )
     factory.config_access.write(config._replace(clusters=_without(config.clusters, name)))
     factory.print(printable(f"deleted cluster {name} from {factory.config_access.path}"))
 
 
-@command("delete-user NAME", Options, examples="""
+@command(
+    "delete-user NAME",
+    Options,
+    examples="""
 # Forget a user
 kubepy config delete-user robot
 
 # In another folder's contexts
 kubepy --state /srv/home/state config delete-user robot
-""")
+""",
+)
 def delete_user(factory: Factory, options: Options) -> None:
     """Delete a user."""
     if len(options.args) != 1:
@@ -501,13 +628,28 @@ def _base64(text: str) -> str:
 
 # The parsers of values, by section and field.
 FIELDS: Mapping[str, Mapping[str, Callable[[str], object]]] = {
-    "clusters": {"server": kubeconfig.server_of, "tls-server-name": str, "insecure-skip-tls-verify": parse_bool,
-                 "certificate-authority": str, "certificate-authority-data": _base64, "proxy-url": str,
-                 "disable-compression": parse_bool},
+    "clusters": {
+        "server": kubeconfig.server_of,
+        "tls-server-name": str,
+        "insecure-skip-tls-verify": parse_bool,
+        "certificate-authority": str,
+        "certificate-authority-data": _base64,
+        "proxy-url": str,
+        "disable-compression": parse_bool,
+    },
     "contexts": {"cluster": str, "user": str, "namespace": str},
-    "users": {"client-certificate": str, "client-certificate-data": _base64, "client-key": str,
-              "client-key-data": _base64, "token": str, "tokenFile": str, "as": str, "as-uid": str, "username": str,
-              "password": str},
+    "users": {
+        "client-certificate": str,
+        "client-certificate-data": _base64,
+        "client-key": str,
+        "client-key-data": _base64,
+        "token": str,
+        "tokenFile": str,
+        "as": str,
+        "as-uid": str,
+        "username": str,
+        "password": str,
+    },
 }
 CURRENT = "current-context"
 
@@ -523,11 +665,16 @@ class PropertyPath(NamedTuple):
 class ConfigSetOptions(Options):
     """The flags of ``config set``."""
 
-    set_raw_bytes: bool = bool_flag("set-raw-bytes", help="Take the value of a ...-data property as it is, instead of "
-                                    "as base64.")
+    set_raw_bytes: bool = bool_flag(
+        "set-raw-bytes",
+        help="Take the value of a ...-data property as it is, instead of as base64.",
+    )
 
 
-@command("set PROPERTY_NAME PROPERTY_VALUE", ConfigSetOptions, examples="""
+@command(
+    "set PROPERTY_NAME PROPERTY_VALUE",
+    ConfigSetOptions,
+    examples="""
 # The namespace of a context
 kubepy config set contexts.lab.namespace web
 
@@ -539,7 +686,8 @@ kubepy config set contexts.lab.cluster home
 
 # A value of base64, as it is
 kubepy config set users.robot.client-key-data c2VjcmV0 --set-raw-bytes=false
-""")
+""",
+)
 def set_(factory: Factory, options: ConfigSetOptions) -> None:
     """Set an individual value of the contexts, clusters and users."""
     if len(options.args) != 2:
@@ -554,13 +702,17 @@ def set_(factory: Factory, options: ConfigSetOptions) -> None:
     factory.print(f"Property {quote(property_name)} set.")
 
 
-@command("unset PROPERTY_NAME", Options, examples="""
+@command(
+    "unset PROPERTY_NAME",
+    Options,
+    examples="""
 # A context without a namespace of its own
 kubepy config unset contexts.lab.namespace
 
 # No current context
 kubepy config unset current-context
-""")
+""",
+)
 def unset(factory: Factory, options: Options) -> None:
     """Unset an individual value of the contexts, clusters and users."""
     if len(options.args) != 1:
@@ -579,7 +731,9 @@ def parse_path(text: str) -> PropertyPath:
         return PropertyPath(section, "", "")
     if section not in FIELDS:
         raise CliError(printable(f"unable to parse {text} after [] at api.Config"))
-    positions = [position for position, part in enumerate(rest) if position and part in FIELDS[section]]
+    positions = [
+        position for position, part in enumerate(rest) if position and part in FIELDS[section]
+    ]
     if not positions:
         return PropertyPath(section, ".".join(rest), "")
     if positions[0] != len(rest) - 1:
@@ -618,7 +772,9 @@ def without_property(config: Kubeconfig, path: PropertyPath) -> Kubeconfig:
 
 
 def _with_section(config: Kubeconfig, section: str, entries: Entries) -> Kubeconfig:
-    clusters, contexts, users = (entries if name == section else getattr(config, name) for name in FIELDS)
+    clusters, contexts, users = (
+        entries if name == section else getattr(config, name) for name in FIELDS
+    )
     return config._replace(clusters=clusters, contexts=contexts, users=users)
 
 
@@ -629,17 +785,31 @@ class ViewOptions(PrintFlags):
     """The flags of ``config view``."""
 
     output: str = output_flag(default="yaml")
-    minify: bool = bool_flag("minify", help="Remove all information not used by current-context from the output.")
-    flatten: bool = bool_flag("flatten", help="Accepted as kubectl does; there are no files to take in.")
-    merge: bool = bool_flag("merge", default=True, help="Accepted as kubectl does; there is one file.")
+    minify: bool = bool_flag(
+        "minify", help="Remove all information not used by current-context from the output."
+    )
+    flatten: bool = bool_flag(
+        "flatten", help="Accepted as kubectl does; there are no files to take in."
+    )
+    merge: bool = bool_flag(
+        "merge", default=True, help="Accepted as kubectl does; there is one file."
+    )
     raw: bool = bool_flag("raw", help="Display credentials, too.")
 
 
-SECRETS = {"token": "REDACTED", "password": "REDACTED", "client-key-data": "DATA+OMITTED",
-           "client-certificate-data": "DATA+OMITTED", "certificate-authority-data": "DATA+OMITTED"}
+SECRETS = {
+    "token": "REDACTED",
+    "password": "REDACTED",
+    "client-key-data": "DATA+OMITTED",
+    "client-certificate-data": "DATA+OMITTED",
+    "certificate-authority-data": "DATA+OMITTED",
+}
 
 
-@command("view", ViewOptions, examples="""
+@command(
+    "view",
+    ViewOptions,
+    examples="""
 # All contexts, clusters and users
 kubepy config view
 
@@ -648,7 +818,8 @@ kubepy config view --minify -o jsonpath='{..namespace}'
 
 # With certificates and tokens
 kubepy config view --raw
-""")
+""",
+)
 def view(factory: Factory, options: ViewOptions) -> None:
     """Display contexts, clusters and users in the form of a kubeconfig."""
     if options.args:
@@ -658,11 +829,17 @@ def view(factory: Factory, options: ViewOptions) -> None:
     if options.minify:
         config = minified(config._replace(current=factory.options.context or config.current))
     home_server = FOLDER + os.path.abspath(factory.home) if factory.home else "memory"
-    config = config._replace(clusters={name: {**entry, "server": entry.get("server") or home_server}
-                                       for name, entry in config.clusters.items()})
+    config = config._replace(
+        clusters={
+            name: {**entry, "server": entry.get("server") or home_server}
+            for name, entry in config.clusters.items()
+        }
+    )
     if not options.raw and not options.flatten:
         config = config._replace(clusters=_redacted(config.clusters), users=_redacted(config.users))
-    printer({key: value if value != [] else None for key, value in kubeconfig.as_object(config).items()})
+    printer(
+        {key: value if value != [] else None for key, value in kubeconfig.as_object(config).items()}
+    )
 
 
 def minified(config: Kubeconfig) -> Kubeconfig:
@@ -672,10 +849,15 @@ def minified(config: Kubeconfig) -> Kubeconfig:
     if config.current not in config.contexts:
         raise CliError(f"cannot locate context {config.current}")
     context = config.contexts[config.current]
-    clusters, users = ({name: entries[name] for name in (context.get(key, ""),) if name in entries}
-                       for key, entries in (("cluster", config.clusters), ("user", config.users)))
+    clusters, users = (
+        {name: entries[name] for name in (context.get(key, ""),) if name in entries}
+        for key, entries in (("cluster", config.clusters), ("user", config.users))
+    )
     return config._replace(contexts={config.current: context}, clusters=clusters, users=users)
 
 
 def _redacted(entries: Entries) -> Entries:
-    return {name: {key: SECRETS.get(key, value) for key, value in entry.items()} for name, entry in entries.items()}
+    return {
+        name: {key: SECRETS.get(key, value) for key, value in entry.items()}
+        for name, entry in entries.items()
+    }

@@ -46,17 +46,32 @@ class ControllerOptions(Options):
     once: bool = bool_flag("once", help="Work until nothing is left to do now, then exit.")
     watch: bool = bool_flag("watch", "w", help="Go on until SIGINT or SIGTERM.")
     quiet: bool = bool_flag("quiet", "q", help="Print nothing for the objects that change.")
-    quiet_for: float = duration_flag("quiet-for", help="With --once, also wait for what falls due within this time "
-                                     "(1.5s, 2m).")
-    for_: float = typed_flag("for", 0.0, parse_span, help="Go on for so long (30m, 7d): the cluster's own time is "
-                             "moved, the system's passes.")
-    until: str = string_flag("until", help="Go on until that time (2026-03-01T00:00:00Z), as --for does.")
-    until_settled: float = typed_flag("until-settled", DAY, parse_span, no_value="24h", help="Go on until nothing is "
-                                      "due but what repeats for ever, as the next start of a CronJob; at most so long.")
+    quiet_for: float = duration_flag(
+        "quiet-for", help="With --once, also wait for what falls due within this time (1.5s, 2m)."
+    )
+    for_: float = typed_flag(
+        "for",
+        0.0,
+        parse_span,
+        help="Go on for so long (30m, 7d): the cluster's own time is moved, the system's passes.",
+    )
+    until: str = string_flag(
+        "until", help="Go on until that time (2026-03-01T00:00:00Z), as --for does."
+    )
+    until_settled: float = typed_flag(
+        "until-settled",
+        DAY,
+        parse_span,
+        no_value="24h",
+        help="Go on until nothing is "
+        "due but what repeats for ever, as the next start of a CronJob; at most so long.",
+    )
 
 
-@command("controller (--once | --watch | --for=DURATION | --until=TIME | --until-settled[=LIMIT])", ControllerOptions,
-         examples="""
+@command(
+    "controller (--once | --watch | --for=DURATION | --until=TIME | --until-settled[=LIMIT])",
+    ControllerOptions,
+    examples="""
 # Work until nothing is left to do now
 kubepy controller --once
 
@@ -71,7 +86,8 @@ kubepy controller --for=30m
 
 # Go on until a rollout and everything else has come to an end
 kubepy controller --until-settled
-""")
+""",
+)
 def controller(factory: Factory, options: ControllerOptions) -> None:
     """Run controllers, scheduler and simulated kubelets.
 
@@ -81,7 +97,9 @@ def controller(factory: Factory, options: ControllerOptions) -> None:
     In a cluster whose kubepy.yaml has a clock, time is the cluster's own: --once does what is due now, --watch what
     falls due when another command moves the clock, and the others move it themselves, in no time."""
     options.require_no_args()
-    modes = [flag for flag in ("once", "watch", "for", "until", "until-settled") if options.changed(flag)]
+    modes = [
+        flag for flag in ("once", "watch", "for", "until", "until-settled") if options.changed(flag)
+    ]
     if len(modes) != 1 or options.once + options.watch != (modes[0] in ("once", "watch")):
         options.usage_error("give one of --once, --watch, --for, --until and --until-settled")
     if options.quiet_for < 0:
@@ -90,7 +108,9 @@ def controller(factory: Factory, options: ControllerOptions) -> None:
         options.usage_error(f"--quiet-for goes with --once, not with --{modes[0]}")
     horizon = None if options.once or options.watch else _horizon(factory, options)
     factory.cluster.start()
-    factory.cluster.controller_client = factory.client  # here -v=6 shows the requests of the controllers
+    factory.cluster.controller_client = (
+        factory.client
+    )  # here -v=6 shows the requests of the controllers
     if horizon:
         _go_on(factory, options, horizon)
     else:
@@ -110,18 +130,29 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
             _warn_of_problems(factory, look=False)  # everything was looked at just now
             factory.notes.unscheduled_pods(factory.client)
-            due = [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending if entry.due]
+            due = [
+                Due(entry.due, entry.reconciler, entry.key)
+                for entry in checkpoint.pending
+                if entry.due
+            ]
             _say_due(factory, sorted(due, key=lambda work: work.time))
             _say_stuck(factory)
             return
         factory.believe_checkouts()
         with manager_lock(cluster) as is_lost, stop_signals() as received:
             if is_lost is not None:
-                summary = settle(factory.progress, build_manager(cluster), options.quiet_for, lambda: bool(received),
-                                 skip_waits=True)
+                summary = settle(
+                    factory.progress,
+                    build_manager(cluster),
+                    options.quiet_for,
+                    lambda: bool(received),
+                    skip_waits=True,
+                )
                 _report(factory, options, summary)
                 factory.driver.tell(summary)
-                _warn_of_problems(factory, look=False)  # the controllers have looked at everything when they were done
+                _warn_of_problems(
+                    factory, look=False
+                )  # the controllers have looked at everything when they were done
                 factory.notes.unscheduled_pods(factory.client)
                 _say_due(factory, summary.due, summary.failures)
                 if received:
@@ -146,10 +177,16 @@ def _horizon(factory: Factory, options: ControllerOptions) -> managers.Horizon:
         moment = parse_moment(options.until)
         require_not_before(moment, now)
         return managers.Horizon(moment)
-    flag, seconds = ("for", options.for_) if options.changed("for") else ("until-settled", options.until_settled)
+    flag, seconds = (
+        ("for", options.for_)
+        if options.changed("for")
+        else ("until-settled", options.until_settled)
+    )
     if seconds < 0:
         raise CliError(f"--{flag} must not be negative")
-    return managers.Horizon(moment_after(now, seconds), math.inf if flag == "until-settled" else None)
+    return managers.Horizon(
+        moment_after(now, seconds), math.inf if flag == "until-settled" else None
+    )
 
 
 def _go_on(factory: Factory, options: ControllerOptions, horizon: managers.Horizon) -> None:
@@ -164,8 +201,10 @@ def _go_on(factory: Factory, options: ControllerOptions, horizon: managers.Horiz
     if received:
         raise SilentExit(128 + received[0])
     if horizon.settled is not None and not end.is_idle:
-        factory.say(f"note: not settled after {go_duration(options.until_settled)}: the clock stands at "
-                    f"{format_exact_time(factory.cluster.clock.now())}")
+        factory.say(
+            f"note: not settled after {go_duration(options.until_settled)}: the clock stands at "
+            f"{format_exact_time(factory.cluster.clock.now())}"
+        )
         if factory.fault_run is not None:
             factory.fault_run.failed()
     _say_stuck(factory)
@@ -197,9 +236,11 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
     with stop_signals() as received:
         manager = build_manager(cluster)
         manager.listen, manager.polled = cluster.store.wait_for_change, files.look
-        running.run_controllers(cluster, manager, lambda: bool(received), settled, failed, occupied=occupied)
+        running.run_controllers(
+            cluster, manager, lambda: bool(received), settled, failed, occupied=occupied
+        )
     if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
-            raise SilentExit(128 + signal.SIGINT)
+        raise SilentExit(128 + signal.SIGINT)
 
 
 # --- output
@@ -223,12 +264,22 @@ def _warn_of_problems(factory: Factory, *, look: bool = True) -> None:
     factory.warn_of_files()
 
 
-def _say_due(factory: Factory, remaining: Iterable[Due], failures: Iterable[SyncFailure] = ()) -> None:
+def _say_due(
+    factory: Factory, remaining: Iterable[Due], failures: Iterable[SyncFailure] = ()
+) -> None:
     """Print the work that falls due later, with its time, and the last error where that is the reason."""
     now = factory.cluster.clock.now()
     reasons = {(failure.reconciler, failure.key): f"since {failure.error}" for failure in failures}
-    rows = [(f"due at {format_time(due.time)}", f"in {max((due.time - now).total_seconds(), 0.0):.0f}s",
-             due.reconciler, due.key.place, reasons.get((due.reconciler, due.key), "")) for due in remaining]
+    rows = [
+        (
+            f"due at {format_time(due.time)}",
+            f"in {max((due.time - now).total_seconds(), 0.0):.0f}s",
+            due.reconciler,
+            due.key.place,
+            reasons.get((due.reconciler, due.key), ""),
+        )
+        for due in remaining
+    ]
     if rows:
         factory.say(in_columns(rows))
 
@@ -241,8 +292,10 @@ def _say_stuck(factory: Factory) -> None:
     for obj in stuck[:MAX_STUCK]:
         kind, name, namespace = obj["kind"].lower(), name_of(obj), namespace_of(obj)
         place = f" -n {namespace}" if namespace != factory.namespace else ""
-        factory.say(f'note: {kind}/{name} in {namespace} is stuck: "{factory.notes.program} why {kind}/{name}{place}" '
-                    "tells more")
+        factory.say(
+            f'note: {kind}/{name} in {namespace} is stuck: "{factory.notes.program} why {kind}/{name}{place}" '
+            "tells more"
+        )
     if len(stuck) > MAX_STUCK:
         factory.say(f"note: {len(stuck) - MAX_STUCK} more workloads are stuck")
 

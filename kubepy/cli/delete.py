@@ -33,8 +33,10 @@ from kubepy.quoting import printable, quote
 with lazy_imports():
     from kubepy.cli import raw
 
-IMMEDIATE = ("Immediate deletion does not wait for confirmation that the running resource has been terminated. The "
-             "resource may continue to run on the cluster indefinitely.")
+IMMEDIATE = (
+    "Immediate deletion does not wait for confirmation that the running resource has been terminated. The "
+    "resource may continue to run on the cluster indefinitely."
+)
 POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
 
 
@@ -42,29 +44,60 @@ class DeleteFlags(KustomizeOptions):
     """The flags of delete that apply --force and replace --force take as well."""
 
     filename: list[str] = filename_flag("containing the resource to delete.")
-    cascade: str = string_flag("cascade", default="background", no_value="background", help='Must be "background", '
-                               '"orphan", or "foreground". How to delete the dependents (e.g. the pods of a '
-                               "DaemonSet).")
-    force: bool = bool_flag("force", help="If true, immediately remove resources and bypass graceful deletion.")
-    grace_period: int = int_flag("grace-period", default=-1, help="Period of time in seconds given to the resource to "
-                                 "terminate gracefully. Ignored if negative.")
-    timeout: float = duration_flag("timeout", help="The length of time to wait before giving up on a delete, zero "
-                                   "means as long as it takes.")
-    wait: bool = bool_flag("wait", default=True, help="If true, wait for resources to be gone before returning.")
+    cascade: str = string_flag(
+        "cascade",
+        default="background",
+        no_value="background",
+        help='Must be "background", '
+        '"orphan", or "foreground". How to delete the dependents (e.g. the pods of a '
+        "DaemonSet).",
+    )
+    force: bool = bool_flag(
+        "force", help="If true, immediately remove resources and bypass graceful deletion."
+    )
+    grace_period: int = int_flag(
+        "grace-period",
+        default=-1,
+        help="Period of time in seconds given to the resource to "
+        "terminate gracefully. Ignored if negative.",
+    )
+    timeout: float = duration_flag(
+        "timeout",
+        help="The length of time to wait before giving up on a delete, zero "
+        "means as long as it takes.",
+    )
+    wait: bool = bool_flag(
+        "wait", default=True, help="If true, wait for resources to be gone before returning."
+    )
 
 
-class DeleteCommandFlags(DeleteFlags, SelectorOptions, FieldSelectorOptions, AllNamespacesOptions, RawOptions,
-                         DryRunOptions):
+class DeleteCommandFlags(
+    DeleteFlags,
+    SelectorOptions,
+    FieldSelectorOptions,
+    AllNamespacesOptions,
+    RawOptions,
+    DryRunOptions,
+):
     """The flags of ``delete``."""
 
-    all: bool = bool_flag("all", help="Delete all resources, in the namespace of the specified resource types.")
-    ignore_not_found: bool = bool_flag("ignore-not-found", help='Treat "resource not found" as a successful delete. '
-                                       "On with --all, -l and --field-selector.")
-    now: bool = bool_flag("now", help="If true, resources are signaled for immediate shutdown (same as "
-                          "--grace-period=1).")
+    all: bool = bool_flag(
+        "all", help="Delete all resources, in the namespace of the specified resource types."
+    )
+    ignore_not_found: bool = bool_flag(
+        "ignore-not-found",
+        help='Treat "resource not found" as a successful delete. '
+        "On with --all, -l and --field-selector.",
+    )
+    now: bool = bool_flag(
+        "now",
+        help="If true, resources are signaled for immediate shutdown (same as --grace-period=1).",
+    )
     interactive: bool = bool_flag("interactive", "i", help="If true, ask before deleting.")
     raw: str = raw_flag("DELETE")
-    output: str = string_flag("output", "o", help='Output mode. Use "-o name" for shorter output (resource/name).')
+    output: str = string_flag(
+        "output", "o", help='Output mode. Use "-o name" for shorter output (resource/name).'
+    )
 
 
 class DeletionSettings(NamedTuple):
@@ -81,7 +114,10 @@ class DeletionSettings(NamedTuple):
     short: bool
 
 
-@command("delete ([-f FILENAME] | [-k DIRECTORY] | TYPE [(NAME | -l label | --all)])", DeleteCommandFlags, examples="""
+@command(
+    "delete ([-f FILENAME] | [-k DIRECTORY] | TYPE [(NAME | -l label | --all)])",
+    DeleteCommandFlags,
+    examples="""
 # The objects of a file
 kubepy delete -f web.yaml
 
@@ -114,7 +150,8 @@ kubepy delete pods --all -n staging
 
 # Only after a question
 kubepy delete pods --all --interactive
-""")
+""",
+)
 def delete(factory: Factory, options: DeleteCommandFlags) -> None:
     """Delete resources by file names, stdin, resources and names, or by resources and label selector.
 
@@ -124,15 +161,19 @@ def delete(factory: Factory, options: DeleteCommandFlags) -> None:
         if grace != -1:
             raise CliError("--now and --grace-period cannot be specified together")
         grace = 1
-    deletion = deletion_of(factory, options, grace, factory.dry_run_strategy(options), short=options.output == "name")
+    deletion = deletion_of(
+        factory, options, grace, factory.dry_run_strategy(options), short=options.output == "name"
+    )
     if options.raw:
         if options.interactive:
             raise CliError("--interactive can not be used with --raw")
         raw.delete(factory, options, options.output)
         return
     result = Builder(factory, options, retrieve=False, everything=options.all, related=True).do()
-    if options.ignore_not_found or ((options.all or options.selector or options.field_selector)
-                                    and not options.changed("ignore-not-found")):
+    if options.ignore_not_found or (
+        (options.all or options.selector or options.field_selector)
+        and not options.changed("ignore-not-found")
+    ):
         result.ignore_not_found()
     if options.output not in ("", "name"):
         raise CliError(f"unexpected -o output mode: {options.output}. We only support '-o name'")
@@ -143,19 +184,27 @@ def delete(factory: Factory, options: DeleteCommandFlags) -> None:
     warn_of_force(factory, deletion)
     if options.interactive and not _confirmed(factory, result := result.kept()):
         return
-    deleted = delete_all(factory, result, deletion, warn_cluster_scope=factory.namespace_given
-                         and not options.all_namespaces)
+    deleted = delete_all(
+        factory,
+        result,
+        deletion,
+        warn_cluster_scope=factory.namespace_given and not options.all_namespaces,
+    )
     if options.wait and deletion.dry_run == NONE:
         wait_until_gone(factory, deleted, options.timeout or None)
 
 
-def deletion_of(factory: Factory, options: DeleteFlags, grace: int, strategy: str, *, short: bool) -> DeletionSettings:
+def deletion_of(
+    factory: Factory, options: DeleteFlags, grace: int, strategy: str, *, short: bool
+) -> DeletionSettings:
     """Return the settings that the flags ask for, with ``grace`` for --grace-period. Raises CliError."""
     if grace == 0 and not options.force:
         grace = 1
     if options.force and grace < 0:
         grace = 0
-    return DeletionSettings(grace, options.force, propagation_policy(factory, options.cascade), strategy, short)
+    return DeletionSettings(
+        grace, options.force, propagation_policy(factory, options.cascade), strategy, short
+    )
 
 
 def propagation_policy(factory: Factory, cascade: str) -> str:
@@ -165,10 +214,14 @@ def propagation_policy(factory: Factory, cascade: str) -> str:
     try:
         replacement = "background" if parse_bool(cascade) else "orphan"
     except ValueError:
-        raise CliError(f'invalid cascade value ({printable(cascade)}). Must be "background", "foreground", or '
-                       '"orphan"') from None
-    factory.say(f"warning: --cascade={cascade} is deprecated (boolean value) and can be replaced with "
-                f"--cascade={replacement}.")
+        raise CliError(
+            f'invalid cascade value ({printable(cascade)}). Must be "background", "foreground", or '
+            '"orphan"'
+        ) from None
+    factory.say(
+        f"warning: --cascade={cascade} is deprecated (boolean value) and can be replaced with "
+        f"--cascade={replacement}."
+    )
     return POLICIES[replacement]
 
 
@@ -179,8 +232,13 @@ def warn_of_force(factory: Factory, deletion: DeletionSettings) -> None:
         factory.warn(IMMEDIATE)
 
 
-def delete_all(factory: Factory, result: Result, deletion: DeletionSettings, *,
-               warn_cluster_scope: bool = False) -> list[Info]:
+def delete_all(
+    factory: Factory,
+    result: Result,
+    deletion: DeletionSettings,
+    *,
+    warn_cluster_scope: bool = False,
+) -> list[Info]:
     """Delete objects, with a line for each; returns those that were deleted, with their last states."""
     deleted: list[Info] = []
     count = 0
@@ -206,10 +264,15 @@ def delete_object(factory: Factory, info: Info, deletion: DeletionSettings) -> N
     """Delete one object; the Info holds the cluster's answer."""
     if not info.name:
         raise with_source(CliError("resource name may not be empty"), "deleting", info.source)
-    options = DeleteOptions(grace_period_seconds=deletion.grace if deletion.grace >= 0 else None,
-                            propagation_policy=deletion.policy, dry_run=deletion.dry_run == SERVER)
+    options = DeleteOptions(
+        grace_period_seconds=deletion.grace if deletion.grace >= 0 else None,
+        propagation_policy=deletion.policy,
+        dry_run=deletion.dry_run == SERVER,
+    )
     try:
-        info.object = factory.client.delete(info.resource.gvr, info.name, namespace=info.namespace, options=options)
+        info.object = factory.client.delete(
+            info.resource.gvr, info.name, namespace=info.namespace, options=options
+        )
     except Exception as error:
         raise with_source(error, "deleting", info.source) from None
 
@@ -220,7 +283,9 @@ def print_deleted(factory: Factory, info: Info, deletion: DeletionSettings) -> N
         return
     operation = "force deleted" if deletion.grace == 0 else "deleted"
     place = f" from {printable(info.namespace)} namespace" if info.resource.namespaced else ""
-    factory.print(f"{printed_kind(info.resource)} {quote(info.name)} {operation}{place}{SUFFIXES[deletion.dry_run]}")
+    factory.print(
+        f"{printed_kind(info.resource)} {quote(info.name)} {operation}{place}{SUFFIXES[deletion.dry_run]}"
+    )
 
 
 def wait_until_gone(factory: Factory, infos: list[Info], timeout: float | None) -> None:
@@ -239,7 +304,9 @@ def wait_until_gone(factory: Factory, infos: list[Info], timeout: float | None) 
 
 def is_gone(factory: Factory, info: Info, timeout: float | None, about: str = "") -> bool:
     """Return whether an object is deleted before the time is over. ``about``: its name in the progress."""
-    return _is_gone(factory, info) or factory.driver.wait_until(partial(_is_gone, factory, info), timeout, about)
+    return _is_gone(factory, info) or factory.driver.wait_until(
+        partial(_is_gone, factory, info), timeout, about
+    )
 
 
 def _is_gone(factory: Factory, info: Info) -> bool:

@@ -55,39 +55,57 @@ class DescribeOptions(KustomizeOptions, SelectorOptions, AllNamespacesOptions, C
     """The flags of ``describe``."""
 
     filename: list[str] = filename_flag("containing the resource to describe.")
-    show_events: bool = bool_flag("show-events", default=True, help="If true, display events related to the described "
-                                  "object.")
+    show_events: bool = bool_flag(
+        "show-events", default=True, help="If true, display events related to the described object."
+    )
 
 
 @ticking
-@command("describe (-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME)", DescribeOptions,
-         examples=EXAMPLES)
+@command(
+    "describe (-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME)",
+    DescribeOptions,
+    examples=EXAMPLES,
+)
 def describe(factory: Factory, options: DescribeOptions) -> None:
     """Show details of a specific resource or group of resources, and of what belongs to them.
 
     A name that is no object's may be the beginning of several.
     """
     if not options.args and not options.filename and not options.kustomize:
-        raise CliError("You must specify the type of resource to describe. Use \"kubepy api-resources\" for a complete "
-                       "list of supported resources.\n")
-    infos, errors = Builder(factory, options, bare_types=True, latest=True, related=True).do().infos()
-    with_events = options.show_events and (options.changed("show-events") or not (errors or len(infos) > 1))
+        raise CliError(
+            'You must specify the type of resource to describe. Use "kubepy api-resources" for a complete '
+            "list of supported resources.\n"
+        )
+    infos, errors = (
+        Builder(factory, options, bare_types=True, latest=True, related=True).do().infos()
+    )
+    with_events = options.show_events and (
+        options.changed("show-events") or not (errors or len(infos) > 1)
+    )
     if len(options.args) == 2 and len(errors) == 1 and isinstance(errors[0], api_errors.NotFound):
         resource, prefix = options.args
-        infos = [info for info in Builder(factory, options, args=[resource], bare_types=True).do().all_infos()
-                 if info.name.startswith(prefix)]
+        infos = [
+            info
+            for info in Builder(factory, options, args=[resource], bare_types=True).do().all_infos()
+            if info.name.startswith(prefix)
+        ]
         if not infos:
             raise errors[0]
         with_events = options.show_events and options.changed("show-events")
         for info in infos:
             factory.print(description(factory, info, with_events))
         return
-    factory.print("\n\n".join(description(factory, info, with_events) for info in infos if info.name), end="")
+    factory.print(
+        "\n\n".join(description(factory, info, with_events) for info in infos if info.name), end=""
+    )
     if not all(info.name for info in infos):
         errors.append(CliError("resource name may not be empty"))
     if not infos and not errors:
-        factory.say("No resources found" if options.all_namespaces else
-                    f"No resources found in {printable(factory.namespace)} namespace.")
+        factory.say(
+            "No resources found"
+            if options.all_namespaces
+            else f"No resources found in {printable(factory.namespace)} namespace."
+        )
     raise_together(errors)
 
 
@@ -100,8 +118,9 @@ def description(factory: Factory, info: Info, with_events: bool) -> str:
     events = _events_about(factory, info.content) if with_events else None
     writer, clock = PrefixWriter(), factory.cluster.clock
     ZONE.set(UTC if clock.own else None)
-    describer_for(info.resource.key)(writer, info.content,
-                                     DescribeContext(clock.now(), events, list_objects))
+    describer_for(info.resource.key)(
+        writer, info.content, DescribeContext(clock.now(), events, list_objects)
+    )
     return writer.text()
 
 
@@ -109,7 +128,10 @@ def _events_about(factory: Factory, obj: Object) -> list[Object]:
     """Return the events whose involvedObject is this one; a node's may have its name for a uid."""
     uids = {uid_of(obj), name_of(obj)} if obj["kind"] == "Node" else {uid_of(obj)}
     namespace = obj["metadata"].get("namespace")
-    return [event for event in factory.client.list("events", namespace=namespace).items
-            if event["involvedObject"].get("uid") in uids
-            and (event["involvedObject"].get("kind"), event["involvedObject"].get("name"))
-            == (obj["kind"], name_of(obj))]
+    return [
+        event
+        for event in factory.client.list("events", namespace=namespace).items
+        if event["involvedObject"].get("uid") in uids
+        and (event["involvedObject"].get("kind"), event["involvedObject"].get("name"))
+        == (obj["kind"], name_of(obj))
+    ]

@@ -47,27 +47,43 @@ class DiffFlags(KustomizeOptions, SelectorOptions, ServerSideOptions):
 
     filename: list[str] = filename_flag("contains the configuration to diff")
     field_manager: str = field_manager_flag(CLIENT_SIDE_APPLY)
-    prune: bool = bool_flag("prune", help="Include resources that would be deleted by pruning: all, or those that -l "
-                            "selects.")
-    prune_allowlist: list[str] = string_array_flag("prune-allowlist", help="Overwrite the default allowlist with "
-                                                   "<group/version/kind> for --prune.")
-    show_managed_fields: bool = bool_flag("show-managed-fields", help="If true, include managed fields in the diff.")
-    show_secrets: bool = bool_flag("show-secrets", help="If true, do not mask secret values in the diff.")
-    concurrency: int = int_flag("concurrency", default=1, help="Accepted as kubectl does; objects are read one after "
-                                "the other.")
+    prune: bool = bool_flag(
+        "prune",
+        help="Include resources that would be deleted by pruning: all, or those that -l selects.",
+    )
+    prune_allowlist: list[str] = string_array_flag(
+        "prune-allowlist",
+        help="Overwrite the default allowlist with <group/version/kind> for --prune.",
+    )
+    show_managed_fields: bool = bool_flag(
+        "show-managed-fields", help="If true, include managed fields in the diff."
+    )
+    show_secrets: bool = bool_flag(
+        "show-secrets", help="If true, do not mask secret values in the diff."
+    )
+    concurrency: int = int_flag(
+        "concurrency",
+        default=1,
+        help="Accepted as kubectl does; objects are read one after the other.",
+    )
 
 
 FAILED = 2  # diff(1)'s status for trouble; 1 means that there are differences
 MASK, BEFORE, AFTER = "***", "*** (before)", "*** (after)"
 
 
-@command("diff -f FILENAME", DiffFlags, flag_error_status=FAILED, examples="""
+@command(
+    "diff -f FILENAME",
+    DiffFlags,
+    flag_error_status=FAILED,
+    examples="""
 # Show what apply would change
 kubepy diff -f manifests/nginx-ds.yaml
 
 # In colours
 KUBECTL_EXTERNAL_DIFF="diff -u --color=always" kubepy diff -f manifests/nginx-ds.yaml
-""")
+""",
+)
 def diff(factory: Factory, options: DiffFlags) -> None:
     """Show how the cluster would change if configurations were applied.
 
@@ -120,18 +136,34 @@ def would_be(factory: Factory, options: DiffFlags, info: Info, manifest: Object)
     manager = options.apply_manager()
     if options.server_side:
         try:
-            return factory.client.patch(info.resource.gvr, info.name, Patch(APPLY_PATCH, manifest),
-                                        namespace=info.namespace,
-                                        options=PatchOptions(dry_run=True, field_manager=manager,
-                                                             force=options.force_conflicts))
-        except api_errors.Conflict:  # kubectl takes it for a write of another client, and tries again
-            version = info.resource.api_version if info.resource.group else f"/{info.resource.version}"
-            factory.log("diff.go:723", f"Object ({version}, Kind={info.resource.kind}: {info.name}) keeps changing, "
-                        "diffing without lock")
+            return factory.client.patch(
+                info.resource.gvr,
+                info.name,
+                Patch(APPLY_PATCH, manifest),
+                namespace=info.namespace,
+                options=PatchOptions(
+                    dry_run=True, field_manager=manager, force=options.force_conflicts
+                ),
+            )
+        except (
+            api_errors.Conflict
+        ):  # kubectl takes it for a write of another client, and tries again
+            version = (
+                info.resource.api_version if info.resource.group else f"/{info.resource.version}"
+            )
+            factory.log(
+                "diff.go:723",
+                f"Object ({version}, Kind={info.resource.kind}: {info.name}) keeps changing, "
+                "diffing without lock",
+            )
             raise
     if info.object is None:
-        return factory.client.create(info.resource.gvr, manifest, namespace=info.namespace,
-                                     options=CreateOptions(dry_run=True, field_validation="Warn"))
+        return factory.client.create(
+            info.resource.gvr,
+            manifest,
+            namespace=info.namespace,
+            options=CreateOptions(dry_run=True, field_validation="Warn"),
+        )
     request = ApplyRequest(SERVER, "Warn", manager, True, False, DeleteOptions(), 0)
     # A manifest may have been read from the cluster a while ago: kubectl's patch names the version that is there now.
     modified = without_annotation(manifest)
@@ -151,7 +183,10 @@ def masked(before: Object | None, after: Object | None) -> tuple[Object | None, 
     old, new = data_of(before), data_of(after)
 
     def stars(data: dict[str, Any], changed: str) -> dict[str, str]:
-        return {key: changed if key in old and key in new and old[key] != new[key] else MASK for key in data}
+        return {
+            key: changed if key in old and key in new and old[key] != new[key] else MASK
+            for key in data
+        }
 
     return _with_data(before, stars(old, BEFORE)), _with_data(after, stars(new, AFTER))
 
@@ -186,12 +221,19 @@ def run_program(factory: Factory, before: str, after: str) -> int:
     external = os.environ.get("KUBECTL_EXTERNAL_DIFF", "")
     words = command_words(external, before, after)
     factory.stdout.flush()
-    is_guarded = factory.stdout.isatty() and not external  # a program of the user's own may use colours
+    is_guarded = (
+        factory.stdout.isatty() and not external
+    )  # a program of the user's own may use colours
     try:
-        process = subprocess.run(words, check=False,
-                                 stdout=None if has_file(factory.stdout) and not is_guarded else subprocess.PIPE)
+        process = subprocess.run(
+            words,
+            check=False,
+            stdout=None if has_file(factory.stdout) and not is_guarded else subprocess.PIPE,
+        )
     except FileNotFoundError:
-        raise CliError(f"failed to run {quote(words[0])}: executable file not found in $PATH") from None
+        raise CliError(
+            f"failed to run {quote(words[0])}: executable file not found in $PATH"
+        ) from None
     if process.stdout:
         factory.print(process.stdout.decode(errors="replace"), end="")
     if process.returncode > 1:

@@ -31,13 +31,21 @@ with lazy_imports():
     from kubepy.api import errors as api_errors
 
 
-class EditOptions(KustomizeOptions, EditingOptions, FieldManagerOptions, SaveConfigOptions, SubresourceOptions,
-                  RecordOptions):
+class EditOptions(
+    KustomizeOptions,
+    EditingOptions,
+    FieldManagerOptions,
+    SaveConfigOptions,
+    SubresourceOptions,
+    RecordOptions,
+):
     """The flags of ``edit``."""
 
     filename: list[str] = filename_flag("to use to edit the resource")
     output: str = output_flag("json, yaml")
-    output_patch: bool = bool_flag("output-patch", help="Output the patch if the resource is edited.")
+    output_patch: bool = bool_flag(
+        "output-patch", help="Output the patch if the resource is edited."
+    )
     field_manager: str = field_manager_flag("kubectl-edit")
     subresource: str = subresource_flag("edit")
 
@@ -45,7 +53,10 @@ class EditOptions(KustomizeOptions, EditingOptions, FieldManagerOptions, SaveCon
 CHANGED_IDENTITY = "At least one of apiVersion, kind and name was changed"
 
 
-@command("edit (RESOURCE/NAME | -f FILENAME)", EditOptions, examples="""
+@command(
+    "edit (RESOURCE/NAME | -f FILENAME)",
+    EditOptions,
+    examples="""
 # Open an object in the editor
 kubepy edit ds/log-agent
 
@@ -60,7 +71,8 @@ kubepy edit deploy/web --save-config
 
 # Change the status of an object
 kubepy edit deploy/web --subresource=status
-""")
+""",
+)
 def edit(factory: Factory, options: EditOptions) -> None:
     """Edit resources in the editor that KUBE_EDITOR or EDITOR names, or else in vi.
 
@@ -80,11 +92,19 @@ def edit(factory: Factory, options: EditOptions) -> None:
             place(factory, info)
         for info in updated:
             obj = info.content
-            if options.save_config:  # as in kubectl, the annotation holds the managers of the live object too
+            if (
+                options.save_config
+            ):  # as in kubectl, the annotation holds the managers of the live object too
                 live_obj = live.get(uid_of(obj))
-                managers = live_obj and factory.client.with_managed_fields(live_obj)["metadata"].get("managedFields")
-                metadata = {**obj["metadata"], "managedFields": managers} if managers else obj["metadata"]
-                obj["metadata"] = annotated(obj, configuration_of({**obj, "metadata": metadata}))["metadata"]
+                managers = live_obj and factory.client.with_managed_fields(live_obj)[
+                    "metadata"
+                ].get("managedFields")
+                metadata = (
+                    {**obj["metadata"], "managedFields": managers} if managers else obj["metadata"]
+                )
+                obj["metadata"] = annotated(obj, configuration_of({**obj, "metadata": metadata}))[
+                    "metadata"
+                ]
             if options.record:
                 record(obj, options)
         for info in updated:
@@ -98,26 +118,39 @@ def original_of(info: Info, originals: list[Info]) -> Info:
     for original in originals:
         if uid_of(original.content) == uid_of(info.content):
             return original
-    raise CliError("no original object found for &unstructured.Unstructured{Object:"
-                   f"{go_syntax(info.content)}}}")
+    raise CliError(
+        "no original object found for &unstructured.Unstructured{Object:"
+        f"{go_syntax(info.content)}}}"
+    )
 
 
-def _patch(factory: Factory, options: EditOptions, original: Info, info: Info, current: Round) -> None:
+def _patch(
+    factory: Factory, options: EditOptions, original: Info, info: Info, current: Round
+) -> None:
     """Send the changes of an object, and print it; an error goes into the round. Raises CliError."""
     before, after = original.content, info.content
     if before == after:
         printer_for(factory, options, "skipped")(after)
         return
-    if any(before.get(key) != after.get(key) for key in ("apiVersion", "kind")) or original.name != info.name:
+    if (
+        any(before.get(key) != after.get(key) for key in ("apiVersion", "kind"))
+        or original.name != info.name
+    ):
         raise CliError(CHANGED_IDENTITY)
     patch, patch_type = two_way_patch(before, after)
     if options.output_patch:
         factory.print(f"Patch: {to_json(patch)}")
     try:
-        obj = factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
-                                   subresource=options.subresource,
-                                   options=PatchOptions(field_manager=options.field_manager,
-                                                        field_validation=options.field_validation()))
+        obj = factory.client.patch(
+            info.resource.gvr,
+            info.name,
+            Patch(patch_type, patch),
+            namespace=info.namespace,
+            subresource=options.subresource,
+            options=PatchOptions(
+                field_manager=options.field_manager, field_validation=options.field_validation()
+            ),
+        )
     except api_errors.Status as error:
         factory.say(current.add_error(error, info))
         return

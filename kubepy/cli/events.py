@@ -25,10 +25,18 @@ with lazy_imports():
 class EventsOptions(AllNamespacesOptions, ChunkSizeOptions, PrintFlags):
     """The flags of ``events``."""
 
-    watch: bool = bool_flag("watch", "w", help="After listing the requested events, watch for more events.")
-    for_: str = string_flag("for", help="Filter events to only those pertaining to the specified resource (TYPE/NAME).")
-    types: list[str] = string_slice_flag("types", help="Output only events of given types: Normal, Warning.")
-    no_headers: bool = bool_flag("no-headers", help="When using the default output format, don't print headers.")
+    watch: bool = bool_flag(
+        "watch", "w", help="After listing the requested events, watch for more events."
+    )
+    for_: str = string_flag(
+        "for", help="Filter events to only those pertaining to the specified resource (TYPE/NAME)."
+    )
+    types: list[str] = string_slice_flag(
+        "types", help="Output only events of given types: Normal, Warning."
+    )
+    no_headers: bool = bool_flag(
+        "no-headers", help="When using the default output format, don't print headers."
+    )
 
 
 TYPES = ("normal", "warning")
@@ -37,8 +45,10 @@ HEADERS = "LAST SEEN\tTYPE\tREASON\tOBJECT\tMESSAGE"
 
 
 @ticking
-@command("events [(-o|--output=)FORMAT] [--for TYPE/NAME] [--watch] [--types=Normal,Warning]", EventsOptions,
-         examples="""
+@command(
+    "events [(-o|--output=)FORMAT] [--for TYPE/NAME] [--watch] [--types=Normal,Warning]",
+    EventsOptions,
+    examples="""
 # The events of the current namespace
 kubepy events
 
@@ -53,7 +63,8 @@ kubepy events --types=Warning
 
 # As YAML
 kubepy events -o yaml
-""")
+""",
+)
 def events(factory: Factory, options: EventsOptions) -> None:
     """Display events, the oldest first.
 
@@ -87,8 +98,10 @@ def field_selector(factory: Factory, subject: str) -> str:
         place = f" in group {quote(group)}" if dot else ""
         raise UnprefixedError(f"the server doesn't have a resource type {quote(name)}{place}")
     warn_of_short_name(factory, parts[0])
-    return (f"involvedObject.kind={resource.kind},involvedObject.apiVersion={resource.api_version},"
-            f"involvedObject.name={parts[1]}")
+    return (
+        f"involvedObject.kind={resource.kind},involvedObject.apiVersion={resource.api_version},"
+        f"involvedObject.name={parts[1]}"
+    )
 
 
 def _listed(factory: Factory, options: EventsOptions, subject: str) -> list[Object]:
@@ -119,20 +132,31 @@ class EventPrinter:
         if self.print is None:
             now, with_namespace = self.factory.cluster.clock.now(), self.options.all_namespaces
             head = f"NAMESPACE\t{HEADERS}" if with_namespace else HEADERS
-            rows = [line for event in listed for line in row(event, now, with_namespace=with_namespace).split("\n")]
+            rows = [
+                line
+                for event in listed
+                for line in row(event, now, with_namespace=with_namespace).split("\n")
+            ]
             self.factory.print(format_lines([head, *rows] if self.headers else rows), end="")
             self.headers = False
         elif single:
             self.print(listed[0])
-        elif self.options.output.lower() != "name":  # upstream cannot name a list, and prints nothing
+        elif (
+            self.options.output.lower() != "name"
+        ):  # upstream cannot name a list, and prints nothing
             self.print({"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": listed})
 
 
 def row(event: Object, now: datetime, *, with_namespace: bool) -> str:
     """Return the cells of an event, separated by tabs; a message of several lines keeps them all."""
     subject = event.get("involvedObject") or {}
-    cells = [describe_writer.event_age(event, now), event.get("type", ""), event.get("reason", ""),
-             f"{subject.get('kind', '')}/{subject.get('name', '')}", event.get("message", "").strip()]
+    cells = [
+        describe_writer.event_age(event, now),
+        event.get("type", ""),
+        event.get("reason", ""),
+        f"{subject.get('kind', '')}/{subject.get('name', '')}",
+        event.get("message", "").strip(),
+    ]
     return "\t".join([*([namespace_of(event)] if with_namespace else []), *map(escaped, cells)])
 
 

@@ -27,10 +27,12 @@ class ExplainOptions(Options):
     """The flags of ``explain``."""
 
     recursive: bool = bool_flag("recursive", "R", help="Print the fields of fields.")
-    api_version: str = string_flag("api-version", help="Get the explanation of a particular API version (API "
-                                   "group/version).")
-    output: str = string_flag("output", "o", default="plaintext", help="Format in which to render the schema: "
-                              "plaintext.")
+    api_version: str = string_flag(
+        "api-version", help="Get the explanation of a particular API version (API group/version)."
+    )
+    output: str = string_flag(
+        "output", "o", default="plaintext", help="Format in which to render the schema: plaintext."
+    )
 
 
 SHORT_ENUM = 4  # values shown in a list of fields
@@ -38,8 +40,10 @@ DESCRIPTION_WIDTH, FIELDS_WIDTH = 76, 78
 _SYNTAX = re.compile(r"[^\[\](){}@'\"*?\s]+")
 
 
-@command("explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext]",
-         ExplainOptions, examples="""
+@command(
+    "explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext]",
+    ExplainOptions,
+    examples="""
 # The fields of a kind
 kubepy explain ds
 
@@ -54,14 +58,17 @@ kubepy explain horizontalpodautoscalers --api-version=autoscaling/v2
 
 # The spec of a kind by one of its short names
 kubepy explain hpa.spec --output=plaintext
-""")
+""",
+)
 def explain(factory: Factory, options: ExplainOptions) -> None:
     """Describe the fields and structure of a resource.
 
     A field is named by its path: <type>.<field>[.<field>]."""
     if not options.args:
-        raise CliError("You must specify the type of resource to explain. Use \"kubepy api-resources\" for a complete "
-                       "list of supported resources.\n")
+        raise CliError(
+            'You must specify the type of resource to explain. Use "kubepy api-resources" for a complete '
+            "list of supported resources.\n"
+        )
     if len(options.args) > 1:
         raise CliError("We accept only this format: explain RESOURCE\n")
     resource, path = target(factory, options.args[0])
@@ -76,7 +83,9 @@ def explain(factory: Factory, options: ExplainOptions) -> None:
     if descriptions.folder is None:
         factory.say(f"descriptions need {installation.missing_extra('explain')}")
     head = [f"GROUP:      {resource.group}"] if resource.group else []
-    factory.print("\n".join([*head, f"KIND:       {resource.kind}", f"VERSION:    {resource.version}", ""]))
+    factory.print(
+        "\n".join([*head, f"KIND:       {resource.kind}", f"VERSION:    {resource.version}", ""])
+    )
     factory.print(explainer.explanation(root, path), end="\n\n")
 
 
@@ -89,14 +98,17 @@ def target(factory: Factory, word: str) -> tuple[Resource, list[str]]:
     if not _SYNTAX.fullmatch(word) or word.startswith(".") or ".." in word:
         raise CliError("invalid jsonpath syntax, first node must be field node")
     name = word.partition(".")[0]
-    resources = [resource for resource in factory.scheme
-                 if name.lower() in (resource.plural, resource.singular_name, *resource.short_names)]
+    resources = [
+        resource
+        for resource in factory.scheme
+        if name.lower() in (resource.plural, resource.singular_name, *resource.short_names)
+    ]
     if not resources:
         raise UnprefixedError(f"the server doesn't have a resource type {quote(name)}")
     warn_of_short_name(factory, name)
     for resource in resources:
         if word.startswith(resource.key):
-            return resource, [part for part in word[len(resource.key):].split(".") if part]
+            return resource, [part for part in word[len(resource.key) :].split(".") if part]
     return resources[0], word.split(".")[1:]
 
 
@@ -106,8 +118,11 @@ def _of_version(factory: Factory, resource: Resource, api_version: str) -> Resou
         return resource
     group, _, version = api_version.rpartition("/")
     name = f"{group}/{version}, Resource={resource.plural}"
-    served = [other for other in factory.scheme
-              if other.group == group and version in (other.version, *other.other_versions)]
+    served = [
+        other
+        for other in factory.scheme
+        if other.group == group and version in (other.version, *other.other_versions)
+    ]
     if not served:
         raise CliError(f"couldn't find resource for {quote(name)}")
     for other in served:
@@ -161,7 +176,11 @@ class Explainer:
                 raise CliError(f"field {quote(path[-1])} does not exist")
             if index == len(path) - 1:
                 values = [f"    {value}" for value in enum_of(owner, name, field)]
-                lines = [f"FIELD: {name} <{type_name(field)}>", *(["ENUM:", *values] if values else [""]), ""]
+                lines = [
+                    f"FIELD: {name} <{type_name(field)}>",
+                    *(["ENUM:", *values] if values else [""]),
+                    "",
+                ]
             place = Described(field, owner.name, name)
         text = "".join(f"{description}\n" for description in self._describe(place)) or "<empty>"
         lines += ["DESCRIPTION:", indented(wrap(text, DESCRIPTION_WIDTH), 4)]
@@ -179,7 +198,9 @@ class Explainer:
             yield from self._describe(Described(inner))
 
     def _own_description(self, place: Described) -> str:
-        return place.schema.description or (self._descriptions.field(place.owner, place.field) if place.owner else "")
+        return place.schema.description or (
+            self._descriptions.field(place.owner, place.field) if place.owner else ""
+        )
 
     def _field_lines(self, schema: Schema, level: int, above: frozenset[str]) -> Iterator[str]:
         """Yield the fields of a type by name; ``above`` are the types around it, which are not listed again."""
@@ -190,7 +211,9 @@ class Explainer:
             if self._recursive:
                 yield from self._field_lines(field, level + 1, above | {owner.name} - {""})
             else:
-                text = self._own_description(Described(field, owner.name, name)) or "<no description>"
+                text = (
+                    self._own_description(Described(field, owner.name, name)) or "<no description>"
+                )
                 yield indented(wrap(text, FIELDS_WIDTH - 2 * level), 2 * level + 2) + "\n"
 
 
@@ -222,8 +245,7 @@ def enum_of(owner: Schema, name: str, field: Schema) -> list[str]:
 
 
 def type_name(schema: Schema) -> str:
-    """Return the type as explain shows it: ``string``, ``[]Container``, ``map[string]string``, ``PodSpec``, ``Object``.
-    """
+    """Return the type as explain shows it: ``string``, ``[]Container``, ``map[string]string``, ``PodSpec``, ``Object``."""
     if (items := schema.items()) is not None:
         return f"[]{type_name(items)}"
     if (values := schema.values()) is not None:

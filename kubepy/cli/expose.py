@@ -29,26 +29,54 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.overrides import OverrideOptions, overridden
 
 
-class ExposeOptions(OverrideOptions, KustomizeOptions, PrintFlags, DryRunOptions, SaveConfigOptions,
-                    FieldManagerOptions, RecordOptions):
+class ExposeOptions(
+    OverrideOptions,
+    KustomizeOptions,
+    PrintFlags,
+    DryRunOptions,
+    SaveConfigOptions,
+    FieldManagerOptions,
+    RecordOptions,
+):
     """The flags of ``expose``."""
 
-    port: str = string_flag("port", help="The port that the service should serve on. Copied from the resource, if "
-                            "unspecified.")
-    protocol: str = string_flag("protocol", help="The network protocol for the service to be created. Default: TCP.")
-    target_port: str = string_flag("target-port", help="Name or number of the port on the container. Default: as "
-                                   "--port.")
-    name: str = string_flag("name", help="The name for the newly created object. Default: that of the resource.")
-    type: str = string_flag("type", help="Type for this service: ClusterIP, NodePort, LoadBalancer, or ExternalName. "
-                            "Default: ClusterIP.")
-    selector: str = string_flag("selector", help="A label selector of equalities for this service. Default: as the "
-                                "resource has it.")
-    labels: str = string_flag("labels", "l", help="Labels to apply to the service. Default: those of the resource.")
-    external_ip: str = string_flag("external-ip", help="Additional external IP address to accept for the service.")
-    load_balancer_ip: str = string_flag("load-balancer-ip", help="IP to assign to the LoadBalancer.")
-    session_affinity: str = string_flag("session-affinity", help="Session affinity of the service: None or ClientIP.")
-    cluster_ip: str = string_flag("cluster-ip", help="ClusterIP to be assigned to the service; None for a headless "
-                                  "service.")
+    port: str = string_flag(
+        "port",
+        help="The port that the service should serve on. Copied from the resource, if unspecified.",
+    )
+    protocol: str = string_flag(
+        "protocol", help="The network protocol for the service to be created. Default: TCP."
+    )
+    target_port: str = string_flag(
+        "target-port", help="Name or number of the port on the container. Default: as --port."
+    )
+    name: str = string_flag(
+        "name", help="The name for the newly created object. Default: that of the resource."
+    )
+    type: str = string_flag(
+        "type",
+        help="Type for this service: ClusterIP, NodePort, LoadBalancer, or ExternalName. "
+        "Default: ClusterIP.",
+    )
+    selector: str = string_flag(
+        "selector",
+        help="A label selector of equalities for this service. Default: as the resource has it.",
+    )
+    labels: str = string_flag(
+        "labels", "l", help="Labels to apply to the service. Default: those of the resource."
+    )
+    external_ip: str = string_flag(
+        "external-ip", help="Additional external IP address to accept for the service."
+    )
+    load_balancer_ip: str = string_flag(
+        "load-balancer-ip", help="IP to assign to the LoadBalancer."
+    )
+    session_affinity: str = string_flag(
+        "session-affinity", help="Session affinity of the service: None or ClientIP."
+    )
+    cluster_ip: str = string_flag(
+        "cluster-ip", help="ClusterIP to be assigned to the service; None for a headless service."
+    )
     filename: list[str] = filename_flag("identifying the resource to expose a service")
     field_manager: str = field_manager_flag("kubectl-expose")
 
@@ -56,9 +84,11 @@ class ExposeOptions(OverrideOptions, KustomizeOptions, PrintFlags, DryRunOptions
 EXPOSABLE = ("ReplicationController", "Service", "Pod", "Deployment.apps", "ReplicaSet.apps")
 
 
-@command("expose (-f FILENAME | TYPE NAME) [--port=port] [--protocol=TCP|UDP|SCTP] "
-         "[--target-port=number-or-name] [--name=name] [--external-ip=external-ip-of-service] [--type=type]",
-         ExposeOptions, examples="""
+@command(
+    "expose (-f FILENAME | TYPE NAME) [--port=port] [--protocol=TCP|UDP|SCTP] "
+    "[--target-port=number-or-name] [--name=name] [--external-ip=external-ip-of-service] [--type=type]",
+    ExposeOptions,
+    examples="""
 # A service in front of the pods of a Deployment, whose containers listen on port 8080
 kubepy expose deploy web --port=80 --target-port=8080
 
@@ -79,7 +109,8 @@ kubepy expose deploy web --name=video --port=4000 --protocol=UDP
 
 # On a port of every node
 kubepy expose rs batch --name=batch --port=80 --type=NodePort
-""")
+""",
+)
 def expose(factory: Factory, options: ExposeOptions) -> None:
     """Expose a resource as a new Kubernetes service.
 
@@ -100,9 +131,14 @@ def expose(factory: Factory, options: ExposeOptions) -> None:
             record(obj, options)
         if strategy != CLIENT:
             save_last_applied(obj, create=options.save_config)
-            obj = factory.client.create("services", obj, namespace=factory.namespace,
-                                        options=CreateOptions(dry_run=strategy == SERVER,
-                                                              field_manager=options.field_manager))
+            obj = factory.client.create(
+                "services",
+                obj,
+                namespace=factory.namespace,
+                options=CreateOptions(
+                    dry_run=strategy == SERVER, field_manager=options.field_manager
+                ),
+            )
         printer(obj)
 
     Builder(factory, options, selector="", retrieve=False).do().visit(expose_one)
@@ -118,8 +154,19 @@ def exposed(factory: Factory, options: ExposeOptions, info: Info) -> Object:
     if not ports and options.cluster_ip != "None":
         raise CliError("couldn't find port via --port flag or introspection")
     settings = ServiceSettings(
-        name, selector, ports, labels, protocols_of(obj), options.protocol, options.target_port, options.external_ip,
-        options.load_balancer_ip, options.type, options.session_affinity, options.cluster_ip)
+        name,
+        selector,
+        ports,
+        labels,
+        protocols_of(obj),
+        options.protocol,
+        options.target_port,
+        options.external_ip,
+        options.load_balancer_ip,
+        options.type,
+        options.session_affinity,
+        options.cluster_ip,
+    )
     return service(settings, metadata(factory, name, labels=labels))
 
 
@@ -128,7 +175,9 @@ def selector_of(obj: Object) -> dict[str, str]:
     try:
         return dict(sorted(_match_labels(obj).items()))
     except CliError as error:
-        raise CliError(f"couldn't retrieve selectors via --selector flag or introspection: {error}") from None
+        raise CliError(
+            f"couldn't retrieve selectors via --selector flag or introspection: {error}"
+        ) from None
 
 
 def _match_labels(obj: Object) -> dict[str, str]:
@@ -144,8 +193,12 @@ def _match_labels(obj: Object) -> dict[str, str]:
     if not selector or not selector.get("matchLabels"):
         raise CliError(f"invalid {kind.lower()}: no selectors, therefore cannot be exposed")
     if expressions := selector.get("matchExpressions"):
-        shown = " ".join("{{Key:{} Operator:{} Values:[{}]}}".format(
-            entry["key"], entry["operator"], " ".join(entry.get("values") or ())) for entry in expressions)
+        shown = " ".join(
+            "{{Key:{} Operator:{} Values:[{}]}}".format(
+                entry["key"], entry["operator"], " ".join(entry.get("values") or ())
+            )
+            for entry in expressions
+        )
         raise CliError(f'couldn\'t convert expressions - "[{shown}]" to map-based selector format')
     return dict(selector["matchLabels"])
 
@@ -157,8 +210,11 @@ def protocols_of(obj: Object) -> dict[str, list[str]]:
         pairs = [(port["port"], port.get("protocol")) for port in spec.get("ports") or ()]
     else:
         pod = spec if obj["kind"] == "Pod" else spec["template"]["spec"]
-        pairs = [(port["containerPort"], port.get("protocol")) for container in pod.get("containers") or ()
-                 for port in container.get("ports") or ()]
+        pairs = [
+            (port["containerPort"], port.get("protocol"))
+            for container in pod.get("containers") or ()
+            for port in container.get("ports") or ()
+        ]
     protocols: dict[str, list[str]] = {}
     for port, protocol in pairs:
         protocols.setdefault(str(port), []).append(protocol or "TCP")

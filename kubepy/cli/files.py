@@ -17,15 +17,19 @@ from kubepy.quoting import printable
 MIB = 1024 * 1024
 MAX_REQUEST = 3 * MIB
 MAX_MANIFESTS = 64 * MIB
-_REASONS = {MAX_REQUEST: "more than an API server takes in one request",
-            MAX_MANIFESTS: "give its objects in several files"}
+_REASONS = {
+    MAX_REQUEST: "more than an API server takes in one request",
+    MAX_MANIFESTS: "give its objects in several files",
+}
 
 
 class TooLargeError(CliError):
     """Input that is larger than its limit."""
 
     def __init__(self, source: str, limit: int) -> None:
-        super().__init__(f"read {printable(source)}: is larger than {limit // MIB} MiB: {_REASONS[limit]}")
+        super().__init__(
+            f"read {printable(source)}: is larger than {limit // MIB} MiB: {_REASONS[limit]}"
+        )
 
 
 def read_bytes(path: str, limit: int = MAX_REQUEST) -> bytes:

@@ -23,10 +23,18 @@ with lazy_imports():
     from kubepy.cli import raw, watch
     from kubepy.cli.runtime import sorting
 
-ACCEPT_TABLES = ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,"
-                 "application/json")
+ACCEPT_TABLES = (
+    "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,"
+    "application/json"
+)
 
-STREAMED = ("json", "yaml", "name", "custom-columns", "custom-columns-file")  # formats that print object by object
+STREAMED = (
+    "json",
+    "yaml",
+    "name",
+    "custom-columns",
+    "custom-columns-file",
+)  # formats that print object by object
 PRINTED_TOGETHER = 20  # rows that are made at once
 
 
@@ -38,8 +46,10 @@ class Group(NamedTuple):
 
 
 @ticking
-@command("get [(-o|--output=)FORMAT] (TYPE[.VERSION][.GROUP] [NAME | -l label] | TYPE/NAME ...) [flags]",
-         GetOptions, examples="""
+@command(
+    "get [(-o|--output=)FORMAT] (TYPE[.VERSION][.GROUP] [NAME | -l label] | TYPE/NAME ...) [flags]",
+    GetOptions,
+    examples="""
 # All DaemonSets, with more columns
 kubepy get ds -o wide
 
@@ -84,7 +94,8 @@ kubepy get deploy web --subresource=scale
 
 # The pods of a node
 kubepy get pods -A --field-selector=spec.nodeName=node-1
-""")
+""",
+)
 def get(factory: Factory, options: GetOptions) -> None:
     """Display one or many resources.
 
@@ -94,10 +105,14 @@ def get(factory: Factory, options: GetOptions) -> None:
         return
     watching = options.watch or options.watch_only
     if not (options.args or options.filename or options.kustomize or watching):
-        factory.say('You must specify the type of resource to get. Use "kubepy api-resources" for a complete list of '
-                    "supported resources.\n")
-        options.usage_error('Required resource not specified.\nUse "kubepy explain <resource>" for a detailed '
-                            "description of that resource (e.g. kubepy explain pods).")
+        factory.say(
+            'You must specify the type of resource to get. Use "kubepy api-resources" for a complete list of '
+            "supported resources.\n"
+        )
+        options.usage_error(
+            'Required resource not specified.\nUse "kubepy explain <resource>" for a detailed '
+            "description of that resource (e.g. kubepy explain pods)."
+        )
     if options.show_labels and options.output not in ("", "wide"):
         raise CliError(f"--show-labels option cannot be used with {options.output} printer")
     if options.output_watch_events and not watching:
@@ -121,7 +136,9 @@ def get(factory: Factory, options: GetOptions) -> None:
 
 
 def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None:
-    groups, errors = groups_of(factory, result, at_once=bool(options.sort_by) or not options.server_print)
+    groups, errors = groups_of(
+        factory, result, at_once=bool(options.sort_by) or not options.server_print
+    )
     if options.selector and (options.filename or options.kustomize):
         # kubectl reads the objects of files as tables, and matches the selector with those, which have no labels.
         groups = groups if selectors.parse_labels(options.selector).matches({}) else []
@@ -129,26 +146,38 @@ def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None
         if options.server_print:
             groups = _sorted_tables(factory, options.sort_by, groups)
         else:  # objects that did not come as tables are sorted whatever their types: a group of each
-            single = [{**obj, "group": Group(group.resource, [obj])} for group in groups for obj in group.objects]
+            single = [
+                {**obj, "group": Group(group.resource, [obj])}
+                for group in groups
+                for obj in group.objects
+            ]
             in_order = sorting.sorted_by(options.sort_by, single) if len(single) > 1 else single
             groups = [obj["group"] for obj in in_order]
     style = options.style
-    kinds = {group.resource.key for group in groups if options.server_print or group.objects}  # tables come empty too
+    kinds = {
+        group.resource.key for group in groups if options.server_print or group.objects
+    }  # tables come empty too
     style = style._replace(with_kind=style.with_kind or len(kinds) > 1)
     written = False
     for resource, objects in _by_type(groups):
         style = style_for(resource, options, style)
         if text := _lines(factory, resource, objects, style):
-            factory.print(("\n" if written and not options.no_headers else "") + format_lines(text), end="")
+            factory.print(
+                ("\n" if written and not options.no_headers else "") + format_lines(text), end=""
+            )
             written = True
     if not written and not options.ignore_not_found and not errors:
-        namespaced = not options.all_namespaces and all(group.resource.namespaced for group in groups)
+        namespaced = not options.all_namespaces and all(
+            group.resource.namespaced for group in groups
+        )
         place = f" in {printable(factory.namespace)} namespace." if namespaced else ""
         factory.say(f"No resources found{place}")
     raise_together(errors)
 
 
-def groups_of(factory: Factory, result: Result, *, at_once: bool) -> tuple[list[Group], list[Exception]]:
+def groups_of(
+    factory: Factory, result: Result, *, at_once: bool
+) -> tuple[list[Group], list[Exception]]:
     """Return the objects as a server would answer with them, and the errors. ``at_once``: see ``objects_of``."""
     if not result.scopes:
         infos, errors = result.infos()
@@ -164,7 +193,9 @@ def groups_of(factory: Factory, result: Result, *, at_once: bool) -> tuple[list[
     return groups, errors
 
 
-def _lines(factory: Factory, resource: Resource, objects: Iterable[Object], style: Style) -> list[str]:
+def _lines(
+    factory: Factory, resource: Resource, objects: Iterable[Object], style: Style
+) -> list[str]:
     """Return the lines of a table; of the objects only a few are in memory at a time."""
     now = factory.cluster.clock.now()
     objects = iter(objects)
@@ -197,7 +228,9 @@ def _sorted_tables(factory: Factory, field: str, groups: list[Group]) -> list[Gr
             objects = list(group.objects)
             version = objects[0]["metadata"].get("resourceVersion") if len(objects) == 1 else None
             meta = {"resourceVersion": version or str(factory.client.revision())}
-            tables.append({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "group": group})
+            tables.append(
+                {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "group": group}
+            )
         groups = [table["group"] for table in sorting.sorted_by(field, tables)]
     return [_sorted_rows(field, group) for group in groups]
 
@@ -240,7 +273,9 @@ def _print_stream(factory: Factory, options: GetOptions, result: Result) -> None
     """Print the objects of types one by one: never are all of them in memory."""
     entries = [objects_of(factory, scope, at_once=False) for scope in result.scopes]
     errors = result.in_one([entry for entry in entries if isinstance(entry, Exception)])
-    items = ItemStream(chain.from_iterable(entry for entry in entries if not isinstance(entry, Exception)))
+    items = ItemStream(
+        chain.from_iterable(entry for entry in entries if not isinstance(entry, Exception))
+    )
     if items or not options.ignore_not_found:
         object_printer(factory, options)(list_of(items))
     raise_together(errors)

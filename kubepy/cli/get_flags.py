@@ -44,32 +44,63 @@ with lazy_imports():
 GET_FORMATS = (*FORMATS, "custom-columns", "custom-columns-file", "wide")
 
 
-class GetOptions(KustomizeOptions, SelectorOptions, FieldSelectorOptions, AllNamespacesOptions, SubresourceOptions,
-                 ChunkSizeOptions, PrintFlags):
+class GetOptions(
+    KustomizeOptions,
+    SelectorOptions,
+    FieldSelectorOptions,
+    AllNamespacesOptions,
+    SubresourceOptions,
+    ChunkSizeOptions,
+    PrintFlags,
+):
     """The flags of ``get``."""
 
-    watch: bool = bool_flag("watch", "w", help="After listing/getting the requested object, watch for changes.")
-    watch_only: bool = bool_flag("watch-only", help="Watch for changes to the requested object(s), without "
-                                 "listing/getting first.")
-    output_watch_events: bool = bool_flag("output-watch-events", help="Output watch event objects when --watch or "
-                                          "--watch-only is used.")
-    ignore_not_found: bool = bool_flag("ignore-not-found", help="Suppress NotFound errors for objects that were "
-                                       "named.")
+    watch: bool = bool_flag(
+        "watch", "w", help="After listing/getting the requested object, watch for changes."
+    )
+    watch_only: bool = bool_flag(
+        "watch-only",
+        help="Watch for changes to the requested object(s), without listing/getting first.",
+    )
+    output_watch_events: bool = bool_flag(
+        "output-watch-events",
+        help="Output watch event objects when --watch or --watch-only is used.",
+    )
+    ignore_not_found: bool = bool_flag(
+        "ignore-not-found", help="Suppress NotFound errors for objects that were named."
+    )
     filename: list[str] = filename_flag("identifying the resource to get from the cluster.")
     subresource: str = subresource_flag("get")
-    output: str = output_flag("json, yaml, kyaml, name, go-template, go-template-file, template, templatefile, "
-                              "jsonpath, jsonpath-as-json, jsonpath-file, custom-columns, custom-columns-file, wide")
-    no_headers: bool = bool_flag("no-headers", help="When using the default or custom-column output format, don't "
-                                 "print headers.")
-    show_labels: bool = bool_flag("show-labels", help="When printing, show all labels as the last column.")
-    label_columns: list[str] = string_slice_flag("label-columns", "L", help="Labels that are going to be presented as "
-                                                 "columns.")
-    show_kind: bool = bool_flag("show-kind", help="If present, list the resource type for the requested object(s).")
-    sort_by: str = string_flag("sort-by", help="If non-empty, sort list types using this field specification, a "
-                               "JSONPath expression (e.g. '{.metadata.name}').")
-    server_print: bool = bool_flag("server-print", default=True, help="If false, tables show names and ages only.")
-    raw: str = string_flag("raw", help="The path of a request, e.g. /api/v1/nodes or /readyz: print what a server "
-                           "would answer.")
+    output: str = output_flag(
+        "json, yaml, kyaml, name, go-template, go-template-file, template, templatefile, "
+        "jsonpath, jsonpath-as-json, jsonpath-file, custom-columns, custom-columns-file, wide"
+    )
+    no_headers: bool = bool_flag(
+        "no-headers",
+        help="When using the default or custom-column output format, don't print headers.",
+    )
+    show_labels: bool = bool_flag(
+        "show-labels", help="When printing, show all labels as the last column."
+    )
+    label_columns: list[str] = string_slice_flag(
+        "label-columns", "L", help="Labels that are going to be presented as columns."
+    )
+    show_kind: bool = bool_flag(
+        "show-kind", help="If present, list the resource type for the requested object(s)."
+    )
+    sort_by: str = string_flag(
+        "sort-by",
+        help="If non-empty, sort list types using this field specification, a "
+        "JSONPath expression (e.g. '{.metadata.name}').",
+    )
+    server_print: bool = bool_flag(
+        "server-print", default=True, help="If false, tables show names and ages only."
+    )
+    raw: str = string_flag(
+        "raw",
+        help="The path of a request, e.g. /api/v1/nodes or /readyz: print what a server "
+        "would answer.",
+    )
 
     @property
     def wants_table(self) -> bool:
@@ -78,14 +109,22 @@ class GetOptions(KustomizeOptions, SelectorOptions, FieldSelectorOptions, AllNam
     @property
     def style(self) -> Style:
         """The appearance of tables."""
-        return Style(wide=self.output == "wide", headers=not self.no_headers, with_kind=self.show_kind,
-                     labels=self.label_columns, show_labels=self.show_labels, own_columns=self.server_print,
-                     subresource=self.subresource)
+        return Style(
+            wide=self.output == "wide",
+            headers=not self.no_headers,
+            with_kind=self.show_kind,
+            labels=self.label_columns,
+            show_labels=self.show_labels,
+            own_columns=self.server_print,
+            subresource=self.subresource,
+        )
 
 
 def style_for(resource: Resource, options: GetOptions, style: Style) -> Style:
     """Add the namespace for a namespaced type; like kubectl's, later tables of other types keep it."""
-    return style._replace(with_namespace=style.with_namespace or (options.all_namespaces and resource.namespaced))
+    return style._replace(
+        with_namespace=style.with_namespace or (options.all_namespaces and resource.namespaced)
+    )
 
 
 def object_printer(factory: Factory, options: GetOptions, *, typed: bool = False) -> Printer:
@@ -120,7 +159,11 @@ def columns_of_spec(spec: str) -> list[CustomColumn]:
     for part in spec.split(","):
         header, colon, path = part.partition(":")
         if not colon:
-            raise CliError(printable(f"unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>"))
+            raise CliError(
+                printable(
+                    f"unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>"
+                )
+            )
         columns.append(_column(header, path))
     return columns
 
@@ -132,15 +175,21 @@ def columns_of_file(name: str) -> list[CustomColumn]:
     try:
         text = read_string(name).splitlines()
     except OSError as error:
-        raise CliError(f"error reading template {printable(name)}, open {printable(name)}: "
-                       f"{(error.strerror or str(error)).lower()}") from None
+        raise CliError(
+            f"error reading template {printable(name)}, open {printable(name)}: "
+            f"{(error.strerror or str(error)).lower()}"
+        ) from None
     for number, part in enumerate(("header", "spec")):
         if len(text) <= number:
-            raise CliError(f"invalid template, missing {part} line. Expected format is one line of space separated "
-                           "headers, one line of space separated column specs.")
+            raise CliError(
+                f"invalid template, missing {part} line. Expected format is one line of space separated "
+                "headers, one line of space separated column specs."
+            )
     headers, paths = text[0].split(), text[1].split()
     if len(headers) != len(paths):
-        raise CliError(f"number of headers ({len(headers)}) and field specifications ({len(paths)}) don't match")
+        raise CliError(
+            f"number of headers ({len(headers)}) and field specifications ({len(paths)}) don't match"
+        )
     return [_column(header, path) for header, path in zip(headers, paths, strict=True)]
 
 
@@ -151,7 +200,9 @@ def _column(header: str, path: str) -> CustomColumn:
         raise CliError(str(error)) from None
 
 
-def columns_printer(factory: Factory, columns: list[CustomColumn], *, headers: bool = True) -> Printer:
+def columns_printer(
+    factory: Factory, columns: list[CustomColumn], *, headers: bool = True
+) -> Printer:
     """Return a printer of the headers once, and a row for each object; rows before an error are printed."""
     pending = ["\t".join(column.header for column in columns)] if headers else []
 

@@ -14,13 +14,17 @@ from kubepy.cli.runtime.options import Options
 from kubepy.quoting import printable, quote
 
 
-@command("help [COMMAND...]", Options, examples="""
+@command(
+    "help [COMMAND...]",
+    Options,
+    examples="""
 # The flags of a command
 kubepy help rollout undo
 
 # List all commands
 kubepy help
-""")
+""",
+)
 def help_(factory: Factory, options: Options) -> None:
     """Show the help of a command."""
     topic = root_command()
@@ -31,16 +35,22 @@ def help_(factory: Factory, options: Options) -> None:
             break
         topic, path = load(name, topic.entries[name]), f"{path} {name}"
     if options.args and path == program:
-        factory.say(f"Unknown help topic [{' '.join(f'`{printable(word)}`' for word in options.args)}]\n\n")
+        factory.say(
+            f"Unknown help topic [{' '.join(f'`{printable(word)}`' for word in options.args)}]\n\n"
+        )
         factory.say(topic.help_text(path))
         return
     factory.print(topic.help_text(path))
 
 
-@command("alpha", Options, examples="""
+@command(
+    "alpha",
+    Options,
+    examples="""
 # List the alpha commands
 kubepy alpha
-""")
+""",
+)
 def alpha(factory: Factory, options: Options) -> None:
     """Commands that could still change: there are none."""
     factory.say(f"No alpha commands are available in this version of {factory.program}")

@@ -42,7 +42,9 @@ def _source(extra: str) -> list[str]:
         found = distribution(DISTRIBUTION)
     except PackageNotFoundError:  # run from a clone
         folder = os.path.dirname(os.path.dirname(os.path.abspath(kubepy.__file__)))
-        return [f"{folder}[{extra}]"] if os.path.exists(os.path.join(folder, "pyproject.toml")) else []
+        return (
+            [f"{folder}[{extra}]"] if os.path.exists(os.path.join(folder, "pyproject.toml")) else []
+        )
     origin = _origin(found)
     if origin is None:  # an index of packages
         return [f"{DISTRIBUTION}[{extra}]"]

@@ -32,10 +32,21 @@ POLICIES = ("AllowAll", "DenyAll", "Allowlist")
 
 # The fields of the types, in Go's order, with those of their items.
 _OPTION: dict[str, Any] = {"name": str, "default": str}
-_ALIAS = {"name": str, "command": str, "prependArgs": [str], "appendArgs": [str], "options": [_OPTION]}
+_ALIAS = {
+    "name": str,
+    "command": str,
+    "prependArgs": [str],
+    "appendArgs": [str],
+    "options": [_OPTION],
+}
 TYPE: dict[str, Any] = {
-    "kind": str, "apiVersion": str, "defaults": [{"command": str, "options": [_OPTION]}], "aliases": [_ALIAS],
-    "credentialPluginPolicy": str, "credentialPluginAllowlist": [{"name": str, "command": str}]}
+    "kind": str,
+    "apiVersion": str,
+    "defaults": [{"command": str, "options": [_OPTION]}],
+    "aliases": [_ALIAS],
+    "credentialPluginPolicy": str,
+    "credentialPluginAllowlist": [{"name": str, "command": str}],
+}
 _OLD_NAMES = {"overrides": "defaults", "flags": "options"}  # as v1alpha1 has them
 
 
@@ -51,7 +62,9 @@ def location(explicit: str) -> KubercFile:
     variable = os.environ.get("KUBERC", "")
     if variable == "off":
         if explicit:
-            raise CliError("disabling kuberc via KUBERC=off and passing kuberc flag are mutually exclusive")
+            raise CliError(
+                "disabling kuberc via KUBERC=off and passing kuberc flag are mutually exclusive"
+            )
         return KubercFile("", False)
     path = explicit or variable
     return KubercFile(path or os.path.expanduser("~/.kube/kuberc"), bool(path))
@@ -79,7 +92,9 @@ def decode(document: object, strict: list[str]) -> Object | None:
     return preference
 
 
-def decoded_as(value: object, form: object, path: str, names: Mapping[str, str], strict: list[str]) -> object:
+def decoded_as(
+    value: object, form: object, path: str, names: Mapping[str, str], strict: list[str]
+) -> object:
     if isinstance(form, dict):
         wanted: type = dict
     else:
@@ -87,15 +102,24 @@ def decoded_as(value: object, form: object, path: str, names: Mapping[str, str],
     if value is None:
         return None
     if not isinstance(value, wanted):
-        raise NoPreferenceError(f"json: cannot unmarshal {json_type_name(value)} into Go struct field {KIND}.{path}")
+        raise NoPreferenceError(
+            f"json: cannot unmarshal {json_type_name(value)} into Go struct field {KIND}.{path}"
+        )
     if isinstance(value, list) and isinstance(form, list):
-        return [decoded_as(item, form[0], f"{path}[{index}]", names, strict) for index, item in enumerate(value)]
+        return [
+            decoded_as(item, form[0], f"{path}[{index}]", names, strict)
+            for index, item in enumerate(value)
+        ]
     if not isinstance(value, dict) or not isinstance(form, dict):
         return value
     fields = {names.get(key, key): item for key, item in value.items()}
     prefix = f"{path}." if path else ""
     strict += [f'unknown field "{prefix}{key}"' for key in fields if key not in form]
-    return {key: decoded_as(fields[key], form[key], prefix + key, names, strict) for key in form if key in fields}
+    return {
+        key: decoded_as(fields[key], form[key], prefix + key, names, strict)
+        for key in form
+        if key in fields
+    }
 
 
 def load(place: KubercFile, factory: Factory, verbosity: int) -> Object | None:
@@ -103,7 +127,11 @@ def load(place: KubercFile, factory: Factory, verbosity: int) -> Object | None:
     try:
         documents = yaml.load_all(read_string(place.path))
     except OSError as error:
-        reason = "" if isinstance(error, FileNotFoundError) and not place.is_explicit else os_error_text(error)
+        reason = (
+            ""
+            if isinstance(error, FileNotFoundError) and not place.is_explicit
+            else os_error_text(error)
+        )
     except (yaml.YamlError, CliError) as error:
         reason = str(error)
     else:
@@ -112,14 +140,24 @@ def load(place: KubercFile, factory: Factory, verbosity: int) -> Object | None:
             try:
                 preference = decode(document.object, strict)
             except NoPreferenceError as error:
-                log(factory, verbosity, f"strict decoding error for entry {number} in {place.path}: {error}")
+                log(
+                    factory,
+                    verbosity,
+                    f"strict decoding error for entry {number} in {place.path}: {error}",
+                )
                 continue
             if preference is not None:
                 if strict:
-                    factory.say(f"kuberc: ignoring strict decoding error in {place.path}: strict decoding error: "
-                                f"{', '.join(strict)}")
+                    factory.say(
+                        f"kuberc: ignoring strict decoding error in {place.path}: strict decoding error: "
+                        f"{', '.join(strict)}"
+                    )
                 return preference
-            log(factory, verbosity, f"unexpected GroupVersionKind for entry {number} in {place.path}")
+            log(
+                factory,
+                verbosity,
+                f"unexpected GroupVersionKind for entry {number} in {place.path}",
+            )
         if not documents:
             log(factory, verbosity, f"no preferences found in {place.path}")
             return None
@@ -149,7 +187,9 @@ def validate(preference: Object) -> None:
         names.add(alias["name"])
     for default in preference.get("defaults") or ():
         validate_options(default)
-    validate_policy(preference.get("credentialPluginPolicy") or "", preference.get("credentialPluginAllowlist"))
+    validate_policy(
+        preference.get("credentialPluginPolicy") or "", preference.get("credentialPluginAllowlist")
+    )
 
 
 def validate_options(entry: Object) -> None:
@@ -162,20 +202,26 @@ def validate_policy(policy: str, allowlist: list[Object] | None) -> None:
     """Raise CliError for a policy that is unknown or has a wrong list (``exec.ValidatePluginPolicy``)."""
     if policy in ("", "AllowAll", "DenyAll"):
         if allowlist is not None:
-            raise CliError(f"misconfigured credential plugin allowlist: plugin policy is {quote(policy)} but allowlist "
-                           "is non-nil")
+            raise CliError(
+                f"misconfigured credential plugin allowlist: plugin policy is {quote(policy)} but allowlist "
+                "is non-nil"
+            )
         return
     if policy != "Allowlist":
         raise CliError(f"unknown plugin policy: {quote(policy)}")
     if not allowlist:
-        problem = ("empty; use \"DenyAll\" policy instead" if allowlist is not None else "unspecified")
+        problem = 'empty; use "DenyAll" policy instead' if allowlist is not None else "unspecified"
         raise CliError(f'credential plugin policy set to "Allowlist", but allowlist is {problem}')
     for number, entry in enumerate(allowlist, 1):
         path = entry.get("command") or entry.get("name") or ""
         if not path:
-            raise CliError(f"misconfigured credential plugin allowlist: empty allowlist entry #{number}")
+            raise CliError(
+                f"misconfigured credential plugin allowlist: empty allowlist entry #{number}"
+            )
         if os.path.normpath(path) != path:
-            raise CliError(f"non-normalized file path: {quote(path)} vs {quote(os.path.normpath(path))}")
+            raise CliError(
+                f"non-normalized file path: {quote(path)} vs {quote(os.path.normpath(path))}"
+            )
 
 
 # --- the command line ---------------------------------------------------------------------------------------------
@@ -197,10 +243,12 @@ def find(root: Command, words: Sequence[str]) -> NamedCommand | None:
         position = Parser([*found.flags, *GLOBAL_FLAGS]).first_word(rest)
         name = found.canonical(rest[position]) if position is not None else ""
         if position is None or not name:
-            return None if position is not None and found is root else NamedCommand(path, end, found)
+            return (
+                None if position is not None and found is root else NamedCommand(path, end, found)
+            )
         path.append(name)
         end += position + 1
-        rest = rest[position + 1:]
+        rest = rest[position + 1 :]
         found = load_command(name, found.entries[name])
     return NamedCommand(path, end, found)
 
@@ -243,25 +291,40 @@ def verbosity_of(words: Sequence[str]) -> int:
 
 def with_alias(root: Command, preference: Object, words: list[str], factory: Factory) -> list[str]:
     position = Parser(GLOBAL_FLAGS).first_word(words)
-    alias = next((alias for alias in preference.get("aliases") or () if position is not None
-                  and alias["name"] == words[position]), None)
+    alias = next(
+        (
+            alias
+            for alias in preference.get("aliases") or ()
+            if position is not None and alias["name"] == words[position]
+        ),
+        None,
+    )
     if alias is None or position is None:
         return words
     target = alias.get("command") or ""
     named = find(root, target.split())
     if named is None or not named.path:
-        raise CliError(f"command {quote(target)} not found to set alias {quote(alias['name'])}: "
-                       f"[{' '.join(target.split())}]")
+        raise CliError(
+            f"command {quote(target)} not found to set alias {quote(alias['name'])}: "
+            f"[{' '.join(target.split())}]"
+        )
     defaults = preference.get("defaults") or ()
     if any((default.get("command") or "").split()[:1] == [alias["name"]] for default in defaults):
         raise CliError(f"alias {alias['name']} can not be overridden")
     flags = new_flags(named, alias, words, f"invalid alias flag {{}} in alias {factory.program}")
-    return [*words[:position], *target.split(), *flags, *(alias.get("prependArgs") or ()), *words[position + 1:],
-            *(alias.get("appendArgs") or ())]
+    return [
+        *words[:position],
+        *target.split(),
+        *flags,
+        *(alias.get("prependArgs") or ()),
+        *words[position + 1 :],
+        *(alias.get("appendArgs") or ()),
+    ]
 
 
-def with_defaults(root: Command, preference: Object, words: list[str], factory: Factory,
-                  named: NamedCommand) -> list[str]:
+def with_defaults(
+    root: Command, preference: Object, words: list[str], factory: Factory, named: NamedCommand
+) -> list[str]:
     flags: list[str] = []
     for default in preference.get("defaults") or ():
         text = default.get("command") or ""
@@ -270,7 +333,7 @@ def with_defaults(root: Command, preference: Object, words: list[str], factory: 
             factory.say(f"Warning: command {quote(text)} not found to set kuberc override")
         elif other.path[-1:] == named.path[-1:]:
             flags += new_flags(named, default, words, f"invalid flag {{}} for command {text}")
-    return [*words[:named.end], *flags, *words[named.end:]]
+    return [*words[: named.end], *flags, *words[named.end :]]
 
 
 def new_flags(named: NamedCommand, entry: Object, words: Sequence[str], unknown: str) -> list[str]:
@@ -286,18 +349,28 @@ def new_flags(named: NamedCommand, entry: Object, words: Sequence[str], unknown:
         try:
             flag.parse(value)
         except ValueError as error:
-            raise CliError(f"could not apply override value {value} to flag {name} in command "
-                           f"{entry.get('command')} err: {error}") from None
+            raise CliError(
+                f"could not apply override value {value} to flag {name} in command "
+                f"{entry.get('command')} err: {error}"
+            ) from None
         words_of_options.append(f"--{name}={value}")
     return words_of_options
 
 
 def is_given(flag: Flag, words: Iterable[str]) -> bool:
     """Tell whether a flag is among the words (``searchInArgs``); of letters behind one dash each may be its short."""
-    return any(word == f"--{flag.long}" or word.startswith(f"--{flag.long}=")
-               or (flag.short and (word.startswith(f"-{flag.short}")
-                                   or (re.fullmatch("-[a-zA-Z]+", word) and flag.short in word)))
-               for word in words)
+    return any(
+        word == f"--{flag.long}"
+        or word.startswith(f"--{flag.long}=")
+        or (
+            flag.short
+            and (
+                word.startswith(f"-{flag.short}")
+                or (re.fullmatch("-[a-zA-Z]+", word) and flag.short in word)
+            )
+        )
+        for word in words
+    )
 
 
 # --- the commands -------------------------------------------------------------------------------------------------
@@ -312,17 +385,30 @@ class KubercViewOptions(PrintFlags):
 class KubercSetOptions(Options):
     """The flags of ``kuberc set``."""
 
-    section: str = string_flag("section", help="Section to modify: 'defaults', 'aliases' or 'credentialplugin'.")
-    command: str = string_flag("command", help="Command to configure (e.g. 'get', 'create', 'set env').")
+    section: str = string_flag(
+        "section", help="Section to modify: 'defaults', 'aliases' or 'credentialplugin'."
+    )
+    command: str = string_flag(
+        "command", help="Command to configure (e.g. 'get', 'create', 'set env')."
+    )
     name: str = string_flag("name", help="Name of the alias, for --section=aliases.")
-    policy: str = string_flag("policy", help="Policy for plugins that get credentials: 'AllowAll', 'DenyAll' or "
-                              "'Allowlist'. Kept with the file; no plugin is ever run here.")
-    option: list[str] = string_array_flag("option", help="Default of a flag: flag=value. May be given several times.")
-    prependarg: list[str] = string_array_flag("prependarg", help="A word to put before those of the command line, for "
-                                              "aliases.")
-    appendarg: list[str] = string_array_flag("appendarg", help="A word to put behind those of the command line, for "
-                                             "aliases.")
-    allowlist_entry: list[str] = string_array_flag("allowlist-entry", help="An entry of the list: field=value.")
+    policy: str = string_flag(
+        "policy",
+        help="Policy for plugins that get credentials: 'AllowAll', 'DenyAll' or "
+        "'Allowlist'. Kept with the file; no plugin is ever run here.",
+    )
+    option: list[str] = string_array_flag(
+        "option", help="Default of a flag: flag=value. May be given several times."
+    )
+    prependarg: list[str] = string_array_flag(
+        "prependarg", help="A word to put before those of the command line, for aliases."
+    )
+    appendarg: list[str] = string_array_flag(
+        "appendarg", help="A word to put behind those of the command line, for aliases."
+    )
+    allowlist_entry: list[str] = string_array_flag(
+        "allowlist-entry", help="An entry of the list: field=value."
+    )
     overwrite: bool = bool_flag("overwrite", help="Allow overwriting existing entries.")
 
 
@@ -354,13 +440,17 @@ def save(factory: Factory, path: str, preference: Object) -> None:
     factory.print(f"Updated {printable(path)}")
 
 
-@command("view", KubercViewOptions, examples="""
+@command(
+    "view",
+    KubercViewOptions,
+    examples="""
 # Print the preferences
 kubepy kuberc view
 
 # Print those of a file, as JSON
 kubepy kuberc view --kuberc=team.kuberc -o json
-""")
+""",
+)
 def view(factory: Factory, options: KubercViewOptions) -> None:
     """Display the preferences: defaults of flags, and aliases of commands."""
     place = file_to_change(factory)
@@ -370,26 +460,45 @@ def view(factory: Factory, options: KubercViewOptions) -> None:
         if place.is_explicit:
             raise CliError(f"kuberc file not found at {place.path}") from None
         factory.print(f"kuberc file not found at {place.path}")
-        factory.print("Would you like to generate a default kuberc file with recommended options? (y/N): ", end="")
+        factory.print(
+            "Would you like to generate a default kuberc file with recommended options? (y/N): ",
+            end="",
+        )
         if factory.stdin.readline().strip().lower() == "y":
             defaults = (("apply", "server-side"), ("delete", "interactive"))
-            save(factory, place.path, {"kind": KIND, "apiVersion": API_VERSION, "defaults": [
-                {"command": name, "options": [{"name": option, "default": "true"}]} for name, option in defaults]})
+            save(
+                factory,
+                place.path,
+                {
+                    "kind": KIND,
+                    "apiVersion": API_VERSION,
+                    "defaults": [
+                        {"command": name, "options": [{"name": option, "default": "true"}]}
+                        for name, option in defaults
+                    ],
+                },
+            )
         return
     except OSError as error:
         raise CliError(f"error reading kuberc file: {os_error_text(error)}") from None
     preference |= {key: preference.get(key) or [] for key in ("defaults", "aliases")}
-    printer_for(factory, options, typed=True)({key: preference[key] for key in TYPE if key in preference})
+    printer_for(factory, options, typed=True)(
+        {key: preference[key] for key in TYPE if key in preference}
+    )
 
 
-@command("set --section (defaults|aliases) --command COMMAND", KubercSetOptions, examples="""
+@command(
+    "set --section (defaults|aliases) --command COMMAND",
+    KubercSetOptions,
+    examples="""
 # Print wide tables, unless -o is given
 kubepy kuberc set --section=defaults --command=get --option=output=wide
 
 # "kubepy crashing -n web" for pods that do not run
 kubepy kuberc set --section=aliases --name=crashing --command=get --prependarg=pods \\
     --option=field-selector=status.phase!=Running
-""")
+""",
+)
 def set_(factory: Factory, options: KubercSetOptions) -> None:
     """Set a default of a flag, an alias of a command, or the policy for plugins.
 
@@ -415,32 +524,64 @@ def set_(factory: Factory, options: KubercSetOptions) -> None:
         if options.policy == "Allowlist":
             preference["credentialPluginAllowlist"] = allowlist_of(options.allowlist_entry)
     elif options.section == "aliases":
-        entry = {"name": options.name, "command": options.command, "prependArgs": options.prependarg,
-                 "appendArgs": options.appendarg, "options": values}
-        put(preference, "aliases", "name", entry, options.overwrite, f"alias {quote(options.name)} already exists")
+        entry = {
+            "name": options.name,
+            "command": options.command,
+            "prependArgs": options.prependarg,
+            "appendArgs": options.appendarg,
+            "options": values,
+        }
+        put(
+            preference,
+            "aliases",
+            "name",
+            entry,
+            options.overwrite,
+            f"alias {quote(options.name)} already exists",
+        )
     else:
-        put(preference, "defaults", "command", {"command": options.command, "options": values}, options.overwrite,
-            f"defaults for command {quote(options.command)} already exist")
+        put(
+            preference,
+            "defaults",
+            "command",
+            {"command": options.command, "options": values},
+            options.overwrite,
+            f"defaults for command {quote(options.command)} already exist",
+        )
     save(factory, place.path, preference)
 
 
-def put(preference: Object, section: str, key: str, entry: Object, overwrite: bool, exists: str) -> None:
+def put(
+    preference: Object, section: str, key: str, entry: Object, overwrite: bool, exists: str
+) -> None:
     """Add an entry, or replace the one of the same key; lists that are not given stay. Raises CliError."""
     entries = preference.get(section) or []
-    position = next((index for index, old in enumerate(entries) if old.get(key) == entry[key]), len(entries))
+    position = next(
+        (index for index, old in enumerate(entries) if old.get(key) == entry[key]), len(entries)
+    )
     if position < len(entries) and not overwrite:
         raise CliError(f"{exists}, use --overwrite to replace")
     old = entries[position] if position < len(entries) else {}
     new = {field: value or old.get(field) for field, value in entry.items()}
-    kept = {field: value for field, value in new.items() if value or (section == "defaults" and field == "options")}
-    preference[section] = [*entries[:position], kept, *entries[position + 1:]]
+    kept = {
+        field: value
+        for field, value in new.items()
+        if value or (section == "defaults" and field == "options")
+    }
+    preference[section] = [*entries[:position], kept, *entries[position + 1 :]]
 
 
 def check_set(options: KubercSetOptions) -> None:
     """Raise CliError for flags that do not go together."""
-    section, is_alias, is_plugin = options.section, options.section == "aliases", options.section == "credentialplugin"
+    section, is_alias, is_plugin = (
+        options.section,
+        options.section == "aliases",
+        options.section == "credentialplugin",
+    )
     if section not in ("defaults", "aliases", "credentialplugin"):
-        raise CliError(f'--section must be "defaults", "aliases", or "credentialplugin", got: {section}')
+        raise CliError(
+            f'--section must be "defaults", "aliases", or "credentialplugin", got: {section}'
+        )
     if is_alias and not options.name:
         raise CliError("--name is required when --section=aliases")
     if section == "defaults" and options.name:
@@ -454,11 +595,17 @@ def check_set(options: KubercSetOptions) -> None:
     if not options.policy:
         raise CliError("--policy is required when --section=credentialplugin")
     if options.policy not in POLICIES:
-        raise CliError(' --policy must be  "AllowAll", "DenyAll", or "Allowlist", got: ' + options.policy)
+        raise CliError(
+            ' --policy must be  "AllowAll", "DenyAll", or "Allowlist", got: ' + options.policy
+        )
     if options.policy != "Allowlist" and options.allowlist_entry:
-        raise CliError("--allowlist-entry may only be used when --section=credentialplugin and --policy=Allowlist")
+        raise CliError(
+            "--allowlist-entry may only be used when --section=credentialplugin and --policy=Allowlist"
+        )
     if options.policy == "Allowlist" and not options.allowlist_entry:
-        raise CliError("--allowlist-entry is required when --section=credentialplugin and --policy=Allowlist")
+        raise CliError(
+            "--allowlist-entry is required when --section=credentialplugin and --policy=Allowlist"
+        )
 
 
 def allowlist_of(entries: Iterable[str]) -> list[Object]:

@@ -21,9 +21,13 @@ class KustomizeBuildOptions(Options):
     """The flags of ``kustomize``."""
 
     output: str = string_flag("output", "o", help="If specified, write output to this path.")
-    load_restrictor: str = string_flag("load-restrictor", default="LoadRestrictionsRootOnly", help="If set to "
-                                       "'LoadRestrictionsNone', local kustomizations may load files from outside "
-                                       "their root.")
+    load_restrictor: str = string_flag(
+        "load-restrictor",
+        default="LoadRestrictionsRootOnly",
+        help="If set to "
+        "'LoadRestrictionsNone', local kustomizations may load files from outside "
+        "their root.",
+    )
     as_current_user: bool = bool_flag("as-current-user", help=NO_PLUGINS)
     enable_alpha_plugins: bool = bool_flag("enable-alpha-plugins", help=NO_PLUGINS)
     env: list[str] = string_slice_flag("env", "e", help=NO_PLUGINS)
@@ -40,7 +44,10 @@ class KustomizeBuildOptions(Options):
 RESTRICTIONS = ("LoadRestrictionsRootOnly", "LoadRestrictionsNone", "")
 
 
-@command("kustomize DIR", KustomizeBuildOptions, examples="""
+@command(
+    "kustomize DIR",
+    KustomizeBuildOptions,
+    examples="""
 # Print the objects of a kustomization
 kubepy kustomize overlays/production
 
@@ -52,7 +59,8 @@ kubepy kustomize overlays/production --output=/tmp/production.yaml
 
 # Of a folder in a repository, at a tag
 kubepy kustomize 'https://git.example.com/shop.git//overlays/production?ref=v1.2.0'
-""")
+""",
+)
 def kustomize(factory: Factory, options: KustomizeBuildOptions) -> None:
     """Build a set of manifests from a folder with a "kustomization.yaml", or from a git repository that has one.
 
@@ -61,10 +69,15 @@ def kustomize(factory: Factory, options: KustomizeBuildOptions) -> None:
     if len(options.args) > 1:
         raise CliError("specify one path to kustomization.yaml")
     if options.load_restrictor not in RESTRICTIONS:
-        raise CliError(f"illegal flag value --load-restrictor {options.load_restrictor}; legal values: "
-                       "[LoadRestrictionsRootOnly LoadRestrictionsNone]")
-    objects = target.build(options.args[0] if options.args else ".", factory.say,
-                           restricted=options.load_restrictor != "LoadRestrictionsNone")
+        raise CliError(
+            f"illegal flag value --load-restrictor {options.load_restrictor}; legal values: "
+            "[LoadRestrictionsRootOnly LoadRestrictionsNone]"
+        )
+    objects = target.build(
+        options.args[0] if options.args else ".",
+        factory.say,
+        restricted=options.load_restrictor != "LoadRestrictionsNone",
+    )
     text = "---\n".join(yaml.dump(obj) for obj in objects)
     if not options.output:
         factory.print(text, end="")

@@ -30,15 +30,21 @@ with lazy_imports():
 class LabelOptions(MetadataOptions):
     """The flags of ``label``."""
 
-    overwrite: bool = bool_flag("overwrite", help="If true, allow labels to be overwritten, otherwise reject updates "
-                                "that overwrite existing labels.")
+    overwrite: bool = bool_flag(
+        "overwrite",
+        help="If true, allow labels to be overwritten, otherwise reject updates "
+        "that overwrite existing labels.",
+    )
     list_: bool = bool_flag("list", help="If true, display the labels for a given resource.")
     local: bool = local_flag("label")
     filename: list[str] = filename_flag("identifying the resource to update the labels")
     field_manager: str = field_manager_flag("kubectl-label")
 
 
-@command("label [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N", LabelOptions, examples="""
+@command(
+    "label [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N",
+    LabelOptions,
+    examples="""
 # Label a node
 kubepy label node node-1 disk=ssd
 
@@ -59,7 +65,8 @@ kubepy label cm settings stage=test --resource-version=1
 
 # List the labels of an object
 kubepy label node node-1 --list
-""")
+""",
+)
 def label(factory: Factory, options: LabelOptions) -> None:
     """Update the labels on a resource.
 
@@ -84,7 +91,7 @@ def parse_labels(words: list[str]) -> tuple[dict[str, str], list[str]]:
             if "=" in value:
                 raise CliError(f"invalid label spec: {word}")
             if problems := names.label_value(value):
-                raise CliError(f'invalid label value: {quote(word)}: {";".join(problems)}')
+                raise CliError(f"invalid label value: {quote(word)}: {';'.join(problems)}")
             values[key] = value
         else:
             remove.append(word[:-1])
@@ -93,15 +100,22 @@ def parse_labels(words: list[str]) -> tuple[dict[str, str], list[str]]:
     return values, remove
 
 
-def label_one(factory: Factory, options: LabelOptions, info: Info, changes: MetadataChanges, *, single: bool) -> None:
+def label_one(
+    factory: Factory, options: LabelOptions, info: Info, changes: MetadataChanges, *, single: bool
+) -> None:
     before = values_of(info, "labels")
     if not is_local(options, changes):
         for key in changes.remove:
             if key not in before:
                 factory.print(f"label {quote(key)} not found.")
     if not options.overwrite:
-        raise_all([CliError(f"'{key}' already has a value ({before[key]}), and --overwrite is false")
-                   for key, value in changes.set.items() if before.get(key, value) != value])
+        raise_all(
+            [
+                CliError(f"'{key}' already has a value ({before[key]}), and --overwrite is false")
+                for key, value in changes.set.items()
+                if before.get(key, value) != value
+            ]
+        )
     if options.list_:
         print_list(factory, info, changes, single=single)
         return
@@ -112,6 +126,10 @@ def label_one(factory: Factory, options: LabelOptions, info: Info, changes: Meta
     obj = with_values(info, changes)
     if options.record and not is_local(options, changes):
         record(obj, options)
-    operation = {(True, True): "modified", (True, False): "labeled", (False, True): "unlabeled",
-                 (False, False): "not labeled"}[added, removed]
+    operation = {
+        (True, True): "modified",
+        (True, False): "labeled",
+        (False, True): "unlabeled",
+        (False, False): "not labeled",
+    }[added, removed]
     printer_for(factory, options, operation, changes.dry_run)(obj)

@@ -23,11 +23,17 @@ from kubepy.cli.runtime.options import Options
 from kubepy.kubelet.logs import ContainerLog, LogOptions, goes_on, read_log, validate_log_options
 from kubepy.quoting import quote
 
-USAGE = "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the "\
-        "logs command"
+USAGE = (
+    "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the "
+    "logs command"
+)
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 TAIL_OF_SELECTED = 10
-_CONTAINERS = (("initContainers", " (init)"), ("containers", ""), ("ephemeralContainers", " (ephem)"))
+_CONTAINERS = (
+    ("initContainers", " (init)"),
+    ("containers", ""),
+    ("ephemeralContainers", " (ephem)"),
+)
 _PHASES = {"Running": 0, "Unknown": 1, "Pending": 2}
 
 
@@ -35,21 +41,38 @@ class LogsOptions(Options):
     """The flags of ``logs``."""
 
     all_containers: bool = bool_flag("all-containers", help="Get all containers' logs in the pods.")
-    all_pods: bool = bool_flag("all-pods", help="Get the logs of all pods, with the names of their sources.")
+    all_pods: bool = bool_flag(
+        "all-pods", help="Get the logs of all pods, with the names of their sources."
+    )
     container: str = string_flag("container", "c", help="Print the logs of this container.")
     follow: bool = bool_flag("follow", "f", help="Stream the logs until the containers have ended.")
-    ignore_errors: bool = bool_flag("ignore-errors", help="If watching or following, go on after errors.")
-    insecure_skip_tls_verify_backend: bool = bool_flag("insecure-skip-tls-verify-backend", help="Without effect here.")
-    limit_bytes: int = int_flag("limit-bytes", help="Maximum bytes of logs to return. Defaults to no limit.")
-    max_log_requests: int = int_flag("max-log-requests", default=5, help="The number of logs to follow at once with a "
-                                     "selector.")
-    pod_running_timeout: float = duration_flag("pod-running-timeout", default=20.0, help="Without effect here.")
+    ignore_errors: bool = bool_flag(
+        "ignore-errors", help="If watching or following, go on after errors."
+    )
+    insecure_skip_tls_verify_backend: bool = bool_flag(
+        "insecure-skip-tls-verify-backend", help="Without effect here."
+    )
+    limit_bytes: int = int_flag(
+        "limit-bytes", help="Maximum bytes of logs to return. Defaults to no limit."
+    )
+    max_log_requests: int = int_flag(
+        "max-log-requests", default=5, help="The number of logs to follow at once with a selector."
+    )
+    pod_running_timeout: float = duration_flag(
+        "pod-running-timeout", default=20.0, help="Without effect here."
+    )
     prefix: bool = bool_flag("prefix", help="Prefix each line with its pod and container.")
-    previous: bool = bool_flag("previous", "p", help="Print the logs of the previous instance of the container.")
+    previous: bool = bool_flag(
+        "previous", "p", help="Print the logs of the previous instance of the container."
+    )
     selector: str = string_flag("selector", "l", help="The pods with these labels.")
-    since: float = duration_flag("since", help="Only logs newer than a relative duration like 5s, 2m, or 3h.")
+    since: float = duration_flag(
+        "since", help="Only logs newer than a relative duration like 5s, 2m, or 3h."
+    )
     since_time: str = string_flag("since-time", help="Only logs after a date (RFC3339).")
-    tail: int = int_flag("tail", default=-1, help="Lines of recent log to print: all, with a selector 10.")
+    tail: int = int_flag(
+        "tail", default=-1, help="Lines of recent log to print: all, with a selector 10."
+    )
     timestamps: bool = bool_flag("timestamps", help="Include timestamps on each line.")
 
 
@@ -62,7 +85,10 @@ class LogRequest(NamedTuple):
 
 
 @ticking
-@command("logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]", LogsOptions, examples="""
+@command(
+    "logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]",
+    LogsOptions,
+    examples="""
 # What the annotation kubepy.dev/log of the pod says
 kubepy logs web
 
@@ -78,7 +104,8 @@ kubepy logs -l app=web --tail=1
 
 # Of the run before the last restart
 kubepy logs web --previous
-""")
+""",
+)
 def logs(factory: Factory, options: LogsOptions) -> None:
     """Print the logs for a container in a pod or specified resource.
 
@@ -89,10 +116,14 @@ def logs(factory: Factory, options: LogsOptions) -> None:
     factory.catch_up()
     pods = _pods(factory, options, subject)
     log_options = _log_options(options, since_time)
-    requests = [request for pod in pods for request in _requests(factory, options, pod, log_options)]
+    requests = [
+        request for pod in pods for request in _requests(factory, options, pod, log_options)
+    ]
     if options.follow and len(requests) > options.max_log_requests:
-        raise CliError(f"you are attempting to follow {len(requests)} log streams, but maximum allowed concurrency is "
-                       f"{options.max_log_requests}, use --max-log-requests to increase the limit")
+        raise CliError(
+            f"you are attempting to follow {len(requests)} log streams, but maximum allowed concurrency is "
+            f"{options.max_log_requests}, use --max-log-requests to increase the limit"
+        )
     shown = []
     for request in requests:
         try:
@@ -133,7 +164,9 @@ def _log_options(options: LogsOptions, since_time: datetime | None) -> LogOption
     if since_time and options.since:
         raise CliError("at most one of `sinceTime` or `sinceSeconds` may be specified")
     if options.all_containers and options.container:
-        raise CliError(f"--all-containers=true should not be specified with container name {options.container}")
+        raise CliError(
+            f"--all-containers=true should not be specified with container name {options.container}"
+        )
     if options.tail < -1:
         raise CliError("--tail must be greater than or equal to -1")
     if options.limit_bytes < 0 or (options.changed("limit-bytes") and options.limit_bytes == 0):
@@ -143,8 +176,16 @@ def _log_options(options: LogsOptions, since_time: datetime | None) -> LogOption
     tail = None if options.tail < 0 else options.tail
     if options.selector and not options.changed("tail"):
         tail = None if options.follow else TAIL_OF_SELECTED
-    return LogOptions("", options.follow, options.previous, max(round(options.since), 1) if options.since else None,
-                      since_time, options.timestamps, tail, options.limit_bytes or None)
+    return LogOptions(
+        "",
+        options.follow,
+        options.previous,
+        max(round(options.since), 1) if options.since else None,
+        since_time,
+        options.timestamps,
+        tail,
+        options.limit_bytes or None,
+    )
 
 
 # --- pods ---------------------------------------------------------------------------------------------------------
@@ -163,11 +204,17 @@ def _pods(factory: Factory, options: LogsOptions, subject: str) -> list[Object]:
     try:
         obj = client.get(resource.gvr, name if slash else word, namespace=namespace)
     except NotFound as error:
-        raise CliError(f"error from server (NotFound): {error.message} in namespace {quote(namespace)}") from None
+        raise CliError(
+            f"error from server (NotFound): {error.message} in namespace {quote(namespace)}"
+        ) from None
     if resource.key == "pods":
         return [obj]
-    return _chosen(factory, options, f"{word}/{name}", client.list(
-        "pods", namespace=namespace, label_selector=_selector_of(resource, obj)).items)
+    return _chosen(
+        factory,
+        options,
+        f"{word}/{name}",
+        client.list("pods", namespace=namespace, label_selector=_selector_of(resource, obj)).items,
+    )
 
 
 def _selector_of(resource: Resource, obj: Object) -> str:
@@ -175,8 +222,10 @@ def _selector_of(resource: Resource, obj: Object) -> str:
     selector = (obj.get("spec") or {}).get("selector")
     if resource.key in ("services", "replicationcontrollers"):
         if not selector:
-            raise CliError(f"cannot get the logs from *v1.{resource.kind}: invalid service '{name_of(obj)}': Service "
-                           "is defined without a selector")
+            raise CliError(
+                f"cannot get the logs from *v1.{resource.kind}: invalid service '{name_of(obj)}': Service "
+                "is defined without a selector"
+            )
         return str(from_set(selector))
     if resource.group not in ("apps", "batch") or not selector:
         kind = f"*{resource.version}.{resource.kind}"
@@ -184,7 +233,9 @@ def _selector_of(resource: Resource, obj: Object) -> str:
     return str(from_label_selector(selector))
 
 
-def _chosen(factory: Factory, options: LogsOptions, subject: str, pods: list[Object]) -> list[Object]:
+def _chosen(
+    factory: Factory, options: LogsOptions, subject: str, pods: list[Object]
+) -> list[Object]:
     """Return the pod of a workload that has most to say, or all of its pods. Raises CliError if there are none."""
     if not pods:
         raise CliError("timed out waiting for the condition")
@@ -201,25 +252,40 @@ def _by_logging(pod: Object) -> tuple[Any, ...]:
     status = pod.get("status") or {}
     ready = is_pod_ready(pod)
     since = (get_condition(pod, "Ready") or {}).get("lastTransitionTime") if ready else None
-    restarts = max((entry.get("restartCount", 0) for entry in status.get("containerStatuses") or ()), default=0)
+    restarts = max(
+        (entry.get("restartCount", 0) for entry in status.get("containerStatuses") or ()), default=0
+    )
     far = datetime.max.replace(tzinfo=UTC)
-    return (not pod["spec"].get("nodeName"), _PHASES.get(status.get("phase", ""), 0), not ready,
-            parse_time(since) if since else far, -restarts,
-            parse_optional_time(pod["metadata"].get("creationTimestamp")))
+    return (
+        not pod["spec"].get("nodeName"),
+        _PHASES.get(status.get("phase", ""), 0),
+        not ready,
+        parse_time(since) if since else far,
+        -restarts,
+        parse_optional_time(pod["metadata"].get("creationTimestamp")),
+    )
 
 
 # --- containers ---------------------------------------------------------------------------------------------------
 
 
-def _requests(factory: Factory, options: LogsOptions, pod: Object, log_options: LogOptions) -> Iterator[LogRequest]:
-    names = {container["name"]: note for field, note in _CONTAINERS for container in pod["spec"].get(field) or ()}
+def _requests(
+    factory: Factory, options: LogsOptions, pod: Object, log_options: LogOptions
+) -> Iterator[LogRequest]:
+    names = {
+        container["name"]: note
+        for field, note in _CONTAINERS
+        for container in pod["spec"].get(field) or ()
+    }
     if options.all_containers:
         for name in names:
             yield LogRequest(pod, name, log_options._replace(container=name))
         return
     name = options.container or _default_container(factory, pod, names)
     if name not in names:
-        raise CliError(f"container {name} is not valid for pod {name_of(pod)} out of: {_listed(names)}")
+        raise CliError(
+            f"container {name} is not valid for pod {name_of(pod)} out of: {_listed(names)}"
+        )
     yield LogRequest(pod, name, log_options._replace(container=name))
 
 

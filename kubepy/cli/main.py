@@ -31,11 +31,20 @@ ABOUT_KUBECTL = """kubectl works on a Kubernetes cluster, which is a folder of Y
 class RootOptions(Options):
     """The flags of ``kubepy`` without a command."""
 
-    version: bool = bool_flag("version", help="Print the versions of kubepy and of the Kubernetes that it is.")
+    version: bool = bool_flag(
+        "version", help="Print the versions of kubepy and of the Kubernetes that it is."
+    )
 
 
-def main(words: Sequence[str], *, program: str = KUBEPY, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
-         stderr: IO[str] | None = None, open_cluster: LocalCluster | None = None) -> int:
+def main(
+    words: Sequence[str],
+    *,
+    program: str = KUBEPY,
+    stdin: IO[str] | None = None,
+    stdout: IO[str] | None = None,
+    stderr: IO[str] | None = None,
+    open_cluster: LocalCluster | None = None,
+) -> int:
     """Run one command line (without the program's name); returns the exit status.
 
     :param open_cluster: the cluster to work on, in place of that of a folder; then neither the user's own file of
@@ -47,7 +56,9 @@ def main(words: Sequence[str], *, program: str = KUBEPY, stdin: IO[str] | None =
 
     def execute() -> None:
         try:
-            with root.make_context(program, with_preferences(root, list(words), factory), obj=factory) as context:
+            with root.make_context(
+                program, with_preferences(root, list(words), factory), obj=factory
+            ) as context:
                 root.invoke(context)
         except Exception:
             if factory.fault_run is not None:
@@ -74,8 +85,12 @@ class Root(Command):
 
     def __init__(self, program: str = KUBEPY) -> None:
         self.is_kubectl = program == KUBECTL
-        super().__init__(program, _without_command, Options if self.is_kubectl else RootOptions,
-                         help=ABOUT_KUBECTL if self.is_kubectl else ABOUT)
+        super().__init__(
+            program,
+            _without_command,
+            Options if self.is_kubectl else RootOptions,
+            help=ABOUT_KUBECTL if self.is_kubectl else ABOUT,
+        )
         self.name = program  # of two words as a plugin
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -83,12 +98,18 @@ class Root(Command):
         if position is not None and not self.canonical(args[position]):
             self._run_plugin(ctx.obj, args)
             word = args[position]
-            message = f'error: unknown command {quote(word)} for "{self.name}"'  # as cobra's legacyArgs
+            message = (
+                f'error: unknown command {quote(word)} for "{self.name}"'  # as cobra's legacyArgs
+            )
             if names := suggestions(word, self.listed):
                 message += "\n\nDid you mean this?\n" + "\n".join(f"\t{name}" for name in names)
             raise UnprefixedError(message)
-        if args[:1] == ["create"] and args[1:] and not args[1].startswith("-") \
-                and args[1] not in COMMANDS["create"].commands:
+        if (
+            args[:1] == ["create"]
+            and args[1:]
+            and not args[1].startswith("-")
+            and args[1] not in COMMANDS["create"].commands
+        ):
             self._run_plugin(ctx.obj, args, least=2)
         return super().parse_args(ctx, args)
 
@@ -98,12 +119,20 @@ class Root(Command):
         return {name: entry for name, entry in super().listed.items() if name not in hidden}
 
     def help_text(self, path: str) -> str:
-        sections = {title: [(name, translated(COMMANDS[name].summary)) for name in names if name in self.listed]
-                    for title, names in GROUPS.items()}
+        sections = {
+            title: [
+                (name, translated(COMMANDS[name].summary)) for name in names if name in self.listed
+            ]
+            for title, names in GROUPS.items()
+        }
         sections["Subcommands provided by plugins"] = [
-            (name, plugins.ABOUT.format(name)) for name in plugins.names_on_path(path)]
-        parts = [f"{title}:\n" + "\n".join(f"  {name:<15} {summary}" for name, summary in commands)
-                 for title, commands in sections.items() if commands]
+            (name, plugins.ABOUT.format(name)) for name in plugins.names_on_path(path)
+        ]
+        parts = [
+            f"{title}:\n" + "\n".join(f"  {name:<15} {summary}" for name, summary in commands)
+            for title, commands in sections.items()
+            if commands
+        ]
         if self.flags:
             parts.append(options_text("Options:", self.flags))
         text = renamed("\n\n".join([description(self.help or ""), *parts]), path)

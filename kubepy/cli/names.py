@@ -12,7 +12,11 @@ from collections.abc import Iterable
 from functools import cache
 
 KUBEPY, KUBECTL, PLUGIN = "kubepy", "kubectl", "kubectl kubepy"
-_SUGGEST_FOR = {"delete": ("rm", "remove"), "describe": ("inspect",), "get": ("list", "ls")}  # cobra's SuggestFor
+_SUGGEST_FOR = {
+    "delete": ("rm", "remove"),
+    "describe": ("inspect",),
+    "get": ("list", "ls"),
+}  # cobra's SuggestFor
 # The largest edit distance at which a command is suggested. kubectl has no "git", which is two edits away from "get".
 _EDITS = {"git": 1}
 
@@ -31,7 +35,15 @@ def renamed(text: str, program: str) -> str:
     other = rf"(?<!{KUBECTL} )(?<!rename-context )(?<!The command )(?<!found in )(?<![\w./=-])"
     text = re.sub(rf"{other}{KUBEPY}(?= \S|'s|\))", program, text)
     if program == KUBECTL:  # the names in the scripts that it prints for shells
-        places = ("alias k=", "completions/", r"completion\.d/", "/_", "__start_", "compdef _", "-w ")
+        places = (
+            "alias k=",
+            "completions/",
+            r"completion\.d/",
+            "/_",
+            "__start_",
+            "compdef _",
+            "-w ",
+        )
         text = re.sub("|".join(rf"(?<={place}){KUBEPY}" for place in places), program, text)
     return text
 
@@ -41,7 +53,9 @@ def translated(text: str) -> str:
 
     Those are of kubectl's languages; of some they are few. A text that ends in a full stop is that of its sentence.
     """
-    language = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "").partition(".")[0]
+    language = next(
+        filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), ""
+    ).partition(".")[0]
     if language not in ("de_DE", "fr_FR", "it_IT", "ja_JP", "ko_KR", "pt_BR", "zh_CN", "zh_TW"):
         return text
     texts = _translations(language)
@@ -55,7 +69,9 @@ def translated(text: str) -> str:
 def _translations(language: str) -> dict[str, str]:
     import json
 
-    with open(os.path.join(os.path.dirname(__file__), "translations.json"), encoding="utf-8") as file:
+    with open(
+        os.path.join(os.path.dirname(__file__), "translations.json"), encoding="utf-8"
+    ) as file:
         texts: dict[str, str] = json.load(file)[language]
     return texts
 
@@ -78,9 +94,13 @@ def suggestions(word: str, commands: Iterable[str]) -> list[str]:
 
     Their names are two edits away at most, or begin with the word, or it is another word for them.
     """
-    return [name for name in commands
-            if edit_distance(word.lower(), name) <= _EDITS.get(name, 2) or name.startswith(word.lower())
-            or word.lower() in _SUGGEST_FOR.get(name, ())]
+    return [
+        name
+        for name in commands
+        if edit_distance(word.lower(), name) <= _EDITS.get(name, 2)
+        or name.startswith(word.lower())
+        or word.lower() in _SUGGEST_FOR.get(name, ())
+    ]
 
 
 def edit_distance(word: str, other: str) -> int:

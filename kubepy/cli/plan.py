@@ -20,7 +20,13 @@ from kubepy.cli.runtime.command import Line, command, line_of, reading, root_com
 from kubepy.cli.runtime.driver import ENDLESS
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested, int_flag, typed_flag
-from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options, output_flag
+from kubepy.cli.runtime.options import (
+    GLOBAL_FLAGS,
+    CommandLine,
+    GlobalOptions,
+    Options,
+    output_flag,
+)
 from kubepy.cli.runtime.output import document
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
@@ -43,13 +49,29 @@ READS = "it only reads"
 WAITS = "it goes on until it is interrupted"
 # Commands that a plan refuses, by their first words, with the reason.
 REFUSED = {
-    "api-resources": ABOUT_ITSELF, "api-versions": ABOUT_ITSELF, "completion": ABOUT_ITSELF, "config": ABOUT_ITSELF,
-    "diff": READS, "explain": ABOUT_ITSELF, "fork": NEW_FOLDER, "fsck": NEW_FOLDER, "git": NEW_FOLDER,
-    "help": ABOUT_ITSELF, "init": NEW_FOLDER, "kuberc": ABOUT_ITSELF, "kustomize": ABOUT_ITSELF, "logs": READS,
-    "options": ABOUT_ITSELF, "plan": "it is a plan already", "plugin": ABOUT_ITSELF, "serve": WAITS,
-    "timeline": "it only shows what has happened", "version": ABOUT_ITSELF,
+    "api-resources": ABOUT_ITSELF,
+    "api-versions": ABOUT_ITSELF,
+    "completion": ABOUT_ITSELF,
+    "config": ABOUT_ITSELF,
+    "diff": READS,
+    "explain": ABOUT_ITSELF,
+    "fork": NEW_FOLDER,
+    "fsck": NEW_FOLDER,
+    "git": NEW_FOLDER,
+    "help": ABOUT_ITSELF,
+    "init": NEW_FOLDER,
+    "kuberc": ABOUT_ITSELF,
+    "kustomize": ABOUT_ITSELF,
+    "logs": READS,
+    "options": ABOUT_ITSELF,
+    "plan": "it is a plan already",
+    "plugin": ABOUT_ITSELF,
+    "serve": WAITS,
+    "timeline": "it only shows what has happened",
+    "version": ABOUT_ITSELF,
     "why": "it tries its remedies on forks by itself",
-    "__complete": ABOUT_ITSELF, "__completeNoDesc": ABOUT_ITSELF,
+    "__complete": ABOUT_ITSELF,
+    "__completeNoDesc": ABOUT_ITSELF,
 }
 GLOBAL_NAMES = frozenset(flag.long for flag in GLOBAL_FLAGS)
 MAX_RUNS = 10_000
@@ -70,19 +92,40 @@ def parse_range(text: str) -> str:
 class PlanOptions(Options):
     """The flags of ``plan``."""
 
-    for_: float = typed_flag("for", DAY, parse_span, help="Look so far ahead (30m, 7d); what has not finished by then "
-                             "does not finish.")
+    for_: float = typed_flag(
+        "for",
+        DAY,
+        parse_span,
+        help="Look so far ahead (30m, 7d); what has not finished by then does not finish.",
+    )
     output: str = output_flag("text, json", "text")
-    ready_after: str = typed_flag("ready-after", "", parse_range, help="The time from the start of a container to "
-                                  "Ready, where no annotation says it: a duration (5s) or a range (5s..20s).")
-    stops_after: str = typed_flag("stops-after", "", parse_range, help="How long a deleted pod terminates, where no "
-                                  "annotation says it: likewise.")
-    runs: int = int_flag("runs", default=1, help="Try it so many times, each time with another seed, and show how the "
-                         "times that are ranges spread.")
+    ready_after: str = typed_flag(
+        "ready-after",
+        "",
+        parse_range,
+        help="The time from the start of a container to "
+        "Ready, where no annotation says it: a duration (5s) or a range (5s..20s).",
+    )
+    stops_after: str = typed_flag(
+        "stops-after",
+        "",
+        parse_range,
+        help="How long a deleted pod terminates, where no annotation says it: likewise.",
+    )
+    runs: int = int_flag(
+        "runs",
+        default=1,
+        help="Try it so many times, each time with another seed, and show how the "
+        "times that are ranges spread.",
+    )
 
 
 @reading
-@command("plan [--] [COMMAND...]", PlanOptions, interspersed=False, examples="""
+@command(
+    "plan [--] [COMMAND...]",
+    PlanOptions,
+    interspersed=False,
+    examples="""
 # A rolling update: each step, and what is available meanwhile
 kubepy plan set image ds/log-agent agent=fluent-bit:3.1
 
@@ -100,7 +143,8 @@ kubepy plan --ready-after=5s..20s --runs=20 rollout restart deploy/web
 
 # For a program; the exit status is 2 if it does not finish
 kubepy plan -o json rollout undo ds/log-agent --to-revision=1
-""")
+""",
+)
 def plan(factory: Factory, options: PlanOptions) -> None:
     """Show what a command would do, without doing it.
 
@@ -112,8 +156,10 @@ def plan(factory: Factory, options: PlanOptions) -> None:
 
     The exit status is 0 if everything finishes, 2 if something does not, 1 for an error."""
     if options.output not in FORMATS:
-        raise CliError(f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
-                       f"formats are: {','.join(FORMATS)}")
+        raise CliError(
+            f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
+            f"formats are: {','.join(FORMATS)}"
+        )
     if options.for_ < 0:
         raise CliError("--for must not be negative")
     if not 1 <= options.runs <= MAX_RUNS:
@@ -131,17 +177,23 @@ def plan(factory: Factory, options: PlanOptions) -> None:
         raise SilentExit(2)
 
 
-def show(factory: Factory, options: PlanOptions, planned: PlannedCommand, plans: Sequence[Plan]) -> None:
+def show(
+    factory: Factory, options: PlanOptions, planned: PlannedCommand, plans: Sequence[Plan]
+) -> None:
     """Print the plan of the first run; with several runs also how they spread."""
     runs = judgement.summarise(plans) if len(plans) > 1 else None
     factory.stderr.write(planned.messages)
     if options.output == "json":
-        shown = {**judgement.plan_document(plans[0], factory.program),
-                 **({"runs": judgement.runs_document(runs)} if runs else {})}
+        shown = {
+            **judgement.plan_document(plans[0], factory.program),
+            **({"runs": judgement.runs_document(runs)} if runs else {}),
+        }
         factory.print(document("json", shown, typed=True), end="")
         return
     text = plan_text.PlanText(factory.stdout, plans[0], plain=factory.options.ascii)
-    factory.print("\n".join([*text.output(planned.output), *text.lines(), *(text.runs(runs) if runs else ())]))
+    factory.print(
+        "\n".join([*text.output(planned.output), *text.lines(), *(text.runs(runs) if runs else ())])
+    )
 
 
 # --- the command --------------------------------------------------------------------------------------------------
@@ -185,7 +237,9 @@ def read_command(factory: Factory, options: PlanOptions) -> PlannedCommand | Non
     if parsed is None or not line.path or line.command.run is None:  # it only gets help or an error
         invoke(factory, words)
         return None
-    given = line.command.options_of(CommandLine("", parsed.args, parsed.dash, parsed.flags_set), parsed.values)
+    given = line.command.options_of(
+        CommandLine("", parsed.args, parsed.dash, parsed.flags_set), parsed.values
+    )
     if reason := refusal(factory, line, given):
         raise CliError(f"plan cannot try {quote(' '.join(line.path))}: {reason}")
     global_options = line.command.global_options_of(parsed.values)
@@ -198,9 +252,13 @@ def refusal(factory: Factory, line: Line, options: Options) -> str:
     values = vars(options)
     if reason := REFUSED.get(line.path[0], ""):
         return reason
-    if line.path[0] in ("controller", "get", "events") and (values.get("watch") or values.get("watch_only")):
+    if line.path[0] in ("controller", "get", "events") and (
+        values.get("watch") or values.get("watch_only")
+    ):
         return WAITS
-    if (line.path[-1] in ("edit", "edit-last-applied") or values.get("edit")) and not factory.stdin.isatty():
+    if (
+        line.path[-1] in ("edit", "edit-last-applied") or values.get("edit")
+    ) and not factory.stdin.isatty():
         return "an editor needs a terminal"
     return "it writes files" if values.get("output_directory") else ""
 
@@ -256,7 +314,13 @@ def global_words(flags_set: Sequence[tuple[str, str]]) -> list[str]:
 def own_words(args: Sequence[str]) -> list[str]:
     """Return a command line without ``--`` and without the program's name."""
     words = list(args[1:] if args[:1] == ["--"] else args)
-    return words[2:] if words[:2] == [KUBECTL, KUBEPY] else words[1:] if words[:1] in ([KUBEPY], [KUBECTL]) else words
+    return (
+        words[2:]
+        if words[:2] == [KUBECTL, KUBEPY]
+        else words[1:]
+        if words[:1] in ([KUBEPY], [KUBECTL])
+        else words
+    )
 
 
 # --- the fork -----------------------------------------------------------------------------------------------------
@@ -265,7 +329,13 @@ def own_words(args: Sequence[str]) -> list[str]:
 class ForkFactory(Factory):
     """The Factory of a command on a fork: contexts and namespace are those of the command line that plans it."""
 
-    def __init__(self, origin: Factory, fork: clusters.LocalCluster, planned: PlannedCommand, touched: Touched) -> None:
+    def __init__(
+        self,
+        origin: Factory,
+        fork: clusters.LocalCluster,
+        planned: PlannedCommand,
+        touched: Touched,
+    ) -> None:
         super().__init__(planned.stdin, io.StringIO(), io.StringIO(), fork)
         self.program, self.words, self.main = origin.program, planned.words, origin.main
         self._target = origin._target._replace(folder="")
@@ -308,7 +378,9 @@ def plans_of(factory: Factory, planned: PlannedCommand, options: PlanOptions) ->
         if number:
             planned.stdin.seek(0)
         factory.progress.show("trying", number + 1, options.runs)
-        plans.append(plan_of(factory, cluster, planned, options.for_, settings_of(cluster, options, number)))
+        plans.append(
+            plan_of(factory, cluster, planned, options.for_, settings_of(cluster, options, number))
+        )
     factory.progress.clear()
     return plans
 
@@ -322,7 +394,9 @@ def cluster_of(factory: Factory) -> clusters.LocalCluster:
     return factory.cluster
 
 
-def settings_of(cluster: clusters.LocalCluster, options: PlanOptions, number: int) -> dict[str, Any]:
+def settings_of(
+    cluster: clusters.LocalCluster, options: PlanOptions, number: int
+) -> dict[str, Any]:
     """Return the settings of the fork that differ from those of the cluster.
 
     :param number: that of the run; the first has the cluster's own seed.
@@ -338,8 +412,13 @@ def settings_of(cluster: clusters.LocalCluster, options: PlanOptions, number: in
     return settings
 
 
-def plan_of(factory: Factory, cluster: clusters.LocalCluster, planned: PlannedCommand, limit: float,
-            settings: Mapping[str, Any]) -> Plan:
+def plan_of(
+    factory: Factory,
+    cluster: clusters.LocalCluster,
+    planned: PlannedCommand,
+    limit: float,
+    settings: Mapping[str, Any],
+) -> Plan:
     """Make the plan of one run."""
     touched = judgement.Touched()
     has_ended = not planned.words
@@ -362,12 +441,18 @@ def plan_of(factory: Factory, cluster: clusters.LocalCluster, planned: PlannedCo
             fork.client = fork.controller_client  # from now on no reads are logged
             planned.output = planned.output or distinct(inner.printed, plan_text.MAX_OUTPUT)
             # Commands say in several ways that they have given up; the plan itself tells what they wait for.
-            said = "".join(takewhile(lambda line: ENDLESS not in line, inner.said.splitlines(keepends=True)))
+            said = "".join(
+                takewhile(lambda line: ENDLESS not in line, inner.said.splitlines(keepends=True))
+            )
             planned.messages = planned.messages or distinct(said, MAX_MESSAGES)
 
     prediction = predictions.predict(cluster, act, limit, settings)
-    run = why.runner(factory) if prediction.cluster.client.count_recorded("pods") < FEW_PODS else None
-    return judgement.make_plan(planned.line, cluster, prediction, touched, has_ended=has_ended, run=run)
+    run = (
+        why.runner(factory) if prediction.cluster.client.count_recorded("pods") < FEW_PODS else None
+    )
+    return judgement.make_plan(
+        planned.line, cluster, prediction, touched, has_ended=has_ended, run=run
+    )
 
 
 def invoke(factory: Factory, words: list[str]) -> None:

@@ -27,26 +27,68 @@ BAR_WIDTH = 10
 NARROW = 72  # columns; where there are fewer, there are no bars
 MAX_OUTPUT = 12  # lines of the command's own output
 MAX_LINES = 50  # of waves, before those in the middle are put together
-HEAD, TAIL, BUCKETS = 5, 3, 12  # the waves of a long plan that are shown singly at both ends; the parts between them
+HEAD, TAIL, BUCKETS = (
+    5,
+    3,
+    12,
+)  # the waves of a long plan that are shown singly at both ends; the parts between them
 MAX_PERIOD = 12  # waves that may repeat together
-RUN_OUT = ("cronjobs.batch", "jobs.batch")  # their pods are to end, so none are awaited as available
+RUN_OUT = (
+    "cronjobs.batch",
+    "jobs.batch",
+)  # their pods are to end, so none are awaited as available
 FULL, EMPTY = "▇", "░"
 PLAIN_BAR = ("#", ".")
 # The symbol and the colour of each action; a phrase has those of its last action.
 GOOD, BAD, GONE, CHANGED, NEW = "*", "!", "-", "~", "+"
-COLOURS = {GOOD: Colour.GREEN, BAD: Colour.RED, GONE: Colour.RED, CHANGED: Colour.YELLOW, NEW: Colour.GREEN}
+COLOURS = {
+    GOOD: Colour.GREEN,
+    BAD: Colour.RED,
+    GONE: Colour.RED,
+    CHANGED: Colour.YELLOW,
+    NEW: Colour.GREEN,
+}
 SYMBOLS = {
-    "created": NEW, "scheduled": NEW, "started": NEW, "ready": GOOD, "available": GOOD, "succeeded": GOOD,
-    "complete": GOOD, "completed": GOOD, "bound": GOOD, "uncordoned": GOOD, "terminating": GONE, "deleted": GONE,
-    "failed": BAD, "unavailable": BAD, "not-ready": BAD, "waiting": BAD, "restarted": BAD,
-    "evicted": GONE, "adopted": CHANGED, "changed": CHANGED, "cordoned": CHANGED, "orphaned": CHANGED,
-    "paused": CHANGED, "replaced": CHANGED, "resumed": CHANGED, "scaled": CHANGED, "suspended": CHANGED,
-    "tainted": CHANGED, "untainted": CHANGED,
+    "created": NEW,
+    "scheduled": NEW,
+    "started": NEW,
+    "ready": GOOD,
+    "available": GOOD,
+    "succeeded": GOOD,
+    "complete": GOOD,
+    "completed": GOOD,
+    "bound": GOOD,
+    "uncordoned": GOOD,
+    "terminating": GONE,
+    "deleted": GONE,
+    "failed": BAD,
+    "unavailable": BAD,
+    "not-ready": BAD,
+    "waiting": BAD,
+    "restarted": BAD,
+    "evicted": GONE,
+    "adopted": CHANGED,
+    "changed": CHANGED,
+    "cordoned": CHANGED,
+    "orphaned": CHANGED,
+    "paused": CHANGED,
+    "replaced": CHANGED,
+    "resumed": CHANGED,
+    "scaled": CHANGED,
+    "suspended": CHANGED,
+    "tainted": CHANGED,
+    "untainted": CHANGED,
 }
 # Actions that go without saying beside another one of the same object at the same moment.
-IMPLIED = {"scheduled": ("created", "ready", "started"), "started": ("ready", "created"), "available": ("ready",),
-           "terminating": ("deleted",), "unavailable": ("not-ready", "failed", "terminating", "deleted"),
-           "not-ready": ("failed", "restarted", "terminating", "deleted"), "evicted": ("terminating", "deleted")}
+IMPLIED = {
+    "scheduled": ("created", "ready", "started"),
+    "started": ("ready", "created"),
+    "available": ("ready",),
+    "terminating": ("deleted",),
+    "unavailable": ("not-ready", "failed", "terminating", "deleted"),
+    "not-ready": ("failed", "restarted", "terminating", "deleted"),
+    "evicted": ("terminating", "deleted"),
+}
 
 
 class Phrase(NamedTuple):
@@ -91,8 +133,15 @@ class Wave(NamedTuple):
     @property
     def form(self) -> tuple[tuple[Phrase, int], ...]:
         """The lines without names: waves of the same form are alike. Sizes to which something is scaled differ."""
-        return tuple((line.phrase._replace(reason="") if line.phrase.actions == ("scaled",) else line.phrase,
-                      len(line.steps)) for line in self.lines)
+        return tuple(
+            (
+                line.phrase._replace(reason="")
+                if line.phrase.actions == ("scaled",)
+                else line.phrase,
+                len(line.steps),
+            )
+            for line in self.lines
+        )
 
 
 class PlanText:
@@ -111,13 +160,17 @@ class PlanText:
         self._tops = plan.tops
         self._time_width = 0
         self._judged = {key: judge(course) for key, course in self._courses.items()}
-        self._beside: dict[Key, str] = {}  # the availability that stands beside the last line about a workload
+        self._beside: dict[
+            Key, str
+        ] = {}  # the availability that stands beside the last line about a workload
 
     # --- parts
 
     def output(self, text: str) -> list[str]:
         """Return the lines that the command itself has printed, and an empty one."""
-        lines = [self._paint(shortened(line, self._width), Colour.DIM) for line in text.splitlines()]
+        lines = [
+            self._paint(shortened(line, self._width), Colour.DIM) for line in text.splitlines()
+        ]
         return [*lines, ""] if lines else []
 
     def lines(self) -> list[str]:
@@ -128,8 +181,11 @@ class PlanText:
         if len(shown) > MAX_LINES:
             shown = list(self._folded(self.shortened_waves(waves), repeats=False))
         parts = [shown, list(self.workloads()), [self.end()]]
-        return [line for number, part in enumerate(part for part in parts if part)
-                for line in ([""] if number else []) + part]
+        return [
+            line
+            for number, part in enumerate(part for part in parts if part)
+            for line in ([""] if number else []) + part
+        ]
 
     # --- waves
 
@@ -151,10 +207,19 @@ class PlanText:
         for positions in by_object.values():
             steps = [self._timeline.steps[position] for position in positions]
             phrases.setdefault(phrase_of(steps, self._tops[positions[0]]), []).append(steps[-1])
-        by_workload = sorted(phrases.items(), key=lambda entry: list(dict.fromkeys(
-            phrase.workload for phrase in phrases)).index(entry[0].workload))
-        return Wave(self._seconds(begin), self._seconds(end - 1), begin, end,
-                    tuple(WaveLine(phrase, tuple(steps)) for phrase, steps in by_workload))
+        by_workload = sorted(
+            phrases.items(),
+            key=lambda entry: list(dict.fromkeys(phrase.workload for phrase in phrases)).index(
+                entry[0].workload
+            ),
+        )
+        return Wave(
+            self._seconds(begin),
+            self._seconds(end - 1),
+            begin,
+            end,
+            tuple(WaveLine(phrase, tuple(steps)) for phrase, steps in by_workload),
+        )
 
     def _seconds(self, position: int) -> float:
         return (self._timeline.steps[position].at - self._timeline.since).total_seconds()
@@ -163,8 +228,12 @@ class PlanText:
         """Return the waves of a long plan: those in the middle become a few parts."""
         middle = waves[HEAD:-TAIL]
         size = -(-len(middle) // BUCKETS)
-        parts = [middle[start:start + size] for start in range(0, len(middle), size or 1)]
-        return [*waves[:HEAD], *(together(part) for part in parts), *waves[max(len(waves) - TAIL, HEAD):]]
+        parts = [middle[start : start + size] for start in range(0, len(middle), size or 1)]
+        return [
+            *waves[:HEAD],
+            *(together(part) for part in parts),
+            *waves[max(len(waves) - TAIL, HEAD) :],
+        ]
 
     def _folded(self, waves: Sequence[Wave], *, repeats: bool = True) -> Iterator[str]:
         """Yield the lines of waves; waves that repeat are shown once.
@@ -176,7 +245,7 @@ class PlanText:
         position = 0
         while position < len(waves):
             period, times = repetition(forms, begins, position) if repeats else (0, 0)
-            for wave in waves[position:position + (period or 1)]:
+            for wave in waves[position : position + (period or 1)]:
                 yield from self.wave_lines(wave)
             position += period or 1
             if times:
@@ -187,7 +256,11 @@ class PlanText:
     def fold_line(self, interval: float, times: int, last: Wave) -> Iterator[str]:
         """Yield the line for waves that are as those above it."""
         again = f"... {times} more times like this, every {duration(interval)}"
-        courses = [self._courses[line.phrase.workload] for line in last.lines if line.phrase.workload in self._courses]
+        courses = [
+            self._courses[line.phrase.workload]
+            for line in last.lines
+            if line.phrase.workload in self._courses
+        ]
         yield self._row(f"to {duration(last.last)}", " ", lambda room: again, (), courses[:1], last)
 
     def wave_lines(self, wave: Wave) -> Iterator[str]:
@@ -195,15 +268,26 @@ class PlanText:
         label, seen = wave.label, set()
         for line in wave.lines:
             workload = line.phrase.workload
-            courses = [self._courses[workload]] if workload in self._courses and workload not in seen else []
+            courses = (
+                [self._courses[workload]]
+                if workload in self._courses and workload not in seen
+                else []
+            )
             seen.add(workload)
             symbol = SYMBOLS.get(line.phrase.actions[-1], " ")
             colours = (COLOURS[symbol],) if symbol in COLOURS else ()
             yield self._row(label, symbol, partial(self.text_of, line), colours, courses, wave)
             label = ""
 
-    def _row(self, label: str, symbol: str, text: Callable[[int], str], colours: tuple[Colour, ...],
-             courses: Sequence[Course], wave: Wave) -> str:
+    def _row(
+        self,
+        label: str,
+        symbol: str,
+        text: Callable[[int], str],
+        colours: tuple[Colour, ...],
+        courses: Sequence[Course],
+        wave: Wave,
+    ) -> str:
         """Return a line: the time, what happens, and the availability of a workload beside it.
 
         :param text: what happens, in at most so many columns if possible.
@@ -213,17 +297,25 @@ class PlanText:
         room = most - (len(plain) + 2 if plain else 0)
         if courses:
             is_same, self._beside[courses[0].key] = self._beside.get(courses[0].key) == plain, plain
-            if is_same and len(text(room)) > room:  # what happens says more than numbers that stand above
+            if (
+                is_same and len(text(room)) > room
+            ):  # what happens says more than numbers that stand above
                 plain, room = "", most
         shown = shortened(text(room), room)
         head = f"{self._paint(label.ljust(self._time_width), Colour.DIM)}{self._paint(symbol, *colours)} {shown}"
-        return f"{head}{' ' * (room - len(shown) + 2)}{painted}".rstrip() if plain else head.rstrip()
+        return (
+            f"{head}{' ' * (room - len(shown) + 2)}{painted}".rstrip() if plain else head.rstrip()
+        )
 
     def availability(self, course: Course, wave: Wave) -> tuple[str, str]:
         """Return how many pods of a workload are available after a wave, plain and painted; in a part, at its worst."""
         judged = self._judged[course.key]
         during = [moment for moment in judged if wave.begin < moment.step <= wave.end]
-        lowest = extremes(during).lowest if during and wave.first != wave.last else at_step(judged, wave.end)
+        lowest = (
+            extremes(during).lowest
+            if during and wave.first != wave.last
+            else at_step(judged, wave.end)
+        )
         numbers, bound = lowest.numbers, lowest.required
         most = max(state.desired for _, state in course.numbers)
         if not numbers.desired or course.key.resource in RUN_OUT:
@@ -248,10 +340,18 @@ class PlanText:
         """
         phrase, step = line.phrase, line.steps[0]
         actions = ", ".join(phrase.actions)
-        reason = f"{' ' if phrase.actions[-1] == 'scaled' else ': '}{phrase.reason}" if phrase.reason else ""
+        reason = (
+            f"{' ' if phrase.actions[-1] == 'scaled' else ': '}{phrase.reason}"
+            if phrase.reason
+            else ""
+        )
         kind = self._kind(phrase.resource)
         if len(line.steps) > 1:
-            owner = f" of {self._name(phrase.workload)}" if len(self._courses) > 1 and phrase.workload.name else ""
+            owner = (
+                f" of {self._name(phrase.workload)}"
+                if len(self._courses) > 1 and phrase.workload.name
+                else ""
+            )
             return printable(f"{len(line.steps)} {plural(kind)}{owner} {actions}{reason}")
         text = printable(f"{kind} {self._name(step.key)} {actions}{reason}")
         with_node = printable(f"{text} on {step.node}") if step.node and not reason else text
@@ -278,8 +378,12 @@ class PlanText:
             if workload.why is not None:
                 yield from self.reasons(workload)
         if self._plan.others:
-            names = ", ".join(f"{self._kind(key.resource)} {self._name(key)}" for key in self._plan.others)
-            yield from self._sentence(f"not counted, for they did not get on before: {names}", Colour.DIM)
+            names = ", ".join(
+                f"{self._kind(key.resource)} {self._name(key)}" for key in self._plan.others
+            )
+            yield from self._sentence(
+                f"not counted, for they did not get on before: {names}", Colour.DIM
+            )
         for contest in self._plan.prediction.contests:
             yield from self._sentence(f"note: {contest.sentence}", Colour.RED)
 
@@ -287,23 +391,31 @@ class PlanText:
         """Yield what there is to say about a workload in its line."""
         after, end = workload.finished_after, workload.course.numbers[-1][1]
         own = [step.action for step in self._timeline.steps if step.key == workload.key]
-        is_gone = "deleted" in own and "created" not in own[own.index("deleted"):]
+        is_gone = "deleted" in own and "created" not in own[own.index("deleted") :]
         if after is None:
             yield "does not finish"
         else:
             yield f"{'gone' if is_gone else 'done'} {moment(after)}"
-        pods = Counter(step.action for step, top in zip(self._timeline.steps, self._tops, strict=True)
-                       if top == workload.key and step.key.resource == "pods" and step.key != workload.key)
+        pods = Counter(
+            step.action
+            for step, top in zip(self._timeline.steps, self._tops, strict=True)
+            if top == workload.key and step.key.resource == "pods" and step.key != workload.key
+        )
         replaced = min(pods["created"], pods["deleted"])
-        for number, word in ((replaced, "replaced"), (pods["created"] - replaced, "created"),
-                             (pods["deleted"] - replaced, "deleted")):
+        for number, word in (
+            (replaced, "replaced"),
+            (pods["created"] - replaced, "created"),
+            (pods["deleted"] - replaced, "deleted"),
+        ):
             if number:
                 yield f"{number} {plural('pod') if number > 1 else 'pod'} {word}"
         if end.desired and not is_gone and workload.key.resource not in RUN_OUT:
             numbers, bounds, bound = extremes(self._judged[workload.key]).lowest[1:4]
             budget = f" by {bounds.budget}" if bounds.budget else ""
-            yield (f"lowest {numbers.available}/{numbers.desired}"
-                   + (f" (min {bound}{budget})" if bound is not None else ""))
+            yield (
+                f"lowest {numbers.available}/{numbers.desired}"
+                + (f" (min {bound}{budget})" if bound is not None else "")
+            )
 
     def reasons(self, workload: PlannedWorkload) -> Iterator[str]:
         """Yield what ``why`` says of a workload: the cause, and the chain to what is to blame."""
@@ -319,8 +431,13 @@ class PlanText:
 
     def _wrapped(self, text: str, indent: str) -> list[str]:
         """Return the lines of a text; further lines begin with the indent."""
-        return textwrap.wrap(printable(text), self._width, subsequent_indent=indent, break_long_words=False,
-                             break_on_hyphens=False)
+        return textwrap.wrap(
+            printable(text),
+            self._width,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
 
     def end(self) -> str:
         """Return the line about the whole plan."""
@@ -342,17 +459,30 @@ class PlanText:
 
     def runs(self, runs: Runs) -> list[str]:
         """Return how several runs spread; the plan above them is that of the first."""
-        lines = ["", f"{runs.runs} runs, of which {runs.finished} finish. Above is the first of them."]
+        lines = [
+            "",
+            f"{runs.runs} runs, of which {runs.finished} finish. Above is the first of them.",
+        ]
         for workload in runs.workloads:
             after = workload.after
-            times = "never done, " if after is None else (
-                f"done after {duration(after.median)} (median), {duration(after.percentile_95)} (95 %)"
-                f"{self._share(workload.finished, runs.runs)}, ")
-            lines += self._wrapped(f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {times}"
-                                   f"lowest {workload.lowest} available", "  ")
+            times = (
+                "never done, "
+                if after is None
+                else (
+                    f"done after {duration(after.median)} (median), {duration(after.percentile_95)} (95 %)"
+                    f"{self._share(workload.finished, runs.runs)}, "
+                )
+            )
+            lines += self._wrapped(
+                f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {times}"
+                f"lowest {workload.lowest} available",
+                "  ",
+            )
         if runs.after:
-            lines.append(f"All: {duration(runs.after.median)} (median), {duration(runs.after.percentile_95)} (95 %)"
-                         f"{self._share(runs.finished, runs.runs)}.")
+            lines.append(
+                f"All: {duration(runs.after.median)} (median), {duration(runs.after.percentile_95)} (95 %)"
+                f"{self._share(runs.finished, runs.runs)}."
+            )
         return lines
 
     def _share(self, finished: int, runs: int) -> str:
@@ -366,11 +496,17 @@ class PlanText:
 def phrase_of(steps: Sequence[Step], workload: Key) -> Phrase:
     """Return what one object does at one moment."""
     actions = list(dict.fromkeys(step.action for step in steps))
-    said = tuple(action for action in actions if not any(other in actions for other in IMPLIED.get(action, ())))
+    said = tuple(
+        action
+        for action in actions
+        if not any(other in actions for other in IMPLIED.get(action, ()))
+    )
     reasons = [step.reason for step in steps if step.reason and step.action in said]
     if said == ("scaled",) and len(reasons) > 1:
         reasons = [f"{reasons[0].partition(' ')[0]} to {reasons[-1].rpartition(' ')[2]}"]
-    return Phrase(workload, steps[0].key.resource, said or tuple(actions), reasons[-1] if reasons else "")
+    return Phrase(
+        workload, steps[0].key.resource, said or tuple(actions), reasons[-1] if reasons else ""
+    )
 
 
 def together(waves: Sequence[Wave]) -> Wave:
@@ -379,16 +515,29 @@ def together(waves: Sequence[Wave]) -> Wave:
     for wave in waves:
         for line in wave.lines:
             for action in line.phrase.actions:
-                lines.setdefault(line.phrase._replace(actions=(action,), reason=""), []).extend(line.steps)
+                lines.setdefault(line.phrase._replace(actions=(action,), reason=""), []).extend(
+                    line.steps
+                )
     for workload in dict.fromkeys(phrase.workload for phrase in lines):
-        created, deleted, *around = (Phrase(workload, "pods", (action,), "") for action in (
-            "created", "deleted", "terminating", "ready", "available", "started"))
+        created, deleted, *around = (
+            Phrase(workload, "pods", (action,), "")
+            for action in ("created", "deleted", "terminating", "ready", "available", "started")
+        )
         if created in lines and deleted in lines:
             replaced = min(lines[created], lines[deleted], key=len)
-            lines = {phrase: steps for phrase, steps in lines.items() if phrase not in (created, deleted, *around)}
+            lines = {
+                phrase: steps
+                for phrase, steps in lines.items()
+                if phrase not in (created, deleted, *around)
+            }
             lines[created._replace(actions=("replaced",))] = replaced
-    return Wave(waves[0].first, waves[-1].last, waves[0].begin, waves[-1].end,
-                tuple(WaveLine(phrase, tuple(steps)) for phrase, steps in lines.items()))
+    return Wave(
+        waves[0].first,
+        waves[-1].last,
+        waves[0].begin,
+        waves[-1].end,
+        tuple(WaveLine(phrase, tuple(steps)) for phrase, steps in lines.items()),
+    )
 
 
 def repetition(forms: Sequence[object], begins: Sequence[float], start: int) -> tuple[int, int]:
@@ -396,9 +545,17 @@ def repetition(forms: Sequence[object], begins: Sequence[float], start: int) -> 
     for period in range(1, MAX_PERIOD + 1):
         times, position = 0, start + period
         interval = begins[position] - begins[start] if position < len(begins) else 0.0
-        while position + period <= len(forms) and forms[position:position + period] == forms[start:start + period] and (
-                all(abs(begins[position + offset] - begins[position + offset - period] - interval) < 0.001
-                    for offset in range(period))):
+        while (
+            position + period <= len(forms)
+            and forms[position : position + period] == forms[start : start + period]
+            and (
+                all(
+                    abs(begins[position + offset] - begins[position + offset - period] - interval)
+                    < 0.001
+                    for offset in range(period)
+                )
+            )
+        ):
             times, position = times + 1, position + period
         if times * period > 2 and times > 1:
             return period, times

@@ -49,10 +49,18 @@ def find(words: Sequence[str], least: int = 1, program: str = KUBEPY) -> PluginC
 
 def names_on_path(program: str) -> list[str]:
     """Return the first word of each plugin's command, sorted."""
-    folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isdir(folder)]
+    folders = [
+        folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isdir(folder)
+    ]
     prefix = plugin_prefix(program)
-    return sorted({name.removeprefix(prefix).split("-")[0].replace("_", "-") for folder in folders
-                   for name in os.listdir(folder) if name.startswith(prefix)})
+    return sorted(
+        {
+            name.removeprefix(prefix).split("-")[0].replace("_", "-")
+            for folder in folders
+            for name in os.listdir(folder)
+            if name.startswith(prefix)
+        }
+    )
 
 
 def completions(words: Sequence[str], word: str, program: str) -> tuple[list[str], int]:
@@ -70,7 +78,9 @@ def completions(words: Sequence[str], word: str, program: str) -> tuple[list[str
     completer = shutil.which(f"{plugin_prefix(program).removesuffix(dash)}_complete{dash}{name}")
     if completer is None:
         return [], 0
-    done = subprocess.run([completer, *plugin.args, word], stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        [completer, *plugin.args, word], stdout=subprocess.PIPE, text=True, check=False
+    )
     lines = [line for line in done.stdout.splitlines() if line] if done.returncode == 0 else []
     if lines and lines[-1].startswith(":") and lines[-1][1:].isdecimal():
         return lines[:-1], int(lines[-1][1:])
@@ -88,17 +98,23 @@ def run(plugin: PluginCommand) -> NoReturn:
 class PluginListOptions(Options):
     """The flags of ``plugin list``."""
 
-    name_only: bool = bool_flag("name-only", help="If true, display only the binary name of each plugin, rather than "
-                                "its full path.")
+    name_only: bool = bool_flag(
+        "name-only",
+        help="If true, display only the binary name of each plugin, rather than its full path.",
+    )
 
 
-@command("list [flags]", PluginListOptions, examples="""
+@command(
+    "list [flags]",
+    PluginListOptions,
+    examples="""
 # Every program on the PATH whose name begins with kubepy-
 kubepy plugin list
 
 # Their names only
 kubepy plugin list --name-only
-""")
+""",
+)
 def list_(factory: Factory, options: PluginListOptions) -> None:
     """List the plugins: the programs on the PATH with names such as kubepy-foo.
 
@@ -110,10 +126,16 @@ def list_(factory: Factory, options: PluginListOptions) -> None:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            factory.say(f"Unable to read directory {quote(folder)} from your PATH: {os_error_text(error)}. Skipping...")
+            factory.say(
+                f"Unable to read directory {quote(folder)} from your PATH: {os_error_text(error)}. Skipping..."
+            )
             continue
-        paths += [os.path.join(folder, entry.name) for entry in entries
-                  if entry.name.startswith(plugin_prefix(factory.program)) and not entry.is_dir(follow_symlinks=False)]
+        paths += [
+            os.path.join(folder, entry.name)
+            for entry in entries
+            if entry.name.startswith(plugin_prefix(factory.program))
+            and not entry.is_dir(follow_symlinks=False)
+        ]
     if not paths:
         raise UnprefixedError(f"error: unable to find any {factory.program} plugins in your PATH")
     factory.print("The following compatible plugins are available:\n")
@@ -127,8 +149,11 @@ def list_(factory: Factory, options: PluginListOptions) -> None:
             warnings += 1
         first_paths.setdefault(name, path)
     if warnings:
-        raise UnprefixedError("error: one plugin warning was found" if warnings == 1
-                              else f"error: {warnings} plugin warnings were found")
+        raise UnprefixedError(
+            "error: one plugin warning was found"
+            if warnings == 1
+            else f"error: {warnings} plugin warnings were found"
+        )
 
 
 def _warnings(path: str, shadowed_by: str | None, program: str) -> Iterator[str]:
@@ -143,7 +168,9 @@ def _warnings(path: str, shadowed_by: str | None, program: str) -> Iterator[str]
     command_words: list[str] = []
     entries: Mapping[str, Entry] = root_command().entries
     for word in name.split("-")[1:]:
-        command = next((key for key, entry in entries.items() if word == key or word in entry.aliases), None)
+        command = next(
+            (key for key, entry in entries.items() if word == key or word in entry.aliases), None
+        )
         if command is None:
             break
         command_words.append(command)

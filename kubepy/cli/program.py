@@ -60,7 +60,9 @@ def run_words() -> int:
 
         guard_process()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and stream.encoding.lower() != "utf-8":  # UTF-8 in any locale
+        if (
+            isinstance(stream, TextIOWrapper) and stream.encoding.lower() != "utf-8"
+        ):  # UTF-8 in any locale
             stream.reconfigure(encoding="utf-8", errors=stream.errors)
     try:
         from kubepy.cli.main import main
@@ -76,7 +78,9 @@ def run_words() -> int:
         return 141
     except OSError as error:
         _drop_output()
-        print(f"error: write /dev/stdout: {(error.strerror or str(error)).lower()}", file=sys.stderr)
+        print(
+            f"error: write /dev/stdout: {(error.strerror or str(error)).lower()}", file=sys.stderr
+        )
         return 1
     return status
 

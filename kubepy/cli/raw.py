@@ -18,7 +18,11 @@ from kubepy.cli.runtime.options import RawOptions
 from kubepy.server import requestinfo, routes
 from kubepy.server.messages import JSON, Call, HttpRequest, Response
 
-HEADERS = {"accept": f"{JSON}, */*", "content-type": JSON, "user-agent": f"kubectl/{KUBERNETES_VERSION}"}
+HEADERS = {
+    "accept": f"{JSON}, */*",
+    "content-type": JSON,
+    "user-agent": f"kubectl/{KUBERNETES_VERSION}",
+}
 
 
 # --- commands -----------------------------------------------------------------------------------------------------
@@ -29,7 +33,9 @@ def get(factory: Factory, options: GetOptions) -> None:
     if options.args:
         raise CliError("arguments may not be passed when --raw is specified")
     if options.watch or options.watch_only or options.selector:
-        raise CliError("--raw may not be specified with other flags that filter the server request or alter the output")
+        raise CliError(
+            "--raw may not be specified with other flags that filter the server request or alter the output"
+        )
     check_path(options.raw, options.output)
     factory.print(send(factory, "GET", options.raw), end="")
 
@@ -60,7 +66,9 @@ def check_path(path: str, output: str) -> None:
     if output:
         raise CliError("--raw and --output are mutually exclusive")
     if not path.startswith("/"):
-        raise CliError(f"--raw must be a valid URL path: parse {quote(path)}: invalid URI for request")
+        raise CliError(
+            f"--raw must be a valid URL path: parse {quote(path)}: invalid URI for request"
+        )
 
 
 def check_file(options: RawOptions) -> None:

@@ -36,8 +36,16 @@ with lazy_imports():
     from kubepy.cli import raw
 
 
-class ReplaceOptions(DeleteFlags, PrintFlags, DryRunOptions, ValidateOptions, FieldManagerOptions, SaveConfigOptions,
-                     SubresourceOptions, RawOptions):
+class ReplaceOptions(
+    DeleteFlags,
+    PrintFlags,
+    DryRunOptions,
+    ValidateOptions,
+    FieldManagerOptions,
+    SaveConfigOptions,
+    SubresourceOptions,
+    RawOptions,
+):
     """The flags of ``replace``."""
 
     filename: list[str] = filename_flag("to use to replace the resource.")
@@ -50,7 +58,11 @@ class ReplaceOptions(DeleteFlags, PrintFlags, DryRunOptions, ValidateOptions, Fi
 FORCE_TIMEOUT = 300.0
 
 
-@command("replace -f FILENAME", ReplaceOptions, creates=True, examples="""
+@command(
+    "replace -f FILENAME",
+    ReplaceOptions,
+    creates=True,
+    examples="""
 # Replace the object by that in a file
 kubepy replace -f web.yaml
 
@@ -62,7 +74,8 @@ kubepy get deploy web -o yaml | sed 's/nginx:1.27/nginx:1.28/' | kubepy replace 
 
 # See what would be stored
 kubepy replace -f web.yaml --dry-run=server -o yaml
-""")
+""",
+)
 def replace(factory: Factory, options: ReplaceOptions) -> None:
     """Replace a resource by file name or stdin.
 
@@ -88,7 +101,9 @@ def replace(factory: Factory, options: ReplaceOptions) -> None:
     result.visit(lambda info: printer(replaced(factory, options, info, strategy, validation)))
 
 
-def replaced(factory: Factory, options: ReplaceOptions, info: Info, strategy: str, validation: str) -> Object:
+def replaced(
+    factory: Factory, options: ReplaceOptions, info: Info, strategy: str, validation: str
+) -> Object:
     """Replace the object in the cluster by one of a file; returns the object to print."""
     save_last_applied(info.content, create=options.save_config)
     if strategy == CLIENT:
@@ -96,15 +111,25 @@ def replaced(factory: Factory, options: ReplaceOptions, info: Info, strategy: st
     try:
         if not info.name:
             raise CliError("resource name may not be empty")
-        if not info.content["metadata"].get("resourceVersion"):  # the object replaces whatever version is there
-            current = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
+        if not info.content["metadata"].get(
+            "resourceVersion"
+        ):  # the object replaces whatever version is there
+            current = unless_missing(
+                factory.client.get, info.resource.gvr, info.name, namespace=info.namespace
+            )
             if current is not None:
                 info.content["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
-        obj = factory.client.update(info.resource.gvr, info.content, namespace=info.namespace,
-                                    subresource=options.subresource,
-                                    options=UpdateOptions(dry_run=strategy == SERVER,
-                                                          field_manager=options.field_manager,
-                                                          field_validation=validation))
+        obj = factory.client.update(
+            info.resource.gvr,
+            info.content,
+            namespace=info.namespace,
+            subresource=options.subresource,
+            options=UpdateOptions(
+                dry_run=strategy == SERVER,
+                field_manager=options.field_manager,
+                field_validation=validation,
+            ),
+        )
     except Exception as error:
         raise with_source(error, "replacing", info.source) from None
     info.refresh(obj)
@@ -113,20 +138,34 @@ def replaced(factory: Factory, options: ReplaceOptions, info: Info, strategy: st
 
 def _replace_by_force(factory: Factory, options: ReplaceOptions, printer: Printer) -> None:
     """Delete the objects that the files name, wait until they are gone, create them."""
-    deletion = deletion_of(factory, options, options.grace_period, NONE, short=options.output == "name")
+    deletion = deletion_of(
+        factory, options, options.grace_period, NONE, short=options.output == "name"
+    )
     deletion = deletion._replace(grace=deletion.grace or 1)
     warn_of_force(factory, deletion._replace(grace=0, force=deletion.grace == 0))
     infos = Builder(factory, options).do().all_infos()
-    deletable = Result([Info(info.resource, info.namespace, info.name, source=info.source) for info in infos])
+    deletable = Result(
+        [Info(info.resource, info.namespace, info.name, source=info.source) for info in infos]
+    )
     deletable.ignore_not_found()
-    wait_until_gone(factory, delete_all(factory, deletable, deletion), options.timeout or FORCE_TIMEOUT)
+    wait_until_gone(
+        factory, delete_all(factory, deletable, deletion), options.timeout or FORCE_TIMEOUT
+    )
     errors: list[Exception] = []
     for info in infos:
         save_last_applied(info.content, create=options.save_config)
         try:
-            printer(factory.client.create(info.resource.gvr, info.content, namespace=info.namespace,
-                                          options=CreateOptions(field_manager=options.field_manager,
-                                                                field_validation=options.field_validation())))
+            printer(
+                factory.client.create(
+                    info.resource.gvr,
+                    info.content,
+                    namespace=info.namespace,
+                    options=CreateOptions(
+                        field_manager=options.field_manager,
+                        field_validation=options.field_validation(),
+                    ),
+                )
+            )
         except api_errors.Status as error:
             errors.append(error)
     raise_all(errors)

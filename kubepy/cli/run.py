@@ -40,27 +40,57 @@ from kubepy.cli.runtime.overrides import OverrideOptions, overridden
 from kubepy.quoting import printable, quote
 
 
-class RunOptions(OverrideOptions, PrintFlags, DryRunOptions, SaveConfigOptions, FieldManagerOptions, RecordOptions,
-                 DeleteFlags):
+class RunOptions(
+    OverrideOptions,
+    PrintFlags,
+    DryRunOptions,
+    SaveConfigOptions,
+    FieldManagerOptions,
+    RecordOptions,
+    DeleteFlags,
+):
     """The flags of ``run``."""
 
     image: str = string_flag("image", help="The image for the container to run.")
-    image_pull_policy: str = string_flag("image-pull-policy", help="The image pull policy for the container: Always, "
-                                         "IfNotPresent or Never.")
-    annotations: list[str] = string_array_flag("annotations", help="Annotations to apply to the pod.")
-    env: list[str] = string_array_flag("env", help="Environment variables to set in the container (KEY=VALUE).")
+    image_pull_policy: str = string_flag(
+        "image-pull-policy",
+        help="The image pull policy for the container: Always, IfNotPresent or Never.",
+    )
+    annotations: list[str] = string_array_flag(
+        "annotations", help="Annotations to apply to the pod."
+    )
+    env: list[str] = string_array_flag(
+        "env", help="Environment variables to set in the container (KEY=VALUE)."
+    )
     port: str = string_flag("port", help="The port that this container exposes.")
-    labels: str = string_flag("labels", "l", help="Comma separated labels to apply to the pod. Default: run=NAME.")
-    restart: str = string_flag("restart", default="Always", help="The restart policy for this pod: Always, OnFailure, "
-                               "Never.")
-    command: bool = bool_flag("command", help="If true and extra arguments are present, use them as the command of "
-                              "the container, rather than as its arguments.")
-    expose: bool = bool_flag("expose", help="If true, create a ClusterIP service for the pod. Requires --port.")
-    privileged: bool = bool_flag("privileged", help="If true, run the container in privileged mode.")
-    stdin: bool = bool_flag("stdin", "i", help="Keep stdin open on the container. Nothing can be attached to: give "
-                            "--attach=false.")
+    labels: str = string_flag(
+        "labels", "l", help="Comma separated labels to apply to the pod. Default: run=NAME."
+    )
+    restart: str = string_flag(
+        "restart",
+        default="Always",
+        help="The restart policy for this pod: Always, OnFailure, Never.",
+    )
+    command: bool = bool_flag(
+        "command",
+        help="If true and extra arguments are present, use them as the command of "
+        "the container, rather than as its arguments.",
+    )
+    expose: bool = bool_flag(
+        "expose", help="If true, create a ClusterIP service for the pod. Requires --port."
+    )
+    privileged: bool = bool_flag(
+        "privileged", help="If true, run the container in privileged mode."
+    )
+    stdin: bool = bool_flag(
+        "stdin",
+        "i",
+        help="Keep stdin open on the container. Nothing can be attached to: give --attach=false.",
+    )
     tty: bool = bool_flag("tty", "t", help="Allocate a terminal for the container.")
-    leave_stdin_open: bool = bool_flag("leave-stdin-open", help="Leave stdin open after the first attach completes.")
+    leave_stdin_open: bool = bool_flag(
+        "leave-stdin-open", help="Leave stdin open after the first attach completes."
+    )
     attach: bool = bool_flag("attach", help="Not supported: no containers run here.")
     rm: bool = bool_flag("rm", help="Not supported: it needs --attach.")
     quiet: bool = bool_flag("quiet", "q", help="If true, suppress prompt messages.")
@@ -81,8 +111,12 @@ PULL_POLICIES = ("", "Always", "IfNotPresent", "Never")
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 
 
-@command("run NAME --image=image [--env=\"key=value\"] [--port=port] [--dry-run=server|client] [--command] -- "
-         "[COMMAND] [args...]", RunOptions, creates=True, examples="""
+@command(
+    'run NAME --image=image [--env="key=value"] [--port=port] [--dry-run=server|client] [--command] -- '
+    "[COMMAND] [args...]",
+    RunOptions,
+    creates=True,
+    examples="""
 # A pod with one container
 kubepy run shell --image=busybox
 
@@ -109,7 +143,8 @@ kubepy run front --image=nginx:1.27 --port=80 --expose
 
 # Print the pod that would be made
 kubepy run draft --image=busybox --dry-run=client -o yaml
-""")
+""",
+)
 def run(factory: Factory, options: RunOptions) -> None:
     """Create and run a particular image in a pod."""
     options.require("image")
@@ -154,11 +189,15 @@ def _validate_attach(options: RunOptions, strategy: str) -> None:
     if options.rm and not attach:
         options.usage_error("--rm should only be used for attached containers")
     if attach and strategy != NONE:
-        options.usage_error("--dry-run=[server|client] can't be used with attached containers options (--attach, "
-                            "--stdin, or --tty)")
+        options.usage_error(
+            "--dry-run=[server|client] can't be used with attached containers options (--attach, "
+            "--stdin, or --tty)"
+        )
     if attach:
-        raise CliError("attaching is not supported: no containers run here, pods are simulated (--attach=false "
-                       "creates the pod only)")
+        raise CliError(
+            "attaching is not supported: no containers run here, pods are simulated (--attach=false "
+            "creates the pod only)"
+        )
 
 
 # --- objects ------------------------------------------------------------------------------------------------------
@@ -168,14 +207,21 @@ def pod_of(factory: Factory, options: RunOptions) -> Object:
     """Return the pod, its fields in Go's order. Raises CliError."""
     name = options.args[0]
     labels = parse_pairs(options.labels) if options.labels else {"run": name}
-    spec = {"containers": [_container(options, name)], "restartPolicy": options.restart or "Always",
-            "dnsPolicy": "ClusterFirst"}
+    spec = {
+        "containers": [_container(options, name)],
+        "restartPolicy": options.restart or "Always",
+        "dnsPolicy": "ClusterFirst",
+    }
     if wrong := [text for text in options.annotations if text.find("=") < 1]:
         raise CliError(f"invalid annotations format: {', '.join(wrong)}")
     annotations = dict(sorted(text.split("=", 1) for text in options.annotations))
-    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata(factory, name, labels=labels,
-                                                                    annotations=annotations),
-            "spec": spec, "status": {}}
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": metadata(factory, name, labels=labels, annotations=annotations),
+        "spec": spec,
+        "status": {},
+    }
 
 
 def _container(options: RunOptions, name: str) -> Object:
@@ -218,7 +264,11 @@ def _expose(factory: Factory, options: RunOptions, printer: Printer, strategy: s
     name = options.args[0]
     labels = parse_pairs(options.labels) if options.labels else {}
     settings = ServiceSettings(name, labels or {"run": name}, [options.port], labels, {})
-    printer(_created(factory, options, service(settings, metadata(factory, name, labels=labels)), strategy))
+    printer(
+        _created(
+            factory, options, service(settings, metadata(factory, name, labels=labels)), strategy
+        )
+    )
     if options.output == "yaml":
         factory.print("---")
 
@@ -230,5 +280,9 @@ def _created(factory: Factory, options: RunOptions, obj: Object, strategy: str) 
         return obj
     if options.save_config:
         save_config(obj)
-    return factory.client.create(f"{obj['kind'].lower()}s", obj, namespace=factory.namespace,
-                                 options=CreateOptions(dry_run=strategy == SERVER, field_manager=options.field_manager))
+    return factory.client.create(
+        f"{obj['kind'].lower()}s",
+        obj,
+        namespace=factory.namespace,
+        options=CreateOptions(dry_run=strategy == SERVER, field_manager=options.field_manager),
+    )

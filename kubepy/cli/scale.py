@@ -31,16 +31,29 @@ class ScaleOptions(SelectorOptions, KustomizeOptions, PrintFlags, DryRunOptions,
     """The flags of ``scale``."""
 
     replicas: int = int_flag("replicas", help="The new desired number of replicas. Required.")
-    current_replicas: int = int_flag("current-replicas", default=-1, help="Precondition for current size. -1 "
-                                     "(default) for no condition.")
-    resource_version: str = string_flag("resource-version", help="Precondition for resource version.")
-    timeout: float = duration_flag("timeout", help="The length of time to wait before giving up on a scale operation, "
-                                   "zero means don't wait.")
-    all: bool = bool_flag("all", help="Select all resources in the namespace of the specified resource types.")
+    current_replicas: int = int_flag(
+        "current-replicas",
+        default=-1,
+        help="Precondition for current size. -1 (default) for no condition.",
+    )
+    resource_version: str = string_flag(
+        "resource-version", help="Precondition for resource version."
+    )
+    timeout: float = duration_flag(
+        "timeout",
+        help="The length of time to wait before giving up on a scale operation, "
+        "zero means don't wait.",
+    )
+    all: bool = bool_flag(
+        "all", help="Select all resources in the namespace of the specified resource types."
+    )
     filename: list[str] = filename_flag("identifying the resource to set a new size")
 
 
-@command("scale [--current-replicas=count] --replicas=COUNT (-f FILENAME | TYPE NAME)", ScaleOptions, examples="""
+@command(
+    "scale [--current-replicas=count] --replicas=COUNT (-f FILENAME | TYPE NAME)",
+    ScaleOptions,
+    examples="""
 # Give a Deployment three pods
 kubepy scale deploy/web --replicas=3
 
@@ -55,7 +68,8 @@ kubepy scale deploy/web sts/store --replicas=2
 
 # Stop a StatefulSet, whose claims stay
 kubepy scale sts/store --replicas=0
-""")
+""",
+)
 def scale(factory: Factory, options: ScaleOptions) -> None:
     """Set a new size for a deployment, replica set, replication controller, or stateful set.
 
@@ -64,7 +78,9 @@ def scale(factory: Factory, options: ScaleOptions) -> None:
     strategy = factory.dry_run_strategy(options)
     printer = printer_for(factory, options, "scaled", strategy)
     if options.replicas < 0:
-        raise CliError("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
+        raise CliError(
+            "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0"
+        )
     if options.current_replicas < -1:
         raise CliError("The --current-replicas must specify an integer of -1 or greater")
     infos, errors = Builder(factory, options, bare_types=options.all).do().infos()
@@ -84,8 +100,11 @@ def scaled(factory: Factory, options: ScaleOptions, info: Info, strategy: str) -
         return with_replicas(info, options.replicas)
     replicas = scale_one(factory, options, info, dry_run=strategy == SERVER)
     if strategy == NONE and options.timeout:
+
         def is_scaled() -> bool:
-            scale = factory.client.get(info.resource.gvr, info.name, namespace=info.namespace, subresource="scale")
+            scale = factory.client.get(
+                info.resource.gvr, info.name, namespace=info.namespace, subresource="scale"
+            )
             return bool(scale.get("status", {}).get("replicas", 0) == options.replicas)
 
         if not is_scaled() and not factory.driver.wait_until(is_scaled, options.timeout):
@@ -95,9 +114,18 @@ def scaled(factory: Factory, options: ScaleOptions, info: Info, strategy: str) -
         obj = {**obj, "metadata": {**obj["metadata"]}}
         record(obj, options)
     if options.record and strategy == NONE:
-        cause = {"metadata": {"annotations": {CHANGE_CAUSE: obj["metadata"]["annotations"][CHANGE_CAUSE]}}}
-        factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, cause), namespace=info.namespace,
-                             options=PatchOptions(field_manager=UNNAMED))
+        cause = {
+            "metadata": {
+                "annotations": {CHANGE_CAUSE: obj["metadata"]["annotations"][CHANGE_CAUSE]}
+            }
+        }
+        factory.client.patch(
+            info.resource.gvr,
+            info.name,
+            Patch(MERGE_PATCH, cause),
+            namespace=info.namespace,
+            options=PatchOptions(field_manager=UNNAMED),
+        )
     return obj
 
 
@@ -105,9 +133,14 @@ def scale_one(factory: Factory, options: ScaleOptions, info: Info, *, dry_run: b
     """Set the size; returns the new size. With preconditions the scale is read, checked and written in one step."""
     client, resource = factory.client, info.resource.gvr
     if options.current_replicas == -1 and not options.resource_version:
-        answer = client.patch(resource, info.name, Patch(MERGE_PATCH, {"spec": {"replicas": options.replicas}}),
-                              namespace=info.namespace, subresource="scale",
-                              options=PatchOptions(dry_run=dry_run, field_manager=UNNAMED))
+        answer = client.patch(
+            resource,
+            info.name,
+            Patch(MERGE_PATCH, {"spec": {"replicas": options.replicas}}),
+            namespace=info.namespace,
+            subresource="scale",
+            options=PatchOptions(dry_run=dry_run, field_manager=UNNAMED),
+        )
         return _replicas(answer)
     with client.joined():
         current = client.get(resource, info.name, namespace=info.namespace, subresource="scale")
@@ -115,10 +148,19 @@ def scale_one(factory: Factory, options: ScaleOptions, info: Info, *, dry_run: b
         if options.current_replicas not in (-1, replicas):
             raise CliError(f"Expected replicas to be {options.current_replicas}, was {replicas}")
         if options.resource_version not in ("", version):
-            raise CliError(f"Expected resource version to be {options.resource_version}, was {version}")
+            raise CliError(
+                f"Expected resource version to be {options.resource_version}, was {version}"
+            )
         changed = {**current, "spec": {**current.get("spec", {}), "replicas": options.replicas}}
-        return _replicas(client.update(resource, changed, namespace=info.namespace, subresource="scale",
-                                       options=UpdateOptions(dry_run=dry_run, field_manager=UNNAMED)))
+        return _replicas(
+            client.update(
+                resource,
+                changed,
+                namespace=info.namespace,
+                subresource="scale",
+                options=UpdateOptions(dry_run=dry_run, field_manager=UNNAMED),
+            )
+        )
 
 
 def _replicas(scale: Object) -> int:

@@ -30,18 +30,34 @@ PORT = 6443
 class ServeCommandOptions(Options):
     """The flags of ``serve``."""
 
-    address: str = string_flag("address", default="127.0.0.1", help="The address to listen on. Others than those of "
-                               "this machine's loopback let other machines reach the cluster, who need the token.")
+    address: str = string_flag(
+        "address",
+        default="127.0.0.1",
+        help="The address to listen on. Others than those of "
+        "this machine's loopback let other machines reach the cluster, who need the token.",
+    )
     port: int = int_flag("port", default=PORT, help="The port to listen on; 0 chooses a free one.")
-    write_kubeconfig: str = string_flag("write-kubeconfig", help="Write a kubeconfig for the server to this file. "
-                                        "Without it, it is .kubepy/kubeconfig in the state folder.")
-    controllers: str = string_flag("controllers", default="on", help="on or off: run controllers, scheduler and "
-                                   "simulated kubelets beside.")
-    authorization: str = string_flag("authorization", default="AlwaysAllow", help="AlwaysAllow, or RBAC: enforce the "
-                                     "roles that are in the folder.")
+    write_kubeconfig: str = string_flag(
+        "write-kubeconfig",
+        help="Write a kubeconfig for the server to this file. "
+        "Without it, it is .kubepy/kubeconfig in the state folder.",
+    )
+    controllers: str = string_flag(
+        "controllers",
+        default="on",
+        help="on or off: run controllers, scheduler and simulated kubelets beside.",
+    )
+    authorization: str = string_flag(
+        "authorization",
+        default="AlwaysAllow",
+        help="AlwaysAllow, or RBAC: enforce the roles that are in the folder.",
+    )
 
 
-@command("serve [--address=ADDRESS] [--port=PORT] [--write-kubeconfig=FILE]", ServeCommandOptions, examples="""
+@command(
+    "serve [--address=ADDRESS] [--port=PORT] [--write-kubeconfig=FILE]",
+    ServeCommandOptions,
+    examples="""
 # Serve the cluster in ./state
 kubepy serve
 
@@ -50,17 +66,22 @@ kubepy serve --port=0 --write-kubeconfig=/tmp/kubeconfig
 
 # For clients that bring controllers of their own
 kubepy serve --controllers=off
-""")
+""",
+)
 def serve(factory: Factory, options: ServeCommandOptions) -> None:
     """Serve the API of the cluster over HTTPS: for kubectl, helm, client-go and every other Kubernetes client.
 
     The folder stays the truth: what is changed there by others, as by "git checkout", clients see as a change. One line
     says when the server is ready, and how to use it. SIGTERM or SIGINT ends it after the requests that it has begun."""
     options.require_no_args()
-    for flag, value, allowed in (("controllers", options.controllers, ("on", "off")),
-                                 ("authorization", options.authorization, ("AlwaysAllow", "RBAC"))):
+    for flag, value, allowed in (
+        ("controllers", options.controllers, ("on", "off")),
+        ("authorization", options.authorization, ("AlwaysAllow", "RBAC")),
+    ):
         if value not in allowed:
-            raise CliError(f"--{flag}={printable(value)} is invalid: must be {' or '.join(allowed)}")
+            raise CliError(
+                f"--{flag}={printable(value)} is invalid: must be {' or '.join(allowed)}"
+            )
     if not 0 <= options.port <= 65535:
         raise CliError(f"--port={options.port} is invalid: must be between 0 and 65535")
     if not options.address:
@@ -84,12 +105,24 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
         sockets = listener.listen(options.address, options.port)
     except OSError as error:
         hint = "; --port=0 chooses a free port" if error.errno == errno.EADDRINUSE else ""
-        raise CliError(f"cannot listen on {printable(options.address)} port {options.port}: "
-                       f"{(error.strerror or str(error)).lower()}{hint}") from None
+        raise CliError(
+            f"cannot listen on {printable(options.address)} port {options.port}: "
+            f"{(error.strerror or str(error)).lower()}{hint}"
+        ) from None
     keys = certificates.load_keys(folder, certificates.hosts_of(options.address), factory.say)
-    application = applications.Application(folder, applications.ServeOptions(
-        options.address, options.port, options.authorization, options.controllers == "on", factory.options.v),
-        token=keys.token, signing_key=keys.signing_key, log=factory.say)
+    application = applications.Application(
+        folder,
+        applications.ServeOptions(
+            options.address,
+            options.port,
+            options.authorization,
+            options.controllers == "on",
+            factory.options.v,
+        ),
+        token=keys.token,
+        signing_key=keys.signing_key,
+        log=factory.say,
+    )
     url, path = url_of(options.address, sockets[0].getsockname()[1]), options.write_kubeconfig
     kept = os.path.join(folder, KUBECONFIG)
 
@@ -101,8 +134,10 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
                 write_kubeconfig(kept, folder, url, keys.ca, keys.token)
 
     def ready() -> None:
-        factory.print(f"serving {printable(folder)} at {url}: kubectl --kubeconfig "
-                      f"{shlex.quote(os.path.abspath(path or kept))} get nodes")
+        factory.print(
+            f"serving {printable(folder)} at {url}: kubectl --kubeconfig "
+            f"{shlex.quote(os.path.abspath(path or kept))} get nodes"
+        )
         if factory.stdout.isatty():  # a link with the token in it is for nobody else
             factory.print(f"timeline: {url}/#token={keys.token}")
         factory.stdout.flush()
@@ -125,7 +160,11 @@ def write_kubeconfig(path: str, folder: str, url: str, ca: bytes, token: str) ->
     access = ConfigAccess("", os.path.abspath(path))
     config = access.read()
     cluster = {"certificate-authority-data": base64.b64encode(ca).decode(), "server": url}
-    access.write(config._replace(
-        current=name, clusters={**config.clusters, name: cluster},
-        contexts={**config.contexts, name: {"cluster": name, "user": name}},
-        users={**config.users, name: {"token": token}}))
+    access.write(
+        config._replace(
+            current=name,
+            clusters={**config.clusters, name: cluster},
+            contexts={**config.contexts, name: {"cluster": name, "user": name}},
+            users={**config.users, name: {"token": token}},
+        )
+    )

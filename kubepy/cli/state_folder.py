@@ -27,28 +27,46 @@ class InitOptions(Options):
     """The flags of ``init``."""
 
     nodes: int = int_flag("nodes", default=1, help="How many Ready nodes to make: node-1, node-2 …")
-    bootstrap: str = string_flag("bootstrap", help="'full': what every cluster has (ServiceAccounts, kube-root-ca.crt, "
-                                 "the Service kubernetes, bootstrap roles) is made as files, and pods need their "
-                                 "ServiceAccount. 'minimal', the default: it becomes files when it is changed.")
-    clock: str = string_flag("clock", help="Give the cluster a time of its own, which begins then "
-                             "(2026-01-01T00:00:00Z), and moves only when a command moves it.")
-    seed: str = string_flag("seed", help="A number or text that all random draws follow from: with a clock, the same "
-                            "commands make the same cluster.")
+    bootstrap: str = string_flag(
+        "bootstrap",
+        help="'full': what every cluster has (ServiceAccounts, kube-root-ca.crt, "
+        "the Service kubernetes, bootstrap roles) is made as files, and pods need their "
+        "ServiceAccount. 'minimal', the default: it becomes files when it is changed.",
+    )
+    clock: str = string_flag(
+        "clock",
+        help="Give the cluster a time of its own, which begins then "
+        "(2026-01-01T00:00:00Z), and moves only when a command moves it.",
+    )
+    seed: str = string_flag(
+        "seed",
+        help="A number or text that all random draws follow from: with a clock, the same "
+        "commands make the same cluster.",
+    )
 
     def settings(self) -> dict[str, str | int]:
         """Return the settings for ``kubepy.yaml``. Raises CliError."""
         if self.bootstrap not in ("", MINIMAL, FULL):
-            raise CliError(f"--bootstrap={printable(self.bootstrap)} is invalid: must be {MINIMAL} or {FULL}")
+            raise CliError(
+                f"--bootstrap={printable(self.bootstrap)} is invalid: must be {MINIMAL} or {FULL}"
+            )
         if self.changed("seed") and not self.seed:
-            raise CliError("--seed is empty: it must be a number or a text; without --seed the cluster has none")
-        values = {"clock": format_exact_time(parse_moment(self.clock)) if self.changed("clock") else "",
-                  "seed": int(self.seed) if re.fullmatch("-?[0-9]{1,18}", self.seed) else self.seed,
-                  "bootstrap": self.bootstrap}
+            raise CliError(
+                "--seed is empty: it must be a number or a text; without --seed the cluster has none"
+            )
+        values = {
+            "clock": format_exact_time(parse_moment(self.clock)) if self.changed("clock") else "",
+            "seed": int(self.seed) if re.fullmatch("-?[0-9]{1,18}", self.seed) else self.seed,
+            "bootstrap": self.bootstrap,
+        }
         return {name: value for name, value in values.items() if value != ""}
 
 
-@command("init [--nodes=N] [--clock=TIME] [--seed=SEED] [--bootstrap=minimal|full]", InitOptions, creates=True,
-         examples="""
+@command(
+    "init [--nodes=N] [--clock=TIME] [--seed=SEED] [--bootstrap=minimal|full]",
+    InitOptions,
+    creates=True,
+    examples="""
 # Make a cluster with one node in ./state
 kubepy init
 
@@ -61,7 +79,8 @@ kubepy init --clock=2026-01-01T00:00:00Z --seed=7
 # Make one in another folder, and nodes of your own
 kubepy --state /tmp/lab init --nodes=0
 kubepy --state /tmp/lab apply -f nodes.yaml
-""")
+""",
+)
 def init(factory: Factory, options: InitOptions) -> None:
     """Make a cluster: a new state folder with one node, unless told otherwise, and a default StorageClass, "standard".
 
@@ -84,8 +103,12 @@ def init(factory: Factory, options: InitOptions) -> None:
     LocalCluster.begin(factory.folder, settings)
     factory.adds_node = False
     factory.may_create = True  # also with $KUBEPY_MUST_EXIST
-    names = furnish(factory.cluster, options.nodes, lambda number: factory.progress.show(
-        "making nodes", number, options.nodes), with_storage=options.nodes > 0)
+    names = furnish(
+        factory.cluster,
+        options.nodes,
+        lambda number: factory.progress.show("making nodes", number, options.nodes),
+        with_storage=options.nodes > 0,
+    )
     factory.cluster.finish()
     factory.print(f"cluster created in {printable(factory.folder)}")
     if names:
@@ -93,14 +116,19 @@ def init(factory: Factory, options: InitOptions) -> None:
     for name in names:
         factory.print(f"node/{name} created")
     if not names:
-        factory.say(f"note: there are no nodes, so pods will stay Pending: make one with {factory.notes.new_node()}")
+        factory.say(
+            f"note: there are no nodes, so pods will stay Pending: make one with {factory.notes.new_node()}"
+        )
 
 
 class ForkOptions(Options):
     """The flags of ``fork``: none of its own."""
 
 
-@command("fork DIR", ForkOptions, examples="""
+@command(
+    "fork DIR",
+    ForkOptions,
+    examples="""
 # Copy the cluster to a new folder
 kubepy fork what-if
 
@@ -112,7 +140,8 @@ kubepy --state try rollout status ds/log-agent
 # Copy a copy
 kubepy fork first
 kubepy --state first fork second
-""")
+""",
+)
 def fork(factory: Factory, options: ForkOptions) -> None:
     """Copy the cluster to a new state folder: every file as it is, and revisions, events, clock and seed. Both clusters
     go on from there, rollouts under way included, and neither sees the changes of the other.
@@ -129,7 +158,9 @@ def fork(factory: Factory, options: ForkOptions) -> None:
 
     before = None
     try:
-        with suppress(ValueError):  # in another than the main thread, which a Python program may run a command in
+        with suppress(
+            ValueError
+        ):  # in another than the main thread, which a Python program may run a command in
             before = signal.signal(signal.SIGTERM, end)
         cluster.copy_to(target)
     finally:
@@ -141,12 +172,23 @@ def fork(factory: Factory, options: ForkOptions) -> None:
 class FsckOptions(Options):
     """The flags of ``fsck``."""
 
-    repair: bool = bool_flag("repair", help="Repair what can be repaired safely, and list each repair.")
-    v: int = int_flag("v", "v", no_value="1", bits=32, help="List all other files in the folders of objects as well: "
-                      "notes, copies, what editors leave.")
+    repair: bool = bool_flag(
+        "repair", help="Repair what can be repaired safely, and list each repair."
+    )
+    v: int = int_flag(
+        "v",
+        "v",
+        no_value="1",
+        bits=32,
+        help="List all other files in the folders of objects as well: "
+        "notes, copies, what editors leave.",
+    )
 
 
-@command("fsck [--repair] [-v]", FsckOptions, examples="""
+@command(
+    "fsck [--repair] [-v]",
+    FsckOptions,
+    examples="""
 # Check the folder after a merge
 kubepy fsck
 
@@ -158,7 +200,8 @@ kubepy --state /srv/lab/state fsck
 
 # Rebuild an index that disagrees with the files, make Secrets private, remove the leftovers of killed processes
 kubepy fsck --repair
-""")
+""",
+)
 def fsck(factory: Factory, options: FsckOptions) -> None:
     """Check the state folder: files that cannot be objects, folders without their namespace, and whether files and
     index agree.
@@ -172,9 +215,15 @@ def fsck(factory: Factory, options: FsckOptions) -> None:
     if options.repair:
         for line in factory.cluster.store.repair():
             factory.print(printable(line))
-    store, problems = factory.folder_store, [*factory.cluster.problems(), *factory.cluster.folders_without_namespace()]
+    store, problems = (
+        factory.folder_store,
+        [*factory.cluster.problems(), *factory.cluster.folders_without_namespace()],
+    )
     manifests, others = store.other_files()
-    lines = [*map(str, problems), *(f"{path}: is not read: it is no object's file" for path in manifests)]
+    lines = [
+        *map(str, problems),
+        *(f"{path}: is not read: it is no object's file" for path in manifests),
+    ]
     for line in lines:
         factory.print(printable(line))
     for path in others if options.v else ():

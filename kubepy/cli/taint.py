@@ -35,12 +35,17 @@ with lazy_imports():
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
-class TaintOptions(PrintFlags, DryRunOptions, ValidateOptions, SelectorOptions, FieldManagerOptions):
+class TaintOptions(
+    PrintFlags, DryRunOptions, ValidateOptions, SelectorOptions, FieldManagerOptions
+):
     """The flags of ``taint``."""
 
     field_manager: str = field_manager_flag("kubectl-taint")
-    overwrite: bool = bool_flag("overwrite", help="If true, allow taints to be overwritten, otherwise reject taint "
-                                "updates that overwrite existing taints.")
+    overwrite: bool = bool_flag(
+        "overwrite",
+        help="If true, allow taints to be overwritten, otherwise reject taint "
+        "updates that overwrite existing taints.",
+    )
     all: bool = bool_flag("all", help="Select all nodes in the cluster.")
 
 
@@ -59,7 +64,10 @@ class ChangedTaints(NamedTuple):
     errors: list[str]
 
 
-@command("taint NODE NAME KEY_1=VAL_1:TAINT_EFFECT_1 ... KEY_N=VAL_N:TAINT_EFFECT_N", TaintOptions, examples="""
+@command(
+    "taint NODE NAME KEY_1=VAL_1:TAINT_EFFECT_1 ... KEY_N=VAL_N:TAINT_EFFECT_N",
+    TaintOptions,
+    examples="""
 # Keep pods without a toleration away from a node
 kubepy taint node node-1 gpu=reserved:NoSchedule
 
@@ -78,7 +86,8 @@ kubepy taint node node-1 maintenance-
 
 # Discourage pods from all nodes with a label
 kubepy taint nodes -l disk=slow speed=low:PreferNoSchedule
-""")
+""",
+)
 def taint(factory: Factory, options: TaintOptions) -> None:
     """Update the taints on one or more nodes.
 
@@ -99,15 +108,20 @@ def taint(factory: Factory, options: TaintOptions) -> None:
         name = resources[0].lower().partition(".")[0]
         raise UnprefixedError(f"the server doesn't have a resource type {quote(name)}")
     if resource.key != "nodes":
-        raise CliError(f"invalid resource type {resources[0].lower()}, only node types are supported")
+        raise CliError(
+            f"invalid resource type {resources[0].lower()}, only node types are supported"
+        )
     require_no_conflict(changes)
     if options.all and options.selector:
         raise CliError("setting 'all' parameter with a non empty selector is prohibited")
     if not options.all and not options.selector and len(resources) < 2:
-        raise CliError("at least one resource name must be specified since 'all' parameter is not set")
+        raise CliError(
+            "at least one resource name must be specified since 'all' parameter is not set"
+        )
     args = ["nodes"] if options.all or options.selector else ["nodes", *resources[1:]]
     Builder(factory, options, args=args, everything=options.all).do().visit(
-        lambda info: _taint_node(factory, options, info, changes, strategy, validation))
+        lambda info: _taint_node(factory, options, info, changes, strategy, validation)
+    )
 
 
 def is_taint(word: str) -> bool:
@@ -115,9 +129,17 @@ def is_taint(word: str) -> bool:
     return "=" in word or ":" in word or word.endswith("-")
 
 
-def _taint_node(factory: Factory, options: TaintOptions, info: Info, changes: TaintChanges,
-                strategy: str, validation: str) -> None:
-    changed = change_taints(info.name, info.content.get("spec", {}).get("taints") or [], changes, options.overwrite)
+def _taint_node(
+    factory: Factory,
+    options: TaintOptions,
+    info: Info,
+    changes: TaintChanges,
+    strategy: str,
+    validation: str,
+) -> None:
+    changed = change_taints(
+        info.name, info.content.get("spec", {}).get("taints") or [], changes, options.overwrite
+    )
     raise_all(CliError(error) for error in changed.errors)
     node = copy.deepcopy(info.content)
     node.setdefault("spec", {})["taints"] = changed.taints
@@ -126,10 +148,16 @@ def _taint_node(factory: Factory, options: TaintOptions, info: Info, changes: Ta
     printer = printer_for(factory, options, changed.operation, strategy, typed=True)
     if strategy != CLIENT:
         patch, patch_type = two_way_patch(info.content, node)
-        node = factory.client.patch("nodes", info.name, Patch(patch_type, patch),
-                                    options=PatchOptions(dry_run=strategy == SERVER,
-                                                         field_manager=options.field_manager,
-                                                         field_validation=validation))
+        node = factory.client.patch(
+            "nodes",
+            info.name,
+            Patch(patch_type, patch),
+            options=PatchOptions(
+                dry_run=strategy == SERVER,
+                field_manager=options.field_manager,
+                field_validation=validation,
+            ),
+        )
     printer(node)
 
 
@@ -180,32 +208,57 @@ def _has_same_effect(taint: Object, other: Object) -> bool:
 
 def require_no_conflict(changes: TaintChanges) -> None:
     """Raise CliError for a taint that is both added and removed."""
-    conflicts = [f"{removed['key']}={removed.get('effect', '')}" for added in changes.add for removed in changes.remove
-                 if _is_removed(added, removed)]
+    conflicts = [
+        f"{removed['key']}={removed.get('effect', '')}"
+        for added in changes.add
+        for removed in changes.remove
+        if _is_removed(added, removed)
+    ]
     if conflicts:
-        raise CliError("can not both modify and remove the following taint(s) in the same command: "
-                       + ", ".join(conflicts))
+        raise CliError(
+            "can not both modify and remove the following taint(s) in the same command: "
+            + ", ".join(conflicts)
+        )
 
 
 def _is_removed(taint: Object, removed: Object) -> bool:
-    return bool(taint["key"] == removed["key"] and removed.get("effect", taint.get("effect")) == taint.get("effect"))
+    return bool(
+        taint["key"] == removed["key"]
+        and removed.get("effect", taint.get("effect")) == taint.get("effect")
+    )
 
 
-def change_taints(name: str, old: list[Object], changes: TaintChanges, overwrite: bool) -> ChangedTaints:
+def change_taints(
+    name: str, old: list[Object], changes: TaintChanges, overwrite: bool
+) -> ChangedTaints:
     """Return the new taints of a node. Raises CliError when a taint is there and may not be overwritten."""
-    present = [added["key"] for added in changes.add for taint in old if _has_same_effect(added, taint)]
+    present = [
+        added["key"] for added in changes.add for taint in old if _has_same_effect(added, taint)
+    ]
     if present and not overwrite:
-        raise CliError(f"node {name} already has {','.join(present)} taint(s) with same effect(s) and"
-                       " --overwrite is false")
-    taints = [*changes.add, *(taint for taint in old
-                              if not any(_has_same_effect(taint, added) for added in changes.add))]
+        raise CliError(
+            f"node {name} already has {','.join(present)} taint(s) with same effect(s) and"
+            " --overwrite is false"
+        )
+    taints = [
+        *changes.add,
+        *(
+            taint
+            for taint in old
+            if not any(_has_same_effect(taint, added) for added in changes.add)
+        ),
+    ]
     has_added = len(taints) != len(old)
     has_removed, errors = False, []
     for removed in changes.remove:
         kept = [taint for taint in taints if not _is_removed(taint, removed)]
         has_removed = len(kept) != len(taints)
         if not has_removed:
-            text = f"{removed['key']}:{removed['effect']}" if removed.get("effect") else str(removed["key"])
+            text = (
+                f"{removed['key']}:{removed['effect']}"
+                if removed.get("effect")
+                else str(removed["key"])
+            )
             errors.append(f"taint {quote(text)} not found")
         taints = kept
     if (has_added and has_removed) or overwrite:

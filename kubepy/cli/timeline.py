@@ -29,14 +29,20 @@ NAMESPACES = "namespaces"
 class TimelineOptions(SelectorOptions, AllNamespacesOptions):
     """The flags of ``timeline``."""
 
-    since: str = string_flag("since", help="Show the steps from this time on, inclusive: a time such as "
-                             "2026-01-01T12:00:00Z, or how long ago in the cluster's time (90s, 30m, 2d). Default: all "
-                             "that is kept.")
+    since: str = string_flag(
+        "since",
+        help="Show the steps from this time on, inclusive: a time such as "
+        "2026-01-01T12:00:00Z, or how long ago in the cluster's time (90s, 30m, 2d). Default: all "
+        "that is kept.",
+    )
     output: str = output_flag("text, json, html, svg, trace", "text")
 
 
 @reading
-@command("timeline [TYPE/NAME...]", TimelineOptions, examples="""
+@command(
+    "timeline [TYPE/NAME...]",
+    TimelineOptions,
+    examples="""
 # What happened in the cluster, as far as it is kept
 kubepy timeline
 
@@ -54,7 +60,8 @@ kubepy timeline -o trace > trace.json
 
 # Every step for a program, from this time on
 kubepy timeline -o json --since=2026-01-01T00:00:00Z
-""")
+""",
+)
 def timeline(factory: Factory, options: TimelineOptions) -> None:
     """Show what happened: a row for each pod, in which a character stands for a moment, and what else there was.
 
@@ -62,8 +69,10 @@ def timeline(factory: Factory, options: TimelineOptions) -> None:
     it owns, a node with its pods, a namespace with everything in it; objects that are deleted by now, too. What
     happened is kept for 24 hours of the cluster's time (timeline.keep in kubepy.yaml). Nothing is changed."""
     if options.output not in RENDERERS:
-        raise CliError(f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
-                       f"formats are: {','.join(RENDERERS)}")
+        raise CliError(
+            f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
+            f"formats are: {','.join(RENDERERS)}"
+        )
     infos = named_objects(factory, options)
     factory.catch_up()
     try:
@@ -71,8 +80,10 @@ def timeline(factory: Factory, options: TimelineOptions) -> None:
         since = start_of(options.since, now, "--since") if options.changed("since") else None
     except ValueError as error:
         raise CliError(str(error)) from None
-    subjects = [Key(info.resource.key, info.namespace if info.resource.namespaced else "", info.name)
-                for info in infos]
+    subjects = [
+        Key(info.resource.key, info.namespace if info.resource.namespaced else "", info.name)
+        for info in infos
+    ]
     if not options.args and factory.namespace_given and not options.all_namespaces:
         subjects = [Key(NAMESPACES, "", factory.namespace)]
     shown = read_timeline(factory.cluster, since, subject=subjects or None)
@@ -101,10 +112,15 @@ def named_objects(factory: Factory, options: TimelineOptions) -> list[Info]:
     if not options.args and not options.selector:
         return []
     infos: list[Info] = []
-    Builder(factory, options, bare_types=True, retrieve=False, related=True).do().visit(infos.append)
+    Builder(factory, options, bare_types=True, retrieve=False, related=True).do().visit(
+        infos.append
+    )
     if not infos:
-        factory.say("No resources found" if options.all_namespaces
-                    else f"No resources found in {factory.namespace} namespace.")
+        factory.say(
+            "No resources found"
+            if options.all_namespaces
+            else f"No resources found in {factory.namespace} namespace."
+        )
         raise SilentExit(0)
     return infos
 
@@ -113,4 +129,8 @@ def nothing_happened(factory: Factory, shown: Timeline, since: str) -> str:
     """Return the message for a timeline without steps."""
     if not factory.cluster.settings.timeline.keep:
         return "No history is kept: timeline.keep in kubepy.yaml is 0."
-    return f"Nothing has happened since {format_exact_time(shown.since)}." if since else "There is no history."
+    return (
+        f"Nothing has happened since {format_exact_time(shown.since)}."
+        if since
+        else "There is no history."
+    )

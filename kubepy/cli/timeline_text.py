@@ -35,30 +35,60 @@ from kubepy.quoting import printable
 from kubepy.storage import Key
 from kubepy.terminal import Colour, Painter, can_print, shortened, width_of
 
-MAX_ROWS, FOLDED_ROWS = 60, 24  # of all pods; where those are more, several share a row, and so many are enough
+MAX_ROWS, FOLDED_ROWS = (
+    60,
+    24,
+)  # of all pods; where those are more, several share a row, and so many are enough
 FEWEST_ROWS = 6  # of the pods of one workload, where others take the rest
 MAX_WORKLOADS = 20
 MAX_EVENTS, LAST_EVENTS = 20, 8  # lines of what else happened, and how many of those are the last
 WIDEST_MOMENT = 10  # columns that a moment gets on average where there is room
-NAME_SHARE, LONGEST_NODE = 0.36, 14  # of the width, for the names of pods; characters of the name of a node
+NAME_SHARE, LONGEST_NODE = (
+    0.36,
+    14,
+)  # of the width, for the names of pods; characters of the name of a node
 SHORTEST_NAME = 20  # characters of a name that is cut
 LEVELS, PLAIN_LEVELS = "0▁▂▃▄▅▆▇█", "0123456789#"  # from none to all
 RISING = (PENDING, STARTING, READY)
 SYMBOLS = {PENDING: ".", STARTING: ":", TERMINATING: "-", FAILED: "!", SUCCEEDED: "*"}
-MEANINGS = {".": "pending", ":": "started, not ready", "a": "ready, not available yet", "A": "available",
-            "-": "terminating", "!": "failed", "*": "succeeded"}
+MEANINGS = {
+    ".": "pending",
+    ":": "started, not ready",
+    "a": "ready, not available yet",
+    "A": "available",
+    "-": "terminating",
+    "!": "failed",
+    "*": "succeeded",
+}
 REVISION_COLOURS = (Colour.BLUE, Colour.YELLOW, Colour.MAGENTA, Colour.CYAN, Colour.GREEN)
-ONCE = ("adopted", "created", "orphaned", "ready")  # of many objects at one moment, told in one line
-UNTOLD = ("created", "scheduled", "started", "ready", "available", "unavailable", "terminating", "deleted",
-          "succeeded")  # of pods
+ONCE = (
+    "adopted",
+    "created",
+    "orphaned",
+    "ready",
+)  # of many objects at one moment, told in one line
+UNTOLD = (
+    "created",
+    "scheduled",
+    "started",
+    "ready",
+    "available",
+    "unavailable",
+    "terminating",
+    "deleted",
+    "succeeded",
+)  # of pods
 PARTS = ("replicasets.apps", "controllerrevisions.apps")  # their steps show in those of the pods
 
 
 def short_duration(seconds: float) -> str:
     """Return a duration, rounded, without units that are 0 behind others: ``6h``, ``1m30s``, ``1.55s``, ``4ms``."""
     text = format_duration(round(seconds, 3 if seconds < 1 else 2 if seconds < 60 else 0))
-    return text.removesuffix("0s").removesuffix("h0m") + ("h" if text.endswith("h0m0s") else "") \
-        if text.endswith("m0s") else text
+    return (
+        text.removesuffix("0s").removesuffix("h0m") + ("h" if text.endswith("h0m0s") else "")
+        if text.endswith("m0s")
+        else text
+    )
 
 
 class Cell(NamedTuple):
@@ -82,7 +112,9 @@ class Columns:
     :ivar most: how many moments the fullest column stands for.
     """
 
-    def __init__(self, timeline: Timeline, lives: Sequence[Life], room: int, *, has_before: bool) -> None:
+    def __init__(
+        self, timeline: Timeline, lives: Sequence[Life], room: int, *, has_before: bool
+    ) -> None:
         ends = list(_sub_moments(timeline.steps, lives))
         count = max(room - has_before, 1)
         self.most = -(-len(ends) // count)
@@ -90,13 +122,17 @@ class Columns:
             ends = [ends[len(ends) * column // count - 1] for column in range(1, count + 1)]
         self.ends = [0] * has_before + ends
         firsts = [0, *self.ends] if not has_before else [0, 0, *self.ends[1:]]
-        self._times = [timeline.steps[first].at for first in firsts[:len(self.ends)]]
-        self.is_first = [first == 0 or timeline.steps[first - 1].at != timeline.steps[first].at for first in firsts[
-            :len(self.ends)]]
+        self._times = [timeline.steps[first].at for first in firsts[: len(self.ends)]]
+        self.is_first = [
+            first == 0 or timeline.steps[first - 1].at != timeline.steps[first].at
+            for first in firsts[: len(self.ends)]
+        ]
         if has_before:
             self.is_first[0], self.is_first[1] = False, True
         moments = [*self._times, max(timeline.until, self._times[-1])] if self._times else []
-        seconds = [max((after - before).total_seconds(), 0.0) for before, after in pairwise(moments)]
+        seconds = [
+            max((after - before).total_seconds(), 0.0) for before, after in pairwise(moments)
+        ]
         spare = max(min(room, WIDEST_MOMENT * len(self.ends)) - len(self.ends), 0)
         self.widths = [1 + int(share * spare) for share in gap_shares(seconds)[0]]
         self.since, self._room = timeline.since, room
@@ -148,7 +184,12 @@ class Life:
         self.changes: list[tuple[int, str]] = []
         for number, state in bar.states:
             before, earlier = self.changes[-1] if self.changes else (-1, "")
-            if earlier in RISING and before >= 0 and state != TERMINATING and steps[before].at == steps[number].at:
+            if (
+                earlier in RISING
+                and before >= 0
+                and state != TERMINATING
+                and steps[before].at == steps[number].at
+            ):
                 self.changes[-1] = before, state
             else:
                 self.changes.append((number, state))
@@ -168,13 +209,17 @@ class Life:
             first, last = columns.of(number), columns.of(end)
             cell = self._cell(state)
             cells[first:last] = [cell] * (last - first)
-            if first == last < len(cells) and (state == FAILED or (state != TERMINATING and cells[first] == BLANK)):
+            if first == last < len(cells) and (
+                state == FAILED or (state != TERMINATING and cells[first] == BLANK)
+            ):
                 cells[first] = cell
         return cells
 
     def _cell(self, state: str) -> Cell:
         letter = chr(ord("A") + self.revision % 26)
-        return Cell(SYMBOLS.get(state) or (letter if state == AVAILABLE else letter.lower()), self.revision)
+        return Cell(
+            SYMBOLS.get(state) or (letter if state == AVAILABLE else letter.lower()), self.revision
+        )
 
 
 class TextRow(NamedTuple):
@@ -188,8 +233,11 @@ class TextRow(NamedTuple):
 def in_order(lives: Iterable[Life]) -> list[list[Life]]:
     """Return each pod with those that replace it, in the order in which they are replaced, then in that of creation."""
     by_bar = {id(life.bar): life for life in lives}
-    following = {id(life.bar): by_bar.get(id(after)) for life in by_bar.values()
-                 if (after := life.bar.successor) is None or after.start > life.bar.start}
+    following = {
+        id(life.bar): by_bar.get(id(after))
+        for life in by_bar.values()
+        if (after := life.bar.successor) is None or after.start > life.bar.start
+    }
     replacing = {id(life) for life in following.values()}
     chains = []
     for life in by_bar.values():
@@ -209,11 +257,17 @@ def rows_of(chains: Sequence[list[Life]], columns: Columns, limit: int) -> Itera
         return
     limit = min(limit, len(chains))
     for part in range(limit):
-        group = chains[len(chains) * part // limit:len(chains) * (part + 1) // limit]
+        group = chains[len(chains) * part // limit : len(chains) * (part + 1) // limit]
         lives = [life for chain in group for life in chain]
         nodes = {life.bar.node for life in lives if life.bar.node}
-        yield TextRow(f"{len(lives)} pods", nodes.pop() if len(nodes) == 1 else f"{len(nodes)} nodes",
-                  [_common(cells) for cells in zip(*(life.cells(columns) for life in lives), strict=True)])
+        yield TextRow(
+            f"{len(lives)} pods",
+            nodes.pop() if len(nodes) == 1 else f"{len(nodes)} nodes",
+            [
+                _common(cells)
+                for cells in zip(*(life.cells(columns) for life in lives), strict=True)
+            ],
+        )
 
 
 def _common(cells: Iterable[Cell]) -> Cell:
@@ -260,8 +314,15 @@ class TimelineText:
     :param plain: levels are drawn with ASCII characters, whatever the stream's encoding has.
     """
 
-    def __init__(self, stream: IO[str], timeline: Timeline, max_rows: int = MAX_ROWS,
-                 subjects: Collection[Key] = (), *, plain: bool = False) -> None:
+    def __init__(
+        self,
+        stream: IO[str],
+        timeline: Timeline,
+        max_rows: int = MAX_ROWS,
+        subjects: Collection[Key] = (),
+        *,
+        plain: bool = False,
+    ) -> None:
         self._timeline, self._max_rows, self._subjects = timeline, max_rows, set(subjects)
         self._paint = Painter(stream)
         self._width = width_of(stream)
@@ -277,16 +338,24 @@ class TimelineText:
         self._lives: dict[Key, list[Life]] = defaultdict(list)
         for life in lives:
             bare = Key(PODS, life.bar.key.namespace, "")
-            self._lives[bare if life.bar.workload == life.bar.key else life.bar.workload].append(life)
-        self._name_width = min(max((len(bar.key.name) for bar in bars), default=0), int(self._width * NAME_SHARE))
+            self._lives[bare if life.bar.workload == life.bar.key else life.bar.workload].append(
+                life
+            )
+        self._name_width = min(
+            max((len(bar.key.name) for bar in bars), default=0), int(self._width * NAME_SHARE)
+        )
         self._name_width = max(self._name_width, len("available"))
         self._node_width = min(max((len(bar.node) for bar in bars), default=0), LONGEST_NODE)
         self._node_width = max(self._node_width, len("50 nodes"))
         room = self._width - self._name_width - self._node_width - 4
         self._judged = {course.key: judge(course) for course in timeline.courses}
         lacks_at_first = any(judged[0].lacking for judged in self._judged.values())
-        self._columns = Columns(timeline, lives, max(room, 10), has_before=lacks_at_first or any(
-            bar.start < 0 for bar in bars))
+        self._columns = Columns(
+            timeline,
+            lives,
+            max(room, 10),
+            has_before=lacks_at_first or any(bar.start < 0 for bar in bars),
+        )
         self._used: set[str] = set()
         self._has_levels = False
 
@@ -294,8 +363,10 @@ class TimelineText:
         """Return the lines: the time it is about, workload by workload, what else happened, what the signs mean."""
         timeline = self._timeline
         length = (timeline.until - timeline.since).total_seconds()
-        lines = [f"{format_exact_time(timeline.since)} to {format_exact_time(timeline.until)} "
-                 f"({short_duration(length)})"]
+        lines = [
+            f"{format_exact_time(timeline.since)} to {format_exact_time(timeline.until)} "
+            f"({short_duration(length)})"
+        ]
         shown = sorted(self._lives, key=lambda key: -len(self._lives[key]))[:MAX_WORKLOADS]
         allowed = self._allowed_rows(shown)
         for key in self._lives:
@@ -311,7 +382,10 @@ class TimelineText:
     def _allowed_rows(self, keys: Sequence[Key]) -> dict[Key, int]:
         """Return how many rows each workload may take: small ones all that they need, the others share the rest."""
         fits = sum(len(self._lives[key]) for key in keys) <= self._max_rows
-        allowed, rows = {}, self._max_rows if fits else min(self._max_rows, max(FOLDED_ROWS, 3 * len(keys)))
+        allowed, rows = (
+            {},
+            self._max_rows if fits else min(self._max_rows, max(FOLDED_ROWS, 3 * len(keys))),
+        )
         for left, key in zip(range(len(keys), 0, -1), reversed(keys), strict=True):
             allowed[key] = max(min(len(self._lives[key]), rows // left), FEWEST_ROWS)
             rows -= allowed[key]
@@ -322,12 +396,20 @@ class TimelineText:
     def _workload(self, key: Key, limit: int) -> Iterator[str]:
         course = next((course for course in self._timeline.courses if course.key == key), None)
         place = f" in {key.namespace}" if key.namespace else ""
-        parts = (f"{key.resource}/", key.name, place) if key.name else ("", "pods of no workload", place)
+        parts = (
+            (f"{key.resource}/", key.name, place)
+            if key.name
+            else ("", "pods of no workload", place)
+        )
         yield self._paint(name_cut(*parts, self._width), Colour.BOLD)
         for line in filled(list(self._facts(key, course)), ", ", self._width):
             yield self._paint(line, Colour.DIM)
         yield self._line("", "", self._columns.axis())
-        if course and key.resource not in JOBS and any(numbers.desired for _, numbers in course.numbers):
+        if (
+            course
+            and key.resource not in JOBS
+            and any(numbers.desired for _, numbers in course.numbers)
+        ):
             yield from self._availability(course)
         for row in rows_of(in_order(self._lives[key]), self._columns, limit):
             yield self._line(row.name, row.node, "".join(self._painted(row.cells)))
@@ -336,8 +418,10 @@ class TimelineText:
         """Yield what there is to say about a workload: its size, its bounds and what became of them, its revisions."""
         if course and course.numbers and key.resource not in JOBS:
             numbers = [numbers for _, numbers in course.numbers]
-            desired = list(dict.fromkeys(entry.desired for entry in numbers if entry.desired or entry.pods)) or [0]
-            yield f"desired {' to '.join(map(str, [desired[0], desired[-1]][:len(desired)]))}"
+            desired = list(
+                dict.fromkeys(entry.desired for entry in numbers if entry.desired or entry.pods)
+            ) or [0]
+            yield f"desired {' to '.join(map(str, [desired[0], desired[-1]][: len(desired)]))}"
             yield from _bound_facts(extremes(self._judged[key]), len(desired))
             there = sum(life.bar.start < 0 for life in self._lives[key])
             if numbers[0].pods > there:
@@ -348,16 +432,24 @@ class TimelineText:
 
     def _availability(self, course: Course) -> Iterator[str]:
         levels = levels_of(self._judged[course.key], self._columns)
-        self._has_levels |= any(max(level.numbers.available, level.numbers.desired) > 9 for level in levels)
-        text = [self._paint(level_text(level.numbers.available, level.numbers.desired, self._levels) * width,
-                            Colour.RED if level.lacking else Colour.GREEN)
-                for level, width in zip(levels, self._columns.widths, strict=True)]
+        self._has_levels |= any(
+            max(level.numbers.available, level.numbers.desired) > 9 for level in levels
+        )
+        text = [
+            self._paint(
+                level_text(level.numbers.available, level.numbers.desired, self._levels) * width,
+                Colour.RED if level.lacking else Colour.GREEN,
+            )
+            for level, width in zip(levels, self._columns.widths, strict=True)
+        ]
         required = sorted({level.required for level in levels if level.required is not None})
         bound = "-".join(map(str, dict.fromkeys((required[0], required[-1])))) if required else ""
         yield self._line("available", f"min {bound}" if required else "", "".join(text))
         if any(level.lacking for level in levels):
-            marks = (("^" if level.lacking else " ") * width
-                     for level, width in zip(levels, self._columns.widths, strict=True))
+            marks = (
+                ("^" if level.lacking else " ") * width
+                for level, width in zip(levels, self._columns.widths, strict=True)
+            )
             yield self._line("", "too few", self._paint("".join(marks).rstrip(), Colour.RED))
 
     def _line(self, name: str, node: str, cells: str) -> str:
@@ -367,7 +459,11 @@ class TimelineText:
 
     def _painted(self, cells: Sequence[Cell]) -> Iterator[str]:
         """Yield the characters of a row, those of a colour together; the last ones that are blank are left out."""
-        wide = [cell for cell, width in zip(cells, self._columns.widths, strict=True) for _ in range(width)]
+        wide = [
+            cell
+            for cell, width in zip(cells, self._columns.widths, strict=True)
+            for _ in range(width)
+        ]
         while wide and wide[-1] == BLANK:
             wide.pop()
         for cell, group in groupby(wide):
@@ -390,7 +486,9 @@ class TimelineText:
         for step in filter(self._is_told, self._timeline.steps):
             after = short_duration((step.at - self._timeline.since).total_seconds())
             whose = step.owner or ("", after)[step.action in ONCE] or step.key.name
-            told.setdefault((step.key.resource, whose, step.action, step.reason), []).append((after, step.key.name))
+            told.setdefault((step.key.resource, whose, step.action, step.reason), []).append(
+                (after, step.key.name)
+            )
         groups = []
         for (resource, _, action, reason), entries in told.items():
             times, names = (list(dict.fromkeys(entry)) for entry in zip(*entries, strict=True))
@@ -399,10 +497,14 @@ class TimelineText:
             reason = f": {reason}" if reason else ""
             groups.append((times[0], f"{resource}/", names[0], f"{more} {action}{reason}{often}"))
         width = max((len(after) for after, *_ in groups), default=0)
-        lines = [shortened(name_cut(f"  {after:{width}} {kind}", name, text, self._width), self._width)
-                 for after, kind, name, text in groups]
+        lines = [
+            shortened(name_cut(f"  {after:{width}} {kind}", name, text, self._width), self._width)
+            for after, kind, name, text in groups
+        ]
         if len(lines) > MAX_EVENTS:
-            lines[MAX_EVENTS - LAST_EVENTS:-LAST_EVENTS] = [f"  ... {len(lines) - MAX_EVENTS} more"]
+            lines[MAX_EVENTS - LAST_EVENTS : -LAST_EVENTS] = [
+                f"  ... {len(lines) - MAX_EVENTS} more"
+            ]
         return lines
 
     def _is_told(self, step: Step) -> bool:
@@ -411,10 +513,15 @@ class TimelineText:
         return step.key.resource not in PARTS or step.key in self._subjects
 
     def _legend(self) -> list[str]:
-        signs = {sign if sign in MEANINGS else "A" if sign.isupper() else "a" for sign in self._used - {" "}}
+        signs = {
+            sign if sign in MEANINGS else "A" if sign.isupper() else "a"
+            for sign in self._used - {" "}
+        }
         parts = [f"{sign} {meaning}" for sign, meaning in MEANINGS.items() if sign in signs]
         if self._has_levels:
-            parts.append(f"{self._levels[1]} to {self._levels[-1]} the share of pods that are available: few to all")
+            parts.append(
+                f"{self._levels[1]} to {self._levels[-1]} the share of pods that are available: few to all"
+            )
         if self._columns.most > 1:
             parts.append(f"a column is up to {self._columns.most} moments")
         lines = [self._paint(line, Colour.DIM) for line in filled(parts, "   ", self._width)]
@@ -425,14 +532,21 @@ def _bound_facts(worst: Extremes, sizes: int) -> Iterator[str]:
     """Yield what became of the bounds of a workload. ``sizes``: how many it had."""
     numbers, bounds, required = worst.lowest[1:4]
     if worst.is_up:
-        allowed = "" if required is None else (
-            f" (allowed {required} by {f'budget {bounds.budget}' if bounds.budget else 'maxUnavailable'})")
+        allowed = (
+            ""
+            if required is None
+            else (
+                f" (allowed {required} by {f'budget {bounds.budget}' if bounds.budget else 'maxUnavailable'})"
+            )
+        )
         yield f"lowest available {numbers.available}{f' of {numbers.desired}' if sizes > 1 else ''}{allowed}"
     else:
         yield f"available {numbers.available}, has not come up"
     if worst.most_surge or worst.allowed_surge is not None:
-        yield (f"most surge {worst.most_surge}"
-               + ("" if worst.allowed_surge is None else f" (allowed {worst.allowed_surge})"))
+        yield (
+            f"most surge {worst.most_surge}"
+            + ("" if worst.allowed_surge is None else f" (allowed {worst.allowed_surge})")
+        )
 
 
 def filled(parts: Sequence[str], separator: str, width: int) -> list[str]:
@@ -450,7 +564,9 @@ def filled(parts: Sequence[str], separator: str, width: int) -> list[str]:
 def name_cut(before: str, name: str, after: str, width: int) -> str:
     """Return three texts as one, the name cut in its middle where they have no room; some of it is left."""
     before, name, after = map(printable, (before, name, after))
-    return f"{before}{_middle_cut(name, max(width - len(before) - len(after), SHORTEST_NAME))}{after}"
+    return (
+        f"{before}{_middle_cut(name, max(width - len(before) - len(after), SHORTEST_NAME))}{after}"
+    )
 
 
 def _middle_cut(text: str, width: int) -> str:
@@ -458,4 +574,4 @@ def _middle_cut(text: str, width: int) -> str:
     if len(text) <= width:
         return text
     end = (width - 2) // 2
-    return f"{text[:width - 2 - end]}..{text[len(text) - end:]}"
+    return f"{text[: width - 2 - end]}..{text[len(text) - end :]}"

@@ -37,11 +37,17 @@ Amounts = Mapping[str, Quantity]
 class TopOptions(SelectorOptions):
     """The flags of both commands."""
 
-    sort_by: str = string_flag("sort-by", help="If non-empty, sort the list using specified field. The field can be "
-                               "either 'cpu' or 'memory'.")
+    sort_by: str = string_flag(
+        "sort-by",
+        help="If non-empty, sort the list using specified field. The field can be "
+        "either 'cpu' or 'memory'.",
+    )
     no_headers: bool = bool_flag("no-headers", help="If present, print output without headers.")
-    use_protocol_buffers: bool = bool_flag("use-protocol-buffers", default=True, help="Accepted as kubectl does; there "
-                                           "is no API that is accessed.")
+    use_protocol_buffers: bool = bool_flag(
+        "use-protocol-buffers",
+        default=True,
+        help="Accepted as kubectl does; there is no API that is accessed.",
+    )
 
     def name(self, usage: str) -> str:
         """Return the name of the one object that is asked for, "" for all of them. Raises CliError."""
@@ -55,7 +61,9 @@ class TopOptions(SelectorOptions):
 class TopPodOptions(TopOptions, AllNamespacesOptions, FieldSelectorOptions):
     """The flags of ``top pod``."""
 
-    containers: bool = bool_flag("containers", help="If present, print usage of containers within a pod.")
+    containers: bool = bool_flag(
+        "containers", help="If present, print usage of containers within a pod."
+    )
     sum: bool = bool_flag("sum", help="Print the sum of the resource usage.")
     show_swap: bool = bool_flag("show-swap", help="Print pod resources related to swap memory.")
 
@@ -63,8 +71,11 @@ class TopPodOptions(TopOptions, AllNamespacesOptions, FieldSelectorOptions):
 class TopNodeOptions(TopOptions):
     """The flags of ``top node``."""
 
-    show_capacity: bool = bool_flag("show-capacity", help="Print node resources based on Capacity instead of "
-                                    "Allocatable (default) of the nodes.")
+    show_capacity: bool = bool_flag(
+        "show-capacity",
+        help="Print node resources based on Capacity instead of "
+        "Allocatable (default) of the nodes.",
+    )
     show_swap: bool = bool_flag("show-swap", help="Print node resources related to swap memory.")
 
 
@@ -99,7 +110,10 @@ def amount_cell(resource: str, amounts: Amounts) -> str:
 
 
 @ticking
-@command("pod [NAME | -l label]", TopPodOptions, examples="""
+@command(
+    "pod [NAME | -l label]",
+    TopPodOptions,
+    examples="""
 # All pods of the namespace
 kubepy top pod
 
@@ -111,7 +125,8 @@ kubepy top pod web-0 --containers
 
 # The pods that use the most memory, in all namespaces
 kubepy top pod -A --sort-by=memory
-""")
+""",
+)
 def top_pod(factory: Factory, options: TopPodOptions) -> None:
     """Display resource (CPU/memory) usage of pods.
 
@@ -126,8 +141,11 @@ def top_pod(factory: Factory, options: TopPodOptions) -> None:
     metrics = read_pod_metrics(factory, options, name)
     if not metrics:
         verify_empty_metrics(factory, options)
-        factory.say("No resources found" if options.all_namespaces
-                    else f"No resources found in {factory.namespace} namespace.")
+        factory.say(
+            "No resources found"
+            if options.all_namespaces
+            else f"No resources found in {factory.namespace} namespace."
+        )
         return
     print_pods(factory, options, metrics)
 
@@ -137,19 +155,33 @@ def read_pod_metrics(factory: Factory, options: TopPodOptions, name: str) -> lis
     if name:
         return [client.get(POD_METRICS, name, namespace=factory.namespace)]
     namespace = None if options.all_namespaces else factory.namespace
-    return list(client.list(POD_METRICS, namespace=namespace, label_selector=options.selector,
-                            field_selector=options.field_selector).items)
+    return list(
+        client.list(
+            POD_METRICS,
+            namespace=namespace,
+            label_selector=options.selector,
+            field_selector=options.field_selector,
+        ).items
+    )
 
 
 def verify_empty_metrics(factory: Factory, options: TopPodOptions) -> None:
     """Raise CliError if there are pods, and so metrics are missing (``verifyEmptyMetrics``)."""
-    pods = factory.client.list("pods", namespace=factory.namespace, label_selector=options.selector,
-                               field_selector=options.field_selector).items
+    pods = factory.client.list(
+        "pods",
+        namespace=factory.namespace,
+        label_selector=options.selector,
+        field_selector=options.field_selector,
+    ).items
     for pod in pods:
-        age = (factory.cluster.clock.now() - parse_time(pod["metadata"]["creationTimestamp"])).total_seconds()
+        age = (
+            factory.cluster.clock.now() - parse_time(pod["metadata"]["creationTimestamp"])
+        ).total_seconds()
         if age > CREATION_DELAY:
-            raise CliError(f"Metrics not available for pod {namespace_of(pod)}/{name_of(pod)}, age: "
-                           f"{goformat.format_duration(age)}")
+            raise CliError(
+                f"Metrics not available for pod {namespace_of(pod)}/{name_of(pod)}, age: "
+                f"{goformat.format_duration(age)}"
+            )
     if pods:
         raise CliError(NOT_YET)
 
@@ -157,26 +189,49 @@ def verify_empty_metrics(factory: Factory, options: TopPodOptions) -> None:
 def print_pods(factory: Factory, options: TopPodOptions, metrics: Iterable[Object]) -> None:
     resources = ("cpu", "memory", *(("swap",) if options.show_swap else ()))
     columns = [*POD_COLUMNS, *(("SWAP(bytes)",) if options.show_swap else ())]
-    rows = sorted((pod_row(options, entry) for entry in metrics), key=lambda row: sort_key(row[0], options.sort_by))
+    rows = sorted(
+        (pod_row(options, entry) for entry in metrics),
+        key=lambda row: sort_key(row[0], options.sort_by),
+    )
     lines: list[list[str]] = []
     if not options.no_headers:
-        columns[:0] = [*(("NAMESPACE",) if options.all_namespaces else ()), *(("POD",) if options.containers else ())]
+        columns[:0] = [
+            *(("NAMESPACE",) if options.all_namespaces else ()),
+            *(("POD",) if options.containers else ()),
+        ]
         lines.append(columns)
     for pod, containers in rows:
-        shown = sorted(containers, key=lambda row: sort_key(row, options.sort_by)) if options.containers else [pod]
-        lines += [[*(pod.names if row is not pod else ()), *row.names,
-                   *(amount_cell(resource, row.amounts) for resource in resources)] for row in shown]
+        shown = (
+            sorted(containers, key=lambda row: sort_key(row, options.sort_by))
+            if options.containers
+            else [pod]
+        )
+        lines += [
+            [
+                *(pod.names if row is not pod else ()),
+                *row.names,
+                *(amount_cell(resource, row.amounts) for resource in resources),
+            ]
+            for row in shown
+        ]
     if options.sum:
         total = summed(pod.amounts for pod, _ in rows)
-        lines += [[*[""] * (len(columns) - 2), "________", "________"],
-                  [*[""] * (len(columns) - 2), *(amount_cell(resource, total) for resource in resources)]]
+        lines += [
+            [*[""] * (len(columns) - 2), "________", "________"],
+            [*[""] * (len(columns) - 2), *(amount_cell(resource, total) for resource in resources)],
+        ]
     factory.print(format_lines(["\t".join([*line, ""]) for line in lines]), end="")
 
 
 def pod_row(options: TopPodOptions, metrics: Object) -> tuple[UsageRow, list[UsageRow]]:
     """Return the row of a pod and those of its containers."""
-    containers = [UsageRow((container["name"],), parsed(container["usage"])) for container in metrics["containers"]]
-    names = (namespace_of(metrics), name_of(metrics)) if options.all_namespaces else (name_of(metrics),)
+    containers = [
+        UsageRow((container["name"],), parsed(container["usage"]))
+        for container in metrics["containers"]
+    ]
+    names = (
+        (namespace_of(metrics), name_of(metrics)) if options.all_namespaces else (name_of(metrics),)
+    )
     return UsageRow(names, summed(container.amounts for container in containers)), containers
 
 
@@ -197,13 +252,17 @@ def summed(usages: Iterable[Amounts]) -> dict[str, Quantity]:
 
 
 @ticking
-@command("node [NAME | -l label]", TopNodeOptions, examples="""
+@command(
+    "node [NAME | -l label]",
+    TopNodeOptions,
+    examples="""
 # All nodes
 kubepy top node
 
 # One of them
 kubepy top node node-1
-""")
+""",
+)
 def top_node(factory: Factory, options: TopNodeOptions) -> None:
     """Display resource (CPU/memory) usage of nodes.
 
@@ -214,19 +273,32 @@ def top_node(factory: Factory, options: TopNodeOptions) -> None:
     check_selector(options.selector)
     factory.catch_up()
     client = factory.client
-    metrics: Sequence[Object] = ([client.get(NODE_METRICS, name)] if name
-                                 else client.list(NODE_METRICS, label_selector=options.selector).items)
+    metrics: Sequence[Object] = (
+        [client.get(NODE_METRICS, name)]
+        if name
+        else client.list(NODE_METRICS, label_selector=options.selector).items
+    )
     if not metrics:
         raise CliError(NOT_YET)
-    nodes = [client.get("nodes", name)] if name else client.list("nodes", label_selector=options.selector).items
+    nodes = (
+        [client.get("nodes", name)]
+        if name
+        else client.list("nodes", label_selector=options.selector).items
+    )
     print_nodes(factory, options, metrics, nodes)
 
 
-def print_nodes(factory: Factory, options: TopNodeOptions, metrics: Iterable[Object], nodes: Iterable[Object]) -> None:
+def print_nodes(
+    factory: Factory, options: TopNodeOptions, metrics: Iterable[Object], nodes: Iterable[Object]
+) -> None:
     field = "capacity" if options.show_capacity else "allocatable"
-    available = {name_of(node): parsed((node.get("status") or {}).get(field) or {}) for node in nodes}
-    rows = sorted((UsageRow((name_of(entry),), parsed(entry["usage"])) for entry in metrics),
-                  key=lambda row: sort_key(row, options.sort_by))
+    available = {
+        name_of(node): parsed((node.get("status") or {}).get(field) or {}) for node in nodes
+    }
+    rows = sorted(
+        (UsageRow((name_of(entry),), parsed(entry["usage"])) for entry in metrics),
+        key=lambda row: sort_key(row, options.sort_by),
+    )
     swap = [UNKNOWN, UNKNOWN] if options.show_swap else []  # no node here says that it has any
     columns = [*NODE_COLUMNS, *(("SWAP(bytes)", "SWAP(%)") if options.show_swap else ())]
     lines = [] if options.no_headers else [columns]

@@ -14,13 +14,17 @@ class TrustOptions(Options):
     """The flags of ``trust``: none of its own."""
 
 
-@command("trust", TrustOptions, examples="""
+@command(
+    "trust",
+    TrustOptions,
+    examples="""
 # Let the webhooks of a clone be called
 kubepy trust
 
 # Trust a folder for one command only
 kubepy --trust get pods
-""")
+""",
+)
 def trust(factory: Factory, options: TrustOptions) -> None:
     """Trust the state folder from now on, as if it had been made here by you.
 

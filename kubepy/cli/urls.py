@@ -30,8 +30,11 @@ SILENCE = 30.0  # seconds without an answer, or without more of it
 WHOLE = 300.0  # seconds that an answer may take
 MAX_REDIRECTS = 10
 _RESERVED = "!#$%&'()*+,/:;=?@[]~"
-_BAD_CERTIFICATES = {10: "x509: certificate has expired or is not yet valid", 62: "x509: certificate is not valid for "
-                     "the host's name", 64: "x509: certificate is not valid for the host's address"}
+_BAD_CERTIFICATES = {
+    10: "x509: certificate has expired or is not yet valid",
+    62: "x509: certificate is not valid for the host's name",
+    64: "x509: certificate is not valid for the host's address",
+}
 
 
 class Download(NamedTuple):
@@ -48,9 +51,11 @@ class ConnectionFailure(UnprefixedError):
     def __init__(self, url: str, reason: str, *, again: bool = True) -> None:
         self.url, self.reason, self.again = url, reason, again
         host = printable(urlsplit(url).netloc.rpartition("@")[2])
-        super().__init__(f"The connection to the server {host} was refused - did you specify the right host or port?"
-                         if "connection refused" in reason
-                         else printable(f"Unable to connect to the server: {reason}"))
+        super().__init__(
+            f"The connection to the server {host} was refused - did you specify the right host or port?"
+            if "connection refused" in reason
+            else printable(f"Unable to connect to the server: {reason}")
+        )
 
 
 def read_url(url: str) -> bytes:
@@ -68,8 +73,10 @@ def read_url(url: str) -> bytes:
             continue
         if response.status == 200:
             return response.body
-        problem = CliError(f"unable to read URL {quote(url)}, server reported {response.status} "
-                           f"{printable(response.reason)}, status code={response.status}")
+        problem = CliError(
+            f"unable to read URL {quote(url)}, server reported {response.status} "
+            f"{printable(response.reason)}, status code={response.status}"
+        )
         if response.status < 500:
             break
     assert problem is not None
@@ -109,7 +116,9 @@ def fetch(url: str) -> Download:
     asked.add_header("Accept-Encoding", "gzip")
     asked.add_header("User-Agent", f"kubepy/{__version__}")
     if userinfo:
-        asked.add_unredirected_header("Authorization", f"Basic {b64encode(unquote(userinfo).encode()).decode()}")
+        asked.add_unredirected_header(
+            "Authorization", f"Basic {b64encode(unquote(userinfo).encode()).decode()}"
+        )
     try:
         with _opener(host).open(asked, timeout=SILENCE) as answer:
             return Download(answer.status, answer.reason, _body(answer, url))
@@ -119,16 +128,26 @@ def fetch(url: str) -> Download:
     except IncompleteRead:
         raise CliError(f"error parsing {printable(url)}: unexpected EOF") from None
     except (OSError, HTTPException) as error:
-        raise ConnectionFailure(url, _reason(error, host, parts), again=not isinstance(error, TimeoutError)) from None
+        raise ConnectionFailure(
+            url, _reason(error, host, parts), again=not isinstance(error, TimeoutError)
+        ) from None
 
 
 def _opener(host: str) -> request.OpenerDirector:
     """Return an opener of HTTP alone: no files, no FTP. This machine is never reached by a proxy, as in Go."""
     name = re.sub(r":\d*$", "", host).strip("[]")
-    is_local = name == "localhost" or name == "::1" or re.fullmatch(r"127(\.\d+){3}", name) is not None
+    is_local = (
+        name == "localhost" or name == "::1" or re.fullmatch(r"127(\.\d+){3}", name) is not None
+    )
     opener = request.OpenerDirector()
-    for handler in (request.ProxyHandler({} if is_local else None), request.HTTPHandler(), request.HTTPSHandler(),
-                    _Redirects(), request.HTTPDefaultErrorHandler(), request.HTTPErrorProcessor()):
+    for handler in (
+        request.ProxyHandler({} if is_local else None),
+        request.HTTPHandler(),
+        request.HTTPSHandler(),
+        _Redirects(),
+        request.HTTPDefaultErrorHandler(),
+        request.HTTPErrorProcessor(),
+    ):
         opener.add_handler(handler)
     return opener
 
@@ -138,8 +157,15 @@ class _Redirects(request.HTTPRedirectHandler):
 
     max_repeats = max_redirections = MAX_REDIRECTS
 
-    def redirect_request(self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage,
-                         newurl: str) -> request.Request | None:
+    def redirect_request(
+        self,
+        req: request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> request.Request | None:
         """Return the next request. Raises URLError."""
         if not newurl.lower().startswith(("http://", "https://")):
             raise URLError(f"unsupported protocol scheme {quote(urlsplit(newurl).scheme)}")
@@ -156,7 +182,11 @@ def _body(answer: Any, url: str) -> bytes:
     """Read an answer in pieces, within the limits."""
     deadline = time.monotonic() + WHOLE
     parts, size = [], 0
-    unzip = zlib.decompressobj(zlib.MAX_WBITS | 16) if answer.headers.get("Content-Encoding") == "gzip" else None
+    unzip = (
+        zlib.decompressobj(zlib.MAX_WBITS | 16)
+        if answer.headers.get("Content-Encoding") == "gzip"
+        else None
+    )
     while piece := answer.read1(MIB):
         try:
             part = unzip.decompress(piece, MAX_MANIFESTS + 1) if unzip else piece
@@ -184,11 +214,17 @@ def _reason(error: Exception, host: str, parts: SplitResult) -> str:
     if isinstance(cause, RemoteDisconnected):
         return "EOF"
     if isinstance(cause, ssl.SSLCertVerificationError):
-        problem = _BAD_CERTIFICATES.get(cause.verify_code, "x509: certificate signed by unknown authority")
+        problem = _BAD_CERTIFICATES.get(
+            cause.verify_code, "x509: certificate signed by unknown authority"
+        )
         return f"tls: failed to verify certificate: {problem}"
     if isinstance(cause, ssl.SSLError):
         no_tls = cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
-        return "tls: first record does not look like a TLS handshake" if no_tls else f"tls: {cause.reason}"
+        return (
+            "tls: first record does not look like a TLS handshake"
+            if no_tls
+            else f"tls: {cause.reason}"
+        )
     if isinstance(cause, socket.gaierror):
         return f"dial tcp: lookup {name}: no such host"
     if isinstance(cause, ConnectionResetError | BrokenPipeError):

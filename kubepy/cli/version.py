@@ -23,17 +23,23 @@ with lazy_imports():
 class VersionOptions(Options):
     """The flags of ``version``."""
 
-    client: bool = bool_flag("client", help="If true, shows client version only (no cluster required).")
+    client: bool = bool_flag(
+        "client", help="If true, shows client version only (no cluster required)."
+    )
     output: str = string_flag("output", "o", help="One of 'yaml' or 'json'.")
 
 
-@command("version", VersionOptions, examples="""
+@command(
+    "version",
+    VersionOptions,
+    examples="""
 # The versions of the client, of kustomize and of the server
 kubepy version
 
 # Only the client's, for a script
 kubepy version --client -o json
-""")
+""",
+)
 def version(factory: Factory, options: VersionOptions) -> None:
     """Print the client and server version information.
 
@@ -44,7 +50,9 @@ def version(factory: Factory, options: VersionOptions) -> None:
         raise CliError("--output must be 'yaml' or 'json'")
     if not options.output:
         own = "" if factory.program == KUBECTL else f" (kubepy {__version__})"
-        factory.print(f"Client Version: {KUBERNETES_VERSION}{own}\nKustomize Version: {KUSTOMIZE_VERSION}")
+        factory.print(
+            f"Client Version: {KUBERNETES_VERSION}{own}\nKustomize Version: {KUSTOMIZE_VERSION}"
+        )
         if not options.client:
             factory.print(f"Server Version: {KUBERNETES_VERSION}")
         return
@@ -60,10 +68,14 @@ def version(factory: Factory, options: VersionOptions) -> None:
         factory.print(goformat.to_json(versions, indent=2, sort_keys=False))
 
 
-@command("options", Options, examples="""
+@command(
+    "options",
+    Options,
+    examples="""
 # What every command takes
 kubepy options
-""")
+""",
+)
 def options(factory: Factory, options: Options) -> None:
     """Print the list of flags inherited by all commands."""
     from textwrap import fill
@@ -75,5 +87,11 @@ def options(factory: Factory, options: Options) -> None:
         return
     factory.print(renamed(options_text(title, GLOBAL_FLAGS), factory.program))
     names = ", ".join(f"--{flag.long}" for flag in GLOBAL_FLAGS if flag.hidden)
-    factory.print("\n" + fill(f"kubectl's other options are accepted and mean nothing here: {names}.", 110,
-                              break_on_hyphens=False))
+    factory.print(
+        "\n"
+        + fill(
+            f"kubectl's other options are accepted and mean nothing here: {names}.",
+            110,
+            break_on_hyphens=False,
+        )
+    )

@@ -31,20 +31,39 @@ with lazy_imports():
     from kubepy.api.values import goformat
 
 
-class WaitOptions(RecursiveOptions, AllNamespacesOptions, SelectorOptions, FieldSelectorOptions, LocalOptions,
-                  PrintFlags):
+class WaitOptions(
+    RecursiveOptions,
+    AllNamespacesOptions,
+    SelectorOptions,
+    FieldSelectorOptions,
+    LocalOptions,
+    PrintFlags,
+):
     """The flags of ``wait``."""
 
-    for_: list[str] = string_array_flag("for", help="The condition to wait on: "
-                                        "[create|delete|condition=NAME[=VALUE]|jsonpath='{PATH}'[=VALUE]]. The "
-                                        "default value of a condition is true. Several are waited for one after "
-                                        "another.")
-    timeout: float = duration_flag("timeout", default=30.0, help="The length of time to wait before giving up. Zero "
-                                   "means check once and don't wait, negative means wait for a week.")
-    all: bool = bool_flag("all", help="Select all resources in the namespace of the specified resource types.")
+    for_: list[str] = string_array_flag(
+        "for",
+        help="The condition to wait on: "
+        "[create|delete|condition=NAME[=VALUE]|jsonpath='{PATH}'[=VALUE]]. The "
+        "default value of a condition is true. Several are waited for one after "
+        "another.",
+    )
+    timeout: float = duration_flag(
+        "timeout",
+        default=30.0,
+        help="The length of time to wait before giving up. Zero "
+        "means check once and don't wait, negative means wait for a week.",
+    )
+    all: bool = bool_flag(
+        "all", help="Select all resources in the namespace of the specified resource types."
+    )
     local: bool = local_flag("wait")
-    recursive: bool = bool_flag("recursive", "R", default=True, help="Process the directory used in -f, --filename "
-                                "recursively.")
+    recursive: bool = bool_flag(
+        "recursive",
+        "R",
+        default=True,
+        help="Process the directory used in -f, --filename recursively.",
+    )
 
 
 WEEK = 7 * 24 * 3600.0
@@ -56,8 +75,10 @@ Check = Callable[[Object | None], bool]
 
 
 @ticking
-@command("wait ([-f FILENAME] | TYPE/NAME | TYPE [(-l label | --all)]) --for=CONDITION", WaitOptions,
-         examples="""
+@command(
+    "wait ([-f FILENAME] | TYPE/NAME | TYPE [(-l label | --all)]) --for=CONDITION",
+    WaitOptions,
+    examples="""
 # Until a pod is ready
 kubepy wait --for=condition=Ready pod/task
 
@@ -79,7 +100,8 @@ kubepy wait --for=jsonpath='{.status.podIP}' pod/task
 # Until there is an object, and until it is gone
 kubepy wait --for=create configmap/settings --timeout=30s
 kubepy wait --for=delete pod/old --timeout=30s
-""")
+""",
+)
 def wait(factory: Factory, options: WaitOptions) -> None:
     """Wait for a specific condition on one or many resources.
 
@@ -102,7 +124,11 @@ def wait(factory: Factory, options: WaitOptions) -> None:
         nonlocal count
         count += 1
         for check in checks:
-            printer(wait_for(factory, info, check, deadline) if check else wait_for_deletion(factory, info, deadline))
+            printer(
+                wait_for(factory, info, check, deadline)
+                if check
+                else wait_for_deletion(factory, info, deadline)
+            )
 
     raise_all(result.errors_of(wait_for_one))
     if not count and "delete" not in conditions:
@@ -126,7 +152,9 @@ class _Deadline:
 
 
 def _result(factory: Factory, options: WaitOptions) -> Result:
-    return Builder(factory, options, bare_types=options.all, latest=True, local=options.local, related=True).do()
+    return Builder(
+        factory, options, bare_types=options.all, latest=True, local=options.local, related=True
+    ).do()
 
 
 def _wait_for_creation(factory: Factory, options: WaitOptions, deadline: _Deadline) -> None:
@@ -138,7 +166,9 @@ def _wait_for_creation(factory: Factory, options: WaitOptions, deadline: _Deadli
         raise_all(errors)
         return bool(infos)
 
-    if not is_created() and not factory.driver.wait_until(is_created, deadline.left(), "for creation"):
+    if not is_created() and not factory.driver.wait_until(
+        is_created, deadline.left(), "for creation"
+    ):
         raise CliError(TIMED_OUT)
 
 
@@ -148,7 +178,9 @@ def wait_for(factory: Factory, info: Info, check: Check, deadline: _Deadline) ->
 
     def is_met() -> bool:
         nonlocal latest
-        obj = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
+        obj = unless_missing(
+            factory.client.get, info.resource.gvr, info.name, namespace=info.namespace
+        )
         latest = obj or latest
         return check(obj)
 
@@ -198,14 +230,22 @@ def _has_condition(name: str, status: str, obj: Object | None) -> bool:
         raise _wrong_type(conditions, "[]interface{}")
     for condition in conditions:
         kind = condition.get("type") if isinstance(condition, dict) else None
-        if isinstance(kind, str) and kind.casefold() == name.casefold() and isinstance(condition.get("status"), str):
-            return not _is_outdated(obj, condition) and bool(condition["status"].casefold() == status.casefold())
+        if (
+            isinstance(kind, str)
+            and kind.casefold() == name.casefold()
+            and isinstance(condition.get("status"), str)
+        ):
+            return not _is_outdated(obj, condition) and bool(
+                condition["status"].casefold() == status.casefold()
+            )
     return False
 
 
 def _wrong_type(value: object, go_type: str) -> CliError:
-    return CliError(f".status.conditions accessor error: {goformat.format_value(value)} is of the type "
-                    f"{goformat.type_name(value)}, expected {go_type}")
+    return CliError(
+        f".status.conditions accessor error: {goformat.format_value(value)} is of the type "
+        f"{goformat.type_name(value)}, expected {go_type}"
+    )
 
 
 def _is_outdated(obj: Object, condition: Object) -> bool:
@@ -218,12 +258,16 @@ def _is_outdated(obj: Object, condition: Object) -> bool:
 def _jsonpath_check(text: str) -> Check:
     parts = split_single_equals(text)
     if len(parts) > 2:
-        raise CliError("jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or "
-                       "--for=jsonpath='{.status.readyReplicas}'")
+        raise CliError(
+            "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or "
+            "--for=jsonpath='{.status.readyReplicas}'"
+        )
     value = parts[1].strip("'\"") if len(parts) == 2 else None
     if value == "":
-        raise CliError("jsonpath wait has to have a value after equal sign, like "
-                       "--for=jsonpath='{.status.readyReplicas}'=3")
+        raise CliError(
+            "jsonpath wait has to have a value after equal sign, like "
+            "--for=jsonpath='{.status.readyReplicas}'=3"
+        )
     if not parts[0]:
         raise CliError("jsonpath expression cannot be empty")
     try:

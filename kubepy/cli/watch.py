@@ -42,11 +42,17 @@ Known = dict[tuple[str, str], Object]
 def watch(factory: Factory, options: GetOptions) -> None:
     """Print the objects that exist, and then every change, until interrupted."""
     if options.sort_by:
-        factory.say("warning: --watch requested, --sort-by will be ignored for watch events received" if options.watch
-                    else "warning: --watch-only requested, --sort-by will be ignored")
+        factory.say(
+            "warning: --watch requested, --sort-by will be ignored for watch events received"
+            if options.watch
+            else "warning: --watch-only requested, --sort-by will be ignored"
+        )
     result = Builder(factory, options, bare_types=True, latest=True).do()
-    types = {resource_of(factory, word.partition("/")[0]).key for word in options.args if "/" in word} \
-        if len(result.scopes) <= 1 else set()
+    types = (
+        {resource_of(factory, word.partition("/")[0]).key for word in options.args if "/" in word}
+        if len(result.scopes) <= 1
+        else set()
+    )
     if len(result.scopes) > 1 or len(types) > 1:
         raise CliError("you may only specify a single resource type")
     since = factory.client.revision()
@@ -68,11 +74,15 @@ def watch(factory: Factory, options: GetOptions) -> None:
     if len(infos) > 1 and not result.scopes:
         # As Result.Watch: each name and each file is a source, of which one may have one object.
         if infos[0].source and len({info.source for info in infos}) == 1:
-            raise CliError("watch is only supported on individual resources and resource collections - "
-                           f"{len(infos)} resources were found")
+            raise CliError(
+                "watch is only supported on individual resources and resource collections - "
+                f"{len(infos)} resources were found"
+            )
         raise CliError("you may only watch a single resource or type of resource at a time")
     factory.stdout.flush()
-    _follow(factory, scope, since, {(info.namespace, info.name): info.content for info in infos}, show)
+    _follow(
+        factory, scope, since, {(info.namespace, info.name): info.content for info in infos}, show
+    )
 
 
 # --- printing -----------------------------------------------------------------------------------------------------
@@ -105,16 +115,25 @@ def _row_printer(factory: Factory, options: GetOptions, resource: Resource) -> S
             rows = list(group)
             row_resource = resource
             if kind != resource.kind:  # files may hold several kinds
-                row_resource = factory.scheme.for_kind(rows[0].object["apiVersion"], kind) or resource
-            text += _rows(factory, options, row_resource, rows,
-                          style._replace(headers=style.headers and kind != headed))
+                row_resource = (
+                    factory.scheme.for_kind(rows[0].object["apiVersion"], kind) or resource
+                )
+            text += _rows(
+                factory,
+                options,
+                row_resource,
+                rows,
+                style._replace(headers=style.headers and kind != headed),
+            )
             headed = kind
         factory.print(format_lines(text, widths), end="")
 
     return show
 
 
-def _rows(factory: Factory, options: GetOptions, resource: Resource, events: list[Event], style: Style) -> list[str]:
+def _rows(
+    factory: Factory, options: GetOptions, resource: Resource, events: list[Event], style: Style
+) -> list[str]:
     objects = [event.object for event in events]
     if options.watch and options.sort_by and len(objects) > 1:
         objects = sorting.sorted_by(options.sort_by, objects)
@@ -153,6 +172,7 @@ def _follow(factory: Factory, scope: Scope, since: int, known: Known, show: Show
 
     Raises CliError once the type is not served any more: an API server closes such watches.
     """
+
     def show_changes() -> None:
         nonlocal since
         since, events = changes_since(factory, scope, since, known)
@@ -167,22 +187,40 @@ def _follow(factory: Factory, scope: Scope, since: int, known: Known, show: Show
             raise CliError("watch closed before UntilWithoutRetry timeout")
 
 
-def changes_since(factory: Factory, scope: Scope, since: int, known: Known) -> tuple[int, list[Event]]:
+def changes_since(
+    factory: Factory, scope: Scope, since: int, known: Known
+) -> tuple[int, list[Event]]:
     """Return the events after a revision, in order, and the revision reached; brings ``known`` up to date."""
     try:
         reached, changes = factory.client.changes(since)
     except api_errors.Expired:
         reached, keys = factory.client.revision(), []
     else:
-        keys = [(change.key.namespace, change.key.name, change.old if change.new is None else None)
-                for change in changes if change.key.resource == scope.resource.key]
-        if not keys and not (changes and scope.resource.key in IMPLIED):  # a new namespace has a ServiceAccount
+        keys = [
+            (change.key.namespace, change.key.name, change.old if change.new is None else None)
+            for change in changes
+            if change.key.resource == scope.resource.key
+        ]
+        if not keys and not (
+            changes and scope.resource.key in IMPLIED
+        ):  # a new namespace has a ServiceAccount
             return reached, []
     if not factory.scheme.is_served(scope.resource.key):
-        return reached, [event for namespace, name, last in keys if last is not None
-                         for event in _step(known, (namespace, name), {}, last)]
-    now = {(info.namespace, info.name): info.content for info in Result(listed(factory, scope)).all_infos()}
-    events = [event for namespace, name, last in keys for event in _step(known, (namespace, name), now, last)]
+        return reached, [
+            event
+            for namespace, name, last in keys
+            if last is not None
+            for event in _step(known, (namespace, name), {}, last)
+        ]
+    now = {
+        (info.namespace, info.name): info.content
+        for info in Result(listed(factory, scope)).all_infos()
+    }
+    events = [
+        event
+        for namespace, name, last in keys
+        for event in _step(known, (namespace, name), now, last)
+    ]
     for key in [*known.keys() - now.keys(), *now]:  # changes that the log no longer holds
         events += _step(known, key, now, None)
     return reached, events

@@ -63,7 +63,10 @@ class WhyOptions(KustomizeOptions, SelectorOptions, AllNamespacesOptions):
 
 
 @reading
-@command("why (-f FILENAME | TYPE NAME | TYPE/NAME | [TYPE] -A)", WhyOptions, examples="""
+@command(
+    "why (-f FILENAME | TYPE NAME | TYPE/NAME | [TYPE] -A)",
+    WhyOptions,
+    examples="""
 # Why a rollout does not finish
 kubepy why deployment/web
 
@@ -78,7 +81,8 @@ kubepy why -A
 
 # For a program
 kubepy why pod/task -o json
-""")
+""",
+)
 def why(factory: Factory, options: WhyOptions) -> None:
     """Say whether an object is done, on its way or stuck, and what is to blame.
 
@@ -91,15 +95,27 @@ def why(factory: Factory, options: WhyOptions) -> None:
 
     The exit status is 0 for done, 2 for stuck, 3 for on its way, 1 for an error."""
     if options.output not in ("text", "json", "yaml"):
-        raise CliError(f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
-                       "formats are: text,json,yaml")
+        raise CliError(
+            f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
+            "formats are: text,json,yaml"
+        )
     is_everything = options.all_namespaces and not (
-        options.args or options.selector or options.filename or options.kustomize)
+        options.args or options.selector or options.filename or options.kustomize
+    )
     answers: list[Why] = []
 
     def ask(key: Key) -> None:
-        answers.append(verdict.explain(verdict.Question(
-            factory.cluster, key, runner(factory), factory.reconciles, factory.context_namespace)))
+        answers.append(
+            verdict.explain(
+                verdict.Question(
+                    factory.cluster,
+                    key,
+                    runner(factory),
+                    factory.reconciles,
+                    factory.context_namespace,
+                )
+            )
+        )
 
     def ask_about(info: Info) -> None:
         ask(Key(info.resource.storage_key, info.namespace, info.name))
@@ -111,7 +127,9 @@ def why(factory: Factory, options: WhyOptions) -> None:
             for key in overview.unfinished(factory.cluster):
                 ask(key)
         else:
-            result = Builder(factory, options, bare_types=options.all_namespaces, latest=True, related=True).do()
+            result = Builder(
+                factory, options, bare_types=options.all_namespaces, latest=True, related=True
+            ).do()
             single = result.single
             result.visit(ask_about)
             if options.all_namespaces and not answers:
@@ -121,16 +139,26 @@ def why(factory: Factory, options: WhyOptions) -> None:
     if is_everything and not answers and options.output == "text":
         factory.print("everything is done")
     states = {answer.state for answer in answers}
-    status = max((STATUS[state] for state in states if state != STUCK), default=0) if STUCK not in states else 2
+    status = (
+        max((STATUS[state] for state in states if state != STUCK), default=0)
+        if STUCK not in states
+        else 2
+    )
     if status:
         raise SilentExit(status)
 
 
 def runner(factory: Factory) -> verdict.Run:
     """Return a function that runs a command line on a fork; what it prints is dropped."""
+
     def run(fork: LocalCluster, words: tuple[str, ...]) -> int:
-        return factory.main(words, stdin=io.StringIO(stdin_of(words)), stdout=io.StringIO(), stderr=io.StringIO(),
-                            open_cluster=fork)
+        return factory.main(
+            words,
+            stdin=io.StringIO(stdin_of(words)),
+            stdout=io.StringIO(),
+            stderr=io.StringIO(),
+            open_cluster=fork,
+        )
 
     return run
 
@@ -149,7 +177,9 @@ def show(factory: Factory, options: WhyOptions, answers: list[Why], *, single: b
         factory.print(("\n" if number else "") + "\n".join(lines))
 
 
-def text_of(factory: Factory, answer: Why, paint: Painter, *, with_namespace: bool = False) -> Iterator[str]:
+def text_of(
+    factory: Factory, answer: Why, paint: Painter, *, with_namespace: bool = False
+) -> Iterator[str]:
     """Yield the lines of an answer; the first one may name the namespace."""
     namespace = answer.key.namespace if with_namespace else ""
     where = f" in {printable(namespace)}" if namespace else ""
@@ -167,7 +197,11 @@ def text_of(factory: Factory, answer: Why, paint: Painter, *, with_namespace: bo
         steps = answer.sequence.steps
         yield ""
         yield from lines_of_sequence(factory.program, answer.sequence, paint)
-    others = [remedy for remedy in answer.remedies if remedy.command not in {step.command for step in steps}]
+    others = [
+        remedy
+        for remedy in answer.remedies
+        if remedy.command not in {step.command for step in steps}
+    ]
     if others:
         yield ""
     for remedy in others:
@@ -175,8 +209,11 @@ def text_of(factory: Factory, answer: Why, paint: Painter, *, with_namespace: bo
     if answer.next is not None:
         after = format_duration((answer.next.at - answer.now).total_seconds())
         yield ""
-        yield from wrapped(f"Next: in {after} ({format_exact_time(answer.next.at)}), "
-                           f"{answer.next.controller}: {answer.next.key.place}", "  ")
+        yield from wrapped(
+            f"Next: in {after} ({format_exact_time(answer.next.at)}), "
+            f"{answer.next.controller}: {answer.next.key.place}",
+            "  ",
+        )
 
 
 def word(factory: Factory, key: Key) -> str:
@@ -189,8 +226,16 @@ def lines_of_link(factory: Factory, link: Link, paint: Painter) -> Iterator[str]
     """Yield an object with what there is to say about it, then the field that shows it, with its value."""
     yield from wrapped(f"{word(factory, link.key)}: {printable(link.text)}", "    ", "  ")
     if link.field:
-        text = link.value if isinstance(link.value, str) else shortened(to_json(link.value), LONGEST_JSON)
-        shown = wrapped(f"{link.field}: {'(missing)' if link.value is None else printable(text)}", "      ", "    ")
+        text = (
+            link.value
+            if isinstance(link.value, str)
+            else shortened(to_json(link.value), LONGEST_JSON)
+        )
+        shown = wrapped(
+            f"{link.field}: {'(missing)' if link.value is None else printable(text)}",
+            "      ",
+            "    ",
+        )
         yield from (paint(line, Colour.DIM) for line in shown)
 
 
@@ -200,15 +245,21 @@ def lines_of_sequence(program: str, sequence: RemedySequence, paint: Painter) ->
     for step in sequence.steps:
         yield command_line(program, step.command)
         when = f"{format_duration(step.after)} after the first: " if step.after else ""
-        yield from wrapped(f"{when}{CAUSES[step.cause]} ({step.cause}){marked(step.kind)}", "      ", "      ")
-    yield "  " + paint(f"proven together: done {format_duration(sequence.finishes_after)} later", Colour.GREEN)
+        yield from wrapped(
+            f"{when}{CAUSES[step.cause]} ({step.cause}){marked(step.kind)}", "      ", "      "
+        )
+    yield "  " + paint(
+        f"proven together: done {format_duration(sequence.finishes_after)} later", Colour.GREEN
+    )
 
 
 def lines_of_remedy(program: str, remedy: Remedy, paint: Painter) -> Iterator[str]:
     """Yield a command, and whether it helps."""
     yield command_line(program, remedy.command)
     if remedy.proven:
-        verdict_text = paint(f"proven: done {format_duration(remedy.finishes_after or 0.0)} later", Colour.GREEN)
+        verdict_text = paint(
+            f"proven: done {format_duration(remedy.finishes_after or 0.0)} later", Colour.GREEN
+        )
     else:
         verdict_text = paint("not proven", Colour.YELLOW)
     yield f"      {verdict_text}{marked(remedy.kind)}"
@@ -229,5 +280,11 @@ def marked(kind: str) -> str:
 def wrapped(text: str, further: str = "", first: str = "") -> list[str]:
     """Return the lines of a text, at most WIDTH wide unless a word is longer, with indents of further lines and of the
     first."""
-    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=further, break_long_words=False,
-                         break_on_hyphens=False)
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=further,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

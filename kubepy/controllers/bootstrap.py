@@ -33,7 +33,10 @@ class RootCACertPublisher:
         self.queue = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {NAMESPACES: enqueue_object(self.queue, is_active), CONFIG_MAPS: self._config_map_changed}
+        return {
+            NAMESPACES: enqueue_object(self.queue, is_active),
+            CONFIG_MAPS: self._config_map_changed,
+        }
 
     def _config_map_changed(self, event: WatchEvent) -> None:
         if event.key.name == bootstrap.ROOT_CA_CONFIG_MAP:
@@ -48,11 +51,16 @@ class RootCACertPublisher:
         if present is None:
             with suppress(AlreadyExists):
                 self._client.create(CONFIG_MAPS, wanted, namespace=key.name)
-        elif present.get("data") != wanted["data"] or not annotations_of(present).get(bootstrap.DESCRIPTION):
+        elif present.get("data") != wanted["data"] or not annotations_of(present).get(
+            bootstrap.DESCRIPTION
+        ):
             annotations = {**annotations_of(present), **wanted["metadata"]["annotations"]}
             metadata = {**present["metadata"], "annotations": annotations}
-            self._client.update(CONFIG_MAPS, {**present, "data": wanted["data"], "metadata": metadata},
-                                namespace=key.name)
+            self._client.update(
+                CONFIG_MAPS,
+                {**present, "data": wanted["data"], "metadata": metadata},
+                namespace=key.name,
+            )
 
 
 class KubernetesServiceController:
@@ -72,7 +80,9 @@ class KubernetesServiceController:
         return {NAMESPACES: self._namespace_changed, **dict.fromkeys(kept, self._object_changed)}
 
     def _namespace_changed(self, event: WatchEvent) -> None:
-        if event.key.name in bootstrap.SYSTEM_NAMESPACES and (event.old is None or event.new is None):
+        if event.key.name in bootstrap.SYSTEM_NAMESPACES and (
+            event.old is None or event.new is None
+        ):
             self.queue.add(Key(NAMESPACES, "", bootstrap.DEFAULT))
 
     def _object_changed(self, event: WatchEvent) -> None:
@@ -91,10 +101,18 @@ class KubernetesServiceController:
         self._keep(bootstrap.SERVICE_CIDRS, bootstrap.service_cidr(self._subnet))
         present = self._informers.get(bootstrap.SERVICE_CIDRS, "", bootstrap.KUBERNETES)
         if present is not None and not (present.get("status") or {}).get("conditions"):
-            condition = {"lastTransitionTime": self._clock.timestamp(), "message": READY_MESSAGE, "reason": "",
-                         "status": "True", "type": "Ready"}
-            self._client.update(bootstrap.SERVICE_CIDRS, {**present, "status": {"conditions": [condition]}},
-                                subresource="status")
+            condition = {
+                "lastTransitionTime": self._clock.timestamp(),
+                "message": READY_MESSAGE,
+                "reason": "",
+                "status": "True",
+                "type": "Ready",
+            }
+            self._client.update(
+                bootstrap.SERVICE_CIDRS,
+                {**present, "status": {"conditions": [condition]}},
+                subresource="status",
+            )
 
     def _keep(self, resource: str, wanted: Object, *fields: str) -> None:
         """Create an object that is missing; in one that is there, put these fields and the labels right."""
@@ -103,9 +121,15 @@ class KubernetesServiceController:
             self._create(resource, wanted)
             return
         labels = {**labels_of(present), **labels_of(wanted)}
-        if fields and ((labels != labels_of(present)) or any(present.get(field) != wanted[field] for field in fields)):
-            changed = {**present, **{field: wanted[field] for field in fields},
-                       "metadata": {**present["metadata"], "labels": labels}}
+        if fields and (
+            (labels != labels_of(present))
+            or any(present.get(field) != wanted[field] for field in fields)
+        ):
+            changed = {
+                **present,
+                **{field: wanted[field] for field in fields},
+                "metadata": {**present["metadata"], "labels": labels},
+            }
             self._client.update(resource, changed, namespace=namespace_of(wanted))
 
     def _create(self, resource: str, obj: Object) -> None:

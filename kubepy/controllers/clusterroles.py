@@ -38,7 +38,15 @@ class ClusterRoleAggregationController:
         roles = [*self._informers.list(CLUSTER_ROLES), *self._client.list_implied(CLUSTER_ROLES)]
         rules = aggregated_rules(role, roles)
         if rules != (role.get("rules") or []):
-            config = {"apiVersion": role["apiVersion"], "kind": role["kind"], "metadata": {"name": key.name},
-                      "rules": rules}
-            self._client.patch(CLUSTER_ROLES, key.name, Patch(APPLY_PATCH, config),
-                               options=PatchOptions(field_manager=self.name, force=True))
+            config = {
+                "apiVersion": role["apiVersion"],
+                "kind": role["kind"],
+                "metadata": {"name": key.name},
+                "rules": rules,
+            }
+            self._client.patch(
+                CLUSTER_ROLES,
+                key.name,
+                Patch(APPLY_PATCH, config),
+                options=PatchOptions(field_manager=self.name, force=True),
+            )

@@ -23,7 +23,9 @@ def conditions_of(obj: AnyObject) -> Conditions:
 
 
 def find_condition(conditions: Iterable[Any] | None, condition_type: str) -> Object | None:
-    return next((condition for condition in conditions or () if condition["type"] == condition_type), None)
+    return next(
+        (condition for condition in conditions or () if condition["type"] == condition_type), None
+    )
 
 
 def without_condition(conditions: Conditions | None, condition_type: str) -> Conditions:
@@ -44,10 +46,18 @@ def with_condition(conditions: Conditions | None, condition: Object) -> Conditio
     return [*without_condition(conditions, condition["type"]), condition]
 
 
-def new_job_condition(condition_type: str, status: str, reason: str, message: str, now: datetime) -> Object:
+def new_job_condition(
+    condition_type: str, status: str, reason: str, message: str, now: datetime
+) -> Object:
     time = format_time(now)
-    return {"type": condition_type, "status": status, "reason": reason, "message": message,
-            "lastProbeTime": time, "lastTransitionTime": time}
+    return {
+        "type": condition_type,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastProbeTime": time,
+        "lastTransitionTime": time,
+    }
 
 
 def ensure_job_condition(conditions: Conditions, condition: Object) -> Conditions:
@@ -55,7 +65,10 @@ def ensure_job_condition(conditions: Conditions, condition: Object) -> Condition
     there is not added with the status False."""
     for index, current in enumerate(conditions):
         if current["type"] == condition["type"]:
-            if all(current.get(field, "") == condition[field] for field in ("status", "reason", "message")):
+            if all(
+                current.get(field, "") == condition[field]
+                for field in ("status", "reason", "message")
+            ):
                 return conditions
-            return [*conditions[:index], condition, *conditions[index + 1:]]
+            return [*conditions[:index], condition, *conditions[index + 1 :]]
     return [*conditions, condition] if condition["status"] != "False" else conditions

@@ -68,7 +68,9 @@ class CronJobState(NamedTuple):
     def without_active(self, uid: str) -> CronJobState:
         left = [reference for reference in self.active if reference.get("uid") != uid]
         rest = {name: value for name, value in self.status.items() if name != "active"}
-        return self._replace(status=cast("CronJobStatus", {**rest, "active": left} if left else rest))
+        return self._replace(
+            status=cast("CronJobStatus", {**rest, "active": left} if left else rest)
+        )
 
     def with_status(self) -> CronJob:
         """Return the CronJob with the status as it is by now."""
@@ -109,7 +111,9 @@ class RequeueAtNextStart(NamedTuple):
     times: Times
 
 
-CronJobAction = DeleteJob | ReplaceJob | CreateJob | RecordEvent | UpdateCronJobStatus | RequeueAtNextStart
+CronJobAction = (
+    DeleteJob | ReplaceJob | CreateJob | RecordEvent | UpdateCronJobStatus | RequeueAtNextStart
+)
 
 
 def cleanup_finished_jobs(state: CronJobState) -> Sequence[CronJobAction]:
@@ -129,13 +133,18 @@ def reconcile_active_jobs(state: CronJobState) -> Sequence[CronJobAction]:
             message = f"Saw completed job: {name_of(job)}, condition: {finished}"
             actions.append(RecordEvent("Normal", "SawCompletedJob", message))
         elif finished == COMPLETE:
-            completed, last = job["status"].get("completionTime"), state.status.get("lastSuccessfulTime")
+            completed, last = (
+                job["status"].get("completionTime"),
+                state.status.get("lastSuccessfulTime"),
+            )
             if completed and (last is None or parse_time(completed) > parse_time(last)):
                 state = state._replace(status={**state.status, "lastSuccessfulTime": completed})
     for reference in state.active:
         if (uid := reference.get("uid", "")) in state.missing_jobs:
             state = state.without_active(uid)
-            actions.append(RecordEvent("Normal", "MissingJob", f"Active job went missing: {reference['name']}"))
+            actions.append(
+                RecordEvent("Normal", "MissingJob", f"Active job went missing: {reference['name']}")
+            )
     return [*actions, UpdateCronJobStatus(state.status)]
 
 
@@ -146,13 +155,21 @@ def start_due_job(state: CronJobState) -> Sequence[CronJobAction]:
     if is_being_deleted(state.cron_job):
         return ()
     if zone is not None and not cron.is_time_zone(zone):
-        return (RecordEvent("Warning", "UnknownTimeZone", f'invalid timeZone: "{zone}": unknown time zone {zone}'),)
+        return (
+            RecordEvent(
+                "Warning",
+                "UnknownTimeZone",
+                f'invalid timeZone: "{zone}": unknown time zone {zone}',
+            ),
+        )
     if spec.get("suspend"):
         return ()
     actions: list[CronJobAction] = []
     if "TZ" in schedule:
-        message = (f'CRON_TZ or TZ used in schedule "{schedule}" is not officially supported, see {DOCUMENTED_AT} for '
-                   "more details")
+        message = (
+            f'CRON_TZ or TZ used in schedule "{schedule}" is not officially supported, see {DOCUMENTED_AT} for '
+            "more details"
+        )
         actions.append(RecordEvent("Warning", "UnsupportedSchedule", message))
     try:
         times = read_times(state.cron_job)
@@ -161,10 +178,13 @@ def start_due_job(state: CronJobState) -> Sequence[CronJobAction]:
         message = f'unparseable schedule: "{schedule}" : {error}'
         return [*actions, RecordEvent("Warning", "UnparseableSchedule", message)]
     except ScheduleError as error:
-        return [*actions, RecordEvent("Warning", "InvalidSchedule", f"invalid schedule: {schedule} : {error}")]
+        return [
+            *actions,
+            RecordEvent("Warning", "InvalidSchedule", f"invalid schedule: {schedule} : {error}"),
+        ]
     if latest.due is not None:
         if latest.missed > MANY_MISSED:
-            message = ("too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
+            message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
             actions.append(RecordEvent("Warning", "TooManyMissedTimes", message))
         actions += start_job(state, latest.due)
     return [*actions, RequeueAtNextStart(times)]
@@ -175,18 +195,25 @@ def start_job(state: CronJobState, due: datetime) -> Sequence[CronJobAction]:
     policy = state.cron_job["spec"].get("concurrencyPolicy")
     if is_too_late(state.cron_job, due, state.now):
         time = due.strftime("%a, %d %b %Y %H:%M:%S +0000")
-        return (RecordEvent("Warning", "MissSchedule", f"Missed scheduled time to start a job: {time}"),)
+        return (
+            RecordEvent("Warning", "MissSchedule", f"Missed scheduled time to start a job: {time}"),
+        )
     if any(reference["name"] == job_name(state.cron_job, due) for reference in state.active):
         return ()
     if policy == "Forbid" and state.active:
-        message = "Not starting job because prior execution is running and concurrency policy is Forbid"
+        message = (
+            "Not starting job because prior execution is running and concurrency policy is Forbid"
+        )
         return (RecordEvent("Normal", "JobAlreadyActive", message),)
     replaced = [ReplaceJob(reference) for reference in state.active] if policy == "Replace" else []
     return [*replaced, CreateJob(new_job(state.cron_job, due), due)]
 
 
 STEPS: Sequence[Callable[[CronJobState], Sequence[CronJobAction]]] = (
-    cleanup_finished_jobs, reconcile_active_jobs, start_due_job)
+    cleanup_finished_jobs,
+    reconcile_active_jobs,
+    start_due_job,
+)
 
 
 # --- the controller -----------------------------------------------------------------------------------------------
@@ -205,7 +232,9 @@ class CronJobController:
         self._recorder = Recorder(context.client, self.name)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, CRON_JOBS, "CronJob", self.queue)
-        self._schedules: dict[str, list[str | None]] = {}  # uid → schedule and time zone as they were seen last
+        self._schedules: dict[
+            str, list[str | None]
+        ] = {}  # uid → schedule and time zone as they were seen last
 
     def remember(self) -> Any:
         return dict(sorted(self._schedules.items()))
@@ -234,11 +263,17 @@ class CronJobController:
         try:
             times = read_times(cron_job)
         except cron.CronError:
-            self._recorder.event(cron_job, "Warning", "UnParseableCronJobSchedule",
-                                 f"unparseable schedule for cronjob: {schedule}")
+            self._recorder.event(
+                cron_job,
+                "Warning",
+                "UnParseableCronJobSchedule",
+                f"unparseable schedule for cronjob: {schedule}",
+            )
         else:
             self.queue.cancel(event.key)
-            self.queue.add_at(event.key, next_start(cron_job, times, self._clock.now()), repeating=True)
+            self.queue.add_at(
+                event.key, next_start(cron_job, times, self._clock.now()), repeating=True
+            )
 
     def _job_changed(self, event: WatchEvent) -> None:
         """Wake the CronJob that controls a Job; one without a controller is nobody's."""
@@ -273,8 +308,11 @@ class CronJobController:
         """Gather the state of a CronJob. Raises Status."""
         jobs, status = list(self._jobs.controlled_by(cron_job)), cron_job.get("status") or {}
         uids = {uid_of(job) for job in jobs}
-        missing = [reference.get("uid", "") for reference in status.get("active") or ()
-                   if reference.get("uid") not in uids and self._find(cron_job, reference["name"]) is None]
+        missing = [
+            reference.get("uid", "")
+            for reference in status.get("active") or ()
+            if reference.get("uid") not in uids and self._find(cron_job, reference["name"]) is None
+        ]
         return CronJobState(key, cron_job, status, jobs, frozenset(missing), self._clock.now())
 
     def _find(self, cron_job: CronJob, name: str) -> Job | None:
@@ -300,18 +338,26 @@ class CronJobController:
             case UpdateCronJobStatus(status):
                 return state._replace(status=status)
             case RequeueAtNextStart(times):
-                self.queue.add_at(state.key, next_start(state.with_status(), times, state.now), repeating=True)
+                self.queue.add_at(
+                    state.key, next_start(state.with_status(), times, state.now), repeating=True
+                )
         return state
 
     def _delete(self, state: CronJobState, job: Job) -> tuple[CronJobState, bool]:
         """Delete a Job with its pods; a failure is an event, and the second of what is returned says so."""
         try:
-            self._client.delete(JOBS, name_of(job), namespace=namespace_of(job),
-                                options=DeleteOptions(propagation_policy="Background"))
+            self._client.delete(
+                JOBS,
+                name_of(job),
+                namespace=namespace_of(job),
+                options=DeleteOptions(propagation_policy="Background"),
+            )
         except Status as error:
             self._recorder.event(state.cron_job, "Warning", "FailedDelete", f"Deleted job: {error}")
             return state, False
-        self._recorder.event(state.cron_job, "Normal", "SuccessfulDelete", f"Deleted job {name_of(job)}")
+        self._recorder.event(
+            state.cron_job, "Normal", "SuccessfulDelete", f"Deleted job {name_of(job)}"
+        )
         return state.without_active(uid_of(job)), True
 
     def _replace(self, state: CronJobState, reference: ObjectReference) -> CronJobState:
@@ -331,19 +377,34 @@ class CronJobController:
         try:
             job = self._job_writer.create(action.job, namespace_of(cron_job))
         except Status as error:
-            existing = self._find(cron_job, name_of(action.job)) if isinstance(error, AlreadyExists) else None
+            existing = (
+                self._find(cron_job, name_of(action.job))
+                if isinstance(error, AlreadyExists)
+                else None
+            )
             if existing is None:
                 if not is_namespace_terminating(error):
-                    self._recorder.event(cron_job, "Warning", "FailedCreate", f"Error creating job: {error}")
+                    self._recorder.event(
+                        cron_job, "Warning", "FailedCreate", f"Error creating job: {error}"
+                    )
                 raise
             if not is_controlled_by(existing, cron_job) or state.is_active(existing):
                 return state
             job = existing
         else:
-            self._recorder.event(cron_job, "Normal", "SuccessfulCreate", f"Created job {name_of(job)}")
-        return state._replace(status=cast("CronJobStatus", {
-            **state.status, "active": [*state.active, object_reference(job)],
-            "lastScheduleTime": format_time(action.due)}))
+            self._recorder.event(
+                cron_job, "Normal", "SuccessfulCreate", f"Created job {name_of(job)}"
+            )
+        return state._replace(
+            status=cast(
+                "CronJobStatus",
+                {
+                    **state.status,
+                    "active": [*state.active, object_reference(job)],
+                    "lastScheduleTime": format_time(action.due),
+                },
+            )
+        )
 
 
 # --- Jobs ---------------------------------------------------------------------------------------------------------
@@ -367,16 +428,25 @@ def new_job(cron_job: CronJob, due: datetime) -> Job:
     template = cron_job["spec"]["jobTemplate"]
     metadata = template.get("metadata") or {}
     local = due.astimezone(zone_of(cron_job)).replace(microsecond=0)
-    annotations = {**(metadata.get("annotations") or {}),
-                   SCHEDULED_TIMESTAMP: local.isoformat() if local.utcoffset() else format_time(due)}
+    annotations = {
+        **(metadata.get("annotations") or {}),
+        SCHEDULED_TIMESTAMP: local.isoformat() if local.utcoffset() else format_time(due),
+    }
     labels = {"labels": metadata["labels"]} if metadata.get("labels") else {}
-    return cast("Job", {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": job_name(cron_job, due), **labels, "annotations": annotations,
-                     "ownerReferences": [new_controller_ref(cron_job)]},
-        "spec": template["spec"],
-    })
+    return cast(
+        "Job",
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {
+                "name": job_name(cron_job, due),
+                **labels,
+                "annotations": annotations,
+                "ownerReferences": [new_controller_ref(cron_job)],
+            },
+            "spec": template["spec"],
+        },
+    )
 
 
 def jobs_beyond_limits(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
@@ -384,16 +454,19 @@ def jobs_beyond_limits(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
 
     Jobs that never started are the youngest; those of one time go by name (``byJobStartTime``).
     """
+
     def start_order(job: Job) -> tuple[bool, str, str]:
         started = (job.get("status") or {}).get("startTime")
         return not started, started or "", name_of(job)
 
     spec, by_start = cron_job["spec"], sorted(jobs, key=start_order)
     surplus: list[Job] = []
-    for finished, limit in ((COMPLETE, spec.get("successfulJobsHistoryLimit")),
-                            (FAILED, spec.get("failedJobsHistoryLimit"))):
+    for finished, limit in (
+        (COMPLETE, spec.get("successfulJobsHistoryLimit")),
+        (FAILED, spec.get("failedJobsHistoryLimit")),
+    ):
         ended = [job for job in by_start if finished_type(job) == finished]
-        surplus += ended[:max(len(ended) - limit, 0)] if limit is not None else []
+        surplus += ended[: max(len(ended) - limit, 0)] if limit is not None else []
     return surplus
 
 

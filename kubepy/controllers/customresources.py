@@ -11,10 +11,24 @@ from contextlib import suppress
 
 from kubepy.api.clock import format_time
 from kubepy.api.errors import NotFound
-from kubepy.api.meta import Object, has_finalizer, is_being_deleted, name_of, namespace_of, without_finalizer
+from kubepy.api.meta import (
+    Object,
+    has_finalizer,
+    is_being_deleted,
+    name_of,
+    namespace_of,
+    without_finalizer,
+)
 from kubepy.api.objects.pods import get_condition
 from kubepy.apiserver.requests.deletion import CLEANUP, CRDS
-from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent, enqueue_object
+from kubepy.runtime.reconcile import (
+    EVERY_RESOURCE,
+    Context,
+    Handler,
+    Key,
+    WatchEvent,
+    enqueue_object,
+)
 
 IN_PROGRESS = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 COMPLETED = ("False", "InstanceDeletionCompleted", "removed all instances")
@@ -33,7 +47,10 @@ class CustomResourceFinalizer:
         self.queue = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {CRDS: enqueue_object(self.queue, waits_for_objects), EVERY_RESOURCE: self._object_changed}
+        return {
+            CRDS: enqueue_object(self.queue, waits_for_objects),
+            EVERY_RESOURCE: self._object_changed,
+        }
 
     def _object_changed(self, event: WatchEvent) -> None:
         """Reconcile the definition of a deleted object; it is named as its resource: ``boats.harbour.example.org``."""
@@ -59,15 +76,30 @@ class CustomResourceFinalizer:
         else:
             self._set_terminating(definition, *IN_PROGRESS)
 
-    def _set_terminating(self, definition: Object, status: str, reason: str, message: str) -> Object:
+    def _set_terminating(
+        self, definition: Object, status: str, reason: str, message: str
+    ) -> Object:
         old = get_condition(definition, "Terminating")
         is_same_status = old is not None and old["status"] == status
-        time = old["lastTransitionTime"] if old is not None and is_same_status else format_time(self._clock.now())
-        condition = {"lastTransitionTime": time, "message": message, "reason": reason, "status": status,
-                     "type": "Terminating"}
+        time = (
+            old["lastTransitionTime"]
+            if old is not None and is_same_status
+            else format_time(self._clock.now())
+        )
+        condition = {
+            "lastTransitionTime": time,
+            "message": message,
+            "reason": reason,
+            "status": status,
+            "type": "Terminating",
+        }
         if condition == old:
             return definition
-        others = [other for other in definition["status"].get("conditions") or [] if other["type"] != "Terminating"]
+        others = [
+            other
+            for other in definition["status"].get("conditions") or []
+            if other["type"] != "Terminating"
+        ]
         new = {**definition, "status": {**definition["status"], "conditions": [*others, condition]}}
         return self._client.update(CRDS, new, subresource="status")
 

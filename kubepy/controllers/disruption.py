@@ -42,12 +42,15 @@ if TYPE_CHECKING:
     )
 
 BUDGETS: TypedResource[PodDisruptionBudget] = TypedResource("poddisruptionbudgets.policy")
-DELETION_TIMEOUT = timedelta(minutes=2)  # a pod that was evicted and is not being deleted by then will stay
+DELETION_TIMEOUT = timedelta(
+    minutes=2
+)  # a pod that was evicted and is not being deleted by then will stay
 STALE_CONDITION_TIMEOUT = timedelta(minutes=2)  # the same for a DisruptionTarget condition
 UNMANAGED = (
     "Pods selected by this PodDisruptionBudget (selector: {}) were found to be unmanaged. As a result, the status of "
     "the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please "
-    'set ".spec.minAvailable" field of the PDB to an integer value.')
+    'set ".spec.minAvailable" field of the PDB to an integer value.'
+)
 
 
 class ExpectedPods(NamedTuple):
@@ -103,10 +106,14 @@ class DisruptionController:
         pod = pod or cast("Pod | None", event.old)
         if pod is None:
             return
-        budgets = [budget for budget in self._budgets.list(namespace_of(pod)) if _covers(budget, pod)]
+        budgets = [
+            budget for budget in self._budgets.list(namespace_of(pod)) if _covers(budget, pod)
+        ]
         if len(budgets) > 1:
-            message = (f'Pod "{namespace_of(pod)}"/"{name_of(pod)}" matches multiple PodDisruptionBudgets.  '
-                       f'Chose "{name_of(budgets[0])}" arbitrarily.')
+            message = (
+                f'Pod "{namespace_of(pod)}"/"{name_of(pod)}" matches multiple PodDisruptionBudgets.  '
+                f'Chose "{name_of(budgets[0])}" arbitrarily.'
+            )
             self._recorder.event(pod, "Warning", "MultiplePodDisruptionBudgets", message)
         for budget in budgets[:1]:
             self.queue.add(Key(BUDGETS, namespace_of(budget), name_of(budget)))
@@ -138,18 +145,25 @@ class DisruptionController:
         except SelectorError as error:
             self._recorder.event(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
             raise
-        pods = [pod for pod in self._pods.list(namespace_of(budget)) if selector.matches(labels_of(pod))]
+        pods = [
+            pod for pod in self._pods.list(namespace_of(budget)) if selector.matches(labels_of(pod))
+        ]
         if not pods:
             self._recorder.event(budget, "Normal", "NoPods", "No matching pods found")
         expected = self._expected_pods(budget, pods)
         now = self._clock.now()
         disrupted = self._disrupted_pods(budget, pods, now)
-        healthy = sum(is_pod_ready(pod) and not is_being_deleted(pod) and name_of(pod) not in disrupted for pod in pods)
+        healthy = sum(
+            is_pod_ready(pod) and not is_being_deleted(pod) and name_of(pod) not in disrupted
+            for pod in pods
+        )
         self._update_status(budget, new_status(budget, expected, healthy, disrupted, now))
         if disrupted:
             self.queue.add_at(key, min(map(parse_time, disrupted.values())) + DELETION_TIMEOUT)
 
-    def _update_status(self, budget: PodDisruptionBudget, status: PodDisruptionBudgetStatus) -> None:
+    def _update_status(
+        self, budget: PodDisruptionBudget, status: PodDisruptionBudgetStatus
+    ) -> None:
         if status != budget.get("status"):
             stored = self._budget_client.update_status(budget, status)
             self._own_writes.note(Key(BUDGETS, namespace_of(budget), name_of(budget)), stored)
@@ -171,7 +185,9 @@ class DisruptionController:
             self._recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", message)
             raise
         if max_unavailable is not None:
-            return ExpectedPods(total, max(0, total - scaled_value(max_unavailable, total, round_up=True)))
+            return ExpectedPods(
+                total, max(0, total - scaled_value(max_unavailable, total, round_up=True))
+            )
         return ExpectedPods(total, scaled_value(min_available, total, round_up=True))
 
     def _expected_scale(self, budget: PodDisruptionBudget, pods: list[Pod]) -> int:
@@ -200,23 +216,33 @@ class DisruptionController:
         """
         resource = self._scheme.for_kind(reference["apiVersion"], reference["kind"])
         if resource is None:
-            raise SyncError(f'no matches for kind "{reference["kind"]}" in version "{reference["apiVersion"]}"')
+            raise SyncError(
+                f'no matches for kind "{reference["kind"]}" in version "{reference["apiVersion"]}"'
+            )
         if "scale" not in resource.subresources:
             raise SyncError(f"{resource.key} does not implement the scale subresource")
         owner = self._informers.get(resource.key, namespace, reference["name"])
         if owner is None or uid_of(owner) != reference["uid"]:
             return None
         deployment = controller_of(owner)
-        if resource.key == "replicasets.apps" and deployment is not None and deployment["kind"] == "Deployment":
+        if (
+            resource.key == "replicasets.apps"
+            and deployment is not None
+            and deployment["kind"] == "Deployment"
+        ):
             scale_of_deployment = self._scale_of(deployment, namespace)
             if scale_of_deployment is not None:
                 return scale_of_deployment
-        scale = self._client.get(resource.key, name_of(owner), namespace=namespace, subresource="scale")
+        scale = self._client.get(
+            resource.key, name_of(owner), namespace=namespace, subresource="scale"
+        )
         return uid_of(owner), scale["spec"].get("replicas", 0)
 
     # --- disrupted pods
 
-    def _disrupted_pods(self, budget: PodDisruptionBudget, pods: list[Pod], now: datetime) -> dict[str, str]:
+    def _disrupted_pods(
+        self, budget: PodDisruptionBudget, pods: list[Pod], now: datetime
+    ) -> dict[str, str]:
         """Return the pods that were evicted and are not being deleted yet, with the time (``buildDisruptedPodMap``)."""
         recorded = (budget.get("status") or {}).get("disruptedPods") or {}
         kept = {}
@@ -246,7 +272,11 @@ def stale_condition_due(pod: Pod) -> datetime | None:
     if is_being_deleted(pod) or is_pod_terminal(pod):
         return None
     condition = get_condition(pod, "DisruptionTarget")
-    if condition is None or condition["status"] != "True" or condition.get("reason") == "TerminationByKubelet":
+    if (
+        condition is None
+        or condition["status"] != "True"
+        or condition.get("reason") == "TerminationByKubelet"
+    ):
         return None
     return parse_optional_time(condition.get("lastTransitionTime")) + STALE_CONDITION_TIMEOUT
 
@@ -261,22 +291,36 @@ def status_without_disruption(pod: Pod, now: datetime) -> PodStatus:
     return status
 
 
-def new_status(budget: PodDisruptionBudget, expected: ExpectedPods, healthy: int, disrupted: dict[str, str],
-               now: datetime) -> PodDisruptionBudgetStatus:
+def new_status(
+    budget: PodDisruptionBudget,
+    expected: ExpectedPods,
+    healthy: int,
+    disrupted: dict[str, str],
+    now: datetime,
+) -> PodDisruptionBudgetStatus:
     """Return the status for so many healthy pods (``updatePdbStatus``); one that expects no pods allows nothing."""
     allowed = max(0, healthy - expected.healthy) if expected.pods > 0 else 0
     status: PodDisruptionBudgetStatus = {
-        "currentHealthy": healthy, "desiredHealthy": expected.healthy, "disruptionsAllowed": allowed,
-        "expectedPods": expected.pods, "observedGeneration": budget["metadata"].get("generation", 0)}
+        "currentHealthy": healthy,
+        "desiredHealthy": expected.healthy,
+        "disruptionsAllowed": allowed,
+        "expectedPods": expected.pods,
+        "observedGeneration": budget["metadata"].get("generation", 0),
+    }
     if disrupted:
         status["disruptedPods"] = disrupted
-    condition: Condition = {"status": "True", "reason": "SufficientPods", "message": ""} if allowed else {
-        "status": "False", "reason": "InsufficientPods", "message": ""}
+    condition: Condition = (
+        {"status": "True", "reason": "SufficientPods", "message": ""}
+        if allowed
+        else {"status": "False", "reason": "InsufficientPods", "message": ""}
+    )
     status["conditions"] = _with_condition(budget, condition, status["observedGeneration"], now)
     return status
 
 
-def failed_status(budget: PodDisruptionBudget, error: str, now: datetime) -> PodDisruptionBudgetStatus:
+def failed_status(
+    budget: PodDisruptionBudget, error: str, now: datetime
+) -> PodDisruptionBudgetStatus:
     """Return a status that allows no eviction because of an error (``failSafe``)."""
     status = budget.get("status") or {}
     condition: Condition = {"status": "False", "reason": "SyncFailed", "message": error}
@@ -284,10 +328,13 @@ def failed_status(budget: PodDisruptionBudget, error: str, now: datetime) -> Pod
     return {**status, "disruptionsAllowed": 0, "conditions": conditions}
 
 
-def _with_condition(budget: PodDisruptionBudget, values: Condition, generation: int,
-                    now: datetime) -> list[Condition]:
+def _with_condition(
+    budget: PodDisruptionBudget, values: Condition, generation: int, now: datetime
+) -> list[Condition]:
     """Return the budget's conditions with a new DisruptionAllowed condition."""
-    conditions: list[Condition] = [{**present} for present in (budget.get("status") or {}).get("conditions") or []]
+    conditions: list[Condition] = [
+        {**present} for present in (budget.get("status") or {}).get("conditions") or []
+    ]
     condition: Condition = {"type": "DisruptionAllowed", **values}
     if generation:
         condition["observedGeneration"] = generation

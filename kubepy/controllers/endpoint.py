@@ -32,7 +32,15 @@ from kubepy.runtime.informers import ENDPOINTS, SERVICES, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import EndpointAddress, EndpointPort, Endpoints, EndpointSubset, ObjectMeta, Pod, Service
+    from kubepy.api.typed import (
+        EndpointAddress,
+        EndpointPort,
+        Endpoints,
+        EndpointSubset,
+        ObjectMeta,
+        Pod,
+        Service,
+    )
 
 MANAGED_BY, CONTROLLER = "endpoints.kubernetes.io/managed-by", "endpoint-controller"
 OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity"
@@ -73,7 +81,9 @@ class EndpointsController:
         endpoints = endpoints_of(service, pods, present)
         if is_same(endpoints, present):
             return
-        endpoints = with_trigger_time(endpoints, trigger_time(service, pods, ready_pods_in_subsets(present)))
+        endpoints = with_trigger_time(
+            endpoints, trigger_time(service, pods, ready_pods_in_subsets(present))
+        )
         if present is not None:
             self._endpoints_client.update(endpoints)
             return
@@ -99,9 +109,12 @@ def endpoints_of(service: Service, pods: list[Pod], present: Endpoints | None) -
     metadata: ObjectMeta = {"name": name_of(service), "namespace": namespace_of(service)}
     if present is not None:
         metadata = present["metadata"]
-    return {"apiVersion": "v1", "kind": "Endpoints",
-            "subsets": subsets if truncated_subsets is None else truncated_subsets,
-            "metadata": {**metadata, "labels": labels, "annotations": annotations}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "subsets": subsets if truncated_subsets is None else truncated_subsets,
+        "metadata": {**metadata, "labels": labels, "annotations": annotations},
+    }
 
 
 def is_same(endpoints: Endpoints, present: Endpoints | None) -> bool:
@@ -132,7 +145,10 @@ class AddressPort(NamedTuple):
 if TYPE_CHECKING:
     AddressPortsByPort = list[tuple[EndpointPort | None, dict[str, AddressPort]]]
 AddressList = Literal["addresses", "notReadyAddresses"]
-ADDRESS_LISTS: tuple[tuple[AddressList, bool], ...] = (("addresses", True), ("notReadyAddresses", False))
+ADDRESS_LISTS: tuple[tuple[AddressList, bool], ...] = (
+    ("addresses", True),
+    ("notReadyAddresses", False),
+)
 
 
 def subsets_of(service: Service, pods: Iterable[Pod]) -> list[EndpointSubset]:
@@ -142,9 +158,15 @@ def subsets_of(service: Service, pods: Iterable[Pod]) -> list[EndpointSubset]:
 
 def repacked(subsets: Iterable[EndpointSubset]) -> list[EndpointSubset]:
     """Return the same in as few subsets as possible, with no address twice in one (``RepackSubsets``)."""
-    return _packed(_by_port(
-        AddressPort(address, port, ready) for subset in subsets for port in subset.get("ports") or (None,)
-        for field, ready in ADDRESS_LISTS for address in subset.get(field) or ()))
+    return _packed(
+        _by_port(
+            AddressPort(address, port, ready)
+            for subset in subsets
+            for port in subset.get("ports") or (None,)
+            for field, ready in ADDRESS_LISTS
+            for address in subset.get(field) or ()
+        )
+    )
 
 
 def _by_port(pairs: Iterable[AddressPort]) -> AddressPortsByPort:
@@ -167,7 +189,11 @@ def _address_ports(service: Service, pod: Pod) -> Iterator[AddressPort]:
     ip = next((ip for ip in addresses_of(pod) if (":" in ip) == is_ipv6), None)
     if ip is None:
         return
-    address: EndpointAddress = {"ip": ip, "nodeName": pod["spec"].get("nodeName", ""), "targetRef": target_ref(pod)}
+    address: EndpointAddress = {
+        "ip": ip,
+        "nodeName": pod["spec"].get("nodeName", ""),
+        "targetRef": target_ref(pod),
+    }
     if hostname := hostname_within(pod, service):
         address["hostname"] = hostname
     ready = publishes_all or is_pod_ready(pod)
@@ -187,14 +213,18 @@ def _packed(by_port: AddressPortsByPort) -> list[EndpointSubset]:
         ports = groups.setdefault(key, ([], list(pairs.values())))[0]
         if port is not None:
             ports.append(port)
-    return sorted((_subset(ports, pairs) for ports, pairs in groups.values()),
-                  key=lambda subset: deep_hash("core/v1.EndpointSubset", subset))
+    return sorted(
+        (_subset(ports, pairs) for ports, pairs in groups.values()),
+        key=lambda subset: deep_hash("core/v1.EndpointSubset", subset),
+    )
 
 
 def _subset(ports: list[EndpointPort], pairs: list[AddressPort]) -> EndpointSubset:
     subset: EndpointSubset = {}
     for field, ready in ADDRESS_LISTS:
-        if addresses := sorted((pair.address for pair in pairs if pair.ready is ready), key=_address_key):
+        if addresses := sorted(
+            (pair.address for pair in pairs if pair.ready is ready), key=_address_key
+        ):
             subset[field] = addresses
     if ports:
         subset["ports"] = sorted(ports, key=_port_hash)
@@ -226,7 +256,9 @@ def truncated(subsets: list[EndpointSubset]) -> list[EndpointSubset] | None:
     return _shares(subsets, "notReadyAddresses", unready, MAX_CAPACITY - ready)
 
 
-def _shares(subsets: list[EndpointSubset], field: AddressList, total: int, room: int) -> list[EndpointSubset]:
+def _shares(
+    subsets: list[EndpointSubset], field: AddressList, total: int, room: int
+) -> list[EndpointSubset]:
     """Cut each subset to its share of the room, rounded up, as long as there is any."""
     left, cut = room, [subset.copy() for subset in subsets]
     for subset in cut:

@@ -122,7 +122,9 @@ class PortGroup(NamedTuple):
     endpoints: list[Endpoint]
 
 
-def plan_slices(service: Service, pods: Iterable[Pod], slices: Iterable[EndpointSlice], node_of: NodeOf) -> SlicePlan:
+def plan_slices(
+    service: Service, pods: Iterable[Pod], slices: Iterable[EndpointSlice], node_of: NodeOf
+) -> SlicePlan:
     """Plan the writes that make ``slices``, the controller's own of the Service, show the pods."""
     families: list[str] = service["spec"].get("ipFamilies") or []
     if not families:
@@ -137,8 +139,9 @@ def plan_slices(service: Service, pods: Iterable[Pod], slices: Iterable[Endpoint
     return _with_slices_reused(service, plan)
 
 
-def _plan_family(service: Service, groups: Mapping[str, PortGroup], existing: list[EndpointSlice],
-                 family: str) -> SlicePlan:
+def _plan_family(
+    service: Service, groups: Mapping[str, PortGroup], existing: list[EndpointSlice], family: str
+) -> SlicePlan:
     owned: dict[str, list[EndpointSlice]] = {}
     plan = SlicePlan([], [], [])
     for slice_ in existing:
@@ -147,7 +150,9 @@ def _plan_family(service: Service, groups: Mapping[str, PortGroup], existing: li
         else:
             plan.delete.append(slice_)
     for key, group in groups.items():
-        plan.extend(_plan_group(service, owned.get(key, []), group, new_slice(service, group.ports, family)))
+        plan.extend(
+            _plan_group(service, owned.get(key, []), group, new_slice(service, group.ports, family))
+        )
     for key, slices in owned.items():
         if key not in groups:
             plan.delete.extend(slices)
@@ -157,8 +162,13 @@ def _plan_family(service: Service, groups: Mapping[str, PortGroup], existing: li
     placeholder = new_slice(service, [], family)
     if len(plan.delete) == 1:
         present = plan.delete[0]
-        if (not present.get("endpoints") and not present.get("ports") and labels_of(present) == labels_of(placeholder)
-                and present["metadata"].get("ownerReferences") == placeholder["metadata"]["ownerReferences"]):
+        if (
+            not present.get("endpoints")
+            and not present.get("ports")
+            and labels_of(present) == labels_of(placeholder)
+            and present["metadata"].get("ownerReferences")
+            == placeholder["metadata"]["ownerReferences"]
+        ):
             return plan._replace(delete=[])
     return plan._replace(create=[placeholder])
 
@@ -167,7 +177,11 @@ def _with_slices_reused(service: Service, plan: SlicePlan) -> SlicePlan:
     """Update a slice that would be deleted with the content of one that would be created (``finalize``)."""
     create, update, delete = list(plan.create), list(plan.update), []
     for slice_ in plan.delete:
-        if create and slice_["addressType"] == create[-1]["addressType"] and _is_owned(slice_, service):
+        if (
+            create
+            and slice_["addressType"] == create[-1]["addressType"]
+            and _is_owned(slice_, service)
+        ):
             new = create.pop()
             update.append({**new, "metadata": {**slice_["metadata"], "labels": labels_of(new)}})
         else:
@@ -175,8 +189,9 @@ def _with_slices_reused(service: Service, plan: SlicePlan) -> SlicePlan:
     return SlicePlan(create if not is_being_deleted(service) else [], update, delete)
 
 
-def _plan_group(service: Service, existing: list[EndpointSlice], group: PortGroup,
-                template: EndpointSlice) -> SlicePlan:
+def _plan_group(
+    service: Service, existing: list[EndpointSlice], group: PortGroup, template: EndpointSlice
+) -> SlicePlan:
     """Plan the writes that make these slices hold the endpoints of a group (``reconcileByPortMapping``)."""
     left = {_identity(endpoint): endpoint for endpoint in group.endpoints}
     changed: dict[str, EndpointSlice] = {}
@@ -184,16 +199,23 @@ def _plan_group(service: Service, existing: list[EndpointSlice], group: PortGrou
     delete: list[EndpointSlice] = []
     for slice_ in existing:
         present = slice_.get("endpoints") or []
-        kept = [left.pop(_identity(endpoint)) for endpoint in present if _identity(endpoint) in left]
+        kept = [
+            left.pop(_identity(endpoint)) for endpoint in present if _identity(endpoint) in left
+        ]
         if kept == present and _own_labels(slice_) == _own_labels(service):
             unchanged[name_of(slice_)] = slice_
         elif present and not kept:
             delete.append(slice_)
         else:
-            changed[name_of(slice_)] = {**slice_, "endpoints": kept, "metadata": {
-                **slice_["metadata"], "labels": slice_labels(service)}}
+            changed[name_of(slice_)] = {
+                **slice_,
+                "endpoints": kept,
+                "metadata": {**slice_["metadata"], "labels": slice_labels(service)},
+            }
     remaining = list(left.values())
-    for slice_ in sorted(changed.values(), key=lambda slice_: -len(slice_["endpoints"])):  # the fullest first
+    for slice_ in sorted(
+        changed.values(), key=lambda slice_: -len(slice_["endpoints"])
+    ):  # the fullest first
         room = MAX_ENDPOINTS - len(slice_["endpoints"])
         slice_["endpoints"] = slice_["endpoints"] + remaining[:room]
         del remaining[:room]
@@ -201,17 +223,27 @@ def _plan_group(service: Service, existing: list[EndpointSlice], group: PortGrou
     return SlicePlan(create, list(changed.values()), delete)
 
 
-def _place(endpoints: list[Endpoint], unchanged: dict[str, EndpointSlice], changed: dict[str, EndpointSlice],
-           template: EndpointSlice) -> list[EndpointSlice]:
+def _place(
+    endpoints: list[Endpoint],
+    unchanged: dict[str, EndpointSlice],
+    changed: dict[str, EndpointSlice],
+    template: EndpointSlice,
+) -> list[EndpointSlice]:
     """Put endpoints into the fullest unchanged slice with room for them all, or into new ones (``getSliceToFill``)."""
     create: list[EndpointSlice] = []
     while endpoints:
-        with_room = [slice_ for slice_ in unchanged.values()
-                     if len(slice_.get("endpoints") or ()) + len(endpoints) <= MAX_ENDPOINTS]
+        with_room = [
+            slice_
+            for slice_ in unchanged.values()
+            if len(slice_.get("endpoints") or ()) + len(endpoints) <= MAX_ENDPOINTS
+        ]
         if with_room:
             slice_ = max(with_room, key=lambda slice_: len(slice_.get("endpoints") or ()))
             del unchanged[name_of(slice_)]
-            changed[name_of(slice_)] = {**slice_, "endpoints": [*(slice_.get("endpoints") or []), *endpoints]}
+            changed[name_of(slice_)] = {
+                **slice_,
+                "endpoints": [*(slice_.get("endpoints") or []), *endpoints],
+            }
             break
         create.append({**template, "endpoints": endpoints[:MAX_ENDPOINTS]})
         endpoints = endpoints[MAX_ENDPOINTS:]
@@ -221,11 +253,17 @@ def _place(endpoints: list[Endpoint], unchanged: dict[str, EndpointSlice], chang
 def _identity(endpoint: Endpoint) -> tuple[Any, ...]:
     """Return the same for versions of one endpoint that differ in conditions only (``hashEndpoint``)."""
     target = endpoint.get("targetRef") or {}
-    return (tuple(sorted(endpoint.get("addresses") or ())), endpoint.get("hostname", ""), target.get("namespace", ""),
-            target.get("name", ""))
+    return (
+        tuple(sorted(endpoint.get("addresses") or ())),
+        endpoint.get("hostname", ""),
+        target.get("namespace", ""),
+        target.get("name", ""),
+    )
 
 
-def _group_by_ports(service: Service, pods: list[Pod], family: str, node_of: NodeOf) -> dict[str, PortGroup]:
+def _group_by_ports(
+    service: Service, pods: list[Pod], family: str, node_of: NodeOf
+) -> dict[str, PortGroup]:
     groups: dict[str, PortGroup] = {}
     for pod in pods:
         ports = in_order(endpoint_ports(service, pod))
@@ -260,9 +298,16 @@ def pod_to_endpoint(pod: Pod, node: Node | None, service: Service, family: str) 
     serving, terminating = is_pod_ready(pod), is_being_deleted(pod)
     ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not terminating)
     version = 6 if family == "IPv6" else 4
-    addresses = [str(address) for address in map(ipaddress.ip_address, addresses_of(pod)) if address.version == version]
-    endpoint: Endpoint = {"addresses": addresses, "targetRef": target_ref(pod),
-                          "conditions": {"ready": ready, "serving": serving, "terminating": terminating}}
+    addresses = [
+        str(address)
+        for address in map(ipaddress.ip_address, addresses_of(pod))
+        if address.version == version
+    ]
+    endpoint: Endpoint = {
+        "addresses": addresses,
+        "targetRef": target_ref(pod),
+        "conditions": {"ready": ready, "serving": serving, "terminating": terminating},
+    }
     if hostname := hostname_within(pod, service):
         endpoint["hostname"] = hostname
     if node_name := pod["spec"].get("nodeName"):
@@ -276,11 +321,16 @@ def new_slice(service: Service, ports: list[DiscoveryEndpointPort], family: str)
     """Return a slice without endpoints and without a name."""
     name = name_of(service)
     return {
-        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": family, "endpoints": [],
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "addressType": family,
+        "endpoints": [],
         "ports": ports,
         "metadata": {
-            "generateName": f"{name}-" if len(name) < MAX_NAME else name, "labels": slice_labels(service),
-            "namespace": namespace_of(service), "ownerReferences": [new_controller_ref(service)],
+            "generateName": f"{name}-" if len(name) < MAX_NAME else name,
+            "labels": slice_labels(service),
+            "namespace": namespace_of(service),
+            "ownerReferences": [new_controller_ref(service)],
         },
     }
 
@@ -299,5 +349,7 @@ def _own_labels(obj: AnyObject) -> dict[str, str]:
 
 def _is_owned(slice_: EndpointSlice, service: Service) -> bool:
     references = slice_["metadata"].get("ownerReferences") or ()
-    return any((ref["apiVersion"], ref["kind"], ref["uid"]) == ("v1", "Service", uid_of(service))
-               for ref in references)
+    return any(
+        (ref["apiVersion"], ref["kind"], ref["uid"]) == ("v1", "Service", uid_of(service))
+        for ref in references
+    )

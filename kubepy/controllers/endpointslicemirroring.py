@@ -66,8 +66,11 @@ class EndpointSliceMirroringController:
         self.queue = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {ENDPOINTS: self._endpoints_changed, SERVICES: self._service_changed,
-                ENDPOINT_SLICES: enqueue_owner_of_slice(self.queue, ENDPOINTS, CONTROLLER)}
+        return {
+            ENDPOINTS: self._endpoints_changed,
+            SERVICES: self._service_changed,
+            ENDPOINT_SLICES: enqueue_owner_of_slice(self.queue, ENDPOINTS, CONTROLLER),
+        }
 
     def _endpoints_changed(self, event: WatchEvent) -> None:
         """Reconcile Endpoints unless their Service has a selector; without a Service they may have been mirrored."""
@@ -84,14 +87,20 @@ class EndpointSliceMirroringController:
     def sync(self, key: Key) -> None:
         endpoints = self._endpoints.get(key.namespace, key.name)
         slices = slices_of(self._informers, key, {MANAGED_BY: CONTROLLER})
-        if endpoints is None or not is_mirrored(endpoints, self._services.get(key.namespace, key.name)):
+        if endpoints is None or not is_mirrored(
+            endpoints, self._services.get(key.namespace, key.name)
+        ):
             self._delete(slices)
             return
         mirror = plan_mirror(endpoints, slices)
         if mirror.skipped:
-            self._recorder.event(endpoints, "Warning", "TooManyAddressesToMirror",
-                                 f"A max of {MAX_ENDPOINTS} addresses can be mirrored to EndpointSlices per Endpoints "
-                                 f"subset. {mirror.skipped} addresses were skipped")
+            self._recorder.event(
+                endpoints,
+                "Warning",
+                "TooManyAddressesToMirror",
+                f"A max of {MAX_ENDPOINTS} addresses can be mirrored to EndpointSlices per Endpoints "
+                f"subset. {mirror.skipped} addresses were skipped",
+            )
         try:
             for slice_ in mirror.plan.create if not is_being_deleted(endpoints) else ():
                 self._slice_client.create(slice_, key.namespace)
@@ -129,7 +138,9 @@ def is_mirrored(endpoints: Endpoints | None, service: Service | None) -> bool:
     """
     if endpoints is None or service is None or _has_selector(service):
         return False
-    return labels_of(endpoints).get(SKIP_MIRROR) != "true" and LEADER not in annotations_of(endpoints)
+    return labels_of(endpoints).get(SKIP_MIRROR) != "true" and LEADER not in annotations_of(
+        endpoints
+    )
 
 
 def plan_mirror(endpoints: Endpoints, slices: list[EndpointSlice]) -> Mirror:
@@ -138,7 +149,11 @@ def plan_mirror(endpoints: Endpoints, slices: list[EndpointSlice]) -> Mirror:
     existing: dict[str, list[EndpointSlice]] = {}
     for slice_ in slices:
         existing.setdefault(_key(slice_), []).append(slice_)
-    plan = SlicePlan([], [], [slice_ for key, found in existing.items() if key not in desired for slice_ in found])
+    plan = SlicePlan(
+        [],
+        [],
+        [slice_ for key, found in existing.items() if key not in desired for slice_ in found],
+    )
     for key, slice_ in desired.items():
         present = existing.get(key, [])
         plan.delete.extend(present[1:])
@@ -154,14 +169,22 @@ def _desired_slices(endpoints: Endpoints) -> tuple[dict[str, EndpointSlice], int
     slices: dict[str, EndpointSlice] = {}
     skipped = 0
     for subset in repacked(endpoints.get("subsets") or ()):
-        converted = [_endpoint_of(address, ready) for field, ready in ADDRESS_LISTS
-                     for address in subset.get(field) or ()]
+        converted = [
+            _endpoint_of(address, ready)
+            for field, ready in ADDRESS_LISTS
+            for address in subset.get(field) or ()
+        ]
         skipped += len(converted[MAX_ENDPOINTS:])
-        named: list[DiscoveryEndpointPort] = [{"name": "", **port} for port in subset.get("ports") or ()]
+        named: list[DiscoveryEndpointPort] = [
+            {"name": "", **port} for port in subset.get("ports") or ()
+        ]
         ports = in_order(named)
         for family in FAMILIES:
-            of_family = [endpoint for endpoint in converted[:MAX_ENDPOINTS]
-                         if (":" in endpoint["addresses"][0]) == (family == "IPv6")]
+            of_family = [
+                endpoint
+                for endpoint in converted[:MAX_ENDPOINTS]
+                if (":" in endpoint["addresses"][0]) == (family == "IPv6")
+            ]
             if of_family:
                 slice_ = _new_slice(endpoints, ports, family)
                 slices.setdefault(_key(slice_), slice_)["endpoints"].extend(of_family)
@@ -169,7 +192,10 @@ def _desired_slices(endpoints: Endpoints) -> tuple[dict[str, EndpointSlice], int
 
 
 def _endpoint_of(address: EndpointAddress, ready: bool) -> Endpoint:
-    endpoint: Endpoint = {"addresses": [str(ipaddress.ip_address(address["ip"]))], "conditions": {"ready": ready}}
+    endpoint: Endpoint = {
+        "addresses": [str(ipaddress.ip_address(address["ip"]))],
+        "conditions": {"ready": ready},
+    }
     if hostname := address.get("hostname"):
         endpoint["hostname"] = hostname
     if node_name := address.get("nodeName"):
@@ -183,30 +209,46 @@ def _key(slice_: EndpointSlice) -> str:
     return f"{slice_['addressType']}-{ports_key(slice_.get('ports') or [])}"
 
 
-def _new_slice(endpoints: Endpoints, ports: list[DiscoveryEndpointPort], family: str) -> EndpointSlice:
+def _new_slice(
+    endpoints: Endpoints, ports: list[DiscoveryEndpointPort], family: str
+) -> EndpointSlice:
     name = name_of(endpoints)
-    annotations = {key: value for key, value in annotations_of(endpoints).items()
-                   if key not in (TRIGGER_TIME, LAST_APPLIED)}
-    metadata: ObjectMeta = {"generateName": f"{name}-" if len(name) < MAX_NAME else name,
-                            "labels": {**labels_of(endpoints), SERVICE_NAME: name, MANAGED_BY: CONTROLLER}}
+    annotations = {
+        key: value
+        for key, value in annotations_of(endpoints).items()
+        if key not in (TRIGGER_TIME, LAST_APPLIED)
+    }
+    metadata: ObjectMeta = {
+        "generateName": f"{name}-" if len(name) < MAX_NAME else name,
+        "labels": {**labels_of(endpoints), SERVICE_NAME: name, MANAGED_BY: CONTROLLER},
+    }
     if annotations:
         metadata["annotations"] = annotations
     return {
-        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": family, "endpoints": [],
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "addressType": family,
+        "endpoints": [],
         "ports": ports,
         "metadata": {
-            **metadata, "namespace": namespace_of(endpoints), "ownerReferences": [new_controller_ref(endpoints)],
+            **metadata,
+            "namespace": namespace_of(endpoints),
+            "ownerReferences": [new_controller_ref(endpoints)],
         },
     }
 
 
 def _is_same(present: EndpointSlice, desired: EndpointSlice) -> bool:
     """Tell whether endpoints, in any order, labels and annotations are the same."""
+
     def sorted_endpoints(slice_: EndpointSlice) -> list[str]:
         return sorted(repr(sorted(endpoint.items())) for endpoint in slice_.get("endpoints") or ())
 
-    return (sorted_endpoints(present) == sorted_endpoints(desired) and labels_of(present) == labels_of(desired)
-            and annotations_of(present) == annotations_of(desired))
+    return (
+        sorted_endpoints(present) == sorted_endpoints(desired)
+        and labels_of(present) == labels_of(desired)
+        and annotations_of(present) == annotations_of(desired)
+    )
 
 
 def _with_name_of(old: EndpointSlice, new: EndpointSlice) -> EndpointSlice:
@@ -221,7 +263,9 @@ def _with_slices_recycled(plan: SlicePlan) -> SlicePlan:
     create, delete = list(plan.create), list(plan.delete)
     update = list(plan.update)
     for new in plan.create:
-        old = next((slice_ for slice_ in delete if slice_["addressType"] == new["addressType"]), None)
+        old = next(
+            (slice_ for slice_ in delete if slice_["addressType"] == new["addressType"]), None
+        )
         if old is not None:
             create.remove(new)
             delete.remove(old)

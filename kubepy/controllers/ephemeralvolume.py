@@ -50,7 +50,9 @@ class EphemeralVolumeController:
     def _claim_changed(self, event: WatchEvent) -> None:
         """Reconcile the pod of a deleted claim, with whose name the claim's name begins."""
         _, namespace, name = event.key
-        for end in (index for index, letter in enumerate(name) if letter == "-" and event.new is None):
+        for end in (
+            index for index, letter in enumerate(name) if letter == "-" and event.new is None
+        ):
             pod = self._pods.get(namespace, name[:end])
             if pod is not None and any(use.ephemeral and use.claim == name for use in uses_of(pod)):
                 self.queue.add(Key(PODS, namespace, name[:end]))
@@ -70,7 +72,9 @@ class EphemeralVolumeController:
                 except Status as status:
                     error = f"create PVC {name}: {status}"
             if error:
-                self._recorder.event(pod, "Warning", "FailedBinding", f"ephemeral volume {volume['name']}: {error}")
+                self._recorder.event(
+                    pod, "Warning", "FailedBinding", f"ephemeral volume {volume['name']}: {error}"
+                )
                 raise VolumeError(error)
 
 
@@ -82,9 +86,17 @@ def new_claim(pod: Pod, volume: Volume) -> PersistentVolumeClaim:
     """Return the claim of an ephemeral volume, owned by the pod."""
     template = volume["ephemeral"]["volumeClaimTemplate"]
     template_metadata = template.get("metadata") or {}
-    metadata: ObjectMeta = {"name": ephemeral_claim_name(pod, volume), "ownerReferences": [new_controller_ref(pod)]}
+    metadata: ObjectMeta = {
+        "name": ephemeral_claim_name(pod, volume),
+        "ownerReferences": [new_controller_ref(pod)],
+    }
     if annotations := template_metadata.get("annotations"):
         metadata["annotations"] = annotations
     if labels := template_metadata.get("labels"):
         metadata["labels"] = labels
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": template["spec"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": template["spec"],
+    }

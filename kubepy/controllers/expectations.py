@@ -13,7 +13,9 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-TIMEOUT = timedelta(minutes=5)  # ExpectationsTimeout: events that have not come by then are not waited for
+TIMEOUT = timedelta(
+    minutes=5
+)  # ExpectationsTimeout: events that have not come by then are not waited for
 
 
 @dataclass
@@ -21,7 +23,9 @@ class _Expected:
     creations: int
     deletions: int
     since: datetime
-    uids: set[str] = field(default_factory=set)  # of the pods that are to be deleted, where they are tracked
+    uids: set[str] = field(
+        default_factory=set
+    )  # of the pods that are to be deleted, where they are tracked
 
 
 class Expectations(Generic[K]):

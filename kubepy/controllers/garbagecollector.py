@@ -80,7 +80,9 @@ class GarbageCollector:
         self._kinds: dict[tuple[str, str], Resource | None] = {}
         self._unresolved: set[Key] = set()  # objects with an owner of an unknown kind
         self._blocked: set[Key] = set()  # owners in foreground deletion that wait for dependents
-        self._absent: dict[str, OwnerIdentity] = {}  # deleted owners that still have dependents, by uid
+        self._absent: dict[
+            str, OwnerIdentity
+        ] = {}  # deleted owners that still have dependents, by uid
         self._retired: set[str] = set()  # resources whose CustomResourceDefinition was deleted
         self.queue = context.new_queue()
 
@@ -109,8 +111,16 @@ class GarbageCollector:
         if is_being_deleted(new) and (has_finalizer(new, FOREGROUND) or has_finalizer(new, ORPHAN)):
             finalizers = new["metadata"].get("finalizers")
             was_being_deleted = old is not None and is_being_deleted(old)
-            if old is None or not was_being_deleted or old["metadata"].get("finalizers") != finalizers:
-                for dependent in self._informers.dependents(uid_of(new)) if not has_finalizer(new, ORPHAN) else ():
+            if (
+                old is None
+                or not was_being_deleted
+                or old["metadata"].get("finalizers") != finalizers
+            ):
+                for dependent in (
+                    self._informers.dependents(uid_of(new))
+                    if not has_finalizer(new, ORPHAN)
+                    else ()
+                ):
                     self.queue.add(dependent)
                 self.queue.add(key)
         self._references_changed(key, old, new)
@@ -136,7 +146,9 @@ class GarbageCollector:
             return
         if dependents := self._informers.dependents(uid_of(obj)):
             kind = obj.get("apiVersion", ""), obj.get("kind", "")
-            self._absent[uid_of(obj)] = OwnerIdentity(key.resource, key.namespace, *kind, key.name, uid_of(obj))
+            self._absent[uid_of(obj)] = OwnerIdentity(
+                key.resource, key.namespace, *kind, key.name, uid_of(obj)
+            )
         for dependent in dependents:
             self.queue.add(dependent)
         for reference in owner_references(obj):
@@ -150,7 +162,9 @@ class GarbageCollector:
             return
         if not all(self._is_solid(key, reference) for reference in references):
             self.queue.add(key)
-        blocking = {reference["uid"] for reference in references if reference.get("blockOwnerDeletion")}
+        blocking = {
+            reference["uid"] for reference in references if reference.get("blockOwnerDeletion")
+        }
         for reference in before:
             if reference.get("blockOwnerDeletion") and reference["uid"] not in blocking:
                 self._wake_waiting_owner(reference)
@@ -189,7 +203,9 @@ class GarbageCollector:
                     if (dependent_obj := self._informers.get(*dependent)) is not None:
                         with suppress(NotFound):  # one that is gone needs no other owners
                             self._drop_owners(dependent, dependent_obj, {uid_of(obj)})
-                self._client.update(key.resource, without_finalizer(obj, ORPHAN), namespace=key.namespace)
+                self._client.update(
+                    key.resource, without_finalizer(obj, ORPHAN), namespace=key.namespace
+                )
             elif has_finalizer(obj, FOREGROUND):
                 self._process_foreground_deletion(key, obj)
 
@@ -208,7 +224,9 @@ class GarbageCollector:
             return
         self._report_other_namespaces(key, obj, owners.dangling)
         if owners.solid:
-            self._drop_owners(key, obj, {reference["uid"] for reference in (*owners.dangling, *owners.waiting)})
+            self._drop_owners(
+                key, obj, {reference["uid"] for reference in (*owners.dangling, *owners.waiting)}
+            )
             return
         policy = "Background"
         if owners.waiting and (dependents := self._informers.dependents(uid_of(obj))):
@@ -218,8 +236,11 @@ class GarbageCollector:
             policy = "Orphan"
         elif has_finalizer(obj, FOREGROUND):
             policy = "Foreground"
-        options = DeleteOptions(propagation_policy=policy, uid=uid_of(obj),
-                                resource_version=obj["metadata"].get("resourceVersion"))
+        options = DeleteOptions(
+            propagation_policy=policy,
+            uid=uid_of(obj),
+            resource_version=obj["metadata"].get("resourceVersion"),
+        )
         self._client.delete(key.resource, key.name, namespace=key.namespace, options=options)
 
     def _classify(self, key: Key, references: list[OwnerReference]) -> Owners:
@@ -241,9 +262,14 @@ class GarbageCollector:
     def _is_retired(self, key: Key, reference: OwnerReference) -> bool:
         """Tell whether the owner was deleted, and its kind with it (``absentOwnerCache``)."""
         identity = self._absent.get(reference["uid"])
-        return (identity is not None and identity.resource in self._retired
-                and identity.namespace in ("", key.namespace) and self._informers.key_of(reference["uid"]) is None
-                and identity[2:] == (reference["apiVersion"], reference["kind"], reference["name"], reference["uid"]))
+        return (
+            identity is not None
+            and identity.resource in self._retired
+            and identity.namespace in ("", key.namespace)
+            and self._informers.key_of(reference["uid"]) is None
+            and identity[2:]
+            == (reference["apiVersion"], reference["kind"], reference["name"], reference["uid"])
+        )
 
     def _find_owner(self, key: Key, reference: OwnerReference) -> Object | None:
         """Return the owner of that kind, name and uid in the dependent's namespace (or in none), or None.
@@ -255,7 +281,9 @@ class GarbageCollector:
             raise UnknownOwnerError
         if resource.namespaced and not key.namespace:
             raise InvalidOwnerError
-        owner = self._informers.get(resource.key, key.namespace if resource.namespaced else "", reference["name"])
+        owner = self._informers.get(
+            resource.key, key.namespace if resource.namespaced else "", reference["name"]
+        )
         return owner if owner is not None and uid_of(owner) == reference["uid"] else None
 
     def _get_owner(self, key: Key, reference: OwnerReference) -> Object | None:
@@ -278,20 +306,28 @@ class GarbageCollector:
             self._kinds[kind] = self._scheme.for_kind(*kind)
         return self._kinds[kind]
 
-    def _report_other_namespaces(self, key: Key, obj: Object, references: list[OwnerReference]) -> None:
+    def _report_other_namespaces(
+        self, key: Key, obj: Object, references: list[OwnerReference]
+    ) -> None:
         """Record an event for each owner that exists in another namespace, where it can't own the object."""
         for reference in references:
             owner = self._informers.key_of(reference["uid"])
             if owner is not None and owner.namespace and owner.namespace != key.namespace:
-                where = (f"[{reference['apiVersion']}/{reference['kind']}, namespace: {key.namespace}, "
-                         f"name: {reference['name']}, uid: {reference['uid']}]")
+                where = (
+                    f"[{reference['apiVersion']}/{reference['kind']}, namespace: {key.namespace}, "
+                    f"name: {reference['name']}, uid: {reference['uid']}]"
+                )
                 message = f'ownerRef {where} does not exist in namespace "{key.namespace}"'
                 self._recorder.event(obj, "Warning", "OwnerRefInvalidNamespace", message)
 
     def _drop_owners(self, key: Key, obj: Object, uids: set[str]) -> None:
         if uids:
-            kept = [reference for reference in owner_references(obj) if reference["uid"] not in uids]
-            self._client.update(key.resource, with_owner_references(obj, kept), namespace=key.namespace)
+            kept = [
+                reference for reference in owner_references(obj) if reference["uid"] not in uids
+            ]
+            self._client.update(
+                key.resource, with_owner_references(obj, kept), namespace=key.namespace
+            )
 
     def _unblocked_in_circle(self, key: Key, obj: Object, dependents: list[Key]) -> Object:
         """Let an object stop blocking its owners when one of its dependents waits as well.
@@ -299,22 +335,34 @@ class GarbageCollector:
         There may be a circle of owners then, in which each waits for the next. Returns the object as stored.
         """
         found = [self._informers.get(*dependent) for dependent in dependents]
-        if not any(dependent is not None and waits_for_dependents(dependent) for dependent in found):
+        if not any(
+            dependent is not None and waits_for_dependents(dependent) for dependent in found
+        ):
             return obj
-        unblocked = [{**reference, "blockOwnerDeletion": False} if reference.get("blockOwnerDeletion") else reference
-                     for reference in owner_references(obj)]
-        return self._client.update(key.resource, with_owner_references(obj, unblocked), namespace=key.namespace)
+        unblocked = [
+            {**reference, "blockOwnerDeletion": False}
+            if reference.get("blockOwnerDeletion")
+            else reference
+            for reference in owner_references(obj)
+        ]
+        return self._client.update(
+            key.resource, with_owner_references(obj, unblocked), namespace=key.namespace
+        )
 
     def _process_foreground_deletion(self, key: Key, owner: Object) -> None:
         """Remove the finalizer when no dependent blocks the owner any more (``processDeletingDependentsItem``)."""
         blocking: list[tuple[Key, Object]] = []
         for dependent in self._informers.dependents(uid_of(owner)):
             obj = self._informers.get(*dependent)
-            if obj is not None and any(reference["uid"] == uid_of(owner) and reference.get("blockOwnerDeletion")
-                                       for reference in owner_references(obj)):
+            if obj is not None and any(
+                reference["uid"] == uid_of(owner) and reference.get("blockOwnerDeletion")
+                for reference in owner_references(obj)
+            ):
                 blocking.append((dependent, obj))
         if not blocking:
-            self._client.update(key.resource, without_finalizer(owner, FOREGROUND), namespace=key.namespace)
+            self._client.update(
+                key.resource, without_finalizer(owner, FOREGROUND), namespace=key.namespace
+            )
             return
         self._blocked.add(key)
         for dependent, obj in blocking:

@@ -48,12 +48,19 @@ class ConditionUpdate(NamedTuple):
 
 # In upstream's order, with the values when nothing is wrong (``status_condition_utils.go``).
 OK_CONDITIONS = {
-    DISCOVERY_FAILURE: ConditionUpdate("ResourcesDiscovered", "All resources successfully discovered"),
-    VERSION_FAILURE: ConditionUpdate("ParsedGroupVersions", "All legacy kube types successfully parsed"),
-    CONTENT_FAILURE: ConditionUpdate("ContentDeleted",
-                                     "All content successfully deleted, may be waiting on finalization"),
+    DISCOVERY_FAILURE: ConditionUpdate(
+        "ResourcesDiscovered", "All resources successfully discovered"
+    ),
+    VERSION_FAILURE: ConditionUpdate(
+        "ParsedGroupVersions", "All legacy kube types successfully parsed"
+    ),
+    CONTENT_FAILURE: ConditionUpdate(
+        "ContentDeleted", "All content successfully deleted, may be waiting on finalization"
+    ),
     CONTENT_REMAINING: ConditionUpdate("ContentRemoved", "All content successfully removed"),
-    FINALIZERS_REMAINING: ConditionUpdate("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+    FINALIZERS_REMAINING: ConditionUpdate(
+        "ContentHasNoFinalizers", "All content-preserving finalizers finished"
+    ),
 }
 
 
@@ -94,7 +101,9 @@ class NamespaceController:
     def _namespace_changed(self, event: WatchEvent) -> None:
         namespace = cast("Namespace | None", event.new)
         if namespace is not None and is_being_deleted(namespace):
-            passed = seconds_since_deletion(namespace, self._clock.now()) if event.old is None else 0.0
+            passed = (
+                seconds_since_deletion(namespace, self._clock.now()) if event.old is None else 0.0
+            )
             self.queue.add_after(event.key, GRACE_SECONDS - passed, skippable=True)
         elif namespace is None:
             self.queue.cancel(event.key)
@@ -111,13 +120,21 @@ class NamespaceController:
 
     def sync(self, key: Key) -> None:
         namespace = self._namespaces.get("", key.name)
-        if namespace is None or not is_being_deleted(namespace) or not namespace["spec"].get("finalizers"):
+        if (
+            namespace is None
+            or not is_being_deleted(namespace)
+            or not namespace["spec"].get("finalizers")
+        ):
             return
         content = self._delete_content(namespace)
         status: NamespaceStatus = namespace.get("status") or {}
-        conditions = updated_conditions(status.get("conditions") or [], condition_updates(content), self._clock.now())
+        conditions = updated_conditions(
+            status.get("conditions") or [], condition_updates(content), self._clock.now()
+        )
         changed: NamespaceStatus = {**status, "phase": "Terminating", "conditions": conditions}
-        is_steady = changed == status and not content.is_timed  # the next rounds find the same unless something changes
+        is_steady = (
+            changed == status and not content.is_timed
+        )  # the next rounds find the same unless something changes
         if changed != status:
             namespace = self._namespace_client.update_status(namespace, changed)
         if content.errors:
@@ -125,9 +142,14 @@ class NamespaceController:
         if content.estimate:
             self.queue.add_after(key, requeue_delay(content.estimate), repeating=is_steady)
             return
-        kept = [finalizer for finalizer in namespace["spec"]["finalizers"] if finalizer != FINALIZER]
-        self._client.update(NAMESPACES, {**namespace, "spec": {**namespace["spec"], "finalizers": kept}},
-                            subresource="finalize")
+        kept = [
+            finalizer for finalizer in namespace["spec"]["finalizers"] if finalizer != FINALIZER
+        ]
+        self._client.update(
+            NAMESPACES,
+            {**namespace, "spec": {**namespace["spec"], "finalizers": kept}},
+            subresource="finalize",
+        )
 
     def _delete_content(self, namespace: Namespace) -> RemainingContent:
         """Do one round of deletions (``deleteAllContent``); while pods are left nothing else is deleted or reported."""
@@ -137,35 +159,58 @@ class NamespaceController:
             content.remaining.clear()
             content.finalizers.clear()
             return content
-        with_objects = {key for key in self._informers.resources() if key != PODS and self._informers.list(key, name)}
-        for key in sorted(with_objects | {"events"}):  # events are not watched, so they are always tried
+        with_objects = {
+            key
+            for key in self._informers.resources()
+            if key != PODS and self._informers.list(key, name)
+        }
+        for key in sorted(
+            with_objects | {"events"}
+        ):  # events are not watched, so they are always tried
             if (resource := self._scheme.get(key)) is not None:
                 self._delete_collection(content, resource, namespace)
         return content
 
-    def _delete_collection(self, content: RemainingContent, resource: Resource, namespace: Namespace) -> None:
+    def _delete_collection(
+        self, content: RemainingContent, resource: Resource, namespace: Namespace
+    ) -> None:
         """Delete the objects of one resource (``deleteAllContentForGroupVersionResource``)."""
         name = name_of(namespace)
         estimate = 0  # for pods, the longest grace period unless so much time has passed since the deletion
         if resource.key == PODS:
-            pods = [pod for pod in self._informers.lister(PODS).list(name) if not is_pod_terminal(pod)]
-            grace = max((pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods), default=0)
-            estimate = 0 if seconds_since_deletion(namespace, self._clock.now()) >= grace else int(grace)
+            pods = [
+                pod for pod in self._informers.lister(PODS).list(name) if not is_pod_terminal(pod)
+            ]
+            grace = max(
+                (pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods), default=0
+            )
+            estimate = (
+                0 if seconds_since_deletion(namespace, self._clock.now()) >= grace else int(grace)
+            )
         try:
-            self._client.delete_collection(resource.key, namespace=name,
-                                           options=CollectionOptions(delete=DeleteOptions(propagation_policy="Background")))
+            self._client.delete_collection(
+                resource.key,
+                namespace=name,
+                options=CollectionOptions(delete=DeleteOptions(propagation_policy="Background")),
+            )
         except Status as error:
             content.errors.append(str(error))
             return
         remaining = self._client.list(resource.key, namespace=name).items
         if not remaining:
             return
-        finalizers = Counter(finalizer for obj in remaining for finalizer in obj["metadata"].get("finalizers") or ())
+        finalizers = Counter(
+            finalizer for obj in remaining for finalizer in obj["metadata"].get("finalizers") or ()
+        )
         if not estimate and not finalizers:
             gvr = f"{resource.group}/{resource.version}, Resource={resource.plural}"
-            content.errors.append(f"unexpected items still remain in namespace: {name} for gvr: {gvr}")
+            content.errors.append(
+                f"unexpected items still remain in namespace: {name} for gvr: {gvr}"
+            )
         content.is_timed |= estimate > 0
-        content.estimate = max(content.estimate, estimate or (FINALIZER_ESTIMATE_SECONDS if finalizers else 0))
+        content.estimate = max(
+            content.estimate, estimate or (FINALIZER_ESTIMATE_SECONDS if finalizers else 0)
+        )
         content.remaining[f"{resource.plural}.{resource.group}"] += len(remaining)
         content.finalizers.update(finalizers)
 
@@ -185,8 +230,11 @@ def seconds_since_deletion(namespace: Namespace, now: datetime) -> float:
 
 def condition_updates(content: RemainingContent) -> dict[str, ConditionUpdate]:
     """Return the conditions that report something wrong, by type (``namespaceConditionUpdater``)."""
+
     def listed(counts: Mapping[str, int], verb: str) -> str:
-        return ", ".join(sorted(f"{name} {verb} {count} resource instances" for name, count in counts.items()))
+        return ", ".join(
+            sorted(f"{name} {verb} {count} resource instances" for name, count in counts.items())
+        )
 
     updates: dict[str, ConditionUpdate] = {}
     if content.errors:
@@ -202,13 +250,16 @@ def condition_updates(content: RemainingContent) -> dict[str, ConditionUpdate]:
     return updates
 
 
-def updated_conditions(conditions: list[NamespaceCondition], updates: Mapping[str, ConditionUpdate],
-                       now: datetime) -> list[NamespaceCondition]:
+def updated_conditions(
+    conditions: list[NamespaceCondition], updates: Mapping[str, ConditionUpdate], now: datetime
+) -> list[NamespaceCondition]:
     """Return the conditions with the updates, and the good values where there is none (``updateConditions``)."""
     result = list(conditions)
     for kind, ok in OK_CONDITIONS.items():
         update = updates.get(kind, ok)
-        index = next((index for index, present in enumerate(result) if present["type"] == kind), None)
+        index = next(
+            (index for index, present in enumerate(result) if present["type"] == kind), None
+        )
         condition: NamespaceCondition = {
             "lastTransitionTime": format_time(now),
             "message": update.message,

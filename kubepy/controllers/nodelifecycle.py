@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Node, NodeCondition, NodeSpec, Taint
 
 
-
 class NodeLifecycleController:
     """Reconciles nodes: taints, labels, the status of those that never reported, and events."""
 
@@ -60,22 +59,32 @@ class NodeLifecycleController:
         self._known_uid = ""  # of the newest node that earlier processes have registered; uids are in order of age
         self._newest_uid = ""  # of the newest node registered by now
         self._registered: set[str] = set()  # uids
-        self._recalled_modes: dict[str, str] = {}  # the modes of zones in the process before this one
+        self._recalled_modes: dict[
+            str, str
+        ] = {}  # the modes of zones in the process before this one
         self._deleted: dict[Key, str] = {}  # nodes whose deletion has not been reported: uid
-        self._silent: dict[str, datetime] = {}  # uid → since when the node's kubelet has said nothing
+        self._silent: dict[
+            str, datetime
+        ] = {}  # uid → since when the node's kubelet has said nothing
         self.queue = context.new_queue()
 
     def remember(self) -> Any:
         """Return the newest registered node, the modes of zones and the silent nodes, as JSON."""
         modes = self._zones.modes() if self._zones is not None else self._recalled_modes
         silent = {uid: format_micro_time(since) for uid, since in sorted(self._silent.items())}
-        return {"newest": self._newest_uid, "modes": modes, **({"silent": silent} if silent else {})}
+        return {
+            "newest": self._newest_uid,
+            "modes": modes,
+            **({"silent": silent} if silent else {}),
+        }
 
     def recall(self, memory: Any) -> None:
         """Take over the JSON of :meth:`remember`."""
         self._known_uid = self._newest_uid = max(self._newest_uid, memory["newest"])
         self._recalled_modes = memory["modes"]
-        self._silent.update((uid, parse_time(since)) for uid, since in memory.get("silent", {}).items())
+        self._silent.update(
+            (uid, parse_time(since)) for uid, since in memory.get("silent", {}).items()
+        )
 
     # --- handlers
 
@@ -93,8 +102,12 @@ class NodeLifecycleController:
                 self.queue.add(key)
             return
         self.queue.cancel(key)
-        if (has_never_reported(node) or self._silence_end(node) is not None or not self._is_registered(node)
-                or self._change(node) is not None):
+        if (
+            has_never_reported(node)
+            or self._silence_end(node) is not None
+            or not self._is_registered(node)
+            or self._change(node) is not None
+        ):
             self.queue.add(key)
 
     def _get_zones(self) -> Zones:
@@ -120,7 +133,11 @@ class NodeLifecycleController:
         self._record_events(key, node)
         if node is None:
             return
-        now, grace_ends, silence_ends = self._clock.now(), startup_grace_end(node), self._silence_end(node)
+        now, grace_ends, silence_ends = (
+            self._clock.now(),
+            startup_grace_end(node),
+            self._silence_end(node),
+        )
         if has_never_reported(node) and grace_ends > now:
             self.queue.add_at(key, grace_ends)
         if silence_ends is not None and silence_ends > now:
@@ -133,7 +150,9 @@ class NodeLifecycleController:
             self._node_client.update(changed)
 
     def _change(self, node: Node) -> Node | None:
-        return lifecycle_change(node, self._get_zones().eviction_mode(zone_of(node)), self._clock.now())
+        return lifecycle_change(
+            node, self._get_zones().eviction_mode(zone_of(node)), self._clock.now()
+        )
 
     def _silence_end(self, node: Node) -> datetime | None:
         """Return until when a silent kubelet is waited for; None if it reports, or has been given up."""
@@ -149,8 +168,12 @@ class NodeLifecycleController:
         self._node_client.update_status(node, unknown_status(node, now))
         if not is_node_ready(node):
             return
-        self._recorder.event(_about(name_of(node), uid_of(node)), "Normal", "NodeNotReady",
-                             f"Node {name_of(node)} status is now: NodeNotReady")
+        self._recorder.event(
+            _about(name_of(node), uid_of(node)),
+            "Normal",
+            "NodeNotReady",
+            f"Node {name_of(node)} status is now: NodeNotReady",
+        )
         errors: list[Exception] = []
         for pod in self._pods.at(self._informers.pods_on(name_of(node))):
             ready = get_condition(pod, "Ready")
@@ -172,8 +195,11 @@ class NodeLifecycleController:
 
     def _record_events(self, key: Key, node: Node | None) -> None:
         """Report that a node was deleted or registered."""
+
         def record(uid: str, reason: str, message: str) -> None:
-            self._recorder.event(_about(key.name, uid), "Normal", reason, f"Node {key.name} event: {message}")
+            self._recorder.event(
+                _about(key.name, uid), "Normal", reason, f"Node {key.name} event: {message}"
+            )
 
         if deleted := self._deleted.pop(key, ""):
             record(deleted, "RemovingNode", f"Removing Node {key.name} from Controller")
@@ -201,7 +227,9 @@ def has_never_reported(node: Node) -> bool:
 
 
 def startup_grace_end(node: Node) -> datetime:
-    return later(parse_optional_time(node["metadata"].get("creationTimestamp")), STARTUP_GRACE_SECONDS)
+    return later(
+        parse_optional_time(node["metadata"].get("creationTimestamp")), STARTUP_GRACE_SECONDS
+    )
 
 
 def unknown_conditions(node: Node, now: datetime) -> dict[str, NodeCondition]:
@@ -212,12 +240,22 @@ def unknown_conditions(node: Node, now: datetime) -> dict[str, NodeCondition]:
         present = cast("NodeCondition | None", get_condition(node, kind))
         since = format_time(now)
         if present is None:
-            found[kind] = {"type": kind, "status": "Unknown", "reason": NEVER_UPDATED, "message": NEVER_UPDATED_MESSAGE,
-                           "lastHeartbeatTime": node["metadata"].get("creationTimestamp", since),
-                           "lastTransitionTime": since}
+            found[kind] = {
+                "type": kind,
+                "status": "Unknown",
+                "reason": NEVER_UPDATED,
+                "message": NEVER_UPDATED_MESSAGE,
+                "lastHeartbeatTime": node["metadata"].get("creationTimestamp", since),
+                "lastTransitionTime": since,
+            }
         elif present["status"] != "Unknown":
-            found[kind] = {**present, "status": "Unknown", "reason": UNKNOWN, "message": UNKNOWN_MESSAGE,
-                           "lastTransitionTime": since}
+            found[kind] = {
+                **present,
+                "status": "Unknown",
+                "reason": UNKNOWN,
+                "message": UNKNOWN_MESSAGE,
+                "lastTransitionTime": since,
+            }
     return found
 
 
@@ -225,7 +263,9 @@ def unknown_status(node: Node, now: datetime) -> Object:
     """Return the status with all conditions Unknown that the kubelet should report."""
     unknown = unknown_conditions(node, now)
     present = (node.get("status") or {}).get("conditions") or ()
-    conditions: list[AnyObject] = [unknown.pop(condition["type"], condition) for condition in present]
+    conditions: list[AnyObject] = [
+        unknown.pop(condition["type"], condition) for condition in present
+    ]
     return {**(node.get("status") or {}), "conditions": [*conditions, *unknown.values()]}
 
 
@@ -253,7 +293,10 @@ class ZoneCount(NamedTuple):
     def is_partially_disrupted(self) -> bool:
         """The greater part of a small zone is not ready (``statePartialDisruption``)."""
         total = self.ready + self.not_ready
-        unhealthy = self.not_ready > UNHEALTHY_NODES_TOLERATED and self.not_ready / total >= UNHEALTHY_ZONE_THRESHOLD
+        unhealthy = (
+            self.not_ready > UNHEALTHY_NODES_TOLERATED
+            and self.not_ready / total >= UNHEALTHY_ZONE_THRESHOLD
+        )
         return unhealthy and not self.is_fully_disrupted and total <= LARGE_ZONE_THRESHOLD
 
 
@@ -300,7 +343,9 @@ class Zones:
             if zones and entry is not None:
                 zone, ready = entry
                 count = self._counts.pop(zone, ZoneCount())
-                count = ZoneCount(count.ready + number * ready, count.not_ready + number * (not ready))
+                count = ZoneCount(
+                    count.ready + number * ready, count.not_ready + number * (not ready)
+                )
                 if any(count):
                     self._counts[zone] = count
         return modes != [self.eviction_mode(zone) for zone in zones]
@@ -324,9 +369,14 @@ CONDITION_TAINTS: Mapping[str, Mapping[str, str]] = {
     "NetworkUnavailable": {"True": TAINT_NETWORK_UNAVAILABLE},
     "PIDPressure": {"True": TAINT_PID_PRESSURE},
 }
-OWN_KEYS = frozenset(key for taints in CONDITION_TAINTS.values() for key in taints.values()) | {TAINT_UNSCHEDULABLE}
+OWN_KEYS = frozenset(key for taints in CONDITION_TAINTS.values() for key in taints.values()) | {
+    TAINT_UNSCHEDULABLE
+}
 # The older label follows the newer one (``labelReconcileInfo``).
-FOLLOWING_LABELS = {"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/arch": "beta.kubernetes.io/arch"}
+FOLLOWING_LABELS = {
+    "kubernetes.io/os": "beta.kubernetes.io/os",
+    "kubernetes.io/arch": "beta.kubernetes.io/arch",
+}
 
 TaintKey = tuple[str, str]  # key, effect
 
@@ -335,7 +385,9 @@ def lifecycle_change(node: Node, mode: EvictionMode, now: datetime) -> Node | No
     """Return the node with the taints and labels that it should have, or None when it has them."""
     taints = updated_taints(taints_of(node), desired_taints(node, mode), now)
     labels = labels_of(node)
-    following = {older: labels[newer] for newer, older in FOLLOWING_LABELS.items() if newer in labels}
+    following = {
+        older: labels[newer] for newer, older in FOLLOWING_LABELS.items() if newer in labels
+    }
     updated_labels = {**labels, **following}
     if taints == taints_of(node) and updated_labels == labels:
         return None
@@ -363,8 +415,11 @@ def desired_taints(node: Node, mode: EvictionMode) -> list[TaintKey]:
 
 def _desired_no_execute_taints(node: Node, mode: EvictionMode) -> list[TaintKey]:
     """Return at most one taint. In mode KEEP a present one still changes with the Ready condition."""
-    present = [(taint["key"], NO_EXECUTE) for taint in taints_of(node)
-               if taint.get("effect") == NO_EXECUTE and taint["key"] in READINESS_TAINTS.values()]
+    present = [
+        (taint["key"], NO_EXECUTE)
+        for taint in taints_of(node)
+        if taint.get("effect") == NO_EXECUTE and taint["key"] in READINESS_TAINTS.values()
+    ]
     ready = get_condition(node, "Ready")
     if ready is None:
         return present  # nothing is known of the node yet
@@ -376,14 +431,20 @@ def _desired_no_execute_taints(node: Node, mode: EvictionMode) -> list[TaintKey]
 
 def updated_taints(taints: list[Taint], desired: Iterable[TaintKey], now: datetime) -> list[Taint]:
     """Add the desired taints at the end, and remove those of this controller that are not desired."""
+
     def is_own(taint: Taint) -> bool:
         if taint.get("effect") == NO_EXECUTE:
             return taint["key"] in READINESS_TAINTS.values()
         return taint.get("effect") == NO_SCHEDULE and taint["key"] in OWN_KEYS
 
     desired = dict.fromkeys(desired)
-    kept = [taint for taint in taints if not is_own(taint) or (taint["key"], taint["effect"]) in desired]
+    kept = [
+        taint for taint in taints if not is_own(taint) or (taint["key"], taint["effect"]) in desired
+    ]
     present = {(taint["key"], taint["effect"]) for taint in kept}
-    added: list[Taint] = [{"effect": effect, "key": key, "timeAdded": format_time(now)} for key, effect in desired
-             if (key, effect) not in present]
+    added: list[Taint] = [
+        {"effect": effect, "key": key, "timeAdded": format_time(now)}
+        for key, effect in desired
+        if (key, effect) not in present
+    ]
     return [*kept, *added]

@@ -35,7 +35,9 @@ def _nothing(owner: Key, obj: AnyObject) -> None:
 
 def _have_same_owners(old: AnyObject, new: AnyObject | None) -> bool:
     """Return whether two states share their list of owners, as most do."""
-    return new is not None and old["metadata"].get("ownerReferences") is new["metadata"].get("ownerReferences")
+    return new is not None and old["metadata"].get("ownerReferences") is new["metadata"].get(
+        "ownerReferences"
+    )
 
 
 class Ownership(Generic[ObjectT]):
@@ -44,8 +46,14 @@ class Ownership(Generic[ObjectT]):
     :param read_selector: reads their ``spec.selector``.
     """
 
-    def __init__(self, informers: Informers, resource: TypedResource[ObjectT], kind: str, queue: WorkQueue[Key],
-                 read_selector: Callable[[Any], LabelSelector] = from_label_selector) -> None:
+    def __init__(
+        self,
+        informers: Informers,
+        resource: TypedResource[ObjectT],
+        kind: str,
+        queue: WorkQueue[Key],
+        read_selector: Callable[[Any], LabelSelector] = from_label_selector,
+    ) -> None:
         self._informers = informers
         self._owners = informers.lister(resource)
         self._resource = resource
@@ -53,7 +61,9 @@ class Ownership(Generic[ObjectT]):
         self._queue = queue
         self._read_selector = read_selector
         self._selectors = informers.add_index(resource, self._index_selector)
-        self._fitting: tuple[AnyObject, Mapping[str, str]] | None = None  # an owner and labels that it selects
+        self._fitting: tuple[AnyObject, Mapping[str, str]] | None = (
+            None  # an owner and labels that it selects
+        )
 
     def _index_selector(self, owner: ObjectT) -> tuple[str, LabelSelector] | None:
         try:
@@ -120,7 +130,9 @@ class Ownership(Generic[ObjectT]):
             if selector is not None and not selector.is_empty() and selector.matches(labels):
                 self.wake(owner)
 
-    def changed(self, event: WatchEvent, created: Observed = _nothing, deleted: Observed = _nothing) -> ObjectT | None:
+    def changed(
+        self, event: WatchEvent, created: Observed = _nothing, deleted: Observed = _nothing
+    ) -> ObjectT | None:
         """Wake the owners that an object's change concerns; return the owner that has it now.
 
         An object counts as deleted from its deletionTimestamp on. ``created`` and ``deleted`` get the owner's key.
@@ -128,7 +140,11 @@ class Ownership(Generic[ObjectT]):
         old, new = event.old, event.new
         reference = controller_of(new) if new is not None else None
         before = reference if old is None or _have_same_owners(old, new) else controller_of(old)
-        if reference is not None and reference["kind"] != self._kind and (before is reference or before == reference):
+        if (
+            reference is not None
+            and reference["kind"] != self._kind
+            and (before is reference or before == reference)
+        ):
             return None  # another kind's, before and after
         if new is None or is_being_deleted(new):
             obj = new or old

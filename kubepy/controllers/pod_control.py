@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SLOW_START_INITIAL_BATCH_SIZE = 1
-MAX_GENERATED_PREFIX = 253 - 5  # the room that a name of 253 characters leaves beside its random suffix
+MAX_GENERATED_PREFIX = (
+    253 - 5
+)  # the room that a name of 253 characters leaves beside its random suffix
 
 NAMESPACE_TERMINATING = "NamespaceTerminating"
 
@@ -41,14 +43,18 @@ class PodControl:
             if not is_namespace_terminating(error):
                 self._recorder.event(owner, "Warning", "FailedCreate", f"Error creating: {error}")
             raise
-        self._recorder.event(owner, "Normal", "SuccessfulCreate", f"Created pod: {name_of(created)}")
+        self._recorder.event(
+            owner, "Normal", "SuccessfulCreate", f"Created pod: {name_of(created)}"
+        )
 
-    def create_expected(self, owner: AnyObject, pods: Sequence[AnyObject], expectations: Expectations[Key],
-                        key: Key) -> list[Status]:
+    def create_expected(
+        self, owner: AnyObject, pods: Sequence[AnyObject], expectations: Expectations[Key], key: Key
+    ) -> list[Status]:
         """Create pods that are expected already, in a slow start; those not created are expected no longer.
 
         Returns the errors. A namespace that is going is none: all further creations would fail alike.
         """
+
         def create(pod: AnyObject) -> None:
             try:
                 self.create(owner, pod)
@@ -79,18 +85,23 @@ def pod_from_template(owner: AnyObject, template: AnyObject) -> Pod:
     The spec and the maps of metadata are the template's own: the Client copies the objects that it is given.
     """
     name, metadata = name_of(owner), template.get("metadata") or {}
-    kept = {key: metadata[key] for key in ("labels", "annotations", "finalizers") if metadata.get(key)}
-    return cast("Pod", {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            **kept,
-            # just the name where the dash would make it too long for a pod (``getPodsPrefix``)
-            "generateName": f"{name}-" if len(name) < MAX_GENERATED_PREFIX else name,
-            "ownerReferences": [new_controller_ref(owner)],
+    kept = {
+        key: metadata[key] for key in ("labels", "annotations", "finalizers") if metadata.get(key)
+    }
+    return cast(
+        "Pod",
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                **kept,
+                # just the name where the dash would make it too long for a pod (``getPodsPrefix``)
+                "generateName": f"{name}-" if len(name) < MAX_GENERATED_PREFIX else name,
+                "ownerReferences": [new_controller_ref(owner)],
+            },
+            "spec": template["spec"],
         },
-        "spec": template["spec"],
-    })
+    )
 
 
 def is_namespace_terminating(error: Status) -> bool:
@@ -123,13 +134,19 @@ def failures(items: Iterable[T], act: Callable[[T], None]) -> list[Status]:
     return errors
 
 
-def add_disruption_target(client: Client, pod: Pod, reason: str, message: str, now: datetime, *,
-                          phase: str = "") -> Pod:
+def add_disruption_target(
+    client: Client, pod: Pod, reason: str, message: str, now: datetime, *, phase: str = ""
+) -> Pod:
     """Write the ``DisruptionTarget`` condition, which says why a pod is being taken away (KEP-3329), into the status.
 
     With ``phase`` that phase is written too. Returns the pod as stored. Raises Status.
     """
-    condition: PodCondition = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
+    condition: PodCondition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": reason,
+        "message": message,
+    }
     if generation := pod["metadata"].get("generation"):
         condition["observedGeneration"] = generation
     status: PodStatus = {**(pod.get("status") or {})}

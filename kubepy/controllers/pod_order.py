@@ -28,14 +28,18 @@ def sort_active_pods(pods: Iterable[Pod]) -> list[Pod]:
     Of pods of the same second the one that changed last goes first; upstream leaves them to chance. A pod that bears no
     time counts as the youngest.
     """
+
     def order(pod: Pod) -> tuple[float, ...]:
         ready_time, created = pod_ready_time(pod), creation_time(pod)
         return (
             *progress(pod),
-            (-ready_time.timestamp() if ready_time is not None else float("-inf")) if is_pod_ready(pod) else 0.0,
+            (-ready_time.timestamp() if ready_time is not None else float("-inf"))
+            if is_pod_ready(pod)
+            else 0.0,
             *(-restarts for restarts in max_container_restarts(pod)),
             -created.timestamp() if created is not None else float("-inf"),
-            -int(pod["metadata"].get("resourceVersion") or 0))
+            -int(pod["metadata"].get("resourceVersion") or 0),
+        )
 
     return sorted(pods, key=order)
 
@@ -48,11 +52,19 @@ def progress(pod: Pod) -> tuple[bool, int, bool]:
 def max_container_restarts(pod: Pod) -> tuple[int, int]:
     """Return the most restarts of one container, and of one sidecar (``maxContainerRestarts``)."""
     status = pod.get("status") or {}
-    sidecars = {container["name"] for container in pod["spec"].get("initContainers") or ()
-                if is_restartable_init_container(container)}
-    regular = [container.get("restartCount", 0) for container in status.get("containerStatuses") or []]
-    others = [container.get("restartCount", 0) for container in status.get("initContainerStatuses") or []
-              if container["name"] in sidecars]
+    sidecars = {
+        container["name"]
+        for container in pod["spec"].get("initContainers") or ()
+        if is_restartable_init_container(container)
+    }
+    regular = [
+        container.get("restartCount", 0) for container in status.get("containerStatuses") or []
+    ]
+    others = [
+        container.get("restartCount", 0)
+        for container in status.get("initContainerStatuses") or []
+        if container["name"] in sidecars
+    ]
     return max(regular, default=0), max(others, default=0)
 
 

@@ -42,10 +42,14 @@ class PodGarbageCollector:
         self._nodes = context.informers.lister(NODES)
         self._pods = context.informers.lister(PODS)
         self._clock = context.clock
-        self._missing: dict[str, datetime] = {}  # nodes that pods name and that don't exist: since when
+        self._missing: dict[
+            str, datetime
+        ] = {}  # nodes that pods name and that don't exist: since when
         self._terminated = context.informers.add_index(
-            PODS, lambda pod: ("", None) if is_pod_terminal(pod) else None,
-            lambda _: [Query(PODS, None, "phase", phase) for phase in sorted(TERMINAL_PHASES)])
+            PODS,
+            lambda pod: ("", None) if is_pod_terminal(pod) else None,
+            lambda _: [Query(PODS, None, "phase", phase) for phase in sorted(TERMINAL_PHASES)],
+        )
         self.queue = context.new_queue()
 
     def remember(self) -> Any:
@@ -108,7 +112,9 @@ class PodGarbageCollector:
             self.queue.add_at(key, due)
             return
         try:
-            self._client.get(NODES, key.name)  # once more, and raises what keeps a node from being read
+            self._client.get(
+                NODES, key.name
+            )  # once more, and raises what keeps a node from being read
         except NotFound:
             for pod in self._pods.at(pods):
                 self._delete(pod, "PodGC: node no longer exists")
@@ -132,23 +138,41 @@ class PodGarbageCollector:
         with suppress(NotFound):
             if not is_pod_terminal(pod):
                 if message:
-                    add_disruption_target(self._client, pod, "DeletionByPodGC", message, self._clock.now(),
-                                          phase="Failed")
+                    add_disruption_target(
+                        self._client,
+                        pod,
+                        "DeletionByPodGC",
+                        message,
+                        self._clock.now(),
+                        phase="Failed",
+                    )
                 else:
                     status = {**(pod.get("status") or {}), "phase": "Failed"}
-                    self._client.update(PODS, {**pod, "status": status}, namespace=namespace, subresource="status")
+                    self._client.update(
+                        PODS, {**pod, "status": status}, namespace=namespace, subresource="status"
+                    )
             self._client.delete(PODS, name_of(pod), namespace=namespace, options=AT_ONCE)
 
 
 def surplus(ended: list[Pod], kept: int) -> list[Pod]:
     """Return the pods to delete so that ``kept`` are left: first those that a kubelet evicted, then the oldest."""
-    def order(pod: Pod) -> tuple[bool, str, str, str]:
-        was_evicted = phase_of(pod) == "Failed" and (pod.get("status") or {}).get("reason") == "Evicted"
-        return not was_evicted, pod["metadata"].get("creationTimestamp", ""), name_of(pod), namespace_of(pod)
 
-    return sorted(ended, key=order)[:max(len(ended) - kept, 0)]
+    def order(pod: Pod) -> tuple[bool, str, str, str]:
+        was_evicted = (
+            phase_of(pod) == "Failed" and (pod.get("status") or {}).get("reason") == "Evicted"
+        )
+        return (
+            not was_evicted,
+            pod["metadata"].get("creationTimestamp", ""),
+            name_of(pod),
+            namespace_of(pod),
+        )
+
+    return sorted(ended, key=order)[: max(len(ended) - kept, 0)]
 
 
 def is_out_of_service(node: Node) -> bool:
     """Tell whether a node is not ready and an administrator has tainted it as out of service."""
-    return not is_node_ready(node) and any(taint["key"] == TAINT_OUT_OF_SERVICE for taint in taints_of(node))
+    return not is_node_ready(node) and any(
+        taint["key"] == TAINT_OUT_OF_SERVICE for taint in taints_of(node)
+    )

@@ -55,16 +55,26 @@ class RefManager(Generic[ObjectT]):
     :param finalizers: come and go with the ownership.
     """
 
-    def __init__(self, client: Client, resource: TypedResource[ObjectT], owner_resource: TypedResource[Any],
-                 owner: AnyObject, finalizers: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        client: Client,
+        resource: TypedResource[ObjectT],
+        owner_resource: TypedResource[Any],
+        owner: AnyObject,
+        finalizers: Sequence[str] = (),
+    ) -> None:
         self._objects = ResourceClient(client, resource)
         self._owners = ResourceClient(client, owner_resource)
         self._owner = owner
         self._finalizers = finalizers
         self._may_adopt = False
 
-    def claim(self, objects: Iterable[ObjectT], selector: LabelSelector,
-              accept: Callable[[ObjectT], bool] = lambda _: True) -> list[ObjectT]:
+    def claim(
+        self,
+        objects: Iterable[ObjectT],
+        selector: LabelSelector,
+        accept: Callable[[ObjectT], bool] = lambda _: True,
+    ) -> list[ObjectT]:
         """Return the objects that the owner controls afterwards. Raises Status, AdoptionError after the last object.
 
         ``accept`` narrows the selector's matches (a StatefulSet's pods by name). An object that is gone is no error.
@@ -73,7 +83,9 @@ class RefManager(Generic[ObjectT]):
         errors: list[Exception] = []
         for obj in objects:
             try:
-                match claim_decision(self._owner, obj, selector.matches(labels_of(obj)) and accept(obj)):
+                match claim_decision(
+                    self._owner, obj, selector.matches(labels_of(obj)) and accept(obj)
+                ):
                     case "keep":
                         claimed.append(obj)
                     case "adopt":
@@ -97,7 +109,9 @@ class RefManager(Generic[ObjectT]):
 
     def release(self, obj: ObjectT) -> ObjectT:
         """Take the owner off the object's references. Raises Status."""
-        references = [owner for owner in owner_references(obj) if owner["uid"] != uid_of(self._owner)]
+        references = [
+            owner for owner in owner_references(obj) if owner["uid"] != uid_of(self._owner)
+        ]
         finalizers = obj["metadata"].get("finalizers") or []
         others = [finalizer for finalizer in finalizers if finalizer not in self._finalizers]
         return self._write(obj, references, others)
@@ -109,14 +123,20 @@ class RefManager(Generic[ObjectT]):
         namespace, name, uid = namespace_of(self._owner), name_of(self._owner), uid_of(self._owner)
         fresh = self._owners.get(namespace, name)
         if uid_of(fresh) != uid:
-            raise AdoptionError(f"original {self._owner['kind']} {namespace}/{name} is gone: "
-                                f"got uid {uid_of(fresh)}, wanted {uid}")
+            raise AdoptionError(
+                f"original {self._owner['kind']} {namespace}/{name} is gone: "
+                f"got uid {uid_of(fresh)}, wanted {uid}"
+            )
         if is_being_deleted(fresh):
-            raise AdoptionError(f"{namespace}/{name} has just been deleted at "
-                                f"{fresh['metadata']['deletionTimestamp']}")
+            raise AdoptionError(
+                f"{namespace}/{name} has just been deleted at "
+                f"{fresh['metadata']['deletionTimestamp']}"
+            )
         self._may_adopt = True
 
-    def _write(self, obj: ObjectT, references: list[OwnerReference], finalizers: list[str]) -> ObjectT:
+    def _write(
+        self, obj: ObjectT, references: list[OwnerReference], finalizers: list[str]
+    ) -> ObjectT:
         changed = with_owner_references(obj, references)
         if self._finalizers:
             changed["metadata"]["finalizers"] = finalizers

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from kubepy.api.clock import format_time, later
 from kubepy.api.errors import NotFound, Status
-from kubepy.api.meta import annotations_of, controller_of, is_being_deleted, labels_of, name_of, uid_of
+from kubepy.api.meta import (
+    annotations_of,
+    controller_of,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    uid_of,
+)
 from kubepy.api.objects.pods import (
     is_pod_active,
     is_pod_ready,
@@ -28,14 +35,25 @@ from kubepy.api.objects.pods import (
 )
 from kubepy.api.selectors import LabelSelector, from_label_selector
 from kubepy.api.values.gonumbers import int_or_none
-from kubepy.controllers.conditions import conditions_of, find_condition, with_condition, without_condition
+from kubepy.controllers.conditions import (
+    conditions_of,
+    find_condition,
+    with_condition,
+    without_condition,
+)
 from kubepy.controllers.expectations import Expectations
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import PodControl, failures, pod_from_template
 from kubepy.controllers.pod_order import creation_time, max_container_restarts, progress
 from kubepy.controllers.ref_manager import RefManager
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.informers import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, ResourceClient, TypedResource
+from kubepy.runtime.informers import (
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    ResourceClient,
+    TypedResource,
+)
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
@@ -63,7 +81,9 @@ class ReplicaSetPod(NamedTuple):
 
 
 def read_pod(pod: Pod) -> ReplicaSetPod:
-    return ReplicaSetPod(pod, is_pod_active(pod), is_pod_terminating(pod), is_pod_ready(pod), pod_ready_time(pod))
+    return ReplicaSetPod(
+        pod, is_pod_active(pod), is_pod_terminating(pod), is_pod_ready(pod), pod_ready_time(pod)
+    )
 
 
 class ReplicaSetState(NamedTuple):
@@ -72,7 +92,9 @@ class ReplicaSetState(NamedTuple):
     key: Key
     replica_set: ReplicaSet
     pods: list[ReplicaSetPod]  # its active pods; in key order where there are too many
-    related_pods: list[Pod]  # those of all ReplicaSets of the same owner; gathered where pods are to be deleted
+    related_pods: list[
+        Pod
+    ]  # those of all ReplicaSets of the same owner; gathered where pods are to be deleted
     terminating: int | None  # how many pods are being deleted; None where the status does not say
     now: datetime
 
@@ -113,8 +135,12 @@ class ReplicaSetController:
         self._pod_control = PodControl(context.client, Recorder(context.client, self.name))
         self._expectations: Expectations[Key] = Expectations(context.clock.now)
         self.queue = context.new_queue()
-        self._owners = Ownership(context.informers, self.resource, self.kind, self.queue, self.read_selector)
-        self._members = context.informers.add_index(PODS, self._index_pod, self._owners.queries_of_group)
+        self._owners = Ownership(
+            context.informers, self.resource, self.kind, self.queue, self.read_selector
+        )
+        self._members = context.informers.add_index(
+            PODS, self._index_pod, self._owners.queries_of_group
+        )
 
     @staticmethod
     def read_selector(source: Any) -> LabelSelector:
@@ -132,8 +158,10 @@ class ReplicaSetController:
 
     def _pod_changed(self, event: WatchEvent) -> None:
         self._owners.changed(
-            event, lambda key, _: self._expectations.creation_observed(key),
-            lambda key, pod: self._expectations.deletion_observed(key, uid_of(pod)))
+            event,
+            lambda key, _: self._expectations.creation_observed(key),
+            lambda key, pod: self._expectations.deletion_observed(key, uid_of(pod)),
+        )
 
     # --- sync
 
@@ -153,15 +181,21 @@ class ReplicaSetController:
         if error is not None:
             raise error
 
-    def observe(self, key: Key, replica_set: ReplicaSet, selector: LabelSelector) -> ReplicaSetState:
+    def observe(
+        self, key: Key, replica_set: ReplicaSet, selector: LabelSelector
+    ) -> ReplicaSetState:
         """Gather the state of a ReplicaSet; its pods are claimed. Raises Status, AdoptionError."""
         to_claim = self._owners.to_claim(PODS, replica_set, self._members)
         members = self._members.group(uid_of(replica_set)).values()
-        terminating = sum(member.is_terminating for member in members) if self.counts_terminating else None
+        terminating = (
+            sum(member.is_terminating for member in members) if self.counts_terminating else None
+        )
         pods = [member for member in members if member.is_active]
         if to_claim:
             manager = RefManager(self._client, PODS, self.resource, replica_set)
-            pods += map(read_pod, manager.claim(filter(is_pod_active, self._pods.at(to_claim)), selector))
+            pods += map(
+                read_pod, manager.claim(filter(is_pod_active, self._pods.at(to_claim)), selector)
+            )
         related_pods: list[Pod] = []
         if len(pods) > replica_set["spec"].get("replicas", 0):
             pods.sort(key=lambda member: name_of(member.pod))
@@ -181,8 +215,12 @@ class ReplicaSetController:
         if controller is None:
             return []
         siblings = self._replica_sets.controlled_by({"metadata": {"uid": controller["uid"]}})
-        return [pod for sibling in siblings if controller_of(sibling) == controller
-                for pod in self._pods.controlled_by(sibling)]
+        return [
+            pod
+            for sibling in siblings
+            if controller_of(sibling) == controller
+            for pod in self._pods.controlled_by(sibling)
+        ]
 
     def act(self, state: ReplicaSetState, actions: ReplicaSetActions) -> Status | None:
         """Create or delete pods; return the first error, which upstream alone returns."""
@@ -191,8 +229,11 @@ class ReplicaSetController:
         if actions.create:
             pod = pod_from_template(replica_set, replica_set["spec"]["template"])
             self._expectations.expect(key, creations=actions.create)
-            errors = self._pod_control.create_expected(replica_set, [pod] * actions.create, self._expectations, key)
+            errors = self._pod_control.create_expected(
+                replica_set, [pod] * actions.create, self._expectations, key
+            )
         elif actions.delete:
+
             def delete(pod: Pod) -> None:
                 try:
                     self._pod_control.delete(replica_set, name_of(pod))
@@ -238,25 +279,37 @@ def new_status(state: ReplicaSetState, failure: str) -> ReplicaSetStatus:
     """
     replica_set, members = state.replica_set, state.pods
     template_labels = (replica_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
-    status: ReplicaSetStatus = {"replicas": len(members),
-                                "observedGeneration": replica_set["metadata"].get("generation", 0)}
+    status: ReplicaSetStatus = {
+        "replicas": len(members),
+        "observedGeneration": replica_set["metadata"].get("generation", 0),
+    }
     if state.terminating is not None:
         status["terminatingReplicas"] = state.terminating
-    if labeled := sum(template_labels.items() <= labels_of(member.pod).items() for member in members):
+    if labeled := sum(
+        template_labels.items() <= labels_of(member.pod).items() for member in members
+    ):
         status["fullyLabeledReplicas"] = labeled
     if ready := sum(member.is_ready for member in members):
         status["readyReplicas"] = ready
-    if available := sum(member.is_available(state.min_ready_seconds, state.now) for member in members):
+    if available := sum(
+        member.is_available(state.min_ready_seconds, state.now) for member in members
+    ):
         status["availableReplicas"] = available
     conditions = conditions_of(replica_set)
     if not failure:
         conditions = without_condition(conditions, REPLICA_FAILURE)
     elif find_condition(conditions, REPLICA_FAILURE) is None:
         is_missing = len(members) < replica_set["spec"].get("replicas", 0)
-        conditions = with_condition(conditions, {
-            "type": REPLICA_FAILURE, "status": "True", "reason": "FailedCreate" if is_missing else "FailedDelete",
-            "message": failure, "lastTransitionTime": format_time(state.now),
-        })
+        conditions = with_condition(
+            conditions,
+            {
+                "type": REPLICA_FAILURE,
+                "status": "True",
+                "reason": "FailedCreate" if is_missing else "FailedDelete",
+                "message": failure,
+                "lastTransitionTime": format_time(state.now),
+            },
+        )
     if conditions:
         status["conditions"] = cast("list[ReplicaSetCondition]", conditions)
     return status
@@ -288,7 +341,9 @@ def pods_to_delete(pods: list[Pod], related: Iterable[Pod], count: int, now: dat
     """
     if count >= len(pods):
         return pods
-    pods_on_node = Counter(node_name(pod) for pod in related if is_pod_active(pod) and node_name(pod))
+    pods_on_node = Counter(
+        node_name(pod) for pod in related if is_pod_active(pod) and node_name(pod)
+    )
     by_rank: dict[Rank, list[Pod]] = {}
     for pod in sorted(pods, key=uid_of, reverse=True):  # the youngest first
         rank = (*progress(pod), deletion_cost(pod), -pods_on_node[node_name(pod)])
@@ -302,17 +357,21 @@ def pods_to_delete(pods: list[Pod], related: Iterable[Pod], count: int, now: dat
 
 def _by_age(pods: list[Pod], now: datetime) -> list[Pod]:
     """Return pods of one rank in the order in which they go, those of the very same age as they come."""
-    ages = {uid_of(pod): PodAge(
-        pod_ready_time(pod), max_container_restarts(pod), creation_time(pod),
-        uid_of(pod)[-8:])  # upstream compares UIDs, which are random; ours begin with their time and place
-        for pod in pods}
+    ages = {
+        uid_of(pod): PodAge(
+            pod_ready_time(pod), max_container_restarts(pod), creation_time(pod), uid_of(pod)[-8:]
+        )  # upstream compares UIDs, which are random; ours begin with their time and place
+        for pod in pods
+    }
     if len({age[:-1] for age in ages.values()}) == 1:
         return pods
 
     def compare(pod: Pod, other: Pod) -> int:
         return _compare(ages[uid_of(pod)], ages[uid_of(other)], now)
 
-    in_order: list[Pod] = []  # by insertion: what sort() makes of an order with circles depends on Python's version
+    in_order: list[
+        Pod
+    ] = []  # by insertion: what sort() makes of an order with circles depends on Python's version
     for pod in pods:
         insort(in_order, pod, key=cmp_to_key(compare))
     return in_order
@@ -321,11 +380,15 @@ def _by_age(pods: list[Pod], now: datetime) -> list[Pod]:
 def _compare(pod: PodAge, other: PodAge, now: datetime) -> int:
     """Return a negative number if ``pod`` goes first. Pods of the very same age are left in their order."""
     if pod.ready_since != other.ready_since:
-        return _compare_times(pod.ready_since, other.ready_since, now) or (-1 if pod.draw < other.draw else 1)
+        return _compare_times(pod.ready_since, other.ready_since, now) or (
+            -1 if pod.draw < other.draw else 1
+        )
     if pod.restarts != other.restarts:
         return -1 if pod.restarts > other.restarts else 1
     if pod.created != other.created:
-        return _compare_times(pod.created, other.created, now) or (-1 if pod.draw < other.draw else 1)
+        return _compare_times(pod.created, other.created, now) or (
+            -1 if pod.draw < other.draw else 1
+        )
     return 0
 
 

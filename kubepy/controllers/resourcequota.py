@@ -18,7 +18,13 @@ from kubepy.api.objects import quotas
 from kubepy.api.objects.pods import is_pod_terminal
 from kubepy.apiserver.requests import handwritten
 from kubepy.apiserver.requests.deletion import CRDS
-from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_QUOTAS, SERVICES, ResourceClient
+from kubepy.runtime.informers import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    RESOURCE_QUOTAS,
+    SERVICES,
+    ResourceClient,
+)
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
@@ -103,8 +109,12 @@ class ResourceQuotaController:
         if self._needs_resync:
             self.queue.add_after(key, RESYNC_SECONDS, repeating=True)
         served = [resource.key for resource in self._scheme if resource.namespaced]
-        status = quotas.observed_status(quota, served, lambda resource: self._measured(resource, key.namespace),
-                                        self._clock.now())
+        status = quotas.observed_status(
+            quota,
+            served,
+            lambda resource: self._measured(resource, key.namespace),
+            self._clock.now(),
+        )
         if status == quota.get("status"):
             return
         with suppress(NotFound):
@@ -112,7 +122,10 @@ class ResourceQuotaController:
 
     def _measured(self, resource: str, namespace: str) -> list[Object]:
         """Return the objects of a resource that count; pods that will not for long are looked at again."""
-        objects = [*self._informers.list(resource, namespace), *self._client.list_implied(resource, namespace)]
+        objects = [
+            *self._informers.list(resource, namespace),
+            *self._client.list_implied(resource, namespace),
+        ]
         for pod in objects if resource == PODS else ():
             self._await_deletion(Key(PODS, namespace, name_of(pod)), pod)
         return objects
@@ -120,7 +133,11 @@ class ResourceQuotaController:
 
 def is_uncharged(event: WatchEvent) -> bool:
     """Tell whether an object is new that no request has made, and so no quota was charged for: that of a file."""
-    return event.old is None and event.new is not None and handwritten.is_handwritten(event.key, event.new)
+    return (
+        event.old is None
+        and event.new is not None
+        and handwritten.is_handwritten(event.key, event.new)
+    )
 
 
 def frees_usage(event: WatchEvent) -> bool:
@@ -145,9 +162,15 @@ def _measured_of_pod(pod: AnyObject) -> tuple[object, ...]:
     """Return what makes a pod count otherwise: whether it has ended, its scope, and the resources that its containers
     ask for and have been given, which a resize changes."""
     spec, status = pod["spec"], pod.get("status") or {}
-    sections = (spec.get("containers"), spec.get("initContainers"),
-                status.get("containerStatuses"), status.get("initContainerStatuses"))
-    resources = [[container.get("resources") for container in section or ()] for section in sections]
+    sections = (
+        spec.get("containers"),
+        spec.get("initContainers"),
+        status.get("containerStatuses"),
+        status.get("initContainerStatuses"),
+    )
+    resources = [
+        [container.get("resources") for container in section or ()] for section in sections
+    ]
     return is_pod_terminal(pod), spec.get("activeDeadlineSeconds") is None, resources
 
 
@@ -165,4 +188,7 @@ def _measured_of_claim(claim: AnyObject) -> tuple[object, ...]:
 
 
 _MEASURED: Mapping[str, Callable[[AnyObject], object]] = {
-    PODS: _measured_of_pod, SERVICES: _measured_of_service, PERSISTENT_VOLUME_CLAIMS: _measured_of_claim}
+    PODS: _measured_of_pod,
+    SERVICES: _measured_of_service,
+    PERSISTENT_VOLUME_CLAIMS: _measured_of_claim,
+}

@@ -10,7 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.meta import ObjectT, is_being_deleted, labels_of, name_of, namespace_of, uid_of
-from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal, is_restartable_init_container
+from kubepy.api.objects.pods import (
+    get_condition,
+    is_pod_ready,
+    is_pod_terminal,
+    is_restartable_init_container,
+)
 from kubepy.runtime.informers import ENDPOINT_SLICES, NODES, PODS, SERVICES, Informers
 from kubepy.runtime.reconcile import Handler, Key, WatchEvent
 from kubepy.runtime.workqueue import WorkQueue
@@ -28,7 +33,9 @@ if TYPE_CHECKING:
     )
 
 SERVICE_NAME = "kubernetes.io/service-name"  # the label of a slice that names its Service
-MANAGED_BY = "endpointslice.kubernetes.io/managed-by"  # the label of a slice that names its controller
+MANAGED_BY = (
+    "endpointslice.kubernetes.io/managed-by"  # the label of a slice that names its controller
+)
 HEADLESS = "service.kubernetes.io/headless"
 ZONE = "topology.kubernetes.io/zone"
 
@@ -46,8 +53,12 @@ class ServiceHandlers:
         self._services_of_pod: dict[str, set[Key]] | None = None
 
     def handlers(self) -> dict[str, Handler]:
-        return {SERVICES: lambda event: self._queue.add(event.key), PODS: self._pod_changed,
-                NODES: self._node_changed, ENDPOINT_SLICES: self.slice_changed}
+        return {
+            SERVICES: lambda event: self._queue.add(event.key),
+            PODS: self._pod_changed,
+            NODES: self._node_changed,
+            ENDPOINT_SLICES: self.slice_changed,
+        }
 
     def _pod_changed(self, event: WatchEvent) -> None:
         old, new = cast("Pod | None", event.old), cast("Pod | None", event.new)
@@ -59,14 +70,18 @@ class ServiceHandlers:
                 self._services_of_pod = {}
                 for slice_ in self._slices.list():
                     self._add_slice(self._services_of_pod, slice_)
-            for key in sorted(self._services_of_pod.get(uid_of(pod), ())):  # it may have had other labels before
+            for key in sorted(
+                self._services_of_pod.get(uid_of(pod), ())
+            ):  # it may have had other labels before
                 self._queue.add(key)
             if new is None:
                 self._services_of_pod.pop(uid_of(pod), None)
             return
         if not self._services.list(event.key.namespace):
             return
-        moved = labels_of(old) != labels_of(new) or _hostname_and_subdomain(old) != _hostname_and_subdomain(new)
+        moved = labels_of(old) != labels_of(new) or _hostname_and_subdomain(
+            old
+        ) != _hostname_and_subdomain(new)
         if moved or _endpoint_state(old) != _endpoint_state(new):
             self._enqueue_selecting(event.key.namespace, labels_of(new))
         if moved:
@@ -86,7 +101,9 @@ class ServiceHandlers:
     def _node_changed(self, event: WatchEvent) -> None:
         """Reconcile the Services of a node's pods when it was created or its zone has changed."""
         old, new = cast("Node | None", event.old), cast("Node | None", event.new)
-        if new is None or (old is not None and labels_of(old).get(ZONE) == labels_of(new).get(ZONE)):
+        if new is None or (
+            old is not None and labels_of(old).get(ZONE) == labels_of(new).get(ZONE)
+        ):
             return
         for pod in self._pods.at(self._pods_on(event.key.name)):
             self._enqueue_selecting(namespace_of(pod), labels_of(pod))
@@ -100,10 +117,13 @@ class ServiceHandlers:
 
 def enqueue_owner_of_slice(queue: WorkQueue[Key], resource: str, controller: str) -> Handler:
     """Return a handler that enqueues the Service, or Endpoints, of a slice that is or was managed by a controller."""
+
     def handler(event: WatchEvent) -> None:
         for slice_ in (event.old, event.new):
             if slice_ is not None and labels_of(slice_).get(MANAGED_BY) == controller:
-                queue.add(Key(resource, event.key.namespace, labels_of(slice_).get(SERVICE_NAME, "")))
+                queue.add(
+                    Key(resource, event.key.namespace, labels_of(slice_).get(SERVICE_NAME, ""))
+                )
 
     return handler
 
@@ -131,14 +151,21 @@ def selects(service: Service, labels: Mapping[str, str]) -> bool:
 
 def pods_of(informers: Informers, service: Service) -> list[Pod]:
     """Return the pods that the Service selects, by name."""
-    return [pod for pod in informers.lister(PODS).list(namespace_of(service)) if selects(service, labels_of(pod))]
+    return [
+        pod
+        for pod in informers.lister(PODS).list(namespace_of(service))
+        if selects(service, labels_of(pod))
+    ]
 
 
 def slices_of(informers: Informers, key: Key, labels: Mapping[str, str]) -> list[EndpointSlice]:
     """Return the slices of the Service, or Endpoints, of this key with these labels that are not being deleted."""
     labels = {SERVICE_NAME: key.name, **labels}
-    return [slice_ for slice_ in informers.lister(ENDPOINT_SLICES).list(key.namespace)
-            if labels_of(slice_).items() >= labels.items() and not is_being_deleted(slice_)]
+    return [
+        slice_
+        for slice_ in informers.lister(ENDPOINT_SLICES).list(key.namespace)
+        if labels_of(slice_).items() >= labels.items() and not is_being_deleted(slice_)
+    ]
 
 
 def is_endpoint(pod: Pod, *, terminating: bool) -> bool:
@@ -165,7 +192,12 @@ def hostname_within(pod: Pod, service: Service) -> str:
 
 def target_ref(pod: Pod) -> ObjectReference:
     metadata = pod["metadata"]
-    return {"kind": "Pod", "name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"]}
+    return {
+        "kind": "Pod",
+        "name": metadata["name"],
+        "namespace": metadata["namespace"],
+        "uid": metadata["uid"],
+    }
 
 
 # --- the ports of a Service ---------------------------------------------------------------------------------------
@@ -180,9 +212,17 @@ def endpoint_ports(service: Service, pod: Pod) -> list[EndpointPort]:
     for port in service["spec"].get("ports") or ():
         number = find_port(port, pod)
         if number is not None:
-            app_protocol: EndpointPort = {"appProtocol": port["appProtocol"]} if port.get("appProtocol") else {}
-            ports.append({**app_protocol, "name": port.get("name", ""), "port": number,
-                          "protocol": port.get("protocol", "TCP")})
+            app_protocol: EndpointPort = (
+                {"appProtocol": port["appProtocol"]} if port.get("appProtocol") else {}
+            )
+            ports.append(
+                {
+                    **app_protocol,
+                    "name": port.get("name", ""),
+                    "port": number,
+                    "protocol": port.get("protocol", "TCP"),
+                }
+            )
     return ports
 
 
@@ -195,7 +235,10 @@ def find_port(port: ServicePort, pod: Pod) -> int | None:
     sidecars = filter(is_restartable_init_container, pod["spec"].get("initContainers") or ())
     for container in (*(pod["spec"].get("containers") or ()), *sidecars):
         for container_port in container.get("ports") or ():
-            if container_port.get("name") == target and container_port.get("protocol", "TCP") == protocol:
+            if (
+                container_port.get("name") == target
+                and container_port.get("protocol", "TCP") == protocol
+            ):
                 return int(container_port["containerPort"])
     return None
 
@@ -217,7 +260,9 @@ def trigger_time(service: Service, pods: Iterable[Pod], endpoints: ReadyPods | N
     if endpoints is None:
         return str(service["metadata"].get("creationTimestamp", ""))
     changed = (pod for pod in pods if endpoints.get(uid_of(pod)) is not is_pod_ready(pod))
-    times = [str((get_condition(pod, "Ready") or {}).get("lastTransitionTime", "")) for pod in changed]
+    times = [
+        str((get_condition(pod, "Ready") or {}).get("lastTransitionTime", "")) for pod in changed
+    ]
     return min((time for time in times if time), default="")
 
 
@@ -225,23 +270,37 @@ def ready_pods_in_slices(slices: list[EndpointSlice]) -> ReadyPods | None:
     """Return the pods of EndpointSlices; None when there are no slices."""
     if not slices:
         return None
-    return {endpoint["targetRef"]["uid"]: bool(endpoint.get("conditions", {}).get("serving"))
-            for slice_ in slices for endpoint in slice_.get("endpoints") or () if "targetRef" in endpoint}
+    return {
+        endpoint["targetRef"]["uid"]: bool(endpoint.get("conditions", {}).get("serving"))
+        for slice_ in slices
+        for endpoint in slice_.get("endpoints") or ()
+        if "targetRef" in endpoint
+    }
 
 
 def ready_pods_in_subsets(endpoints: Endpoints | None) -> ReadyPods | None:
     """Return the pods of an Endpoints object; None when there is none."""
     if endpoints is None:
         return None
-    return {address["targetRef"]["uid"]: is_ready for subset in endpoints.get("subsets") or ()
-            for is_ready, addresses in ((True, subset.get("addresses")), (False, subset.get("notReadyAddresses")))
-            for address in addresses or () if "targetRef" in address}
+    return {
+        address["targetRef"]["uid"]: is_ready
+        for subset in endpoints.get("subsets") or ()
+        for is_ready, addresses in (
+            (True, subset.get("addresses")),
+            (False, subset.get("notReadyAddresses")),
+        )
+        for address in addresses or ()
+        if "targetRef" in address
+    }
 
 
 def with_trigger_time(obj: ObjectT, time: str) -> ObjectT:
     """Return the object annotated with a trigger time, or without any (``addTriggerTimeAnnotation``)."""
-    annotations = {key: value for key, value in (obj["metadata"].get("annotations") or {}).items()
-                   if key != TRIGGER_TIME}
+    annotations = {
+        key: value
+        for key, value in (obj["metadata"].get("annotations") or {}).items()
+        if key != TRIGGER_TIME
+    }
     if time:
         annotations[TRIGGER_TIME] = time
     return cast(ObjectT, {**obj, "metadata": {**obj["metadata"], "annotations": annotations}})

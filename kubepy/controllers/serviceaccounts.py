@@ -23,7 +23,10 @@ from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_
 if TYPE_CHECKING:
     from kubepy.api.typed import Secret, ServiceAccount
 
-ACCOUNT_NAME, ACCOUNT_UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
+ACCOUNT_NAME, ACCOUNT_UID = (
+    "kubernetes.io/service-account.name",
+    "kubernetes.io/service-account.uid",
+)
 TOKEN_SECRET = "kubernetes.io/service-account-token"
 
 
@@ -100,8 +103,12 @@ class TokensController:
         account = self._account_of(secret)
         if account is None:
             with suppress(NotFound, Conflict):
-                self._client.delete(SECRETS, key.name, namespace=key.namespace,
-                                    options=DeleteOptions(uid=uid_of(secret)))
+                self._client.delete(
+                    SECRETS,
+                    key.name,
+                    namespace=key.namespace,
+                    options=DeleteOptions(uid=uid_of(secret)),
+                )
             return
         filled = with_token(secret, account)
         if filled != secret:
@@ -125,11 +132,23 @@ def with_token(secret: Secret, account: ServiceAccount) -> Secret:
     data = dict(secret.get("data") or {})
     missing = {"ca.crt": encoded(root_ca())}
     missing |= {} if data.get("namespace") else {"namespace": encoded(namespace_of(secret))}
-    missing |= {} if data.get("token") else {"token": encoded(legacy_token(cast("Any", secret), cast("Any", account)))}
+    missing |= (
+        {}
+        if data.get("token")
+        else {"token": encoded(legacy_token(cast("Any", secret), cast("Any", account)))}
+    )
     if data == {**data, **missing}:
         return secret
-    annotations = {**annotations_of(secret), ACCOUNT_NAME: name_of(account), ACCOUNT_UID: uid_of(account)}
-    return {**secret, "data": {**data, **missing}, "metadata": {**secret["metadata"], "annotations": annotations}}
+    annotations = {
+        **annotations_of(secret),
+        ACCOUNT_NAME: name_of(account),
+        ACCOUNT_UID: uid_of(account),
+    }
+    return {
+        **secret,
+        "data": {**data, **missing},
+        "metadata": {**secret["metadata"], "annotations": annotations},
+    }
 
 
 def encoded(text: str) -> str:

@@ -49,7 +49,9 @@ class ServiceLBController:
         old, new = cast("Service | None", event.old), cast("Service | None", event.new)
         if new is not None and is_balanced(new):
             self.queue.add(event.key)
-        has_given_up = addresses_of(old) != (addresses_of(new) if new else []) if old else event.is_update
+        has_given_up = (
+            addresses_of(old) != (addresses_of(new) if new else []) if old else event.is_update
+        )
         if has_given_up:
             for service in self._services.list():
                 if is_balanced(service) and not addresses_of(service):
@@ -65,8 +67,12 @@ class ServiceLBController:
         try:
             address = self.allocate(key, requested)
         except AllocationError as error:
-            self._recorder.event(service, "Warning", "AllocationFailed",
-                                 f"Failed to allocate IP for {quote(f'{key.namespace}/{key.name}')}: {error}")
+            self._recorder.event(
+                service,
+                "Warning",
+                "AllocationFailed",
+                f"Failed to allocate IP for {quote(f'{key.namespace}/{key.name}')}: {error}",
+            )
             if present:
                 self._set_ingress(service, "")
             return
@@ -75,36 +81,51 @@ class ServiceLBController:
 
     def allocate(self, key: Key, requested: str) -> str:
         """Return the requested address, or the first that is free. Raises AllocationError."""
-        owners = {address: f"{namespace_of(service)}/{name_of(service)}" for service in self._services.list()
-                  if (namespace_of(service), name_of(service)) != key[1:]
-                  for address in addresses_of(service)}
+        owners = {
+            address: f"{namespace_of(service)}/{name_of(service)}"
+            for service in self._services.list()
+            if (namespace_of(service), name_of(service)) != key[1:]
+            for address in addresses_of(service)
+        }
         if not requested:
-            address = next((address for address in addresses_in(self._pool) if address not in owners), None)
+            address = next(
+                (address for address in addresses_in(self._pool) if address not in owners), None
+            )
             if address is None:
                 raise AllocationError(NO_ADDRESS)
             return address
         if not is_in_pool(requested, self._pool):
             raise AllocationError(f'["{requested}"] is not allowed in config')
         if requested in owners:
-            raise AllocationError(f"can't change sharing key for {quote(f'{key.namespace}/{key.name}')}, address also "
-                                  f"in use by {owners[requested]}")
+            raise AllocationError(
+                f"can't change sharing key for {quote(f'{key.namespace}/{key.name}')}, address also "
+                f"in use by {owners[requested]}"
+            )
         return requested
 
     def _set_ingress(self, service: Service, address: str) -> None:
         ingress = {"ingress": [{"ip": address, "ipMode": "VIP"}]} if address else {}
-        self._service_client.update_status(service, {**(service.get("status") or {}), "loadBalancer": ingress})
+        self._service_client.update_status(
+            service, {**(service.get("status") or {}), "loadBalancer": ingress}
+        )
 
 
 def is_balanced(service: Service) -> bool:
     spec = service["spec"]
-    return spec.get("type") == LOAD_BALANCER and not spec.get("loadBalancerClass") and not is_being_deleted(service)
+    return (
+        spec.get("type") == LOAD_BALANCER
+        and not spec.get("loadBalancerClass")
+        and not is_being_deleted(service)
+    )
 
 
 def addresses_of(service: Service) -> list[str]:
     """Return the addresses and names that a load balancer has for a Service."""
     status = service.get("status") or {}
-    return [ingress.get("ip") or ingress.get("hostname") or ""
-            for ingress in (status.get("loadBalancer") or {}).get("ingress") or ()]
+    return [
+        ingress.get("ip") or ingress.get("hostname") or ""
+        for ingress in (status.get("loadBalancer") or {}).get("ingress") or ()
+    ]
 
 
 def addresses_in(pool: Pool) -> Iterator[str]:

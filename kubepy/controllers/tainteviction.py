@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod, Taint, Toleration
 
 
-
 class TaintEvictionController:
     """Reconciles pods on tainted nodes. A key is a pod, or a node whose pods are looked at."""
 
@@ -121,8 +120,13 @@ class TaintEvictionController:
         message = f"Marking for deletion Pod {namespace_of(pod)}/{name_of(pod)}"
         self._recorder.event(pod, "Normal", "TaintManagerEviction", message)
         with suppress(NotFound):
-            add_disruption_target(self._client, pod, "DeletionByTaintManager",
-                                  "Taint manager: deleting due to NoExecute taint", now)
+            add_disruption_target(
+                self._client,
+                pod,
+                "DeletionByTaintManager",
+                "Taint manager: deleting due to NoExecute taint",
+                now,
+            )
             self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod))
 
 
@@ -134,7 +138,9 @@ def tolerated_seconds(taints: Iterable[Taint], tolerations: Sequence[Toleration]
     """Return how many seconds a pod tolerates these taints: None for ever, 0 not at all (``getMinTolerationTime``)."""
     shortest: float | None = None
     for taint in taints:
-        toleration = next((toleration for toleration in tolerations if tolerates(toleration, taint)), None)
+        toleration = next(
+            (toleration for toleration in tolerations if tolerates(toleration, taint)), None
+        )
         if toleration is None:
             return 0
         seconds = toleration.get("tolerationSeconds")

@@ -43,7 +43,9 @@ class TTLController:
         node = self._nodes.get(key.namespace, key.name)
         if node is not None and self._is_outdated(node):
             annotations = {**annotations_of(node), ANNOTATION: self._ttl()}
-            self._node_client.update({**node, "metadata": {**node["metadata"], "annotations": annotations}})
+            self._node_client.update(
+                {**node, "metadata": {**node["metadata"], "annotations": annotations}}
+            )
 
     def _is_outdated(self, node: Node) -> bool:
         return annotations_of(node).get(ANNOTATION) != self._ttl()

@@ -31,11 +31,17 @@ class TTLAfterFinishedController:
         return {JOBS: self._job_changed}
 
     def _job_changed(self, event: WatchEvent) -> None:
-        self.queue.cancel(event.key)  # the time of its deletion may be another now, or there is none any more
+        self.queue.cancel(
+            event.key
+        )  # the time of its deletion may be another now, or there is none any more
         expires = expires_at(event.new) if event.new is not None else None
         if expires is not None:
             now = self._clock.now()
-            self.queue.add_at(event.key, expires if expires > now else later(now, SEEN_FOR), skippable=expires <= now)
+            self.queue.add_at(
+                event.key,
+                expires if expires > now else later(now, SEEN_FOR),
+                skippable=expires <= now,
+            )
 
     def sync(self, key: Key) -> None:
         job = self._informers.get(*key)
@@ -46,8 +52,12 @@ class TTLAfterFinishedController:
             self.queue.add_at(key, expires)
             return
         with suppress(NotFound):
-            self._client.delete(JOBS, key.name, namespace=key.namespace,
-                                options=DeleteOptions(propagation_policy="Foreground", uid=uid_of(job)))
+            self._client.delete(
+                JOBS,
+                key.name,
+                namespace=key.namespace,
+                options=DeleteOptions(propagation_policy="Foreground", uid=uid_of(job)),
+            )
 
 
 def expires_at(job: Object) -> datetime | None:

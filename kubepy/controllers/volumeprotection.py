@@ -19,7 +19,12 @@ from kubepy.api.meta import (
 )
 from kubepy.api.objects.pods import node_name
 from kubepy.api.objects.volumes import not_made_for, uses_of
-from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, ResourceClient
+from kubepy.runtime.informers import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    ResourceClient,
+)
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_object
 
 if TYPE_CHECKING:
@@ -45,7 +50,10 @@ class PVCProtectionController:
         self._pods = context.informers.lister(PODS)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {PERSISTENT_VOLUME_CLAIMS: enqueue_object(self.queue, may_change_finalizer), PODS: self._pod_changed}
+        return {
+            PERSISTENT_VOLUME_CLAIMS: enqueue_object(self.queue, may_change_finalizer),
+            PODS: self._pod_changed,
+        }
 
     def _pod_changed(self, event: WatchEvent) -> None:
         """Reconcile the claims of a pod that was deleted or shut down."""
@@ -75,8 +83,9 @@ class PVCProtectionController:
         No claim goes before the API has been asked: the informers may not know of a new pod yet.
         """
         namespace = namespace_of(claim)
-        return (any(is_in_use(claim, pod) for pod in self._pods.list(namespace))
-                or any(is_in_use(claim, pod) for pod in self._pod_client.list(namespace)))
+        return any(is_in_use(claim, pod) for pod in self._pods.list(namespace)) or any(
+            is_in_use(claim, pod) for pod in self._pod_client.list(namespace)
+        )
 
 
 def may_change_finalizer(claim: PersistentVolumeClaim) -> bool:
@@ -86,6 +95,7 @@ def may_change_finalizer(claim: PersistentVolumeClaim) -> bool:
 
 def is_in_use(claim: PersistentVolumeClaim, pod: Pod) -> bool:
     """Tell whether a scheduled pod of the claim's namespace still needs it (``podUsesPVC``)."""
+
     def needs_own_claim() -> bool:
         return not is_shut_down(pod) and not not_made_for(claim, pod)
 
@@ -96,7 +106,9 @@ def is_in_use(claim: PersistentVolumeClaim, pod: Pod) -> bool:
 def is_shut_down(pod: Pod) -> bool:
     """Tell whether the kubelet is done with a pod, which only finalizers keep (``podIsShutDown``)."""
     metadata = pod["metadata"]
-    return bool(metadata.get("deletionTimestamp")) and metadata.get("deletionGracePeriodSeconds") == 0
+    return (
+        bool(metadata.get("deletionTimestamp")) and metadata.get("deletionGracePeriodSeconds") == 0
+    )
 
 
 class PVProtectionController:
@@ -110,8 +122,11 @@ class PVProtectionController:
         self._volumes = context.informers.lister(PERSISTENT_VOLUMES)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {PERSISTENT_VOLUMES: enqueue_object(
-            self.queue, lambda volume: may_be_deleted(volume) or is_unprotected(volume))}
+        return {
+            PERSISTENT_VOLUMES: enqueue_object(
+                self.queue, lambda volume: may_be_deleted(volume) or is_unprotected(volume)
+            )
+        }
 
     def sync(self, key: Key) -> None:
         volume = self._volumes.get("", key.name)

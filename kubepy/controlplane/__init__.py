@@ -74,46 +74,89 @@ RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("garbage-collector-controller", lambda context: garbagecollector.GarbageCollector(context)),
     ("namespace-controller", lambda context: namespace.NamespaceController(context)),
     ("resourcequota-controller", lambda context: resourcequota.ResourceQuotaController(context)),
-    ("clusterrole-aggregation-controller", lambda context: clusterroles.ClusterRoleAggregationController(context)),
+    (
+        "clusterrole-aggregation-controller",
+        lambda context: clusterroles.ClusterRoleAggregationController(context),
+    ),
     ("crd-finalizer", lambda context: customresources.CustomResourceFinalizer(context)),
     ("daemonset-controller", lambda context: daemonset.DaemonSetController(context)),
     ("replicaset-controller", lambda context: replicaset.ReplicaSetController(context)),
     ("replication-controller", lambda context: replicaset.ReplicationManager(context)),
     ("deployment-controller", lambda context: deployment.DeploymentController(context)),
     ("statefulset-controller", lambda context: statefulset.StatefulSetController(context)),
-    ("ephemeral-volume-controller", lambda context: ephemeralvolume.EphemeralVolumeController(context)),
-    ("persistentvolume-binder-controller", lambda context: persistentvolume.VolumeController(context)),
-    ("persistentvolumeclaim-binder-controller", lambda context: persistentvolume.ClaimController(context)),
+    (
+        "ephemeral-volume-controller",
+        lambda context: ephemeralvolume.EphemeralVolumeController(context),
+    ),
+    (
+        "persistentvolume-binder-controller",
+        lambda context: persistentvolume.VolumeController(context),
+    ),
+    (
+        "persistentvolumeclaim-binder-controller",
+        lambda context: persistentvolume.ClaimController(context),
+    ),
     ("kubepy.dev/simulated", lambda context: persistentvolume.SimulatedProvisioner(context)),
-    ("persistentvolume-expander-controller", lambda context: persistentvolume.ExpandController(context)),
-    ("external-resizer simulated.kubepy.dev", lambda context: persistentvolume.SimulatedResizer(context)),
+    (
+        "persistentvolume-expander-controller",
+        lambda context: persistentvolume.ExpandController(context),
+    ),
+    (
+        "external-resizer simulated.kubepy.dev",
+        lambda context: persistentvolume.SimulatedResizer(context),
+    ),
     ("pv-protection-controller", lambda context: volumeprotection.PVProtectionController(context)),
-    ("pvc-protection-controller", lambda context: volumeprotection.PVCProtectionController(context)),
+    (
+        "pvc-protection-controller",
+        lambda context: volumeprotection.PVCProtectionController(context),
+    ),
     ("job-controller", lambda context: job.JobController(context)),
     ("cronjob-controller", lambda context: cronjob.CronJobController(context)),
-    ("ttl-after-finished-controller", lambda context: ttlafterfinished.TTLAfterFinishedController(context)),
-    ("horizontal-pod-autoscaler-controller", lambda context: podautoscaler.HorizontalController(context)),
+    (
+        "ttl-after-finished-controller",
+        lambda context: ttlafterfinished.TTLAfterFinishedController(context),
+    ),
+    (
+        "horizontal-pod-autoscaler-controller",
+        lambda context: podautoscaler.HorizontalController(context),
+    ),
     ("disruption-controller", lambda context: disruption.DisruptionController(context)),
     ("endpoint-slice-controller", lambda context: endpointslice.EndpointSliceController(context)),
     ("endpoint-controller", lambda context: endpoint.EndpointsController(context)),
-    ("endpoint-slice-mirroring-controller",
-     lambda context: endpointslicemirroring.EndpointSliceMirroringController(context)),
-    ("serviceaccount-controller", lambda context: serviceaccounts.ServiceAccountsController(context)),
+    (
+        "endpoint-slice-mirroring-controller",
+        lambda context: endpointslicemirroring.EndpointSliceMirroringController(context),
+    ),
+    (
+        "serviceaccount-controller",
+        lambda context: serviceaccounts.ServiceAccountsController(context),
+    ),
     ("serviceaccount-token-controller", lambda context: serviceaccounts.TokensController(context)),
-    ("root-ca-certificate-publisher-controller", lambda context: bootstrap.RootCACertPublisher(context)),
-    ("kubernetes-service-controller", lambda context: bootstrap.KubernetesServiceController(context)),
+    (
+        "root-ca-certificate-publisher-controller",
+        lambda context: bootstrap.RootCACertPublisher(context),
+    ),
+    (
+        "kubernetes-service-controller",
+        lambda context: bootstrap.KubernetesServiceController(context),
+    ),
     ("service-lb-controller", lambda context: servicelb.ServiceLBController(context)),
     ("default-scheduler", lambda context: scheduler.Scheduler(context)),
 )
 NAMES = tuple(name for name, _ in RECONCILERS)
 # What stands for machines, and what an API server does itself: they run whoever brings the controllers.
 OF_SERVER = ("kubelet", "node-faults", "crd-finalizer", "kubernetes-service-controller")
-OF_FULL_BOOTSTRAP = ("serviceaccount-controller", "serviceaccount-token-controller",
-                     "root-ca-certificate-publisher-controller", "kubernetes-service-controller")
+OF_FULL_BOOTSTRAP = (
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "root-ca-certificate-publisher-controller",
+    "kubernetes-service-controller",
+)
 
 
-def new_reconcilers(context: Context, logger: Logger | None = None, among: Collection[str] = NAMES
-                    ) -> list[Reconciler]:
+def new_reconcilers(
+    context: Context, logger: Logger | None = None, among: Collection[str] = NAMES
+) -> list[Reconciler]:
     """Build the reconcilers that run with the cluster's settings, in their order and with their faults."""
     settings = context.client.settings
     names = [name for name in reconciler_names(settings) if name in among]
@@ -130,9 +173,11 @@ def new_reconcilers(context: Context, logger: Logger | None = None, among: Colle
 
 def reconciler_names(settings: ClusterSettings) -> tuple[str, ...]:
     """Return the names of the reconcilers that run with these settings."""
-    idle = {*(OF_FULL_BOOTSTRAP if settings.bootstrap != FULL else ()),
-            *(("service-lb-controller",) if not settings.networking.load_balancer_pool else ()),
-            *(("node-faults",) if settings.faults is None or not settings.faults.nodes else ())}
+    idle = {
+        *(OF_FULL_BOOTSTRAP if settings.bootstrap != FULL else ()),
+        *(("service-lb-controller",) if not settings.networking.load_balancer_pool else ()),
+        *(("node-faults",) if settings.faults is None or not settings.faults.nodes else ()),
+    }
     return tuple(name for name in NAMES if name not in idle)
 
 
@@ -142,7 +187,9 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
     :param among: the names of the reconcilers that may run: ``OF_SERVER``, where somebody else brings the controllers.
     """
     store, scheme = cluster.store, cluster.scheme
-    context = reconcile.Context(cluster.controller_client, reconcile.Informers(), cluster.clock, scheme)
+    context = reconcile.Context(
+        cluster.controller_client, reconcile.Informers(), cluster.clock, scheme
+    )
 
     if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
         cluster.start()
@@ -150,11 +197,21 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
     if cluster.settings.faults is not None:
         cluster.use_faults(cluster.settings.faults)
     checkpoints = managers.CheckpointStore(
-        lambda: load(store), lambda text: save(store, text),
-        identity([name for name in reconciler_names(cluster.settings) if name in among], cluster.settings))
+        lambda: load(store),
+        lambda text: save(store, text),
+        identity(
+            [name for name in reconciler_names(cluster.settings) if name in among], cluster.settings
+        ),
+    )
     reconcilers = new_reconcilers(context, cluster.logger, among)
-    return managers.Manager(context.client, context.informers, cluster.clock, reconcilers,
-                            source=managers.ListWatch(store.view(), scheme.is_served), checkpoints=checkpoints)
+    return managers.Manager(
+        context.client,
+        context.informers,
+        cluster.clock,
+        reconcilers,
+        source=managers.ListWatch(store.view(), scheme.is_served),
+        checkpoints=checkpoints,
+    )
 
 
 @contextmanager

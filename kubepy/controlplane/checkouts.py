@@ -20,8 +20,14 @@ if TYPE_CHECKING:
     from kubepy.apiserver.cluster import Claim, LocalCluster
 
 # The controllers of kinds with ``status.observedGeneration``. The others would only do what falls due by now.
-OBSERVERS = ("daemonset-controller", "replicaset-controller", "replication-controller", "deployment-controller",
-             "statefulset-controller", "disruption-controller")
+OBSERVERS = (
+    "daemonset-controller",
+    "replicaset-controller",
+    "replication-controller",
+    "deployment-controller",
+    "statefulset-controller",
+    "disruption-controller",
+)
 
 
 def believe_checkouts(cluster: LocalCluster) -> bool:
@@ -31,10 +37,14 @@ def believe_checkouts(cluster: LocalCluster) -> bool:
     """
     if not cluster.claims:
         return False
-    fork = cluster.fork({"clock": format_exact_time(cluster.clock.now()), "faults": None}, is_prediction=True)
+    fork = cluster.fork(
+        {"clock": format_exact_time(cluster.clock.now()), "faults": None}, is_prediction=True
+    )
     claims, cluster.claims = cluster.claims, {}  # the fork has looked at all files
     try:
-        believed = claims.keys() - _changed_by_controllers(fork, {key: claim.as_filed for key, claim in claims.items()})
+        believed = claims.keys() - _changed_by_controllers(
+            fork, {key: claim.as_filed for key, claim in claims.items()}
+        )
     finally:
         if isinstance(fork.store, MemoryStore):
             fork.store.release()
@@ -56,7 +66,9 @@ def _put_as_filed(cluster: LocalCluster, claims: dict[Key, Claim]) -> None:
     with cluster.store.transaction() as transaction:
         for key, claim in claims.items():
             present = transaction.get(key)
-            if present is not None and _without_revision(present) == _without_revision(claim.admitted):
+            if present is not None and _without_revision(present) == _without_revision(
+                claim.admitted
+            ):
                 transaction.update(key, claim.as_filed)
 
 
@@ -78,12 +90,16 @@ def _changed_by_controllers(fork: LocalCluster, claims: dict[Key, Object]) -> se
     with manager_lock(fork):
         build_manager(fork, OBSERVERS).run_until_settled()
     changed = written.keys() & claims.keys()
-    return changed | _owners_of((*filter(None, written.values()), *(claims[key] for key in changed)), claims)
+    return changed | _owners_of(
+        (*filter(None, written.values()), *(claims[key] for key in changed)), claims
+    )
 
 
 def _owners_of(objects: Collection[Object], claims: dict[Key, Object]) -> set[Key]:
     """Return which of some objects own others, or what owns those."""
-    owners = {owner["uid"] for obj in objects for owner in obj["metadata"].get("ownerReferences") or ()}
+    owners = {
+        owner["uid"] for obj in objects for owner in obj["metadata"].get("ownerReferences") or ()
+    }
     found = {key for key, obj in claims.items() if uid_of(obj) in owners}
     above = [claims[key] for key in found if claims[key]["metadata"].get("ownerReferences")]
     return found | (_owners_of(above, claims) if above else set())

@@ -21,7 +21,15 @@ from kubepy.apiserver.client import Client, Objects
 from kubepy.apiserver.fault_settings import FaultSettings, NodeFault
 from kubepy.apiserver.request import Request
 from kubepy.runtime.informers import NODES, Informers, ResourceClient
-from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, Reconciler, Remembering, WatchEvent
+from kubepy.runtime.reconcile import (
+    EVERY_RESOURCE,
+    Context,
+    Handler,
+    Key,
+    Reconciler,
+    Remembering,
+    WatchEvent,
+)
 from kubepy.runtime.workqueue import WorkQueue
 
 if TYPE_CHECKING:
@@ -32,8 +40,13 @@ T = TypeVar("T")
 NewReconciler = Callable[[Context], Reconciler]
 # Controllers that do nothing for an object before they have seen their own writes for it (v1.36:
 # ``StaleControllerConsistencyDaemonSet`` and the like, ``pkg/controller/util/consistency``).
-CONSISTENT = ("daemonset-controller", "job-controller", "replicaset-controller", "replication-controller",
-              "statefulset-controller")
+CONSISTENT = (
+    "daemonset-controller",
+    "job-controller",
+    "replicaset-controller",
+    "replication-controller",
+    "statefulset-controller",
+)
 SCHEDULER = "default-scheduler"
 WATCH = "watch"  # in a queue, the resource of a key that stands for late events; its name is the resource they are of
 OUTAGES_AHEAD = 1000  # so many outages that a rate leaves out are looked at to find the next one
@@ -57,10 +70,21 @@ class FaultyClient(Client):
 
     __slots__ = ("_conflicts", "_controller", "_faults", "_inner", "_is_dead", "_wrote")
 
-    def __init__(self, inner: Client, faults: FaultSettings, controller: str, conflicts: dict[str, tuple[str, int]],
-                 wrote: Callable[[Key], None]) -> None:
+    def __init__(
+        self,
+        inner: Client,
+        faults: FaultSettings,
+        controller: str,
+        conflicts: dict[str, tuple[str, int]],
+        wrote: Callable[[Key], None],
+    ) -> None:
         self.__dict__ = inner.__dict__
-        self._inner, self._faults, self._controller, self._conflicts = inner, faults, controller, conflicts
+        self._inner, self._faults, self._controller, self._conflicts = (
+            inner,
+            faults,
+            controller,
+            conflicts,
+        )
         self._wrote = wrote
         self._is_dead = False
 
@@ -71,11 +95,15 @@ class FaultyClient(Client):
         return self._inner._list(request)
 
     def _create(self, request: Request, body: Any) -> Object:
-        return self._written(self._of_object(request, body) if body and not request.subresource else request,
-                             lambda: self._inner._create(request, body))
+        return self._written(
+            self._of_object(request, body) if body and not request.subresource else request,
+            lambda: self._inner._create(request, body),
+        )
 
     def _update(self, request: Request, obj: Object) -> Object:
-        return self._written(self._of_object(request, obj), lambda: self._inner._update(request, obj))
+        return self._written(
+            self._of_object(request, obj), lambda: self._inner._update(request, obj)
+        )
 
     def _patch(self, request: Request, patch: Any) -> Object:
         return self._written(request, lambda: self._inner._patch(request, patch))
@@ -91,10 +119,19 @@ class FaultyClient(Client):
         if self._is_dead:
             raise Restarted
         resource = request.resource.group_resource
-        subject = (self._controller, request.verb, resource, request.subresource, request.namespace, request.name)
+        subject = (
+            self._controller,
+            request.verb,
+            resource,
+            request.subresource,
+            request.namespace,
+            request.name,
+        )
         before = self._version(request, request.name)
         # A server meets a conflict only where the request is for a version.
-        if request.verb in ("update", "patch") or getattr(request.options, "resource_version", None):
+        if request.verb in ("update", "patch") or getattr(
+            request.options, "resource_version", None
+        ):
             self._meet_conflict(subject, before, resource, request.name)
         result = write()
         name = request.name or (name_of(cast(Object, result)) if isinstance(result, dict) else "")
@@ -102,13 +139,19 @@ class FaultyClient(Client):
         restarts = self._faults.restarts
         if after != before:
             self._wrote(Key(resource, request.namespace, name))
-        if (restarts is not None and after != before and restarts.concerns(self._controller, resource)
-                and self._faults.draw("restart", *subject, name, before, after) < restarts.rate):
+        if (
+            restarts is not None
+            and after != before
+            and restarts.concerns(self._controller, resource)
+            and self._faults.draw("restart", *subject, name, before, after) < restarts.rate
+        ):
             self._is_dead = True
             raise Restarted
         return result
 
-    def _meet_conflict(self, subject: Sequence[str], version: str, resource: str, name: str) -> None:
+    def _meet_conflict(
+        self, subject: Sequence[str], version: str, resource: str, name: str
+    ) -> None:
         """Raise Conflict if this write is to meet one; the next attempt draws anew."""
         conflicts = self._faults.conflicts
         if conflicts is None or not conflicts.concerns(self._controller, resource):
@@ -144,18 +187,28 @@ class FaultyReconciler:
     restart all that the controller knows is gone, its queue included; it lists everything, as a new process does.
     """
 
-    def __init__(self, name: str, new_reconciler: NewReconciler, context: Context, faults: FaultSettings) -> None:
+    def __init__(
+        self, name: str, new_reconciler: NewReconciler, context: Context, faults: FaultSettings
+    ) -> None:
         self.name = name
         self._new_reconciler, self._context, self._faults = new_reconciler, context, faults
         self._late: dict[str, list[LateEvent]] = {}  # by resource
         self._conflicts: dict[str, tuple[str, int]] = {}
-        self._writes: dict[Key, dict[str, int]] = {}  # by the key of the sync: resource → revision of the last write
+        self._writes: dict[
+            Key, dict[str, int]
+        ] = {}  # by the key of the sync: resource → revision of the last write
         self._written: set[str] = set()  # resources
         self._syncing: Key | None = None
-        self._assumed: set[Key] = set()  # pods that the scheduler has just bound: it knows that without a watch event
+        self._assumed: set[Key] = (
+            set()
+        )  # pods that the scheduler has just bound: it knows that without a watch event
         self._listings = context.informers.listings  # when this controller listed everything last
-        self._recalled = False  # the late events are from the process before, which had them missing
-        self._listed_at = 0  # at a restart everything was listed at this revision: older events are not news
+        self._recalled = (
+            False  # the late events are from the process before, which had them missing
+        )
+        self._listed_at = (
+            0  # at a restart everything was listed at this revision: older events are not news
+        )
         self._begin()
         self.queue: WorkQueue[Key] = self._inner.queue
 
@@ -170,8 +223,12 @@ class FaultyReconciler:
         self._informers = Informers()
         self._writes.clear()
         self._assumed.clear()
-        client = FaultyClient(self._context.client, self._faults, self.name, self._conflicts, self._note_write)
-        self._inner = self._new_reconciler(self._context._replace(client=client, informers=self._informers))
+        client = FaultyClient(
+            self._context.client, self._faults, self.name, self._conflicts, self._note_write
+        )
+        self._inner = self._new_reconciler(
+            self._context._replace(client=client, informers=self._informers)
+        )
         self._remembering = self._inner if isinstance(self._inner, Remembering) else None
         self._handlers = self._inner.handlers()
 
@@ -181,7 +238,9 @@ class FaultyReconciler:
         watched = {resource for resource in self._handlers if resource != EVERY_RESOURCE}
         for resource in sorted({*self._context.informers.resources(), *watched, *self._written}):
             for obj in list_objects(resource):
-                self._informers.observe(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
+                self._informers.observe(
+                    WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj)
+                )
 
     def handlers(self) -> Mapping[str, Handler]:
         """Watch every resource: the informers here are to have all that the manager's have."""
@@ -205,17 +264,24 @@ class FaultyReconciler:
     def _note_write(self, key: Key) -> None:
         self._written.add(key.resource)
         if self._syncing is not None and self.name in CONSISTENT:
-            self._writes.setdefault(self._syncing, {})[key.resource] = self._context.client.revision()
+            self._writes.setdefault(self._syncing, {})[key.resource] = (
+                self._context.client.revision()
+            )
         if self.name == SCHEDULER:
             self._assumed.add(key)
 
     def _ensure_ready(self, key: Key) -> None:
         """Raise Status while the controller has not seen what it has written for this key (``EnsureReady``)."""
         for resource, revision in self._writes.get(key, {}).items():
-            seen = min((_version(late.event) for late in self._late.get(resource, ())), default=revision + 1)
+            seen = min(
+                (_version(late.event) for late in self._late.get(resource, ())),
+                default=revision + 1,
+            )
             if seen <= revision:
-                raise errors.Status(f"read version: {seen - 1} is not as new as written version: {revision} for group "
-                                    f"resource {resource}")
+                raise errors.Status(
+                    f"read version: {seen - 1} is not as new as written version: {revision} for group "
+                    f"resource {resource}"
+                )
         self._writes.pop(key, None)
 
     def _restart(self) -> None:
@@ -265,13 +331,20 @@ class FaultyReconciler:
         if fault is None or not is_watched or not fault.concerns(self.name, resource):
             return 0.0
         obj = cast(Object, event.new or event.old)
-        subject = (self.name, *event.key, obj["metadata"].get("resourceVersion", ""), event.new is None)
+        subject = (
+            self.name,
+            *event.key,
+            obj["metadata"].get("resourceVersion", ""),
+            event.new is None,
+        )
         if self._faults.draw("late", *subject) >= fault.rate:
             return 0.0
         return self._faults.draw_from(fault.delay, "delay", *subject)
 
     def _wake(self, resource: str, due: datetime) -> None:
-        self.queue.add_after(Key(WATCH, "", resource), (due - self._context.clock.now()).total_seconds())
+        self.queue.add_after(
+            Key(WATCH, "", resource), (due - self._context.clock.now()).total_seconds()
+        )
 
     def _deliver(self, event: WatchEvent) -> None:
         """Hand an event on, unless the controller knows a newer version already."""
@@ -311,25 +384,43 @@ class FaultyReconciler:
         if self._recalled:
             for resource in sorted(self._late):
                 for late in reversed(self._late[resource]):
-                    self._informers.observe(WatchEvent(late.event.key, late.event.new, late.event.old))
+                    self._informers.observe(
+                        WatchEvent(late.event.key, late.event.new, late.event.old)
+                    )
         self._recalled = False
 
     # --- memory
 
     def remember(self) -> Any:
         """Return the controller's memory, the late events and the conflicts, as JSON."""
-        late = [[format_micro_time(late.due), [*late.event.key], late.event.old, late.event.new, late.event.is_update]
-                for resource in sorted(self._late) for late in self._late[resource]]
-        memory = {"controller": self._remembering.remember() if self._remembering else None,
-                  "late": late, "conflicts": dict(sorted(self._conflicts.items())),
-                  "writes": [[[*key], writes] for key, writes in sorted(self._writes.items())] if late else []}
+        late = [
+            [
+                format_micro_time(late.due),
+                [*late.event.key],
+                late.event.old,
+                late.event.new,
+                late.event.is_update,
+            ]
+            for resource in sorted(self._late)
+            for late in self._late[resource]
+        ]
+        memory = {
+            "controller": self._remembering.remember() if self._remembering else None,
+            "late": late,
+            "conflicts": dict(sorted(self._conflicts.items())),
+            "writes": [[[*key], writes] for key, writes in sorted(self._writes.items())]
+            if late
+            else [],
+        }
         return memory if any(memory.values()) else None
 
     def recall(self, memory: Any) -> None:
         """Take over the JSON of :meth:`remember`."""
         if self._remembering and memory["controller"]:
             self._remembering.recall(memory["controller"])
-        self._conflicts.update((key, (version, count)) for key, (version, count) in memory["conflicts"].items())
+        self._conflicts.update(
+            (key, (version, count)) for key, (version, count) in memory["conflicts"].items()
+        )
         if self._context.informers.listings:
             return  # this process has these events, too
         self._recalled = True
@@ -365,7 +456,9 @@ class NodeFaultController:
         self._node_client = ResourceClient(context.client, NODES)
         self._clock = context.clock
         self._faults = context.client.settings.faults or FaultSettings("")
-        self._since: dict[str, datetime] = {}  # uid → when the node was first seen with these faults
+        self._since: dict[
+            str, datetime
+        ] = {}  # uid → when the node was first seen with these faults
 
     def remember(self) -> Any:
         """Return when each node was first seen, as JSON."""
@@ -393,23 +486,35 @@ class NodeFaultController:
             return
         since = self._since.setdefault(uid_of(node), now)
         for index, fault in enumerate(self._faults.nodes):
-            if (fault.names and key.name not in fault.names) or not fault.selector.matches(labels_of(node)):
+            if (fault.names and key.name not in fault.names) or not fault.selector.matches(
+                labels_of(node)
+            ):
                 continue
             for outage in self._outages(index, fault, key.name, since, now):
                 if outage.begin <= now:
                     node = self._take_down(node, outage.end)
                 else:
-                    self.queue.add_after(key, (outage.begin - now).total_seconds(), repeating=fault.every is not None)
+                    self.queue.add_after(
+                        key, (outage.begin - now).total_seconds(), repeating=fault.every is not None
+                    )
 
-    def _outages(self, index: int, fault: NodeFault, name: str, since: datetime, now: datetime) -> list[Outage]:
+    def _outages(
+        self, index: int, fault: NodeFault, name: str, since: datetime, now: datetime
+    ) -> list[Outage]:
         """Return the outages that a node is in, and the next one."""
         found: list[Outage] = []
         passed = (now - since).total_seconds() - fault.after.high - fault.down_for.high
         first = max(int(passed // fault.every), 0) if fault.every else 0
         for number in range(first, first + (OUTAGES_AHEAD if fault.every else 1)):
             subject = "node", index, name, number
-            begin = later(since, self._faults.draw_from(fault.after, *subject, "after") + number * (fault.every or 0))
-            outage = Outage(begin, later(begin, self._faults.draw_from(fault.down_for, *subject, "downFor")))
+            begin = later(
+                since,
+                self._faults.draw_from(fault.after, *subject, "after")
+                + number * (fault.every or 0),
+            )
+            outage = Outage(
+                begin, later(begin, self._faults.draw_from(fault.down_for, *subject, "downFor"))
+            )
             if outage.end > now and self._faults.draw(*subject, "rate") < fault.rate:
                 found.append(outage)
                 if begin > now:

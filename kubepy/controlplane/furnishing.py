@@ -23,8 +23,13 @@ FIRST_NODE = "node-1"
 STORAGE_CLASSES = "storageclasses.storage.k8s.io"
 
 
-def furnish(cluster: LocalCluster, nodes: int, show: Callable[[int], None] = lambda number: None, *,
-            with_storage: bool = True) -> list[str]:
+def furnish(
+    cluster: LocalCluster,
+    nodes: int,
+    show: Callable[[int], None] = lambda number: None,
+    *,
+    with_storage: bool = True,
+) -> list[str]:
     """Give a new cluster Ready nodes and a StorageClass, but for those that it has; return the nodes' names.
 
     :param show: is called with the number of each node.
@@ -37,7 +42,9 @@ def furnish(cluster: LocalCluster, nodes: int, show: Callable[[int], None] = lam
             show(number)
             add_node(cluster.client, name)
     with manager_lock(cluster) as is_lost:
-        if is_lost is not None:  # kubelets register and taints of new nodes go, so that the cluster begins ready
+        if (
+            is_lost is not None
+        ):  # kubelets register and taints of new nodes go, so that the cluster begins ready
             build_manager(cluster).run_until_settled()
     return names
 
@@ -57,9 +64,17 @@ def add_first_node(client: Client) -> str:
 
 def add_node(client: Client, name: str) -> None:
     """Make a node with the labels that a kubelet on Linux gives its own, unless it is there."""
-    labels = {"kubernetes.io/arch": "amd64", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
-    node: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
-                    "status": {"capacity": {**DEFAULT_CAPACITY, "ephemeral-storage": "100Gi"}}}
+    labels = {
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+    }
+    node: Object = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"capacity": {**DEFAULT_CAPACITY, "ephemeral-storage": "100Gi"}},
+    }
     with suppress(AlreadyExists):
         client.create("nodes", node)
 
@@ -72,7 +87,14 @@ def add_storage_class(client: Client) -> None:
     if client.list(STORAGE_CLASSES).items:
         return
     annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
-    client.create(STORAGE_CLASSES, {
-        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
-        "metadata": {"name": "standard", "annotations": annotations}, "provisioner": "kubepy.dev/simulated",
-        "reclaimPolicy": "Delete", "volumeBindingMode": "WaitForFirstConsumer"})
+    client.create(
+        STORAGE_CLASSES,
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": "standard", "annotations": annotations},
+            "provisioner": "kubepy.dev/simulated",
+            "reclaimPolicy": "Delete",
+            "volumeBindingMode": "WaitForFirstConsumer",
+        },
+    )

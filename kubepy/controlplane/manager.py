@@ -25,9 +25,25 @@ from kubepy.api.meta import Object, name_of, namespace_of, uid_of
 from kubepy.apiserver.client import CRDS, Batch, Client
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.controlplane.users import user_of
-from kubepy.runtime.checkpoint import CONTENTION, EVENTS, UNWATCHED, Checkpoint, Pending, dump, parse
+from kubepy.runtime.checkpoint import (
+    CONTENTION,
+    EVENTS,
+    UNWATCHED,
+    Checkpoint,
+    Pending,
+    dump,
+    parse,
+)
 from kubepy.runtime.contention import Contention, Party
-from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
+from kubepy.runtime.reconcile import (
+    EVERY_RESOURCE,
+    Handler,
+    Informers,
+    Key,
+    Reconciler,
+    Remembering,
+    WatchEvent,
+)
 from kubepy.runtime.workqueue import WorkQueue
 from kubepy.storage import StorageError
 
@@ -88,14 +104,18 @@ class Horizon(NamedTuple):
     settled: float | None = None
     patience: float = math.inf
 
-    def next_moment(self, now: datetime, due: datetime | None, single: datetime | None) -> datetime | None:
+    def next_moment(
+        self, now: datetime, due: datetime | None, single: datetime | None
+    ) -> datetime | None:
         """Return the moment to which time goes next, None where it has gone far enough.
 
         :param due: when the next key falls due; ``single``: the next one that does not repeat.
         """
         if self.until is not None and now >= self.until:
             return None
-        if self.settled is not None and (single is None or (single - now).total_seconds() > self.settled):
+        if self.settled is not None and (
+            single is None or (single - now).total_seconds() > self.settled
+        ):
             return None
         repeats = self.until is None and single is not None and due is not None and due < single
         if repeats and single is not None and (single - now).total_seconds() > self.patience:
@@ -110,34 +130,57 @@ class Manager:
     :param checkpoints: keeps the manager's checkpoint; without, it reconciles every object when it starts.
     """
 
-    def __init__(self, client: Client, informers: Informers, clock: Clock, reconcilers: Sequence[Reconciler], *,
-                 source: ListWatch, checkpoints: CheckpointStore | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        informers: Informers,
+        clock: Clock,
+        reconcilers: Sequence[Reconciler],
+        *,
+        source: ListWatch,
+        checkpoints: CheckpointStore | None = None,
+    ) -> None:
         self._client = client
         self._informers = informers
         self._clock = clock
         self._reconcilers = reconcilers
-        self._remembering = [reconciler for reconciler in reconcilers if isinstance(reconciler, Remembering)]
+        self._remembering = [
+            reconciler for reconciler in reconcilers if isinstance(reconciler, Remembering)
+        ]
         self._view, self._is_served = source
         self._checkpoints = checkpoints
         self.commits_each_turn = False  # for whoever watches: pods are seen Pending before they run
         # Waits until a file has changed, at most so many seconds; returns False, at once, where that cannot be told.
         self.listen: Callable[[float], bool] = lambda seconds: False
-        self.is_awaited: Callable[[], bool] = lambda: False  # another writer waits: a batch ends after a sync
-        self.polled: Callable[[], None] = lambda: None  # is called when a wait has looked for changes
+        self.is_awaited: Callable[[], bool] = lambda: (
+            False
+        )  # another writer waits: a batch ends after a sync
+        self.polled: Callable[[], None] = lambda: (
+            None
+        )  # is called when a wait has looked for changes
         # When the command that runs this manager began (time.monotonic), and when the present run did: while that is
         # not long ago, a look at all files since then is recent enough.
         self.begun = self._began = -math.inf
         self._is_short_of_room = False  # the disk was full: a batch is one sync
         self._batches_without_room = 0  # that have failed in a row
-        self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
-        self._users = {reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers}
+        self._conflicts = (
+            0  # batches in a row that failed because another program wrote to the folder meanwhile
+        )
+        self._users = {
+            reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers
+        }
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
-        self._contention = Contention(clock.now, self._hold, lambda party: self._queues[party.reconciler].release(
-            party.key))
+        self._contention = Contention(
+            clock.now, self._hold, lambda party: self._queues[party.reconciler].release(party.key)
+        )
         self._acting: Party | None = None  # the sync whose writes are observed
         self._handlers: dict[str, list[Handler]] = {}  # by resource
-        self._handlers_of = cache(lambda resource: [  # those of a resource, and those of every resource
-            *self._handlers.get(resource, ()), *self._handlers.get(EVERY_RESOURCE, ())])
+        self._handlers_of = cache(
+            lambda resource: [  # those of a resource, and those of every resource
+                *self._handlers.get(resource, ()),
+                *self._handlers.get(EVERY_RESOURCE, ()),
+            ]
+        )
         for reconciler in reconcilers:
             for resource, handler in reconciler.handlers().items():
                 self._handlers.setdefault(resource, []).append(handler)
@@ -147,7 +190,9 @@ class Manager:
         self._delivered = 0  # changes up to it have been delivered
         self._seen = 0  # the revision of the informers when the last batch was committed
         self._inbox: list[WatchEvent] = []
-        self._carried: list[Pending] = []  # keys from a checkpoint that are due, to be queued once there are informers
+        self._carried: list[
+            Pending
+        ] = []  # keys from a checkpoint that are due, to be queued once there are informers
         self._loaded = False  # the informers hold the cluster as it was at _revision
         self._polled = 0.0  # when a wait has polled last
         self._rest = 0.0  # how long the next wait does not listen, so that polling takes no more than its share
@@ -162,8 +207,14 @@ class Manager:
 
     # --- running
 
-    def run_until_settled(self, quiet_for: float = 0.0, done: Callable[[], bool] = lambda: False, *,
-                          skip_waits: bool = False, most_writes: float = math.inf) -> Summary:
+    def run_until_settled(
+        self,
+        quiet_for: float = 0.0,
+        done: Callable[[], bool] = lambda: False,
+        *,
+        skip_waits: bool = False,
+        most_writes: float = math.inf,
+    ) -> Summary:
         """Work until nothing is left to do now, nor falls due within ``quiet_for`` seconds, or ``done()`` holds.
 
         Repeating keys are not waited for, as there would be no end.
@@ -171,11 +222,20 @@ class Manager:
         ``most_writes``: as for :meth:`go_on`. Raises the errors of a transaction: LockTimeoutError, FolderError.
         """
         patience = quiet_for if self._clock.own else max(quiet_for, RETRY_PATIENCE)
-        return self.go_on(Horizon(settled=patience), stop=done, skip_waits=skip_waits, most_writes=most_writes)
+        return self.go_on(
+            Horizon(settled=patience), stop=done, skip_waits=skip_waits, most_writes=most_writes
+        )
 
-    def advance(self, until: datetime | None = None, *, settled: bool = False, done: Callable[[], bool] | None = None,
-                stop: Callable[[], bool] = lambda: False, skip_waits: bool = False,
-                most_writes: float = math.inf) -> Summary:
+    def advance(
+        self,
+        until: datetime | None = None,
+        *,
+        settled: bool = False,
+        done: Callable[[], bool] | None = None,
+        stop: Callable[[], bool] = lambda: False,
+        skip_waits: bool = False,
+        most_writes: float = math.inf,
+    ) -> Summary:
         """Work until a moment, at each moment on the way at which something falls due; None: only what is due now.
 
         The cluster's own time is moved, and stands at ``until`` in the end; the system's is waited for.
@@ -185,12 +245,20 @@ class Manager:
         :param done: see :meth:`go_on`, as for the others.
         """
         self._client.take_over_time()
-        horizon = Horizon(until or (None if settled else self._clock.now()), math.inf if settled else None)
+        horizon = Horizon(
+            until or (None if settled else self._clock.now()), math.inf if settled else None
+        )
         return self.go_on(horizon, done, stop=stop, skip_waits=skip_waits, most_writes=most_writes)
 
-    def go_on(self, horizon: Horizon, done: Callable[[], bool] | None = None, *,
-              stop: Callable[[], bool] = lambda: False, skip_waits: bool = False,
-              most_writes: float = math.inf) -> Summary:
+    def go_on(
+        self,
+        horizon: Horizon,
+        done: Callable[[], bool] | None = None,
+        *,
+        stop: Callable[[], bool] = lambda: False,
+        skip_waits: bool = False,
+        most_writes: float = math.inf,
+    ) -> Summary:
         """Work, and go on with time from one moment at which something falls due to the next.
 
         :param done: ends it. If time is the cluster's own, it is asked whenever the work of a moment is done, otherwise
@@ -216,13 +284,17 @@ class Manager:
             self._work(is_over)
             if is_over() or self._is_spent() or (done and done()):
                 break
-            if skip_waits and any(reconciler.queue.skip_waits() for reconciler in self._reconcilers):
+            if skip_waits and any(
+                reconciler.queue.skip_waits() for reconciler in self._reconcilers
+            ):
                 continue
             moment = self._next_moment()
             if moment is None:
                 break
             if self._clock.own is None:
-                interval = self.wait_for_work(min(interval, max((moment - self._clock.now()).total_seconds(), 0.0)))
+                interval = self.wait_for_work(
+                    min(interval, max((moment - self._clock.now()).total_seconds(), 0.0))
+                )
             else:
                 self._moves = moves_each_time
                 self._run_batch()
@@ -230,8 +302,12 @@ class Manager:
         self._summary.is_cut = self._is_cut()
         self._save()
         self._summary.contests = list(self._contention.noticed.values())
-        due = [Due(due, reconciler.name, key) for reconciler in self._reconcilers
-               for key, due in reconciler.queue.pending() if due]
+        due = [
+            Due(due, reconciler.name, key)
+            for reconciler in self._reconcilers
+            for key, due in reconciler.queue.pending()
+            if due
+        ]
         self._summary.due = sorted(due, key=lambda due: due.time)
         return self._summary
 
@@ -239,10 +315,15 @@ class Manager:
         """Return whether nothing is to be done now, nor falls due later but what repeats for ever."""
         return not self.has_work() and self._earliest(WorkQueue.next_single_due) is None
 
-    def run(self, stop: Callable[[], bool], settled: Callable[[Summary], None] = lambda _: None,
-            transient: tuple[type[Exception], ...] = (),
-            failed: Callable[[Exception], None] = lambda _: None, *,
-            paused: Callable[[], bool] = lambda: False) -> None:
+    def run(
+        self,
+        stop: Callable[[], bool],
+        settled: Callable[[Summary], None] = lambda _: None,
+        transient: tuple[type[Exception], ...] = (),
+        failed: Callable[[Exception], None] = lambda _: None,
+        *,
+        paused: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Work until ``stop()`` holds; it is asked between batches and while waiting.
 
         While ``paused()`` holds no new work is begun. ``settled`` is called whenever nothing is left to do now. An
@@ -267,7 +348,9 @@ class Manager:
 
     def workload(self) -> tuple[int, int]:
         """Return how many objects this run has changed so far, and how many keys are queued now."""
-        return self._summary.touched(), sum(len(reconciler.queue) for reconciler in self._reconcilers)
+        return self._summary.touched(), sum(
+            len(reconciler.queue) for reconciler in self._reconcilers
+        )
 
     def wait_for_work(self, seconds: float) -> float:
         """Wait until something has changed or is due, at most so long; return how long to wait next time.
@@ -276,14 +359,19 @@ class Manager:
         listen, it waits out only that pause, and then until a file changes.
         """
         due = self._earliest(WorkQueue.next_due)
-        until_due = (due - self._clock.now()).total_seconds() if due and not self._clock.own else seconds
+        until_due = (
+            (due - self._clock.now()).total_seconds() if due and not self._clock.own else seconds
+        )
         pause = max(min(seconds, until_due), 0.0)
         if self._rest:
             self._clock.sleep(rest := min(self._rest, pause))
             pause -= rest
         if not (listens := self.listen(pause)):
             self._clock.sleep(pause)
-        start, shortest = time.perf_counter(), MOVED_POLL_SECONDS if self._clock.own else POLL_SECONDS
+        start, shortest = (
+            time.perf_counter(),
+            MOVED_POLL_SECONDS if self._clock.own else POLL_SECONDS,
+        )
         if start - self._polled < QUIET_SECONDS and self._client.is_quiet():
             self._rest = 0.0
             return LISTEN_SECONDS if listens else shortest
@@ -325,7 +413,9 @@ class Manager:
         before = self._revision, self._delivered, self._saved
         try:
             self._client.observe_from(self._revision)
-            with self._client.batch(looked_within=max(LOOK_SECONDS, self._looked_within())) as batch:
+            with self._client.batch(
+                looked_within=max(LOOK_SECONDS, self._looked_within())
+            ) as batch:
                 patience = BATCH_SECONDS * (1 + BEGIN_SHARE * (time.monotonic() - start))
                 self._observe_outside(batch)
                 passed = 0.0
@@ -340,11 +430,15 @@ class Manager:
                     passed = time.monotonic() - start
                     if self._is_short_of_room:
                         break  # what is deleted makes room for the next one
-                    is_turn_over = not (self._keys_left and len(self._reconcilers[self._turn].queue))
+                    is_turn_over = not (
+                        self._keys_left and len(self._reconcilers[self._turn].queue)
+                    )
                     if self.commits_each_turn:  # watchers see the same states on a slow machine
                         if is_turn_over or self.is_awaited():
                             break
-                    elif (is_turn_over and self._turn == 0 and passed > patience) or passed > MAX_BATCH_SECONDS:
+                    elif (
+                        is_turn_over and self._turn == 0 and passed > patience
+                    ) or passed > MAX_BATCH_SECONDS:
                         break
                 self._revision = self._delivered = self._client.revision()
                 if self._clock.own or not self._has_keys():
@@ -358,7 +452,10 @@ class Manager:
             self._revision, self._delivered, self._saved = before
             self._began = time.monotonic()  # somebody has edited a file since
             self._conflicts += 1
-            if not isinstance(error, (AlreadyExists, Conflict, Expired)) or self._conflicts > MAX_CONFLICTS:
+            if (
+                not isinstance(error, (AlreadyExists, Conflict, Expired))
+                or self._conflicts > MAX_CONFLICTS
+            ):
                 raise
             self._clock.sleep(POLL_SECONDS)
         except StorageError as error:
@@ -367,7 +464,9 @@ class Manager:
             self._is_short_of_room = True
             self._batches_without_room += 1
             self._view.release()
-            if self._batches_without_room > 2 or not self._client.make_room(error, for_deletion=False):
+            if self._batches_without_room > 2 or not self._client.make_room(
+                error, for_deletion=False
+            ):
                 raise
         except BaseException:
             self._stale = True
@@ -385,7 +484,10 @@ class Manager:
                 return reconciler, key
             self._turn = (self._turn + 1) % len(self._reconcilers)
             self._keys_left = min(len(self._reconcilers[self._turn].queue), KEYS_PER_TURN)
-        self._turn, self._keys_left = len(self._reconcilers) - 1, 0  # begin with the first, as a new process would
+        self._turn, self._keys_left = (
+            len(self._reconcilers) - 1,
+            0,
+        )  # begin with the first, as a new process would
         return None
 
     def _sync(self, reconciler: Reconciler, key: Key) -> None:
@@ -423,10 +525,14 @@ class Manager:
         try:
             if self._stale and not self._loaded:
                 raise Expired("nothing was listed yet")
-            self._revision, events = self._client.changes(self._revision, looked_within=looked_within)
+            self._revision, events = self._client.changes(
+                self._revision, looked_within=looked_within
+            )
         except Expired:
             self._stale = True
-            self._revision = self._client.revision()  # the next batch lists objects of a newer revision
+            self._revision = (
+                self._client.revision()
+            )  # the next batch lists objects of a newer revision
             return
         self._inbox += [event for event in events if event.key.resource not in UNWATCHED]
         if not self._inbox:
@@ -434,7 +540,10 @@ class Manager:
 
     def _observe_outside(self, batch: Batch) -> None:
         """Take in the changes that others made since the last batch."""
-        inbox = self._inbox = [*self._inbox, *batch.drain()]  # kept until the commit, which may fail
+        inbox = self._inbox = [
+            *self._inbox,
+            *batch.drain(),
+        ]  # kept until the commit, which may fail
         if any(event.key.resource not in UNWATCHED for event in inbox):
             self._contention.change_outside()
         if self._stale:
@@ -443,7 +552,8 @@ class Manager:
             self._load()
             self._deliver_again(inbox)
         elif self._view.revision != self._seen and any(
-                self._informers.is_known_in_part(event.key) for event in inbox):
+            self._informers.is_known_in_part(event.key) for event in inbox
+        ):
             self._relist(inbox)  # the view does not show any more what these were
         else:
             self._recall_before(inbox)
@@ -465,7 +575,11 @@ class Manager:
 
         Not where faults are wanted: controllers whose events are late would miss those that are under way.
         """
-        if self._informers.is_overgrown() and not self._has_keys() and self._client.settings.faults is None:
+        if (
+            self._informers.is_overgrown()
+            and not self._has_keys()
+            and self._client.settings.faults is None
+        ):
             self._load()
 
     def _recall_before(self, events: Sequence[WatchEvent]) -> None:
@@ -481,8 +595,11 @@ class Manager:
 
     def _is_watched(self, resource: str) -> bool:
         """Return whether a reconciler watches a resource that there is."""
-        return (EVERY_RESOURCE in self._handlers or resource in self._handlers) and resource not in UNWATCHED and \
-            self._is_served(resource)
+        return (
+            (EVERY_RESOURCE in self._handlers or resource in self._handlers)
+            and resource not in UNWATCHED
+            and self._is_served(resource)
+        )
 
     def _deliver_again(self, events: Sequence[WatchEvent]) -> None:
         """Hand over changes that the informers hold already; the states before them are not known any more."""
@@ -510,7 +627,9 @@ class Manager:
 
         :param inbox: changes that are not handed over yet: they tell of deleted objects that were never read.
         """
-        deleted = [(event.key, event.old) for event in inbox if event.new is None and event.old is not None]
+        deleted = [
+            (event.key, event.old) for event in inbox if event.new is None and event.old is not None
+        ]
         before = {(key, uid_of(old)): old for key, old in [*deleted, *self._informers.known()]}
         self._load()
         self._informers.read_everything()
@@ -567,11 +686,17 @@ class Manager:
     # --- time
 
     def _next_moment(self) -> datetime | None:
-        return self._horizon.next_moment(self._clock.now(), self._earliest(WorkQueue.next_due),
-                                         self._earliest(WorkQueue.next_single_due))
+        return self._horizon.next_moment(
+            self._clock.now(),
+            self._earliest(WorkQueue.next_due),
+            self._earliest(WorkQueue.next_single_due),
+        )
 
     def _earliest(self, due_of: Callable[[WorkQueue[Key]], datetime | None]) -> datetime | None:
-        return min((due for queue in self._queues.values() if (due := due_of(queue)) is not None), default=None)
+        return min(
+            (due for queue in self._queues.values() if (due := due_of(queue)) is not None),
+            default=None,
+        )
 
     def _move_clock(self) -> bool:
         """Move the cluster's own time to the next moment of :meth:`advance`, if there is one; return whether it was."""
@@ -607,8 +732,9 @@ class Manager:
                 self._carried.append(pending)
             else:
                 delay = (pending.due - now).total_seconds()
-                self._queues[pending.reconciler].add_after(pending.key, delay, skippable=pending.skippable,
-                                                           repeating=pending.repeating)
+                self._queues[pending.reconciler].add_after(
+                    pending.key, delay, skippable=pending.skippable, repeating=pending.repeating
+                )
         for reconciler in self._remembering:
             if memory := checkpoint.memories.get(reconciler.name):
                 reconciler.recall(memory)
@@ -619,17 +745,35 @@ class Manager:
     def _save(self) -> None:
         if self._checkpoints is None or self._stale:
             return
-        pending = [Pending(name, key, due, due is not None and queue.can_skip(key),
-                           due is not None and queue.is_repeating(key), queue.failures(key))
-                   for name, queue in self._queues.items() for key, due in queue.pending()]
-        memories = {reconciler.name: memory for reconciler in self._remembering if (memory := reconciler.remember())}
+        pending = [
+            Pending(
+                name,
+                key,
+                due,
+                due is not None and queue.can_skip(key),
+                due is not None and queue.is_repeating(key),
+                queue.failures(key),
+            )
+            for name, queue in self._queues.items()
+            for key, due in queue.pending()
+        ]
+        memories = {
+            reconciler.name: memory
+            for reconciler in self._remembering
+            if (memory := reconciler.remember())
+        }
         now, recorders = self._clock.now(), self._client.event_memories
-        memories[EVENTS] = {component: memory for component, recorder in recorders.items()
-                            if (memory := recorder.remember(now))}
+        memories[EVENTS] = {
+            component: memory
+            for component, recorder in recorders.items()
+            if (memory := recorder.remember(now))
+        }
         if memory := self._contention.remember():
             memories[CONTENTION] = memory
         turn = (self._turn, self._keys_left) if self._has_keys() else ()
-        checkpoint = Checkpoint(self._delivered, (*self._carried, *pending), memories, turn, self._is_cut())
+        checkpoint = Checkpoint(
+            self._delivered, (*self._carried, *pending), memories, turn, self._is_cut()
+        )
         text = dump(checkpoint, self._checkpoints.identity)
         if text != self._saved:
             self._checkpoints.save(text)

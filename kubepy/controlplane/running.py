@@ -21,13 +21,21 @@ if TYPE_CHECKING:
     from kubepy.controlplane.manager import Manager
     from kubepy.controlplane.summary import Summary
 
-LOCK_SECONDS = 60.0  # how old a lock of git may be before it counts as left behind by a git that was killed
+LOCK_SECONDS = (
+    60.0  # how old a lock of git may be before it counts as left behind by a git that was killed
+)
 UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 
 
-def run_controllers(cluster: LocalCluster, manager: Manager, stop: Callable[[], bool],
-                    settled: Callable[[Summary], None], failed: Callable[[Exception], None], *,
-                    occupied: Callable[[str], None]) -> None:
+def run_controllers(
+    cluster: LocalCluster,
+    manager: Manager,
+    stop: Callable[[], bool],
+    settled: Callable[[Summary], None],
+    failed: Callable[[Exception], None],
+    *,
+    occupied: Callable[[str], None],
+) -> None:
     """Run the manager of a state folder until ``stop()`` holds. What others run meanwhile is waited for.
 
     :param settled: is called whenever nothing is left to do now.
@@ -39,10 +47,17 @@ def run_controllers(cluster: LocalCluster, manager: Manager, stop: Callable[[], 
         with manager_lock(cluster) as is_lost:
             if is_lost is None:
                 occupied(cluster.store.holder(MANAGER_LOCK) or "")
-                cluster.clock.sleep(POLL_SECONDS)  # a command that reads or waits ends its burst soon
+                cluster.clock.sleep(
+                    POLL_SECONDS
+                )  # a command that reads or waits ends its burst soon
                 continue
-            manager.run(partial(_holds_any, stop, is_lost), settled, (FolderError, LockTimeoutError), failed,
-                        paused=lambda: is_git_at_work(cluster.store.folder))
+            manager.run(
+                partial(_holds_any, stop, is_lost),
+                settled,
+                (FolderError, LockTimeoutError),
+                failed,
+                paused=lambda: is_git_at_work(cluster.store.folder),
+            )
 
 
 class FileReporter:
@@ -52,7 +67,9 @@ class FileReporter:
     :param say: takes the good news.
     """
 
-    def __init__(self, cluster: LocalCluster, warn: Callable[[str], None], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, cluster: LocalCluster, warn: Callable[[str], None], say: Callable[[str], None]
+    ) -> None:
         self._cluster = cluster
         self._warn = warn
         self._say = say
@@ -70,7 +87,9 @@ class FileReporter:
                 self._warn(text)
         for path in self._told.keys() - problems.keys():
             is_there = os.path.lexists(os.path.join(self._cluster.store.folder, path))
-            self._say(f"note: {self._cluster.store.folder}/{path}: is {'in order again' if is_there else 'gone'}")
+            self._say(
+                f"note: {self._cluster.store.folder}/{path}: is {'in order again' if is_there else 'gone'}"
+            )
         self._told = problems
 
 
@@ -84,7 +103,10 @@ def is_git_at_work(folder: str) -> bool:
     if worktree is None:
         return False
     try:
-        return time.time() - os.stat(os.path.join(worktree.directory, "index.lock")).st_mtime < LOCK_SECONDS
+        return (
+            time.time() - os.stat(os.path.join(worktree.directory, "index.lock")).st_mtime
+            < LOCK_SECONDS
+        )
     except OSError:
         return False
 
@@ -95,4 +117,6 @@ def is_git_amid_changes(folder: str) -> bool:
         return False
     worktree = find_worktree(os.path.realpath(folder))
     return is_git_at_work(folder) or (
-        worktree is not None and any(os.path.lexists(os.path.join(worktree.directory, name)) for name in UNDER_WAY))
+        worktree is not None
+        and any(os.path.lexists(os.path.join(worktree.directory, name)) for name in UNDER_WAY)
+    )

@@ -50,6 +50,7 @@ def kubelet_of(node: str) -> Object:
 
 def user_of(reconciler: str, informers: Informers) -> Callable[[Key], Object]:
     """Return what tells the user as whom a reconciler syncs a key: the kubelet is that of the pod's node."""
+
     def of_node(key: Key) -> Object:
         pod = None if key.resource == "nodes" else informers.get(*key)
         return kubelet_of(pod["spec"].get("nodeName", "") if pod else key.name)

@@ -47,7 +47,9 @@ Describe = Callable[[WatchEvent], LogLine | None]
 # --- changes ------------------------------------------------------------------------------------------------------
 
 
-def change(label: str, added: str = "", updated: str = "", deleted: str = "", *, owner: str = "") -> Describe:
+def change(
+    label: str, added: str = "", updated: str = "", deleted: str = "", *, owner: str = ""
+) -> Describe:
     """Describe changes of one kind, without those for which there is no message.
 
     :param owner: only of objects that a controller of this kind owns.
@@ -64,7 +66,9 @@ def change(label: str, added: str = "", updated: str = "", deleted: str = "", *,
 
 def controllers_of(event: WatchEvent) -> list[str]:
     metadata = (event.new or event.old or {}).get("metadata", {})
-    return [owner["kind"] for owner in metadata.get("ownerReferences") or () if owner.get("controller")]
+    return [
+        owner["kind"] for owner in metadata.get("ownerReferences") or () if owner.get("controller")
+    ]
 
 
 def _reference(key: Key) -> str:
@@ -78,8 +82,10 @@ def replica_set_change(event: WatchEvent) -> LogLine | None:
         old, new = event.old["spec"].get("replicas", 1), event.new["spec"].get("replicas", 1)
         if old == new:
             return None
-        return LogLine("replicaSet updated. Desired pod count change.",
-                       {**values, "oldReplicas": old, "newReplicas": new})
+        return LogLine(
+            "replicaSet updated. Desired pod count change.",
+            {**values, "oldReplicas": old, "newReplicas": new},
+        )
     return LogLine("Deleting" if event.new is None else "Adding", values)
 
 
@@ -89,12 +95,16 @@ def stateful_set_change(event: WatchEvent) -> LogLine | None:
         old, new = ((obj.get("status") or {}).get("replicas", 0) for obj in (event.old, event.new))
         if old == new:
             return LogLine("Updating stateful set", values)
-        return LogLine("Observed updated replica count for StatefulSet",
-                    {**values, "oldReplicas": old, "newReplicas": new})
+        return LogLine(
+            "Observed updated replica count for StatefulSet",
+            {**values, "oldReplicas": old, "newReplicas": new},
+        )
     return LogLine("Deleting stateful set" if event.new is None else "Adding stateful set", values)
 
 
-_STATEFUL_POD = change("pod", "Pod created with labels", "Pod objectMeta updated", "Pod deleted.", owner="StatefulSet")
+_STATEFUL_POD = change(
+    "pod", "Pod created with labels", "Pod objectMeta updated", "Pod deleted.", owner="StatefulSet"
+)
 
 
 def stateful_pod_change(event: WatchEvent) -> LogLine | None:
@@ -115,18 +125,30 @@ def scheduler_pod_change(event: WatchEvent) -> LogLine | None:
         if not node and (message := _unschedulable(new)) and message != _unschedulable(event.old):
             return LogLine("Unable to schedule pod; no fit; waiting", {**pod, "err": message}, 2)
         return LogLine(f"Update event for {'' if node else 'un'}scheduled pod", pod)
-    return LogLine(f"{'Delete' if new is None else 'Add'} event for {'' if node else 'un'}scheduled pod", pod, 3)
+    return LogLine(
+        f"{'Delete' if new is None else 'Add'} event for {'' if node else 'un'}scheduled pod",
+        pod,
+        3,
+    )
 
 
 def _unschedulable(pod: Any) -> str:
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    return next((condition.get("message", "") for condition in conditions
-                 if condition["type"] == "PodScheduled" and condition["status"] == "False"), "")
+    return next(
+        (
+            condition.get("message", "")
+            for condition in conditions
+            if condition["type"] == "PodScheduled" and condition["status"] == "False"
+        ),
+        "",
+    )
 
 
 def kubelet_pod_change(event: WatchEvent) -> LogLine | None:
     """Describe a pod as the kubelet of its node sees it."""
-    was, is_now = (obj is not None and bool(obj["spec"].get("nodeName")) for obj in (event.old, event.new))
+    was, is_now = (
+        obj is not None and bool(obj["spec"].get("nodeName")) for obj in (event.old, event.new)
+    )
     if not was and not is_now:
         return None
     stops = event.new is not None and "deletionTimestamp" in event.new["metadata"]
@@ -150,39 +172,62 @@ def any_change(event: WatchEvent) -> LogLine | None:
 _TAINTED_NODE = ("Noticed node update", "Noticed node update", "Noticed node deletion")
 _TAINTED_POD = ("Noticed pod update", "Noticed pod update", "Noticed pod deletion")
 _REPLICA_SET_POD = ("Pod created", "Pod objectMeta updated.", "Pod deleted")
-_REVISION = ("Observed a ControllerRevision", "Observed an update to a ControllerRevision",
-             "ControllerRevision deleted")
+_REVISION = (
+    "Observed a ControllerRevision",
+    "Observed an update to a ControllerRevision",
+    "ControllerRevision deleted",
+)
 CHANGES: Mapping[tuple[str, str], Describe] = {
     ("kubelet", "pods"): kubelet_pod_change,
     ("kubelet", "nodes"): lambda event: None,
-    ("node-lifecycle-controller", "nodes"): change("node", "Controller observed a new Node",
-                                                   deleted="Controller observed a Node deletion"),
+    ("node-lifecycle-controller", "nodes"): change(
+        "node", "Controller observed a new Node", deleted="Controller observed a Node deletion"
+    ),
     ("taint-eviction-controller", "nodes"): change("node", *_TAINTED_NODE),
     ("taint-eviction-controller", "pods"): change("pod", *_TAINTED_POD),
-    ("daemonset-controller", "daemonsets.apps"): change("daemonset", "Adding daemon set", "Updating daemon set",
-                                                        "Deleting daemon set"),
-    ("daemonset-controller", "pods"): change("pod", "Pod added", "Pod updated", "Pod deleted", owner="DaemonSet"),
-    ("daemonset-controller", "nodes"): change("node", "Queuing node addition", "Queuing node update"),
-    ("daemonset-controller", "controllerrevisions.apps"): change("controllerRevision", *_REVISION, owner="DaemonSet"),
+    ("daemonset-controller", "daemonsets.apps"): change(
+        "daemonset", "Adding daemon set", "Updating daemon set", "Deleting daemon set"
+    ),
+    ("daemonset-controller", "pods"): change(
+        "pod", "Pod added", "Pod updated", "Pod deleted", owner="DaemonSet"
+    ),
+    ("daemonset-controller", "nodes"): change(
+        "node", "Queuing node addition", "Queuing node update"
+    ),
+    ("daemonset-controller", "controllerrevisions.apps"): change(
+        "controllerRevision", *_REVISION, owner="DaemonSet"
+    ),
     ("replicaset-controller", "replicasets.apps"): replica_set_change,
     ("replicaset-controller", "pods"): change("pod", *_REPLICA_SET_POD, owner="ReplicaSet"),
     ("replication-controller", "replicationcontrollers"): replica_set_change,
-    ("replication-controller", "pods"): change("pod", *_REPLICA_SET_POD, owner="ReplicationController"),
-    ("deployment-controller", "deployments.apps"): change("deployment", "Adding deployment", "Updating deployment",
-                                                          "Deleting deployment"),
-    ("deployment-controller", "replicasets.apps"): change("replicaSet", "ReplicaSet added", "ReplicaSet updated",
-                                                          "ReplicaSet deleted", owner="Deployment"),
+    ("replication-controller", "pods"): change(
+        "pod", *_REPLICA_SET_POD, owner="ReplicationController"
+    ),
+    ("deployment-controller", "deployments.apps"): change(
+        "deployment", "Adding deployment", "Updating deployment", "Deleting deployment"
+    ),
+    ("deployment-controller", "replicasets.apps"): change(
+        "replicaSet",
+        "ReplicaSet added",
+        "ReplicaSet updated",
+        "ReplicaSet deleted",
+        owner="Deployment",
+    ),
     ("deployment-controller", "pods"): change("pod", deleted="Pod deleted", owner="ReplicaSet"),
     ("statefulset-controller", "statefulsets.apps"): stateful_set_change,
     ("statefulset-controller", "pods"): stateful_pod_change,
     ("pv-protection-controller", "persistentvolumes"): change("PV", *("Got event on PV",) * 3),
-    ("pvc-protection-controller", "persistentvolumeclaims"): change("pvc", *("Got event on PVC",) * 3),
+    ("pvc-protection-controller", "persistentvolumeclaims"): change(
+        "pvc", *("Got event on PVC",) * 3
+    ),
     ("job-controller", "jobs.batch"): change("key", *("enqueueing job",) * 3),
     ("ttl-after-finished-controller", "jobs.batch"): change("job", "Adding job", "Updating job"),
-    ("disruption-controller", "poddisruptionbudgets.policy"): change("podDisruptionBudget", "Add DB", "Update DB",
-                                                                     "Remove DB"),
-    ("disruption-controller", "pods"): change("pod", "AddPod called on pod", "UpdatePod called on pod",
-                                              "DeletePod called on pod"),
+    ("disruption-controller", "poddisruptionbudgets.policy"): change(
+        "podDisruptionBudget", "Add DB", "Update DB", "Remove DB"
+    ),
+    ("disruption-controller", "pods"): change(
+        "pod", "AddPod called on pod", "UpdatePod called on pod", "DeletePod called on pod"
+    ),
     ("default-scheduler", "nodes"): node_change,
     ("default-scheduler", "pods"): scheduler_pod_change,
 }
@@ -197,32 +242,50 @@ SYNCS: Mapping[str, SyncWords] = {
     "daemonset-controller": SyncWords("daemonset", "Finished syncing daemon set", "time"),
     "replicaset-controller": SyncWords(values={"kind": "ReplicaSet"}),
     "replication-controller": SyncWords(values={"kind": "ReplicationController"}),
-    "deployment-controller": SyncWords("deployment", "Finished syncing deployment",
-                                       started="Started syncing deployment"),
+    "deployment-controller": SyncWords(
+        "deployment", "Finished syncing deployment", started="Started syncing deployment"
+    ),
     "statefulset-controller": SyncWords("key", "Finished syncing statefulset", "time"),
-    "persistentvolume-binder-controller": SyncWords("volumeName", "Synchronized PersistentVolume",
-                                                    started="Synchronizing PersistentVolume"),
-    "persistentvolumeclaim-binder-controller": SyncWords("PVC", "Synchronized PersistentVolumeClaim",
-                                                         started="Synchronizing PersistentVolumeClaim"),
+    "persistentvolume-binder-controller": SyncWords(
+        "volumeName", "Synchronized PersistentVolume", started="Synchronizing PersistentVolume"
+    ),
+    "persistentvolumeclaim-binder-controller": SyncWords(
+        "PVC", "Synchronized PersistentVolumeClaim", started="Synchronizing PersistentVolumeClaim"
+    ),
     "pv-protection-controller": SyncWords("PV", "Finished processing PV", "cost", "Processing PV"),
-    "pvc-protection-controller": SyncWords("PVC", "Finished processing PVC", started="Processing PVC"),
+    "pvc-protection-controller": SyncWords(
+        "PVC", "Finished processing PVC", started="Processing PVC"
+    ),
     "job-controller": SyncWords("key", "Finished syncing job", "elapsed"),
     "cronjob-controller": SyncWords("cronjob", "Finished syncing cronjob"),
-    "ttl-after-finished-controller": SyncWords("job", "Checked Job", started="Checking if Job is ready for cleanup"),
-    "horizontal-pod-autoscaler-controller": SyncWords("HPA", "Finished syncing horizontal pod autoscaler"),
+    "ttl-after-finished-controller": SyncWords(
+        "job", "Checked Job", started="Checking if Job is ready for cleanup"
+    ),
+    "horizontal-pod-autoscaler-controller": SyncWords(
+        "HPA", "Finished syncing horizontal pod autoscaler"
+    ),
     "serviceaccount-controller": SyncWords("namespace", "Finished syncing namespace"),
-    "root-ca-certificate-publisher-controller": SyncWords("namespace", "Finished syncing namespace"),
+    "root-ca-certificate-publisher-controller": SyncWords(
+        "namespace", "Finished syncing namespace"
+    ),
     "service-lb-controller": SyncWords("service", "Finished syncing service"),
     "disruption-controller": SyncWords("key", "Finished syncing PodDisruptionBudget"),
-    "endpoint-slice-controller": SyncWords("key", "Finished syncing service endpoint slices", "elapsedTime"),
+    "endpoint-slice-controller": SyncWords(
+        "key", "Finished syncing service endpoint slices", "elapsedTime"
+    ),
     "endpoint-controller": SyncWords("service", "Finished syncing service endpoints"),
-    "endpoint-slice-mirroring-controller": SyncWords("key", "Finished syncing EndpointSlices for Endpoints",
-                                                     "elapsedTime", "syncEndpoints"),
-    "default-scheduler": SyncWords("pod", "Finished scheduling pod", started="Attempting to schedule pod", level=3),
+    "endpoint-slice-mirroring-controller": SyncWords(
+        "key", "Finished syncing EndpointSlices for Endpoints", "elapsedTime", "syncEndpoints"
+    ),
+    "default-scheduler": SyncWords(
+        "pod", "Finished scheduling pod", started="Attempting to schedule pod", level=3
+    ),
 }
 
 
-_NODE = SyncWords("node", "Finished syncing node")  # of controllers that sync nodes beside their own objects
+_NODE = SyncWords(
+    "node", "Finished syncing node"
+)  # of controllers that sync nodes beside their own objects
 
 
 class LoggedReconciler:
@@ -244,7 +307,9 @@ class LoggedReconciler:
         handlers = dict(self.reconciler.handlers())
         synced = next(iter(handlers), "")
         for resource, handler in handlers.items():
-            describe = CHANGES.get((self.name, resource), any_change if resource == synced != "*" else None)
+            describe = CHANGES.get(
+                (self.name, resource), any_change if resource == synced != "*" else None
+            )
             if describe is not None:
                 handlers[resource] = self._logged(handler, describe)
         return handlers
@@ -271,17 +336,28 @@ class LoggedReconciler:
         if self.name == "garbage-collector-controller":  # its keys are of all resources
             label = {"item": f"[{key.resource}, namespace: {key.namespace}, name: {key.name}]"}
         if words.started:
-            started: dict[str, Value] = {"startTime": start} if words.started.startswith("Started") else {}
+            started: dict[str, Value] = (
+                {"startTime": start} if words.started.startswith("Started") else {}
+            )
             self._logger.info(words.level, self._place, words.started, {**label, **started})
         try:
             self.reconciler.sync(key)
         except Exception as error:
-            self._logger.info(2, self._place, "Error syncing", {"controller": self.name, **label, "err": str(error)})
+            self._logger.info(
+                2,
+                self._place,
+                "Error syncing",
+                {"controller": self.name, **label, "err": str(error)},
+            )
             raise
         finally:
             elapsed = self._logger.clock.now() - start
-            self._logger.info(words.level, self._place, words.finished,
-                              {**words.values, **label, words.elapsed: elapsed})
+            self._logger.info(
+                words.level,
+                self._place,
+                words.finished,
+                {**words.values, **label, words.elapsed: elapsed},
+            )
 
 
 class LoggedRememberingReconciler(LoggedReconciler):
@@ -296,11 +372,16 @@ class LoggedRememberingReconciler(LoggedReconciler):
         self.reconciler.recall(memory)
 
 
-def logging(new_reconciler: Callable[[Context], Reconciler], logger: Logger) -> Callable[[Context], Reconciler]:
+def logging(
+    new_reconciler: Callable[[Context], Reconciler], logger: Logger
+) -> Callable[[Context], Reconciler]:
     """Return what builds a reconciler that logs what the one does that ``new_reconciler`` builds."""
+
     def build(context: Context) -> Reconciler:
         reconciler = new_reconciler(context)
-        kind = LoggedRememberingReconciler if isinstance(reconciler, Remembering) else LoggedReconciler
+        kind = (
+            LoggedRememberingReconciler if isinstance(reconciler, Remembering) else LoggedReconciler
+        )
         return kind(reconciler, logger)
 
     return build

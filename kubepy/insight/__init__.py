@@ -162,7 +162,9 @@ class RemedyCommand(tuple[str, ...]):
     stdin: str
     needs_more: bool
 
-    def __new__(cls, words: Iterable[str], stdin: str = "", *, needs_more: bool = False) -> RemedyCommand:
+    def __new__(
+        cls, words: Iterable[str], stdin: str = "", *, needs_more: bool = False
+    ) -> RemedyCommand:
         command = super().__new__(cls, words)
         command.stdin, command.needs_more = stdin, needs_more
         return command

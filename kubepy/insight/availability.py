@@ -83,14 +83,26 @@ def lacks_at_first(course: Course) -> bool:
 
 def extremes(judged: Sequence[Availability]) -> Extremes:
     """Return the worst moments of a workload."""
-    there = [moment for moment in judged if moment.numbers.desired and not moment.bounds.is_leaving] or judged[-1:]
+    there = [
+        moment for moment in judged if moment.numbers.desired and not moment.bounds.is_leaving
+    ] or judged[-1:]
     counting = [moment for moment in there if moment.counts]
     lowest = min(counting or there[-1:], key=badness)
-    surging = max((moment for moment in there if not moment.is_shrinking), default=lowest,
-                  key=lambda moment: (moment.numbers.surge > (moment.bounds.max_surge or 0), moment.numbers.surge))
-    return Extremes(lowest, max(moment.numbers.unavailable for moment in counting or there[-1:]),
-                    surging.numbers.surge if not surging.is_shrinking else 0, surging.bounds.max_surge,
-                    bool(counting) or lowest.required is not None)
+    surging = max(
+        (moment for moment in there if not moment.is_shrinking),
+        default=lowest,
+        key=lambda moment: (
+            moment.numbers.surge > (moment.bounds.max_surge or 0),
+            moment.numbers.surge,
+        ),
+    )
+    return Extremes(
+        lowest,
+        max(moment.numbers.unavailable for moment in counting or there[-1:]),
+        surging.numbers.surge if not surging.is_shrinking else 0,
+        surging.bounds.max_surge,
+        bool(counting) or lowest.required is not None,
+    )
 
 
 def badness(moment: Availability) -> tuple[int, int]:
@@ -125,7 +137,11 @@ class AvailabilityJudge:
 
     def next(self, step: int, numbers: Numbers, bounds: Bounds) -> Availability:
         """Judge the next moment."""
-        least = None if bounds.min_available is None else max(min(bounds.min_available, numbers.desired), 0)
+        least = (
+            None
+            if bounds.min_available is None
+            else max(min(bounds.min_available, numbers.desired), 0)
+        )
         if bounds.is_leaving or not numbers.desired:
             self.reached, self._is_rising, self._is_shrinking = None, False, True
         else:
@@ -142,7 +158,9 @@ class AvailabilityJudge:
         if self.reached == ENOUGH:
             self.reached = least
         has_come_up = numbers.available >= least
-        self._is_rising |= numbers.desired > before.desired or (self.reached is None and has_come_up)
+        self._is_rising |= numbers.desired > before.desired or (
+            self.reached is None and has_come_up
+        )
         self._is_rising &= before.available <= numbers.available < numbers.desired
         if has_come_up or (self.reached is not None and least <= self.reached):
             self.reached = least

@@ -30,7 +30,9 @@ def desired_of(seen: Any) -> int:
     return (seen.scheduled or seen.replicas) if isinstance(seen, WorkloadView) else 0
 
 
-def bounds_of(key: Key, seen: Any, desired: int, budgets: Budgets, *, is_rolling: bool, is_evicted: bool) -> Bounds:
+def bounds_of(
+    key: Key, seen: Any, desired: int, budgets: Budgets, *, is_rolling: bool, is_evicted: bool
+) -> Bounds:
     """Return the bounds of a workload at one moment.
 
     :param seen: its view, None if it is gone.
@@ -42,12 +44,18 @@ def bounds_of(key: Key, seen: Any, desired: int, budgets: Budgets, *, is_rolling
         return Bounds(is_leaving=True)
     if not isinstance(seen, WorkloadView):
         return Bounds()
-    by_strategy = strategy_bounds(key.resource, seen.strategy, seen.max_surge, seen.max_unavailable, desired)
+    by_strategy = strategy_bounds(
+        key.resource, seen.strategy, seen.max_surge, seen.max_unavailable, desired
+    )
     if not is_evicted and by_strategy.min_available is not None:
         return by_strategy
     by_budget = budgets.strictest(key, desired)
     if by_budget is None:
-        return by_strategy._replace(min_available=None) if is_evicted and not is_rolling else by_strategy
+        return (
+            by_strategy._replace(min_available=None)
+            if is_evicted and not is_rolling
+            else by_strategy
+        )
     least, budget = by_budget
     if is_rolling and by_strategy.min_available is not None and by_strategy.min_available <= least:
         return by_strategy
@@ -55,7 +63,9 @@ def bounds_of(key: Key, seen: Any, desired: int, budgets: Budgets, *, is_rolling
 
 
 @lru_cache(10_000)
-def strategy_bounds(resource: str, strategy: str, max_surge: Share, max_unavailable: Share, desired: int) -> Bounds:
+def strategy_bounds(
+    resource: str, strategy: str, max_surge: Share, max_unavailable: Share, desired: int
+) -> Bounds:
     """Return the bounds that a strategy sets while the template changes."""
     if resource == "deployments.apps" and strategy == "Recreate":
         return Bounds(0, desired, 0)
@@ -100,11 +110,18 @@ class Budgets:
 
     def _leasts(self, key: Key, desired: int) -> Iterator[tuple[int, str]]:
         for budget, seen in sorted(self._budgets.items()):
-            if budget.namespace != key.namespace or not is_selected(seen.selector, self._workloads[key].labels):
+            if budget.namespace != key.namespace or not is_selected(
+                seen.selector, self._workloads[key].labels
+            ):
                 continue
-            others = {other: workload for other, workload in self._workloads.items() if other != key
-                      and other.namespace == key.namespace and not workload.owner
-                      and is_selected(seen.selector, workload.labels)}
+            others = {
+                other: workload
+                for other, workload in self._workloads.items()
+                if other != key
+                and other.namespace == key.namespace
+                and not workload.owner
+                and is_selected(seen.selector, workload.labels)
+            }
             total = sum(desired_of(workload) for workload in others.values())
             has_daemon_set = any(other.resource == DAEMON_SETS for other in (key, *others))
             least = least_healthy(seen, total + desired, has_daemon_set)
@@ -115,7 +132,9 @@ class Budgets:
 def is_selected(selector: str, labels: str) -> bool:
     """Return whether a label selector matches labels, both as JSON."""
     with suppress(SelectorError):
-        return from_label_selector(json.loads(selector or "null")).matches(json.loads(labels or "null") or {})
+        return from_label_selector(json.loads(selector or "null")).matches(
+            json.loads(labels or "null") or {}
+        )
     return False
 
 

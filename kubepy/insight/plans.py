@@ -28,8 +28,16 @@ from kubepy.runtime.contention import Contest, Party
 from kubepy.storage import Key
 
 # What counts as a workload where no other workload controls it.
-WORKLOADS = ("cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "pods", "replicasets.apps",
-             "replicationcontrollers", "statefulsets.apps")
+WORKLOADS = (
+    "cronjobs.batch",
+    "daemonsets.apps",
+    "deployments.apps",
+    "jobs.batch",
+    "pods",
+    "replicasets.apps",
+    "replicationcontrollers",
+    "statefulsets.apps",
+)
 NAMESPACES, NODES = "namespaces", "nodes"
 # What a plan is about where the command writes it and it does not get where it should be.
 OTHERS = ("horizontalpodautoscalers.autoscaling", "ingresses.networking.k8s.io", "services")
@@ -104,8 +112,15 @@ class Plan(NamedTuple):
         return max((workload.finished_after or 0.0 for workload in self.workloads), default=0.0)
 
 
-def make_plan(command: Sequence[str], cluster: LocalCluster, prediction: Prediction, touched: Touched, *,
-              has_ended: bool = True, run: Run | None = None) -> Plan:
+def make_plan(
+    command: Sequence[str],
+    cluster: LocalCluster,
+    prediction: Prediction,
+    touched: Touched,
+    *,
+    has_ended: bool = True,
+    run: Run | None = None,
+) -> Plan:
     """Judge a prediction.
 
     :param cluster: the cluster that it is about.
@@ -126,7 +141,14 @@ def make_plan(command: Sequence[str], cluster: LocalCluster, prediction: Predict
         else:
             others.append(key)
     finishes = has_ended and all(workload.finished_after is not None for workload in planned)
-    return Plan(tuple(command), prediction, tuple(planned), finishes, tuple(others), tuple(workloads.step_tops))
+    return Plan(
+        tuple(command),
+        prediction,
+        tuple(planned),
+        finishes,
+        tuple(others),
+        tuple(workloads.step_tops),
+    )
 
 
 class Judge:
@@ -135,7 +157,9 @@ class Judge:
     :param counts_all: workloads that were stuck before count, too: there is no command.
     """
 
-    def __init__(self, cluster: LocalCluster, prediction: Prediction, touched: Touched, *, counts_all: bool) -> None:
+    def __init__(
+        self, cluster: LocalCluster, prediction: Prediction, touched: Touched, *, counts_all: bool
+    ) -> None:
         self._before, self._after = Scene(cluster, DIAGNOSES), Scene(prediction.cluster, DIAGNOSES)
         self._timeline = prediction.timeline
         self._counts_all = counts_all
@@ -171,9 +195,15 @@ class Judge:
             among them.
         """
         steps = [key for key in self.step_tops if key.resource in (*WORKLOADS, NAMESPACES)]
-        leaving = [key for key in self._written if (obj := self._after.get(*key)) is not None and (
-            is_being_deleted(obj) or (key.resource == NODES and not has_ended))]
-        others = [key for key in self._written if key.resource in OTHERS and not self.is_finished(key)]
+        leaving = [
+            key
+            for key in self._written
+            if (obj := self._after.get(*key)) is not None
+            and (is_being_deleted(obj) or (key.resource == NODES and not has_ended))
+        ]
+        others = [
+            key for key in self._written if key.resource in OTHERS and not self.is_finished(key)
+        ]
         waiting = self._unfinished() if self._counts_all else ()
         return list(dict.fromkeys([*steps, *self._courses, *leaving, *others, *waiting]))
 
@@ -181,7 +211,11 @@ class Judge:
         """Yield the workloads that are not finished at the end, but for those that have come to an end of their own."""
         for resource in WORKLOADS:
             for obj in self._after.list(resource):
-                if controller_of(obj) is None and not has_ended(obj) and not is_done(self._after, obj, obj):
+                if (
+                    controller_of(obj) is None
+                    and not has_ended(obj)
+                    and not is_done(self._after, obj, obj)
+                ):
                     yield self._after.key(obj)
 
     def is_finished(self, key: Key) -> bool:
@@ -207,19 +241,35 @@ class Judge:
         own = [number for number, top in enumerate(self.step_tops, 1) if top == key]
         numbers = self.course(key).numbers
         end = numbers[-1][1]
-        if own and end.desired and self._after.get(*key) is not None and key.resource != "jobs.batch":
-            short = [position for position, (_, state) in enumerate(numbers) if state.desired != end.desired
-                     or state.available < end.available or state.updated < end.updated or state.surge > end.surge]
+        if (
+            own
+            and end.desired
+            and self._after.get(*key) is not None
+            and key.resource != "jobs.batch"
+        ):
+            short = [
+                position
+                for position, (_, state) in enumerate(numbers)
+                if state.desired != end.desired
+                or state.available < end.available
+                or state.updated < end.updated
+                or state.surge > end.surge
+            ]
             own = [numbers[short[-1] + 1][0] if short else own[0]]
-        return (self._timeline.steps[own[-1] - 1].at - self._timeline.since).total_seconds() if own else 0.0
+        return (
+            (self._timeline.steps[own[-1] - 1].at - self._timeline.since).total_seconds()
+            if own
+            else 0.0
+        )
 
 
 def has_ended(obj: Object) -> bool:
     """Return whether a workload does nothing any more: a Job or pod that has failed, a CronJob between two starts."""
     if obj["kind"] == "CronJob":
         return not (obj.get("status") or {}).get("active")
-    return phase_of(obj) == "Failed" or (obj["kind"] == "Job" and (get_condition(obj, "Failed") or {}).get(
-        "status") == "True")
+    return phase_of(obj) == "Failed" or (
+        obj["kind"] == "Job" and (get_condition(obj, "Failed") or {}).get("status") == "True"
+    )
 
 
 # --- documents ----------------------------------------------------------------------------------------------------
@@ -228,30 +278,51 @@ def has_ended(obj: Object) -> bool:
 def plan_document(plan: Plan, program: str = "kubepy") -> Object:
     """Return a plan as JSON data."""
     prediction = plan.prediction
-    timeline = prediction.timeline._replace(courses=tuple(workload.course for workload in plan.workloads))
+    timeline = prediction.timeline._replace(
+        courses=tuple(workload.course for workload in plan.workloads)
+    )
     document = timeline_document(timeline)
     workloads = []
     for planned, described in zip(plan.workloads, document["workloads"], strict=True):
         after = planned.finished_after
-        workloads.append({**described, "finished": after is not None,
-                          "finishedAfter": None if after is None else format_duration(after),
-                          "blockedBy": planned.blocked_by._asdict() if planned.blocked_by else None})
+        workloads.append(
+            {
+                **described,
+                "finished": after is not None,
+                "finishedAfter": None if after is None else format_duration(after),
+                "blockedBy": planned.blocked_by._asdict() if planned.blocked_by else None,
+            }
+        )
     return {
-        "kind": "Plan", "command": list(plan.command), "startedAt": format_exact_time(prediction.started),
+        "kind": "Plan",
+        "command": list(plan.command),
+        "startedAt": format_exact_time(prediction.started),
         "settledAfter": format_duration(prediction.settled_after) if prediction.settled else None,
-        "finishes": plan.finishes, "workloads": workloads, "steps": document["steps"],
-        "contests": [contest_document(contest) for contest in prediction.contests], "cut": prediction.is_cut,
-        "why": [why_document(planned.why, program) for planned in plan.workloads if planned.why is not None],
+        "finishes": plan.finishes,
+        "workloads": workloads,
+        "steps": document["steps"],
+        "contests": [contest_document(contest) for contest in prediction.contests],
+        "cut": prediction.is_cut,
+        "why": [
+            why_document(planned.why, program)
+            for planned in plan.workloads
+            if planned.why is not None
+        ],
     }
 
 
 def contest_document(contest: Contest) -> Object:
     """Return two controllers that undo each other's work as JSON data."""
+
     def described(party: Party, does: str) -> Object:
         return {"controller": party.reconciler, "object": party.key._asdict(), "does": does}
 
-    return {"object": contest.subject._asdict(), "maker": described(contest.maker, contest.work),
-            "undoer": described(contest.undoer, contest.undoing), "rounds": contest.rounds}
+    return {
+        "object": contest.subject._asdict(),
+        "maker": described(contest.maker, contest.work),
+        "undoer": described(contest.undoer, contest.undoing),
+        "rounds": contest.rounds,
+    }
 
 
 # --- several runs -------------------------------------------------------------------------------------------------
@@ -269,7 +340,9 @@ def spread(values: Sequence[float]) -> Spread | None:
     if not values:
         return None
     ordered, count = sorted(values), len(values)
-    return Spread((ordered[(count - 1) // 2] + ordered[count // 2]) / 2, ordered[math.ceil(0.95 * count) - 1])
+    return Spread(
+        (ordered[(count - 1) // 2] + ordered[count // 2]) / 2, ordered[math.ceil(0.95 * count) - 1]
+    )
 
 
 class WorkloadRuns(NamedTuple):
@@ -303,18 +376,38 @@ def summarise(plans: Sequence[Plan]) -> Runs:
     for key in dict.fromkeys(planned.key for plan in plans for planned in plan.workloads):
         same = [planned for plan in plans for planned in plan.workloads if planned.key == key]
         times = [planned.finished_after for planned in same if planned.finished_after is not None]
-        workloads.append(WorkloadRuns(key, len(times), spread(times), min(
-            planned.lowest.numbers.available for planned in same)))
+        workloads.append(
+            WorkloadRuns(
+                key,
+                len(times),
+                spread(times),
+                min(planned.lowest.numbers.available for planned in same),
+            )
+        )
     finished = [plan.finished_after for plan in plans if plan.finishes]
     return Runs(len(plans), len(finished), spread(finished), tuple(workloads))
 
 
 def runs_document(runs: Runs) -> Object:
     """Return the distribution of several runs as JSON data."""
-    def described(after: Spread | None) -> Object | None:
-        return after and {"median": format_duration(after.median), "p95": format_duration(after.percentile_95)}
 
-    return {"count": runs.runs, "finished": runs.finished, "finishedAfter": described(runs.after),
-            "workloads": [{**workload.key._asdict(), "finished": workload.finished,
-                           "finishedAfter": described(workload.after), "minAvailable": workload.lowest}
-                          for workload in runs.workloads]}
+    def described(after: Spread | None) -> Object | None:
+        return after and {
+            "median": format_duration(after.median),
+            "p95": format_duration(after.percentile_95),
+        }
+
+    return {
+        "count": runs.runs,
+        "finished": runs.finished,
+        "finishedAfter": described(runs.after),
+        "workloads": [
+            {
+                **workload.key._asdict(),
+                "finished": workload.finished,
+                "finishedAfter": described(workload.after),
+                "minAvailable": workload.lowest,
+            }
+            for workload in runs.workloads
+        ],
+    }

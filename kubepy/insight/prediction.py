@@ -48,7 +48,15 @@ class Prediction:
     :ivar is_cut: the end is the bound of the controllers' writes: they were not done with the work of a moment.
     """
 
-    def __init__(self, cluster: LocalCluster, started: datetime, revision: int, limit: float, *, settled: bool) -> None:
+    def __init__(
+        self,
+        cluster: LocalCluster,
+        started: datetime,
+        revision: int,
+        limit: float,
+        *,
+        settled: bool,
+    ) -> None:
         self.cluster = cluster
         self.limit = limit
         self.started = started
@@ -74,9 +82,15 @@ class Prediction:
         return read_timeline(self.cluster, self.started, after_revision=self._revision)
 
 
-def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit: float = DAY,
-            settings: Mapping[str, Any] = NO_SETTINGS, *,
-            done: Done | None = None, most_writes: float = WAIT_WRITES) -> Prediction:
+def predict(
+    cluster: LocalCluster,
+    act: Callable[[LocalCluster], object],
+    limit: float = DAY,
+    settings: Mapping[str, Any] = NO_SETTINGS,
+    *,
+    done: Done | None = None,
+    most_writes: float = WAIT_WRITES,
+) -> Prediction:
     """Predict what happens in a cluster after ``act`` has changed it; the cluster itself is not changed.
 
     A fork of a cluster with the system's time gets a clock of its own, which begins at now. Admission webhooks are
@@ -108,7 +122,9 @@ def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit:
     repetition.watch(fork)
     is_cut = work(fork, end, done, repetition, most_writes=most_writes)
     last = tried_again(fork, end, done) if not is_over_limit and is_settled(fork) else fork
-    prediction = Prediction(last, started, revision, limit, settled=is_settled(last) and not is_over_limit)
+    prediction = Prediction(
+        last, started, revision, limit, settled=is_settled(last) and not is_over_limit
+    )
     prediction.origin, prediction.is_cut = fork, is_cut
     return prediction
 
@@ -153,14 +169,26 @@ class Repetition:
     def is_endless(self, fork: LocalCluster) -> bool:
         """Return whether a controller has made all its pods so often that it will always do so; a node for which
         something is due may yet change that."""
-        return any(made >= MOST_REPETITIONS * self._most[owner] and owner not in self._sound
-                   for owner, made in self._made.items()) and not any(
-            entry.key.resource == "nodes" and not entry.repeating and fork.store.get(entry.key) is not None
-            for entry in pending(fork))
+        return any(
+            made >= MOST_REPETITIONS * self._most[owner] and owner not in self._sound
+            for owner, made in self._made.items()
+        ) and not any(
+            entry.key.resource == "nodes"
+            and not entry.repeating
+            and fork.store.get(entry.key) is not None
+            for entry in pending(fork)
+        )
 
 
-def work(fork: LocalCluster, end: datetime, done: Done | None, repetition: Repetition | None = None, *,
-         settled: bool = True, most_writes: float = WAIT_WRITES) -> bool:
+def work(
+    fork: LocalCluster,
+    end: datetime,
+    done: Done | None,
+    repetition: Repetition | None = None,
+    *,
+    settled: bool = True,
+    most_writes: float = WAIT_WRITES,
+) -> bool:
     """Let the controllers work on a fork until a moment, or until it is settled before, or repeats itself without end.
 
     Returns whether they have reached the bound of their writes before that.
@@ -168,13 +196,17 @@ def work(fork: LocalCluster, end: datetime, done: Done | None, repetition: Repet
     started, seconds = fork.clock.now(), FIRST_LOOK if repetition else math.inf
 
     def is_over() -> bool:
-        return (done is not None and done(fork)) or (repetition is not None and repetition.is_endless(fork))
+        return (done is not None and done(fork)) or (
+            repetition is not None and repetition.is_endless(fork)
+        )
 
     with manager_lock(fork):
         manager = build_manager(fork)
         while True:
             until = min(end, later(started, seconds))
-            summary = manager.advance(until, settled=settled, done=is_over if done else None, most_writes=most_writes)
+            summary = manager.advance(
+                until, settled=settled, done=is_over if done else None, most_writes=most_writes
+            )
             if summary.is_cut or fork.clock.now() < until or until == end or is_over():
                 return summary.is_cut
             seconds *= 4
@@ -197,8 +229,11 @@ def contests_of(cluster: LocalCluster) -> tuple[Contest, ...]:
 def is_settled(fork: LocalCluster) -> bool:
     """Return whether nothing is due any more in a fork but what repeats for ever."""
     checkpoint = latest(fork.store.meta(CHECKPOINT))
-    return checkpoint is not None and checkpoint.is_settled(fork.clock.now()) and (
-        checkpoint.next_due(single=True) is None)
+    return (
+        checkpoint is not None
+        and checkpoint.is_settled(fork.clock.now())
+        and (checkpoint.next_due(single=True) is None)
+    )
 
 
 def tried_again(fork: LocalCluster, end: datetime, done: Done | None) -> LocalCluster:

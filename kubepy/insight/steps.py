@@ -65,7 +65,10 @@ def owner_actions(before: str, after: str) -> Actions:
 
 def scale(before: int | None, after: int | None) -> Actions:
     if before != after:
-        yield Action("scaled", f"{'none' if before is None else before} to {'none' if after is None else after}")
+        yield Action(
+            "scaled",
+            f"{'none' if before is None else before} to {'none' if after is None else after}",
+        )
 
 
 def switch(before: bool, after: bool, on: str, off: str) -> Actions:
@@ -80,7 +83,12 @@ def pod_actions(before: PodView, after: PodView) -> Actions:
     if after.restarts > before.restarts:
         yield Action("restarted", after.ended)
     has_ended = after.phase in ENDED
-    if after.phase == "Running" != before.phase and not after.is_ready and not after.restarts and not after.reason:
+    if (
+        after.phase == "Running" != before.phase
+        and not after.is_ready
+        and not after.restarts
+        and not after.reason
+    ):
         yield Action("started")
     if after.reason and after.reason != before.reason and not has_ended:
         yield Action("waiting", after.reason)
@@ -107,7 +115,9 @@ def workload_actions(before: WorkloadView, after: WorkloadView) -> Actions:
         yield Action("failed", after.failure)
 
 
-def controller_revision_actions(before: ControllerRevisionView, after: ControllerRevisionView) -> Actions:
+def controller_revision_actions(
+    before: ControllerRevisionView, after: ControllerRevisionView
+) -> Actions:
     if before.number != after.number:
         yield Action("changed", f"revision {before.number} to {after.number}")
 
@@ -130,12 +140,23 @@ def simple_actions(before: SimpleView, after: SimpleView) -> Actions:
     yield from switch(before.is_suspended, after.is_suspended, "suspended", "resumed")
 
 
-WORKLOAD_RESOURCES = ("daemonsets.apps", "deployments.apps", "replicasets.apps", "replicationcontrollers",
-                      "statefulsets.apps")
+WORKLOAD_RESOURCES = (
+    "daemonsets.apps",
+    "deployments.apps",
+    "replicasets.apps",
+    "replicationcontrollers",
+    "statefulsets.apps",
+)
 CHANGES: Mapping[str, Callable[[Any, Any], Actions]] = {
-    "pods": pod_actions, "nodes": node_actions, **dict.fromkeys(WORKLOAD_RESOURCES, workload_actions),
-    "controllerrevisions.apps": controller_revision_actions, "jobs.batch": job_actions,
-    "persistentvolumeclaims": claim_actions, "cronjobs.batch": simple_actions, "namespaces": simple_actions}
+    "pods": pod_actions,
+    "nodes": node_actions,
+    **dict.fromkeys(WORKLOAD_RESOURCES, workload_actions),
+    "controllerrevisions.apps": controller_revision_actions,
+    "jobs.batch": job_actions,
+    "persistentvolumeclaims": claim_actions,
+    "cronjobs.batch": simple_actions,
+    "namespaces": simple_actions,
+}
 NO_STEPS = frozenset(("poddisruptionbudgets.policy",))  # they only set bounds
 
 
@@ -144,9 +165,14 @@ NO_STEPS = frozenset(("poddisruptionbudgets.policy",))  # they only set bounds
 BLANK: Mapping[str, Callable[[Any], Any]] = {
     "pods": lambda pod: PodView(pod.uid, False, pod.owner, pod.node, pod.revision),
     "nodes": lambda node: node._replace(is_terminating=False, ready=""),
-    **dict.fromkeys(WORKLOAD_RESOURCES, lambda workload: workload._replace(is_terminating=False, failure="")),
+    **dict.fromkeys(
+        WORKLOAD_RESOURCES, lambda workload: workload._replace(is_terminating=False, failure="")
+    ),
     "controllerrevisions.apps": lambda revision: revision._replace(is_terminating=False),
     "jobs.batch": lambda job: job._replace(is_terminating=False, end=""),
-    "persistentvolumeclaims": lambda claim: claim._replace(is_terminating=False, phase="", capacity=""),
+    "persistentvolumeclaims": lambda claim: claim._replace(
+        is_terminating=False, phase="", capacity=""
+    ),
     "cronjobs.batch": lambda cron_job: cron_job._replace(is_terminating=False),
-    "namespaces": lambda namespace: namespace._replace(is_terminating=False)}
+    "namespaces": lambda namespace: namespace._replace(is_terminating=False),
+}

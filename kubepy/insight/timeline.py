@@ -23,11 +23,35 @@ from kubepy.api.meta import Object
 from kubepy.api.values.goformat import format_duration, parse_span
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.settings import FINEST, is_too_exact
-from kubepy.apiserver.views import BUDGETS, VIEWS, WORKLOADS, PodView, WorkloadView, from_stored, view
+from kubepy.apiserver.views import (
+    BUDGETS,
+    VIEWS,
+    WORKLOADS,
+    PodView,
+    WorkloadView,
+    from_stored,
+    view,
+)
 from kubepy.insight import ENOUGH, Bounds, Course, Numbers, Step, Timeline
-from kubepy.insight.availability import Availability, extremes, judge, lacks_at_first, reached_at_end
+from kubepy.insight.availability import (
+    Availability,
+    extremes,
+    judge,
+    lacks_at_first,
+    reached_at_end,
+)
 from kubepy.insight.bounds import Budgets, bounds_of, desired_of
-from kubepy.insight.steps import AVAILABLE, CREATED, ENDED, OUTSIDE, READY, TERMINATING, UNAVAILABLE, Action, actions
+from kubepy.insight.steps import (
+    AVAILABLE,
+    CREATED,
+    ENDED,
+    OUTSIDE,
+    READY,
+    TERMINATING,
+    UNAVAILABLE,
+    Action,
+    actions,
+)
 from kubepy.quoting import printable
 from kubepy.storage import Key
 from kubepy.storage.timeline import NEVER, SECOND, TimelineEntry, microseconds
@@ -35,7 +59,9 @@ from kubepy.storage.timeline import NEVER, SECOND, TimelineEntry, microseconds
 WITH_COURSES = frozenset((*WORKLOADS, "jobs.batch", "cronjobs.batch"))
 LONGEST_CHAIN = 10  # of owners, where files by hand make a circle of them
 SKEW = 1.0  # seconds by which the system's time may go back without the timeline beginning anew
-SYNC_SECONDS = 2.0  # in which, in the system's time, a DaemonSet's controller writes its status after the pods
+SYNC_SECONDS = (
+    2.0  # in which, in the system's time, a DaemonSet's controller writes its status after the pods
+)
 EDIT_SECONDS = 0.5  # in which one file is read after the other that git has written at once
 
 EVICTION = "EvictionByEvictionAPI"  # who deletes pods for other reasons asks no budget
@@ -44,8 +70,13 @@ Views = dict[Key, Any]
 Entries = list[TimelineEntry]
 
 
-def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after_revision: int | None = None,
-                  subject: Key | Collection[Key] | None = None) -> Timeline:
+def read_timeline(
+    cluster: LocalCluster,
+    since: datetime | None = None,
+    *,
+    after_revision: int | None = None,
+    subject: Key | Collection[Key] | None = None,
+) -> Timeline:
     """Return what happened in a cluster, as far as it is kept. Nothing is written.
 
     :param since: from this moment on; None: from the first step. Where the clock was set back meanwhile, the timeline
@@ -57,7 +88,11 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
     """
     fork = cluster.fork()  # entries, objects and time are those of one revision
     until = fork.clock.now()
-    first = microseconds((since - EPOCH).total_seconds()) if since is not None and after_revision is None else None
+    first = (
+        microseconds((since - EPOCH).total_seconds())
+        if since is not None and after_revision is None
+        else None
+    )
     entries = entries_of(fork, first, after_revision or 0)
     subjects = () if subject is None else (subject,) if isinstance(subject, Key) else subject
     replay = Replay(views_before(fork, entries), entries, subjects, sync_seconds(fork))
@@ -69,7 +104,9 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
     courses = list(replay.courses())
     if since is not None and any(map(lacks_at_first, courses)):
         courses = list(with_what_was_before(fork, courses, entries, start))
-    return Timeline(start, max(until, start), tuple(replay.steps), tuple(courses), tuple(replay.present))
+    return Timeline(
+        start, max(until, start), tuple(replay.steps), tuple(courses), tuple(replay.present)
+    )
 
 
 def entries_of(fork: LocalCluster, since: int | None = None, after: int = 0) -> Entries:
@@ -84,8 +121,9 @@ def sync_seconds(cluster: LocalCluster) -> float:
     return 0.0 if cluster.clock.own is not None else SYNC_SECONDS
 
 
-def with_what_was_before(fork: LocalCluster, courses: Iterable[Course], entries: Entries,
-                         start: datetime) -> Iterator[Course]:
+def with_what_was_before(
+    fork: LocalCluster, courses: Iterable[Course], entries: Entries, start: datetime
+) -> Iterator[Course]:
     """Yield courses; those that begin with too few pods with how far they had come up before that."""
     whole = entries_of(fork)
     earlier = [entry for entry in whole if not entries or entry.revision < entries[0].revision]
@@ -95,7 +133,11 @@ def with_what_was_before(fork: LocalCluster, courses: Iterable[Course], entries:
     replay.run(earlier, start)
     reached = {course.key: reached_at_end(course) for course in replay.courses()}
     for course in courses:
-        yield course._replace(reached=reached.get(course.key, ENOUGH)) if course.key in lacking else course
+        yield (
+            course._replace(reached=reached.get(course.key, ENOUGH))
+            if course.key in lacking
+            else course
+        )
 
 
 def start_of(since: str, now: datetime, name: str = "since") -> datetime:
@@ -110,8 +152,10 @@ def start_of(since: str, now: datetime, name: str = "since") -> datetime:
             return start
         seconds = parse_span(since)
     except ValueError:
-        raise ValueError(f"{name}={printable(since)} is neither a time such as 2026-01-01T12:00:00Z nor a duration "
-                         "such as 30m or 2d") from None
+        raise ValueError(
+            f"{name}={printable(since)} is neither a time such as 2026-01-01T12:00:00Z nor a duration "
+            "such as 30m or 2d"
+        ) from None
     if seconds < 0:
         raise ValueError(f"{name} must not be negative: {printable(since)}")
     return now - min(timedelta(seconds=seconds), now - EPOCH)
@@ -122,7 +166,9 @@ def moment(entry: TimelineEntry) -> datetime:
     return EPOCH + timedelta(microseconds=entry.at)
 
 
-def without_earlier_times(entries: Entries, until: datetime, skew: float) -> Iterator[TimelineEntry]:
+def without_earlier_times(
+    entries: Entries, until: datetime, skew: float
+) -> Iterator[TimelineEntry]:
     """Yield the entries since time last went back, with times that never do.
 
     :param skew: seconds by which time may go back without a new beginning; such an entry gets the time before it.
@@ -155,10 +201,16 @@ def views_before(cluster: LocalCluster, entries: Iterable[TimelineEntry]) -> Vie
     first: Views = {}
     for entry in entries:
         if entry.key not in first:
-            first[entry.key] = from_stored(entry.key.resource, entry.before) if entry.before is not None else None
+            first[entry.key] = (
+                from_stored(entry.key.resource, entry.before) if entry.before is not None else None
+            )
     state = cluster.store.recorded_state()
-    present = {record.key: view(resource, record.object) for resource in VIEWS
-               for record in state.records(resource, None) if record.key not in first}
+    present = {
+        record.key: view(resource, record.object)
+        for resource in VIEWS
+        for record in state.records(resource, None)
+        if record.key not in first
+    }
     return {key: seen for key, seen in {**present, **first}.items() if seen is not None}
 
 
@@ -183,28 +235,42 @@ class Replay:
     :param sync_seconds: how long a sync of a controller takes at most.
     """
 
-    def __init__(self, views: Views, entries: Entries, subjects: Collection[Key], sync_seconds: float) -> None:
+    def __init__(
+        self, views: Views, entries: Entries, subjects: Collection[Key], sync_seconds: float
+    ) -> None:
         self.steps: list[Step] = []
         self.present: list[Step] = []
         self._views = views
         below = keys_below(subjects, views, entries) if subjects else set()
         self._subjects = {*subjects, *below} if subjects else None
         self._asked = set(subjects) - below
-        self._owned: dict[Key, dict[Key, None]] = {}  # by the owner; None: of a resource that has no views here
+        self._owned: dict[
+            Key, dict[Key, None]
+        ] = {}  # by the owner; None: of a resource that has no views here
         self._available: set[Key] = set()
-        self._due: list[tuple[datetime, int, Key]] = []  # pods that become available, in the order of their writes
+        self._due: list[
+            tuple[datetime, int, Key]
+        ] = []  # pods that become available, in the order of their writes
         self._order = 0
-        self._counts: dict[Key, tuple[Key, PodCount]] = {}  # by pod: its workload, and its part in the numbers
+        self._counts: dict[
+            Key, tuple[Key, PodCount]
+        ] = {}  # by pod: its workload, and its part in the numbers
         self._totals: dict[Key, list[int]] = {}  # by workload
         self._newest: dict[Key, str | None] = {}  # the newest revision, by workload
-        self._unobserved: set[Key] = set()  # workloads whose controller has not seen their present template
+        self._unobserved: set[Key] = (
+            set()
+        )  # workloads whose controller has not seen their present template
         self._numbers: dict[Key, list[tuple[int, Numbers]]] = {}
         self._bounds: dict[Key, list[tuple[int, Bounds]]] = {}
         self._budgets = Budgets()
         self._touched: dict[Key, None] = {}
         self._last: Views = {}  # workloads as they were last
-        self._rolling: set[Key] = set()  # workloads whose pods of older templates are being replaced
-        self._evicted: dict[Key, dict[Key, str]] = {}  # evicted pods (their uids) of workloads, until replaced
+        self._rolling: set[Key] = (
+            set()
+        )  # workloads whose pods of older templates are being replaced
+        self._evicted: dict[
+            Key, dict[Key, str]
+        ] = {}  # evicted pods (their uids) of workloads, until replaced
         self._scheduled: dict[Key, int] = {}  # of DaemonSets: what their status is about to say
         self._raises = scheduled_raises(entries, sync_seconds)
 
@@ -226,13 +292,30 @@ class Replay:
                 self._count(key)
                 self._note_eviction(key, seen)
                 if self._is_asked(key):
-                    name = AVAILABLE if key in self._available and not seen.is_terminating else action_before(seen)
-                    self.present.append(Step(start, name, key, seen.owner, seen.node, seen.revision, seen.reason,
-                                             seen.uid))
+                    name = (
+                        AVAILABLE
+                        if key in self._available and not seen.is_terminating
+                        else action_before(seen)
+                    )
+                    self.present.append(
+                        Step(
+                            start,
+                            name,
+                            key,
+                            seen.owner,
+                            seen.node,
+                            seen.revision,
+                            seen.reason,
+                            seen.uid,
+                        )
+                    )
         for key in self._views:
             if key.resource in WITH_COURSES and self._top(key) == key:
                 numbers = self._numbers_of(key)
-                self._numbers[key], self._bounds[key] = [(0, numbers)], [(0, self._bounds_of(key, numbers))]
+                self._numbers[key], self._bounds[key] = (
+                    [(0, numbers)],
+                    [(0, self._bounds_of(key, numbers))],
+                )
 
     def run(self, entries: Entries, until: datetime) -> None:
         """Do all writes again, and let time go on to a moment. What comes from outside at one moment is one change: the
@@ -243,7 +326,12 @@ class Replay:
             self._let_time_pass(at)
             self._scheduled.update(self._raises.get(number, ()))
             tops.update(dict.fromkeys(self._write(entry, at)))
-            if not (entry.is_outside and following is not None and following.is_outside and following.at == entry.at):
+            if not (
+                entry.is_outside
+                and following is not None
+                and following.is_outside
+                and following.at == entry.at
+            ):
                 self._note_numbers(tops)
                 tops.clear()
         self._let_time_pass(until)
@@ -252,7 +340,11 @@ class Replay:
         while self._due and self._due[0][0] <= until:
             at, _, key = heappop(self._due)
             seen = self._views.get(key)
-            if seen is not None and key not in self._available and self._available_at(key, seen) == at:
+            if (
+                seen is not None
+                and key not in self._available
+                and self._available_at(key, seen) == at
+            ):
                 self._available.add(key)
                 self._count(key)
                 self._step(at, key, seen, Action(AVAILABLE))
@@ -269,8 +361,12 @@ class Replay:
         tops.append(self._top(key) if after is not None else tops[-1])
         reason = OUTSIDE if entry.is_outside else ""
         for action in made:
-            self._step(at, key, after or before, action._replace(
-                reason=", ".join(filter(None, (action.reason, reason)))))
+            self._step(
+                at,
+                key,
+                after or before,
+                action._replace(reason=", ".join(filter(None, (action.reason, reason)))),
+            )
         for pod in [key] if key.resource == "pods" else self._pods_to_judge(key, before, after):
             self._judge(pod, at)
         if key.resource != "pods":
@@ -298,8 +394,15 @@ class Replay:
 
     def _pods_to_judge(self, key: Key, before: Any, after: Any) -> list[Key]:
         """Return the pods of a workload whose ``minReadySeconds`` have changed."""
-        seconds = [seen.min_ready_seconds if isinstance(seen, WorkloadView) else 0 for seen in (before, after)]
-        return [pod for pod in self._owned.get(key, ()) if pod.resource == "pods"] if seconds[0] != seconds[1] else []
+        seconds = [
+            seen.min_ready_seconds if isinstance(seen, WorkloadView) else 0
+            for seen in (before, after)
+        ]
+        return (
+            [pod for pod in self._owned.get(key, ()) if pod.resource == "pods"]
+            if seconds[0] != seconds[1]
+            else []
+        )
 
     def _judge(self, key: Key, at: datetime) -> None:
         """Decide whether a pod is available, after something has changed."""
@@ -338,8 +441,16 @@ class Replay:
     def _top(self, key: Key) -> Key:
         """Return the workload that an object belongs to in the end: that which no other controls."""
         for _ in range(LONGEST_CHAIN):
-            owner = owner_key(key, self._views.get(key) or self._last.get(key)) if key not in self._asked else None
-            if owner is None or owner.resource not in WITH_COURSES or not (owner in self._views or owner in self._last):
+            owner = (
+                owner_key(key, self._views.get(key) or self._last.get(key))
+                if key not in self._asked
+                else None
+            )
+            if (
+                owner is None
+                or owner.resource not in WITH_COURSES
+                or not (owner in self._views or owner in self._last)
+            ):
                 break
             key = owner
         return key
@@ -375,7 +486,9 @@ class Replay:
         """Put a pod's part into the numbers of its workload, in place of the one before."""
         top, count = self._counts.pop(key, (key, NO_POD))
         if count != NO_POD:
-            self._totals[top] = [total - part for total, part in zip(self._totals[top], count, strict=True)]
+            self._totals[top] = [
+                total - part for total, part in zip(self._totals[top], count, strict=True)
+            ]
         pod = self._views.get(key)
         if pod is None or pod.phase in ENDED:
             return
@@ -383,10 +496,17 @@ class Replay:
         if top not in self._newest:
             self._newest[top] = newest_revision(top, self._views, self._owned, self._unobserved)
         stays = not pod.is_terminating
-        count = PodCount(1, int(stays and pod.is_ready), int(stays and key in self._available),
-                         int(stays and self._newest[top] in ("", pod.revision)), int(pod.is_terminating))
+        count = PodCount(
+            1,
+            int(stays and pod.is_ready),
+            int(stays and key in self._available),
+            int(stays and self._newest[top] in ("", pod.revision)),
+            int(pod.is_terminating),
+        )
         self._counts[key] = top, count
-        self._totals[top] = [total + part for total, part in zip(self._totals.get(top, NO_POD), count, strict=True)]
+        self._totals[top] = [
+            total + part for total, part in zip(self._totals.get(top, NO_POD), count, strict=True)
+        ]
 
     def _numbers_of(self, key: Key) -> Numbers:
         seen = self._views.get(key)
@@ -395,7 +515,11 @@ class Replay:
         elif key in self._scheduled:
             desired = max(self._scheduled[key], desired_of(seen))
         elif key.resource == "cronjobs.batch":
-            desired = sum(desired_of(self._views[job]) for job in self._owned.get(key, ()) if job in self._views)
+            desired = sum(
+                desired_of(self._views[job])
+                for job in self._owned.get(key, ())
+                if job in self._views
+            )
         else:
             desired = desired_of(seen)
         return Numbers(desired, *self._totals.get(key, NO_POD))
@@ -411,11 +535,19 @@ class Replay:
             self._rolling.add(key)
         elif is_whole:
             self._rolling.discard(key)
-        if is_whole and not any(pod in self._views and self._views[pod].uid == uid
-                                for pod, uid in self._evicted.get(key, {}).items()):
+        if is_whole and not any(
+            pod in self._views and self._views[pod].uid == uid
+            for pod, uid in self._evicted.get(key, {}).items()
+        ):
             self._evicted.pop(key, None)
-        return bounds_of(key, self._views.get(key), numbers.desired, self._budgets, is_rolling=key in self._rolling,
-                         is_evicted=key in self._evicted)
+        return bounds_of(
+            key,
+            self._views.get(key),
+            numbers.desired,
+            self._budgets,
+            is_rolling=key in self._rolling,
+            is_evicted=key in self._evicted,
+        )
 
     # --- notes ---
 
@@ -429,7 +561,9 @@ class Replay:
                 self._touched[key] = None
                 present = self._numbers_of(key)
                 self._note(self._numbers.setdefault(key, [(0, Numbers())]), present)
-                self._note(self._bounds.setdefault(key, [(0, Bounds())]), self._bounds_of(key, present))
+                self._note(
+                    self._bounds.setdefault(key, [(0, Bounds())]), self._bounds_of(key, present)
+                )
 
     def _note(self, values: list[tuple[int, Any]], present: Any) -> None:
         """Append a value to those before if it differs; of one step, the last one holds."""
@@ -440,9 +574,18 @@ class Replay:
 
     def _step(self, at: datetime, key: Key, seen: Any, action: Action) -> None:
         if self._is_asked(key):
-            self.steps.append(Step(at, action.name, key, getattr(seen, "owner", ""), getattr(seen, "node", ""),
-                                   getattr(seen, "revision", "") if key.resource != "statefulsets.apps" else "",
-                                   action.reason, getattr(seen, "uid", "")))
+            self.steps.append(
+                Step(
+                    at,
+                    action.name,
+                    key,
+                    getattr(seen, "owner", ""),
+                    getattr(seen, "node", ""),
+                    getattr(seen, "revision", "") if key.resource != "statefulsets.apps" else "",
+                    action.reason,
+                    getattr(seen, "uid", ""),
+                )
+            )
 
     def _is_asked(self, key: Key) -> bool:
         return self._subjects is None or key in self._subjects
@@ -479,11 +622,21 @@ def parse_owner(owner: str, namespace: str) -> Key:
 def keys_below(subjects: Iterable[Key], views: Views, entries: Entries) -> set[Key]:
     """Return all that objects owned at any time; of a node also its pods, of a namespace what was in it."""
     children: dict[Key, set[Key]] = {}
-    seen_views = [*views.items(), *((entry.key, from_stored(entry.key.resource, stored)) for entry in entries
-                                    for stored in (entry.before, entry.after) if stored is not None)]
+    seen_views = [
+        *views.items(),
+        *(
+            (entry.key, from_stored(entry.key.resource, stored))
+            for entry in entries
+            for stored in (entry.before, entry.after)
+            if stored is not None
+        ),
+    ]
     for key, seen in seen_views:
-        parents = [owner_key(key, seen), Key("namespaces", "", key.namespace) if key.namespace else None,
-                   Key("nodes", "", seen.node) if getattr(seen, "node", "") else None]
+        parents = [
+            owner_key(key, seen),
+            Key("namespaces", "", key.namespace) if key.namespace else None,
+            Key("nodes", "", seen.node) if getattr(seen, "node", "") else None,
+        ]
         for parent in parents:
             if parent is not None:
                 children.setdefault(parent, set()).add(key)
@@ -495,20 +648,35 @@ def keys_below(subjects: Iterable[Key], views: Views, entries: Entries) -> set[K
     return below
 
 
-def newest_revision(top: Key, views: Views, owned: Mapping[Key, Iterable[Key]], unobserved: set[Key]) -> str | None:
+def newest_revision(
+    top: Key, views: Views, owned: Mapping[Key, Iterable[Key]], unobserved: set[Key]
+) -> str | None:
     """Return the revision that all pods of a workload should have: "" where any will do, None where none has it yet."""
     workload = views.get(top)
-    if not isinstance(workload, WorkloadView) or top.resource in ("replicasets.apps", "replicationcontrollers"):
+    if not isinstance(workload, WorkloadView) or top.resource in (
+        "replicasets.apps",
+        "replicationcontrollers",
+    ):
         return ""
     if top.resource == "deployments.apps":
-        replica_sets = (views[key] for key in owned.get(top, ()) if key.resource == "replicasets.apps")
-        return next((replica_set.revision for replica_set in replica_sets
-                     if replica_set.template == workload.template), None)
+        replica_sets = (
+            views[key] for key in owned.get(top, ()) if key.resource == "replicasets.apps"
+        )
+        return next(
+            (
+                replica_set.revision
+                for replica_set in replica_sets
+                if replica_set.template == workload.template
+            ),
+            None,
+        )
     if top in unobserved:
         return None
     if top.resource == "statefulsets.apps":
         return workload.revision or None
-    revisions = [views[key] for key in owned.get(top, ()) if key.resource == "controllerrevisions.apps"]
+    revisions = [
+        views[key] for key in owned.get(top, ()) if key.resource == "controllerrevisions.apps"
+    ]
     return max(revisions, key=lambda revision: revision.number).revision if revisions else None
 
 
@@ -527,7 +695,10 @@ def scheduled_raises(entries: Entries, sync_seconds: float) -> dict[int, list[tu
             born[entry.key] = number
         elif after.scheduled > from_stored(entry.key.resource, entry.before).scheduled:
             begin = number
-            while begin > born.get(entry.key, -1) + 1 and entries[begin - 1].at >= entry.at - sync_seconds * SECOND:
+            while (
+                begin > born.get(entry.key, -1) + 1
+                and entries[begin - 1].at >= entry.at - sync_seconds * SECOND
+            ):
                 begin -= 1
             raises.setdefault(begin, []).append((entry.key, after.scheduled))
     return raises
@@ -538,18 +709,29 @@ def scheduled_raises(entries: Entries, sync_seconds: float) -> dict[int, list[tu
 
 def timeline_document(timeline: Timeline) -> Object:
     """Return a timeline as ``timeline -o json`` writes it."""
-    return {"kind": "Timeline", "since": format_exact_time(timeline.since),
-            "until": format_exact_time(timeline.until),
-            "workloads": [workload_document(course, timeline) for course in timeline.courses],
-            "steps": [step_document(step, timeline.since) for step in timeline.steps]}
+    return {
+        "kind": "Timeline",
+        "since": format_exact_time(timeline.since),
+        "until": format_exact_time(timeline.until),
+        "workloads": [workload_document(course, timeline) for course in timeline.courses],
+        "steps": [step_document(step, timeline.since) for step in timeline.steps],
+    }
 
 
 def step_document(step: Step, start: datetime) -> Object:
     """Return a step; ``after`` is the time since ``start``."""
-    return {"at": format_exact_time(step.at), "after": format_duration((step.at - start).total_seconds()),
-            "action": step.action, "resource": step.key.resource, "namespace": step.key.namespace,
-            "name": step.key.name, "owner": step.owner, "node": step.node, "revision": step.revision,
-            "reason": step.reason}
+    return {
+        "at": format_exact_time(step.at),
+        "after": format_duration((step.at - start).total_seconds()),
+        "action": step.action,
+        "resource": step.key.resource,
+        "namespace": step.key.namespace,
+        "name": step.key.name,
+        "owner": step.owner,
+        "node": step.node,
+        "revision": step.revision,
+        "reason": step.reason,
+    }
 
 
 def workload_document(course: Course, timeline: Timeline) -> Object:
@@ -561,20 +743,46 @@ def workload_document(course: Course, timeline: Timeline) -> Object:
 
     document = worst_document(course.key, judged)
     step = document["bounds"]["step"]
-    return {**document, "bounds": {"step": step, "at": at(step), **document["bounds"]},
-            "numbers": [{"step": step, "at": at(step), "desired": numbers.desired, "pods": numbers.pods,
-                         "ready": numbers.ready, "available": numbers.available, "unavailable": numbers.unavailable,
-                         "surge": numbers.surge, "updated": numbers.updated, "required": required}
-                        for step, numbers, _, required, *_ in judged]}
+    return {
+        **document,
+        "bounds": {"step": step, "at": at(step), **document["bounds"]},
+        "numbers": [
+            {
+                "step": step,
+                "at": at(step),
+                "desired": numbers.desired,
+                "pods": numbers.pods,
+                "ready": numbers.ready,
+                "available": numbers.available,
+                "unavailable": numbers.unavailable,
+                "surge": numbers.surge,
+                "updated": numbers.updated,
+                "required": required,
+            }
+            for step, numbers, _, required, *_ in judged
+        ],
+    }
 
 
 def worst_document(key: Key, judged: Sequence[Availability]) -> Object:
     """Return what a workload was at its worst, and the bounds of that moment."""
     lowest, most_unavailable, most_surge, allowed_surge, _ = extremes(judged)
     last, bounds = judged[-1].numbers, lowest.bounds
-    return {"resource": key.resource, "namespace": key.namespace, "name": key.name, "desired": last.desired,
-            "minAvailable": lowest.numbers.available, "maxUnavailable": most_unavailable, "maxSurge": most_surge,
-            "updated": last.updated,
-            "bounds": {"step": lowest.step, "desired": lowest.numbers.desired, "minAvailable": lowest.required,
-                       "maxUnavailable": bounds.max_unavailable, "maxSurge": allowed_surge,
-                       "budget": bounds.budget if lowest.required is not None else ""}}
+    return {
+        "resource": key.resource,
+        "namespace": key.namespace,
+        "name": key.name,
+        "desired": last.desired,
+        "minAvailable": lowest.numbers.available,
+        "maxUnavailable": most_unavailable,
+        "maxSurge": most_surge,
+        "updated": last.updated,
+        "bounds": {
+            "step": lowest.step,
+            "desired": lowest.numbers.desired,
+            "minAvailable": lowest.required,
+            "maxUnavailable": bounds.max_unavailable,
+            "maxSurge": allowed_surge,
+            "budget": bounds.budget if lowest.required is not None else "",
+        },
+    }

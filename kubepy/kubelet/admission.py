@@ -51,23 +51,39 @@ def rejection(pod: Pod, node: Node, others: Iterable[Pod]) -> Rejection | None:
 
 def _rejections(pod: PodInfo, node_info: NodeInfo) -> Iterator[Rejection]:
     if labels_of(pod.pod).get(OS_LABEL, SYSTEM) != SYSTEM:
-        yield Rejection("PodOSSelectorNodeLabelDoesNotMatch",
-                        "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label")
+        yield Rejection(
+            "PodOSSelectorNodeLabelDoesNotMatch",
+            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+        )
     if pod.spec.get("os", {}).get("name", SYSTEM) != SYSTEM:
-        yield Rejection("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
+        yield Rejection(
+            "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"
+        )
     # Extended resources that the node does not list may be cluster-level ones: they count for nothing here.
-    requests = {name: quantity for name, quantity in pod.requests.items()
-                if name in node_info.allocatable or not is_extended(name)}
+    requests = {
+        name: quantity
+        for name, quantity in pod.requests.items()
+        if name in node_info.allocatable or not is_extended(name)
+    }
     for short in insufficient_resources(requests, node_info):
-        yield Rejection(f"OutOf{short.resource}", (
-            f"Node didn't have enough resource: {short.resource}, requested: {short.requested}, used: {short.used}, "
-            f"capacity: {short.capacity}"))
+        yield Rejection(
+            f"OutOf{short.resource}",
+            (
+                f"Node didn't have enough resource: {short.resource}, requested: {short.requested}, used: {short.used}, "
+                f"capacity: {short.capacity}"
+            ),
+        )
     if not required_node_affinity_matches(pod.pod, node_info.node or {}):
         yield _failed_predicate(NodeAffinity.name, NodeAffinity.REJECTION.reasons[0])
     if NodePorts().filter(pod, None, node_info) is not None:
         yield _failed_predicate(NodePorts.name, NodePorts.REJECTION.reasons[0])
-    if find_untolerated_taint(node_info.taints, pod.spec.get("tolerations"), (NO_EXECUTE,)) is not None:
-        yield _failed_predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate")
+    if (
+        find_untolerated_taint(node_info.taints, pod.spec.get("tolerations"), (NO_EXECUTE,))
+        is not None
+    ):
+        yield _failed_predicate(
+            "TaintToleration", "node(s) had taints that the pod didn't tolerate"
+        )
 
 
 def _failed_predicate(name: str, reason: str) -> Rejection:

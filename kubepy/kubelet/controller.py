@@ -9,9 +9,23 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.clock import format_time
 from kubepy.api.errors import NotFound
-from kubepy.api.meta import annotations_of, controller_of, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.api.meta import (
+    annotations_of,
+    controller_of,
+    is_being_deleted,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from kubepy.api.objects.nodes import DOWN_UNTIL, down_until, is_down
-from kubepy.api.objects.outcomes import EXIT_CODE, POD_OUTCOME, READY_AFTER, REFERENCES, RUNS_FOR, STOPS_AFTER
+from kubepy.api.objects.outcomes import (
+    EXIT_CODE,
+    POD_OUTCOME,
+    READY_AFTER,
+    REFERENCES,
+    RUNS_FOR,
+    STOPS_AFTER,
+)
 from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
@@ -71,20 +85,30 @@ class Kubelet:
         self._addresses = PodAddresses(context.informers)
         self._backoff = TerminationBackoff()
         self._moments = Moments()
-        self._started = OwnWrites(context.informers)  # the pods for which nothing is due after their start
+        self._started = OwnWrites(
+            context.informers
+        )  # the pods for which nothing is due after their start
         # Pods in the queue for a step that stays due as long as pod and node are the same: the start of a plain pod, a
         # removal.
         self._decided: dict[Key, tuple[Pod, Node, Step]] = {}
-        defaults = {name: value for name, value in context.client.settings.kubelet.annotations().items() if value}
-        self._rules = Rules(self._draw, defaults, self._moments.exact,
-                            context.informers.get)
+        defaults = {
+            name: value
+            for name, value in context.client.settings.kubelet.annotations().items()
+            if value
+        }
+        self._rules = Rules(self._draw, defaults, self._moments.exact, context.informers.get)
         self._held_pods = context.informers.add_index(
-            PODS, lambda pod: (namespace_of(pod), None) if reported_obstacles(pod) else None,
-            lambda namespace: (Query(PODS, namespace, "waiting"),))
+            PODS,
+            lambda pod: (namespace_of(pod), None) if reported_obstacles(pod) else None,
+            lambda namespace: (Query(PODS, namespace, "waiting"),),
+        )
 
     def remember(self) -> Any:
-        memory = {"terminations": self._backoff.remember(), "moments": self._moments.remember(),
-                  "address": self._addresses.last}
+        memory = {
+            "terminations": self._backoff.remember(),
+            "moments": self._moments.remember(),
+            "address": self._addresses.last,
+        }
         return {name: value for name, value in memory.items() if value}
 
     def recall(self, memory: Any) -> None:
@@ -93,8 +117,12 @@ class Kubelet:
         self._addresses.last = memory.get("address", 0)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {NODES: self._node_changed, PODS: self._pod_changed,
-                CONFIG_MAPS: self._reference_changed, SECRETS: self._reference_changed}
+        return {
+            NODES: self._node_changed,
+            PODS: self._pod_changed,
+            CONFIG_MAPS: self._reference_changed,
+            SECRETS: self._reference_changed,
+        }
 
     def _reference_changed(self, event: WatchEvent) -> None:
         """Look again at the pods of the namespace that could not be started."""
@@ -110,8 +138,13 @@ class Kubelet:
             self.queue.add_at(event.key, until)
         elif is_registration_due(node):
             self.queue.add(event.key)
-        before, annotations = annotations_of(event.old) if event.old is not None else {}, annotations_of(node)
-        if event.old is None or any(before.get(name) != annotations.get(name) for name in PACED_BY_NODE):
+        before, annotations = (
+            annotations_of(event.old) if event.old is not None else {},
+            annotations_of(node),
+        )
+        if event.old is None or any(
+            before.get(name) != annotations.get(name) for name in PACED_BY_NODE
+        ):
             for key in self._informers.pods_on(event.key.name):
                 self.queue.add(key)
 
@@ -134,8 +167,13 @@ class Kubelet:
             self.queue.add(key)
             return
         step = next_step(pod, live_node, self._clock.now(), rules=self._rules)
-        is_reported = (isinstance(step, Refuse) and before is not None and node_name(before) == node
-                       and next_step(before, self._live_node(before), self._clock.now(), rules=self._rules) == step)
+        is_reported = (
+            isinstance(step, Refuse)
+            and before is not None
+            and node_name(before) == node
+            and next_step(before, self._live_node(before), self._clock.now(), rules=self._rules)
+            == step
+        )
         if step is not None and not is_reported:
             if isinstance(step, Remove) and live_node is not None:
                 self._decided[key] = pod, live_node, step
@@ -161,9 +199,16 @@ class Kubelet:
             return None
         faults = self._client.settings.faults
         annotations = annotations_of(node)
-        if faults is None or annotations.get(POD_OUTCOME) or not (outcome := faults.pod_outcome(pod)):
+        if (
+            faults is None
+            or annotations.get(POD_OUTCOME)
+            or not (outcome := faults.pod_outcome(pod))
+        ):
             return node
-        return {**node, "metadata": {**node["metadata"], "annotations": {**annotations, POD_OUTCOME: outcome}}}
+        return {
+            **node,
+            "metadata": {**node["metadata"], "annotations": {**annotations, POD_OUTCOME: outcome}},
+        }
 
     def _wait(self, key: Key, pod: Pod) -> None:
         """Put a pod off until its next step is due, if there is one."""
@@ -179,7 +224,9 @@ class Kubelet:
         """Draw a number of seconds for a pod; whole ones between whole ones."""
         subject = ("Pod", namespace_of(pod), name_of(pod), purpose)
         digits = 0 if low.is_integer() and high.is_integer() else 3
-        return round(low + (high - low) * self._client.ids.fraction(*subject, unseeded=uid_of(pod)), digits)
+        return round(
+            low + (high - low) * self._client.ids.fraction(*subject, unseeded=uid_of(pod)), digits
+        )
 
     def sync(self, key: Key) -> None:
         if key.resource == NODES:
@@ -198,10 +245,14 @@ class Kubelet:
         if decided is not None and decided_pod is pod and decided_node is node:
             step = decided if isinstance(decided, Remove) else self._admit(pod, node) or decided
         else:
-            step = next_step(pod, node, self._clock.now(), lambda: self._admit(pod, node), self._rules)
+            step = next_step(
+                pod, node, self._clock.now(), lambda: self._admit(pod, node), self._rules
+            )
         if step is None or isinstance(step, Refuse):
             self._wait(key, pod)
-        ends_pod = isinstance(step, Rejection) or (isinstance(step, Start) and step.outcome.state == "terminated")
+        ends_pod = isinstance(step, Rejection) or (
+            isinstance(step, Start) and step.outcome.state == "terminated"
+        )
         if step is not None and not (ends_pod and self._must_wait(key, pod)):
             self._take(step, pod, node)
 
@@ -213,7 +264,11 @@ class Kubelet:
             return
         for pod in self._pods.at(self._informers.pods_on(key.name)):
             containers = (pod.get("status") or {}).get("containerStatuses") or ()
-            if not is_pod_ready(pod) and containers and all(container.get("ready") for container in containers):
+            if (
+                not is_pod_ready(pod)
+                and containers
+                and all(container.get("ready") for container in containers)
+            ):
                 self._take(UpdateReadiness(), pod, node)
         if is_registration_due(node):
             node = self._node_client.update_status(node, register(node, now)["status"])
@@ -225,8 +280,11 @@ class Kubelet:
         """Return why the node does not admit a pod that names it. A node without a report admits everything."""
         if is_scheduled(pod) or not (node.get("status") or {}).get("allocatable"):
             return None
-        others = (other for other in self._pods.at(self._informers.pods_on(name_of(node)))
-                  if uid_of(other) != uid_of(pod) and not is_pod_terminal(other) and is_scheduled(other))
+        others = (
+            other
+            for other in self._pods.at(self._informers.pods_on(name_of(node)))
+            if uid_of(other) != uid_of(pod) and not is_pod_terminal(other) and is_scheduled(other)
+        )
         return rejection(pod, node, others)
 
     def _must_wait(self, key: Key, pod: Pod) -> bool:
@@ -253,31 +311,47 @@ class Kubelet:
                     self._pod_client.update_status(pod, self._status(pod, node, KILLED, now))
                 options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
                 with suppress(NotFound):
-                    self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod), options=options)
+                    self._client.delete(
+                        PODS, name_of(pod), namespace=namespace_of(pod), options=options
+                    )
             case Start(outcome, obstacles):
                 self._moments.note(pod, now)
                 if not are_reported(obstacles, pod):
                     for reason, message in events_of(obstacles):
                         self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
-                started = self._pod_client.update_status(pod, self._status(pod, node, outcome, now, obstacles))
-                if obstacles == NO_OBSTACLES and rests_once_started(pod, node, outcome, self._rules):
+                started = self._pod_client.update_status(
+                    pod, self._status(pod, node, outcome, now, obstacles)
+                )
+                if obstacles == NO_OBSTACLES and rests_once_started(
+                    pod, node, outcome, self._rules
+                ):
                     self._started.note(Key(PODS, namespace_of(pod), name_of(pod)), started)
             case UpdateReadiness():
                 self._pod_client.update_status(pod, self._status(pod, node, RUNNING, now))
             case Acknowledge():
                 self._pod_client.update_status(pod, acknowledged_status(pod, now))
             case Expire():
-                self._recorder.event(pod, "Normal", DEADLINE_REASON, DEADLINE_MESSAGE, host=name_of(node))
+                self._recorder.event(
+                    pod, "Normal", DEADLINE_REASON, DEADLINE_MESSAGE, host=name_of(node)
+                )
                 host_ip = internal_ip(node)
-                self._pod_client.update_status(pod, expired_status(pod, host_ip, self._pod_ip(pod, host_ip), now))
+                self._pod_client.update_status(
+                    pod, expired_status(pod, host_ip, self._pod_ip(pod, host_ip), now)
+                )
             case Rejection(reason, message):
                 self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
                 self._pod_client.update_status(pod, rejected_status(pod, reason, message, now))
             case Refuse(reason, message):
                 self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
 
-    def _status(self, pod: Pod, node: Node, outcome: PodOutcome, now: datetime,
-                obstacles: StartObstacles = NO_OBSTACLES) -> PodStatus:
+    def _status(
+        self,
+        pod: Pod,
+        node: Node,
+        outcome: PodOutcome,
+        now: datetime,
+        obstacles: StartObstacles = NO_OBSTACLES,
+    ) -> PodStatus:
         host_ip = internal_ip(node)
         has_address = not obstacles.mounts or pod["spec"].get("hostNetwork")
         pod_ip = self._pod_ip(pod, host_ip) if has_address else ""

@@ -29,17 +29,25 @@ def renew_leases(client: Client, now: datetime) -> None:
 
     A Lease that somebody else holds is left to that one. Raises FolderError, LockTimeoutError.
     """
-    requester, leases = client.requester, {name_of(lease): lease for lease in
-                                           client.list(LEASES, namespace=LEASE_NAMESPACE).items}
+    requester, leases = (
+        client.requester,
+        {name_of(lease): lease for lease in client.list(LEASES, namespace=LEASE_NAMESPACE).items},
+    )
     try:
         with client.joined():
             for node in client.list("nodes").items:
                 lease = leases.get(name_of(node))
-                if is_down(node, client.clock.now()) or (lease is not None and _holder(lease) != name_of(node)):
+                if is_down(node, client.clock.now()) or (
+                    lease is not None and _holder(lease) != name_of(node)
+                ):
                     continue
-                client.requester = {"username": f"system:node:{name_of(node)}",
-                                    "groups": ["system:nodes", "system:authenticated"]}
-                with suppress(errors.Status):  # the namespace is going, or a policy is against it: next time
+                client.requester = {
+                    "username": f"system:node:{name_of(node)}",
+                    "groups": ["system:nodes", "system:authenticated"],
+                }
+                with suppress(
+                    errors.Status
+                ):  # the namespace is going, or a policy is against it: next time
                     if lease is None:
                         client.create(LEASES, new_lease(node, now), namespace=LEASE_NAMESPACE)
                     else:
@@ -55,10 +63,20 @@ def _holder(lease: Object) -> str:
 def new_lease(node: Object, now: datetime) -> Object:
     """Return the Lease that a kubelet creates. The garbage collector deletes it with its node."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": name_of(node), "uid": uid_of(node)}
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": {"name": name_of(node), "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
-            "spec": {"holderIdentity": name_of(node), "leaseDurationSeconds": LEASE_SECONDS,
-                     "renewTime": format_micro_time(now)}}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "name": name_of(node),
+            "namespace": LEASE_NAMESPACE,
+            "ownerReferences": [owner],
+        },
+        "spec": {
+            "holderIdentity": name_of(node),
+            "leaseDurationSeconds": LEASE_SECONDS,
+            "renewTime": format_micro_time(now),
+        },
+    }
 
 
 def renewed(lease: Object, node: Object, now: datetime) -> Object:

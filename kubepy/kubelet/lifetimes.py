@@ -43,7 +43,9 @@ PACE = (OUTCOME, EXIT_CODE, RUNS_FOR, READY_AFTER, STOPS_AFTER, REFERENCES)
 OF_NODES = {*PACE, POD_OUTCOME}
 FOR_JOBS = (RUNS_FOR, EXIT_CODE)  # those of nodes and kubepy.yaml count for the pods of Jobs only
 FAILED = OUTCOMES["failed"]
-Draw = Callable[["Pod", str, float, float], float]  # a number in a range that is a function of seed, pod and purpose
+Draw = Callable[
+    ["Pod", str, float, float], float
+]  # a number in a range that is a function of seed, pod and purpose
 
 
 class Rules(NamedTuple):
@@ -140,7 +142,10 @@ COMPLETES = Lifetime("ready", 0.0)  # an init container that no outcome speaks o
 def lifetime_of(pod: Pod, node: Node, rules: Rules = NO_RULES) -> Lifetime:
     """Read the annotations of a pod and its node. Raises AnnotationError, UnknownOutcomeError."""
     is_job_pod = (controller_of(pod) or {}).get("kind") == "Job"
-    annotations, policy = _annotations_in_force(pod, node, rules, is_job_pod), pod["spec"].get("restartPolicy")
+    annotations, policy = (
+        _annotations_in_force(pod, node, rules, is_job_pod),
+        pod["spec"].get("restartPolicy"),
+    )
     ends_by_itself = is_job_pod or (policy == "Never" and _waits_for_client(pod))
     if not ends_by_itself and not annotations:
         check_usage(pod)
@@ -164,20 +169,37 @@ def lifetime_of(pod: Pod, node: Node, rules: Rules = NO_RULES) -> Lifetime:
     code_text = text_of(EXIT_CODE)
     code = parse_exit_code(EXIT_CODE, code_text) if code_text else ends.exit_code if ends else 0
     runs_for = length_of(RUNS_FOR)
-    if runs_for is None and (ends or (ends_by_itself and (not text_of(OUTCOME) or sequence.last != outcome.last))):
+    if runs_for is None and (
+        ends or (ends_by_itself and (not text_of(OUTCOME) or sequence.last != outcome.last))
+    ):
         runs_for = 0.0
     restarts = policy in (None, "Always") or (policy == "OnFailure" and code != 0)
     return Lifetime(
-        "ready" if ends else outcome.last, runs_for if ends or outcome.last in ("ready", "not-ready") else None,
-        _end(code), runs_for is not None and restarts and not ends, outcome.before, _end(code or 1), policy != "Never",
-        length_of(READY_AFTER) or 0.0, length_of(STOPS_AFTER) or 0.0, _init_lifetime(pod, sequence, code),
-        needs_references)
+        "ready" if ends else outcome.last,
+        runs_for if ends or outcome.last in ("ready", "not-ready") else None,
+        _end(code),
+        runs_for is not None and restarts and not ends,
+        outcome.before,
+        _end(code or 1),
+        policy != "Never",
+        length_of(READY_AFTER) or 0.0,
+        length_of(STOPS_AFTER) or 0.0,
+        _init_lifetime(pod, sequence, code),
+        needs_references,
+    )
 
 
 def first_init_container(pod: Pod) -> str:
     """Return the name of the init container that outcomes speak of, the first one that is no sidecar; "" for none."""
     containers = pod["spec"].get("initContainers") or ()
-    return next((container["name"] for container in containers if not is_restartable_init_container(container)), "")
+    return next(
+        (
+            container["name"]
+            for container in containers
+            if not is_restartable_init_container(container)
+        ),
+        "",
+    )
 
 
 def _init_lifetime(pod: Pod, sequence: OutcomeSequence, code: int) -> Lifetime | None:
@@ -192,7 +214,9 @@ def _init_lifetime(pod: Pod, sequence: OutcomeSequence, code: int) -> Lifetime |
     crash, restarts = _end(code or 1), pod["spec"].get("restartPolicy") != "Never"
     if last == CRASH_LOOP:
         return Lifetime(CRASH_LOOP, None, before=before, crash=crash, crash_restarts=restarts)
-    return Lifetime("ready", 0.0, crash if last == "failed" else COMPLETED, False, before, crash, restarts)
+    return Lifetime(
+        "ready", 0.0, crash if last == "failed" else COMPLETED, False, before, crash, restarts
+    )
 
 
 def _waits_for_client(pod: Pod) -> bool:
@@ -208,8 +232,11 @@ def _annotations_in_force(pod: Pod, node: Node, rules: Rules, is_job_pod: bool) 
     if not own and not rules.defaults and not (of_node.keys() & OF_NODES):
         return in_force
     for name in PACE:
-        shared = "" if name in FOR_JOBS and not is_job_pod else (
-            of_node.get(POD_OUTCOME if name == OUTCOME else name) or rules.defaults.get(name))
+        shared = (
+            ""
+            if name in FOR_JOBS and not is_job_pod
+            else (of_node.get(POD_OUTCOME if name == OUTCOME else name) or rules.defaults.get(name))
+        )
         if text := own.get(name) or shared:
             in_force[name] = text
     return in_force
@@ -235,7 +262,7 @@ class Moments:
         if moment.microsecond:
             moments = self._by_uid.setdefault(uid_of(pod), {})
             moments[format_time(moment)] = moment
-            for text in list(moments)[:-self.MOST]:
+            for text in list(moments)[: -self.MOST]:
                 del moments[text]
 
     def forget(self, pod: Pod) -> None:
@@ -250,8 +277,10 @@ class Moments:
 
     def remember(self) -> Any:
         """Return the moments as JSON, for the next process."""
-        return {uid: [format_micro_time(moment) for moment in moments.values()]
-                for uid, moments in sorted(self._by_uid.items())}
+        return {
+            uid: [format_micro_time(moment) for moment in moments.values()]
+            for uid, moments in sorted(self._by_uid.items())
+        }
 
     def recall(self, memory: Any) -> None:
         """Take over the moments from the JSON of :meth:`remember`."""

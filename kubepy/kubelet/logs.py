@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 LOG = "kubepy.dev/log"  # of a pod: the lines that its containers print; with .NAME after it: those of one container
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-_PULL_ERRORS = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
+_PULL_ERRORS = {
+    "ErrImagePull": "image can't be pulled",
+    "ImagePullBackOff": "trying and failing to pull image",
+}
 
 
 class LogOptions(NamedTuple):
@@ -54,14 +57,25 @@ def validate_log_options(pod_name: str, options: LogOptions) -> None:
     """Check the options of a request (``ValidatePodLogOptions``). Raises Invalid."""
     problems = []
     if options.tail_lines is not None and options.tail_lines < 0:
-        problems.append(errors.invalid_value("tailLines", options.tail_lines, "must be greater than or equal to 0"))
+        problems.append(
+            errors.invalid_value(
+                "tailLines", options.tail_lines, "must be greater than or equal to 0"
+            )
+        )
     if options.limit_bytes is not None and options.limit_bytes < 1:
-        problems.append(errors.invalid_value("limitBytes", options.limit_bytes, "must be greater than 0"))
+        problems.append(
+            errors.invalid_value("limitBytes", options.limit_bytes, "must be greater than 0")
+        )
     if options.since_seconds is not None and options.since_time is not None:
-        problems.append(errors.forbidden_field(errors.WHOLE_OBJECT,
-                                               "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+        problems.append(
+            errors.forbidden_field(
+                errors.WHOLE_OBJECT, "at most one of `sinceTime` or `sinceSeconds` may be specified"
+            )
+        )
     elif options.since_seconds is not None and options.since_seconds < 1:
-        problems.append(errors.invalid_value("sinceSeconds", options.since_seconds, "must be greater than 0"))
+        problems.append(
+            errors.invalid_value("sinceSeconds", options.since_seconds, "must be greater than 0")
+        )
     if options.stream is not None:
         problems.append(errors.forbidden_field("stream", "may not be specified"))
     if problems:
@@ -70,18 +84,25 @@ def validate_log_options(pod_name: str, options: LogOptions) -> None:
 
 def choose_container(pod: Pod, name: str) -> str:
     """Return the container that a request is about (``validateContainer``). Raises BadRequest."""
-    names = [container["name"] for field in _CONTAINERS for container in cast("Object", pod["spec"]).get(field) or ()]
+    names = [
+        container["name"]
+        for field in _CONTAINERS
+        for container in cast("Object", pod["spec"]).get(field) or ()
+    ]
     if name and name not in names:
         raise errors.BadRequest(f"container {name} is not valid for pod {name_of(pod)}")
     containers = pod["spec"].get("containers") or []
     if name or len(containers) == 1:
         return name or containers[0]["name"]
-    raise errors.BadRequest(f"a container name must be specified for pod {name_of(pod)}, "
-                            f"choose one of: [{' '.join(names)}]")
+    raise errors.BadRequest(
+        f"a container name must be specified for pod {name_of(pod)}, "
+        f"choose one of: [{' '.join(names)}]"
+    )
 
 
-def read_log(pod: Pod, options: LogOptions, find_node: Callable[[str], Node | None],
-             now: datetime) -> ContainerLog | None:
+def read_log(
+    pod: Pod, options: LogOptions, find_node: Callable[[str], Node | None], now: datetime
+) -> ContainerLog | None:
     """Return the log of a container; None for a pod without a node.
 
     :param find_node: returns a node by its name, or None.
@@ -94,7 +115,9 @@ def read_log(pod: Pod, options: LogOptions, find_node: Callable[[str], Node | No
         return None
     node = find_node(node_name)
     if node is None:
-        raise errors.not_found("pods", node_name)  # upstream takes the resource of the request for the node's
+        raise errors.not_found(
+            "pods", node_name
+        )  # upstream takes the resource of the request for the node's
     if is_down(node, now):
         address = f"{internal_ip(node)}:10250"
         url = f"https://{address}/containerLogs/{namespace_of(pod)}/{name_of(pod)}/{container}"
@@ -104,7 +127,9 @@ def read_log(pod: Pod, options: LogOptions, find_node: Callable[[str], Node | No
     started = ran.get("startedAt") or (pod.get("status") or {}).get("startTime") or ""
     data = _chosen(lines_of(pod, container), options, started, now)
     status: ContainerStatus = _status_of(pod, container) or {}
-    return ContainerLog(data, f"{uid_of(pod)}/{status.get('restartCount', 0)}", is_open=bool(state.get("running")))
+    return ContainerLog(
+        data, f"{uid_of(pod)}/{status.get('restartCount', 0)}", is_open=bool(state.get("running"))
+    )
 
 
 def _state_with_log(pod: Pod, container: str, previous: bool) -> ContainerState:
@@ -113,11 +138,16 @@ def _state_with_log(pod: Pod, container: str, previous: bool) -> ContainerState:
     subject = f"container {quote(container)} in pod {quote(name_of(pod))}"
     if status is None:
         phase = (pod.get("status") or {}).get("phase")
-        raise errors.BadRequest(f"{subject} is waiting to start: ContainerCreating" if phase in (None, "Pending") else
-                                f"{subject} is not available")
+        raise errors.BadRequest(
+            f"{subject} is waiting to start: ContainerCreating"
+            if phase in (None, "Pending")
+            else f"{subject} is not available"
+        )
     state, last = status.get("state") or {}, status.get("lastState") or {}
     reason = (state.get("waiting") or {}).get("reason", "")
-    if reason == "CrashLoopBackOff" and not last:  # a crash loop under way has runs that its status does not show
+    if (
+        reason == "CrashLoopBackOff" and not last
+    ):  # a crash loop under way has runs that its status does not show
         return {}
     if previous:
         if not last.get("terminated"):
@@ -134,8 +164,15 @@ def _state_with_log(pod: Pod, container: str, previous: bool) -> ContainerState:
 
 def _status_of(pod: Pod, container: str) -> ContainerStatus | None:
     statuses = cast("Object", pod.get("status") or {})
-    return next((status for field in _STATUSES for status in statuses.get(field) or () if status["name"] == container),
-                None)
+    return next(
+        (
+            status
+            for field in _STATUSES
+            for status in statuses.get(field) or ()
+            if status["name"] == container
+        ),
+        None,
+    )
 
 
 def lines_of(pod: Pod, container: str) -> list[str]:
@@ -149,7 +186,7 @@ def lines_of(pod: Pod, container: str) -> list[str]:
 def _chosen(lines: list[str], options: LogOptions, started: str, now: datetime) -> bytes:
     """Return the chosen part of what a container has printed at its start."""
     if options.tail_lines is not None:
-        lines = lines[max(len(lines) - options.tail_lines, 0):]
+        lines = lines[max(len(lines) - options.tail_lines, 0) :]
     since = options.since_time
     if options.since_seconds is not None:
         since = now - timedelta(seconds=options.since_seconds)
@@ -157,7 +194,7 @@ def _chosen(lines: list[str], options: LogOptions, started: str, now: datetime) 
         lines = []
     moment = f"{started.removesuffix('Z')}.000000000Z " if options.timestamps else ""
     data = "".join(f"{moment}{line}\n" for line in lines).encode()
-    return data if options.limit_bytes is None else data[:options.limit_bytes]
+    return data if options.limit_bytes is None else data[: options.limit_bytes]
 
 
 def goes_on(log: ContainerLog, read: Callable[[], ContainerLog | None]) -> bool:

@@ -32,7 +32,12 @@ NODE_INFO = {
     "systemUUID": "",
 }
 NODE_CONDITIONS = (  # pkg/kubelet/nodestatus/setters.go; Ready comes last
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    (
+        "MemoryPressure",
+        "False",
+        "KubeletHasSufficientMemory",
+        "kubelet has sufficient memory available",
+    ),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
@@ -54,7 +59,10 @@ def register(node: Node, now: datetime) -> Node:
     status: NodeStatus = {**(node.get("status") or {})}
     status["capacity"] = status.get("capacity") or dict(DEFAULT_CAPACITY)
     status["allocatable"] = status.get("allocatable") or dict(status["capacity"])
-    time, before = format_time(now), {condition["type"]: condition for condition in status.get("conditions") or ()}
+    time, before = (
+        format_time(now),
+        {condition["type"]: condition for condition in status.get("conditions") or ()},
+    )
     own: list[NodeCondition] = []
     for kind, value, reason, message in NODE_CONDITIONS:
         last = before.pop(kind, {})
@@ -65,7 +73,9 @@ def register(node: Node, now: datetime) -> Node:
         })  # fmt: skip
     status["conditions"] = [*own, *before.values()]
     reported: Mapping[str, Any] = status.get("nodeInfo") or {}
-    status["nodeInfo"] = cast("NodeSystemInfo", {key: reported.get(key) or value for key, value in NODE_INFO.items()})
+    status["nodeInfo"] = cast(
+        "NodeSystemInfo", {key: reported.get(key) or value for key, value in NODE_INFO.items()}
+    )
     status.setdefault("daemonEndpoints", {"kubeletEndpoint": {"Port": 0}})
     return {**node, "status": status}
 
@@ -73,7 +83,10 @@ def register(node: Node, now: datetime) -> Node:
 def internal_ip(node: Node) -> str:
     """Return the first InternalIP of a node, or a default."""
     addresses = (node.get("status") or {}).get("addresses") or ()
-    return next((address["address"] for address in addresses if address.get("type") == "InternalIP"), HOST_IP)
+    return next(
+        (address["address"] for address in addresses if address.get("type") == "InternalIP"),
+        HOST_IP,
+    )
 
 
 class PodAddresses:
@@ -85,9 +98,14 @@ class PodAddresses:
     def __init__(self, informers: Informers) -> None:
         self._informers = informers
         self._by_address: Index[Pod, None] = informers.add_index(
-            PODS, lambda pod: ((pod.get("status") or {}).get("podIP") or "", None),
-            lambda address: (_pods_with(address),))
-        self._read_together, self._read = 1, 0  # the addresses asked for at once, and how many of them are left
+            PODS,
+            lambda pod: ((pod.get("status") or {}).get("podIP") or "", None),
+            lambda address: (_pods_with(address),),
+        )
+        self._read_together, self._read = (
+            1,
+            0,
+        )  # the addresses asked for at once, and how many of them are left
         self.last = 0
 
     def next(self) -> str:
@@ -95,7 +113,9 @@ class PodAddresses:
         for _ in range(0xFFFE):
             if not self._read:
                 self._read = self._read_together
-                self._informers.load(*(_pods_with(_address(self.last + ahead)) for ahead in range(1, self._read + 1)))
+                self._informers.load(
+                    *(_pods_with(_address(self.last + ahead)) for ahead in range(1, self._read + 1))
+                )
                 self._read_together = min(2 * self._read, MOST_READ_TOGETHER)
             self._read -= 1
             self.last = self.last % 0xFFFE + 1

@@ -33,7 +33,9 @@ class KubeletEvent(NamedTuple):
     message: str
 
 
-def obstacles_of(pod: Pod, find: Find | None, *, init_fails: bool, pull_fails: bool) -> StartObstacles:
+def obstacles_of(
+    pod: Pod, find: Find | None, *, init_fails: bool, pull_fails: bool
+) -> StartObstacles:
     """Return what keeps the containers of a pod from starting: of its init containers the first one, or else of all
     its containers.
 
@@ -47,13 +49,18 @@ def obstacles_of(pod: Pod, find: Find | None, *, init_fails: bool, pull_fails: b
         of_volumes = (problem for problem in reversed(missing) if problem.reference.volume)
         if mounts := {problem.reference.volume: problem.message for problem in of_volumes}:
             return StartObstacles(mounts=tuple(sorted(mounts.items())))
-    config = {problem.reference.container: problem.message for problem in reversed(missing)
-              if problem.reference.container}
+    config = {
+        problem.reference.container: problem.message
+        for problem in reversed(missing)
+        if problem.reference.container
+    }
 
     def obstacle(container: Container) -> Waiting | None:
         name = container["name"]
         needs = config.get(name) if not _has_started(statuses.get(name)) else None
-        return invalid_image(container["image"]) or (Waiting(CONFIG_ERROR, needs) if needs else None)
+        return invalid_image(container["image"]) or (
+            Waiting(CONFIG_ERROR, needs) if needs else None
+        )
 
     for container in spec.get("initContainers") or ():
         has_started = _has_started(statuses.get(container["name"]))
@@ -62,26 +69,37 @@ def obstacles_of(pod: Pod, find: Find | None, *, init_fails: bool, pull_fails: b
         if init_fails and not is_restartable_init_container(container):
             return NO_OBSTACLES
     held = ((container["name"], obstacle(container)) for container in spec["containers"])
-    return StartObstacles(containers=tuple((name, waiting) for name, waiting in held if waiting is not None and not (
-        pull_fails and waiting.reason == CONFIG_ERROR)))
+    return StartObstacles(
+        containers=tuple(
+            (name, waiting)
+            for name, waiting in held
+            if waiting is not None and not (pull_fails and waiting.reason == CONFIG_ERROR)
+        )
+    )
 
 
 def invalid_image(image: str) -> Waiting | None:
     """Return the state of a container whose image has a name that cannot be parsed; None where it can."""
     if not (problem := image_name_problem(image)):
         return None
-    return Waiting(INVALID_IMAGE_NAME, f"Failed to apply default image tag {quote(image)}: {problem}")
+    return Waiting(
+        INVALID_IMAGE_NAME, f"Failed to apply default image tag {quote(image)}: {problem}"
+    )
 
 
 def lacks_configuration(pod: Pod) -> bool:
     """Tell whether the status of a pod says that a container has its image and lacks its configuration."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    return any(_waiting_reason(status) == CONFIG_ERROR and is_held(pod, status) for status in statuses)
+    return any(
+        _waiting_reason(status) == CONFIG_ERROR and is_held(pod, status) for status in statuses
+    )
 
 
 def shows_failed_pull(pod: Pod) -> bool:
     """Tell whether the status of a pod says that an image cannot be pulled."""
-    return any(_waiting_reason(status) in PULL_REASONS for status in _statuses_by_name(pod).values())
+    return any(
+        _waiting_reason(status) in PULL_REASONS for status in _statuses_by_name(pod).values()
+    )
 
 
 def reported_obstacles(pod: Pod) -> StartObstacles | None:
@@ -89,8 +107,13 @@ def reported_obstacles(pod: Pod) -> StartObstacles | None:
     statuses = _statuses_by_name(pod)
     if not any(map(_waiting_reason, statuses.values())):
         return None  # as of most pods
-    held = {name: Waiting(_waiting_reason(status), (status["state"].get("waiting") or {}).get("message", ""))
-            for name, status in statuses.items() if is_held(pod, status)}
+    held = {
+        name: Waiting(
+            _waiting_reason(status), (status["state"].get("waiting") or {}).get("message", "")
+        )
+        for name, status in statuses.items()
+        if is_held(pod, status)
+    }
     if roots := tuple((name, waiting) for name, waiting in held.items() if waiting.message):
         return StartObstacles(containers=roots)
     return StartObstacles(mounts=(("", ""),)) if held and len(held) == len(statuses) else None
@@ -111,13 +134,18 @@ def is_held(pod: Pod, status: ContainerStatus) -> bool:
 def are_reported(obstacles: StartObstacles, pod: Pod) -> bool:
     """Tell whether the status of a pod shows these obstacles and no others."""
     reported = reported_obstacles(pod) or NO_OBSTACLES
-    return bool(obstacles.mounts) == bool(reported.mounts) and obstacles.containers == reported.containers
+    return (
+        bool(obstacles.mounts) == bool(reported.mounts)
+        and obstacles.containers == reported.containers
+    )
 
 
 def events_of(obstacles: StartObstacles) -> Iterator[KubeletEvent]:
     """Yield the events with which a kubelet says what keeps containers from starting."""
     for volume, message in obstacles.mounts:
-        yield KubeletEvent("FailedMount", f"MountVolume.SetUp failed for volume {quote(volume)} : {message}")
+        yield KubeletEvent(
+            "FailedMount", f"MountVolume.SetUp failed for volume {quote(volume)} : {message}"
+        )
     for _, waiting in obstacles.containers:
         if waiting.reason == INVALID_IMAGE_NAME:
             yield KubeletEvent("InspectFailed", waiting.message)
@@ -128,8 +156,13 @@ def events_of(obstacles: StartObstacles) -> Iterator[KubeletEvent]:
 
 def _statuses_by_name(pod: Pod) -> dict[str, ContainerStatus]:
     status = pod.get("status") or {}
-    return {entry["name"]: entry for entry in (*(status.get("initContainerStatuses") or ()),
-                                               *(status.get("containerStatuses") or ()))}
+    return {
+        entry["name"]: entry
+        for entry in (
+            *(status.get("initContainerStatuses") or ()),
+            *(status.get("containerStatuses") or ()),
+        )
+    }
 
 
 def _waiting_reason(status: ContainerStatus) -> str:
@@ -141,5 +174,9 @@ def _has_started(status: ContainerStatus | None) -> bool:
     if status is None:
         return False
     state = status.get("state") or {}
-    return "running" in state or "terminated" in state or status.get("restartCount", 0) > 0 or bool(
-        (status.get("lastState") or {}).get("terminated"))
+    return (
+        "running" in state
+        or "terminated" in state
+        or status.get("restartCount", 0) > 0
+        or bool((status.get("lastState") or {}).get("terminated"))
+    )

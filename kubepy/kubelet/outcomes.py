@@ -67,8 +67,12 @@ RUNNING = OUTCOMES["ready"]
 COMPLETED = OUTCOMES["succeeded"]
 CRASHED = OUTCOMES["crash-loop"]
 UNPULLED = OUTCOMES["image-pull-backoff"]
-PULL_FAILED = UNPULLED._replace(reason="ErrImagePull", message=(
-    'rpc error: code = NotFound desc = failed to pull and unpack image "{image}": not found'))
+PULL_FAILED = UNPULLED._replace(
+    reason="ErrImagePull",
+    message=(
+        'rpc error: code = NotFound desc = failed to pull and unpack image "{image}": not found'
+    ),
+)
 KILLED = OUTCOMES["failed"]._replace(exit_code=137)
 OUT_OF_MEMORY = KILLED._replace(reason="OOMKilled")
 
@@ -85,7 +89,9 @@ class TerminationBackoff:
     FORGOTTEN_AFTER = timedelta(minutes=10)
 
     def __init__(self) -> None:
-        self._ended: dict[str, tuple[int, datetime]] = {}  # by the controller's uid: how many, and the last one
+        self._ended: dict[
+            str, tuple[int, datetime]
+        ] = {}  # by the controller's uid: how many, and the last one
 
     def delay(self, controller: str, now: datetime) -> float:
         """Return the seconds until the next pod may end: none for the first ones, then 1, 2, 4 … since the last."""
@@ -103,13 +109,20 @@ class TerminationBackoff:
 
     def record(self, controller: str, now: datetime) -> None:
         """Count one more pod of the controller as ended."""
-        self._ended = {uid: ended for uid, ended in self._ended.items() if now - ended[1] <= self.FORGOTTEN_AFTER}
+        self._ended = {
+            uid: ended
+            for uid, ended in self._ended.items()
+            if now - ended[1] <= self.FORGOTTEN_AFTER
+        }
         number, _ = self._ended.get(controller, (0, now))
         self._ended[controller] = (number + 1, now)
 
     def remember(self) -> Any:
         """Return the counts as JSON, for the next process."""
-        return {uid: [number, format_micro_time(last)] for uid, (number, last) in sorted(self._ended.items())}
+        return {
+            uid: [number, format_micro_time(last)]
+            for uid, (number, last) in sorted(self._ended.items())
+        }
 
     def recall(self, memory: Any) -> None:
         """Take over the counts from the JSON of :meth:`remember`."""

@@ -23,12 +23,30 @@ from kubepy.kubelet.outcomes import CRASHED, KILLED, OUTCOMES, PULL_FAILED, UNPU
 if TYPE_CHECKING:
     from kubepy.api.typed import ContainerState, ContainerStatus, Pod
 
-BACKOFFS = (10, 20, 40, 80, 160, 300)  # seconds: before the second restart, the third …; the last one stays
+BACKOFFS = (
+    10,
+    20,
+    40,
+    80,
+    160,
+    300,
+)  # seconds: before the second restart, the third …; the last one stays
 LONGEST_BACKOFF = BACKOFFS[-1]
 STABLE_RUN = 600  # seconds: a longer run makes the back-off begin anew
-CRASH_LOOP_RESTARTS = 3  # of a crash loop that no other outcome follows: it is under way when it is first seen
-PULL_ATTEMPTS = (0, 10, 30, 70, 150, 310)  # seconds from the first pull of an image; later ones LONGEST_BACKOFF apart
-PULL_ERROR_SECONDS = 10  # how long a failed pull is reported: until the kubelet looks at the pod again
+CRASH_LOOP_RESTARTS = (
+    3  # of a crash loop that no other outcome follows: it is under way when it is first seen
+)
+PULL_ATTEMPTS = (
+    0,
+    10,
+    30,
+    70,
+    150,
+    310,
+)  # seconds from the first pull of an image; later ones LONGEST_BACKOFF apart
+PULL_ERROR_SECONDS = (
+    10  # how long a failed pull is reported: until the kubelet looks at the pod again
+)
 
 
 class RunChange(NamedTuple):
@@ -87,7 +105,9 @@ class ContainerRun(NamedTuple):
         """Return when the last run ended, or the pod stopped being ready where its status does not say it."""
         condition = get_condition(self.pod, "ContainersReady") or {}
         since = last_end(self.status) or condition.get("lastTransitionTime")
-        return self.rules.moment(self.pod, since or self.pod["status"].get("startTime") or format_time(ZERO_TIME))
+        return self.rules.moment(
+            self.pod, since or self.pod["status"].get("startTime") or format_time(ZERO_TIME)
+        )
 
     @property
     def backoff(self) -> int:
@@ -103,18 +123,28 @@ class ContainerRun(NamedTuple):
     def waited(self) -> int:
         """Return the back-off before the present run, 0 where there was none."""
         started, ended = (self.state.get("running") or {}).get("startedAt"), last_end(self.status)
-        return round((parse_time(started) - parse_time(ended)).total_seconds()) if started and ended else 0
+        return (
+            round((parse_time(started) - parse_time(ended)).total_seconds())
+            if started and ended
+            else 0
+        )
 
     @property
     def fits(self) -> bool:
         """Tell whether the containers are in a state that their lifetime leads to, so that time alone changes it."""
         if self.is_in_backoff:
             outcome = self.lifetime.attempt(self.runs - 1).outcome
-            return self.lifetime.run_length(outcome) is not None and self.lifetime.end_of(outcome)[1]
+            return (
+                self.lifetime.run_length(outcome) is not None and self.lifetime.end_of(outcome)[1]
+            )
         attempt = self.lifetime.attempt(self.runs)
         if self.is_running:
-            return attempt.outcome == "ready" or (attempt.outcome == "not-ready" and not self.status.get("ready"))
-        return "waiting" in self.state and (attempt.failed_pulls > 0 or attempt.outcome == IMAGE_PULL_BACKOFF)
+            return attempt.outcome == "ready" or (
+                attempt.outcome == "not-ready" and not self.status.get("ready")
+            )
+        return "waiting" in self.state and (
+            attempt.failed_pulls > 0 or attempt.outcome == IMAGE_PULL_BACKOFF
+        )
 
 
 def last_end(status: ContainerStatus) -> str:
@@ -138,7 +168,12 @@ def _with_init(init: PodOutcome, start_containers: Callable[[], PodOutcome]) -> 
     """Return the outcome of a pod by that of its init container: the containers start when it has completed."""
     if init.phase == "Succeeded":
         return start_containers()._replace(init=init)
-    return PodOutcome("Failed" if init.phase == "Failed" else "Pending", "waiting", reason="PodInitializing", init=init)
+    return PodOutcome(
+        "Failed" if init.phase == "Failed" else "Pending",
+        "waiting",
+        reason="PodInitializing",
+        init=init,
+    )
 
 
 def start(pod: Pod, lifetime: Lifetime, rules: Rules) -> PodOutcome:
@@ -153,8 +188,10 @@ def start(pod: Pod, lifetime: Lifetime, rules: Rules) -> PodOutcome:
 
 def has_initialized(pod: Pod) -> bool:
     """Tell whether the init container that outcomes speak of has completed."""
-    ends = {entry["name"]: (entry.get("state") or {}).get("terminated")
-            for entry in (pod.get("status") or {}).get("initContainerStatuses") or ()}
+    ends = {
+        entry["name"]: (entry.get("state") or {}).get("terminated")
+        for entry in (pod.get("status") or {}).get("initContainerStatuses") or ()
+    }
     end = ends.get(first_init_container(pod))
     return end is not None and not end.get("exitCode")
 
@@ -178,8 +215,14 @@ def _start(lifetime: Lifetime, run: ContainerRun | None, *, has_image: bool = Fa
     return lifetime.running(outcome)._replace(restarts=run.runs if last_end(run.status) else 0)
 
 
-def begin(lifetime: Lifetime, runs: int, waited: int, ended: PodOutcome | None = None, *,
-          pulled: bool = False) -> PodOutcome:
+def begin(
+    lifetime: Lifetime,
+    runs: int,
+    waited: int,
+    ended: PodOutcome | None = None,
+    *,
+    pulled: bool = False,
+) -> PodOutcome:
     """Return the outcome when the next run begins; runs that end at once are gone through.
 
     :param runs: how many runs have ended.
@@ -214,7 +257,9 @@ def next_backoff(restarts: int, waited: int, length: float) -> int:
     """
     if restarts == 0 or length > STABLE_RUN:
         return 0
-    doubled = next((backoff for backoff in reversed(BACKOFFS) if backoff <= 2 * (waited + 1)), BACKOFFS[0])
+    doubled = next(
+        (backoff for backoff in reversed(BACKOFFS) if backoff <= 2 * (waited + 1)), BACKOFFS[0]
+    )
     return min(doubled, _backoff_after(restarts))
 
 
@@ -238,7 +283,9 @@ def _change(run: ContainerRun, now: datetime) -> RunChange | None:
     if run.is_in_backoff:
         delay = run.backoff
         repeats = delay >= LONGEST_BACKOFF and run.lifetime.attempt(run.runs - 1).is_last
-        return RunChange(later(run.waiting_since, delay), begin(run.lifetime, run.runs, delay), repeats)
+        return RunChange(
+            later(run.waiting_since, delay), begin(run.lifetime, run.runs, delay), repeats
+        )
     return _change_of_run(run, now) if run.is_running else _change_of_pull(run, now)
 
 
@@ -247,14 +294,26 @@ def _change_of_run(run: ContainerRun, now: datetime) -> RunChange | None:
     lifetime, started = run.lifetime, run.started
     attempt = lifetime.attempt(run.runs)
     length = lifetime.run_length(attempt.outcome)
-    is_like_last = run.restarts > 0 and lifetime.attempt(run.runs - 1).is_last and lifetime.end_of(attempt.outcome)[1]
-    repeats = is_like_last and length is not None and (length > STABLE_RUN or run.waited >= LONGEST_BACKOFF)
+    is_like_last = (
+        run.restarts > 0
+        and lifetime.attempt(run.runs - 1).is_last
+        and lifetime.end_of(attempt.outcome)[1]
+    )
+    repeats = (
+        is_like_last
+        and length is not None
+        and (length > STABLE_RUN or run.waited >= LONGEST_BACKOFF)
+    )
     changes = []
     if length is not None and (started or not length):
-        changes.append(RunChange(later(started, length) if started else now, _end_of_run(run), repeats))
+        changes.append(
+            RunChange(later(started, length) if started else now, _end_of_run(run), repeats)
+        )
     if attempt.outcome == "ready" and not run.status.get("ready"):
         ready = OUTCOMES["ready"]._replace(restarts=run.restarts)
-        changes.append(RunChange(later(started, lifetime.ready_after) if started else now, ready, repeats))
+        changes.append(
+            RunChange(later(started, lifetime.ready_after) if started else now, ready, repeats)
+        )
     return min(changes, key=lambda change: change.due, default=None)
 
 
@@ -283,7 +342,10 @@ def _change_of_pull(run: ContainerRun, now: datetime) -> RunChange | None:
     if reason not in (UNPULLED.reason, PULL_FAILED.reason):
         return None if fails is None else RunChange(later(begun, _pull_time(fails)), success)
     reported = later(begun, _pull_time(pulls - 1) + PULL_ERROR_SECONDS)
-    in_error, phase = pulls > 1 and now < reported, (run.pod.get("status") or {}).get("phase", "Pending")
+    in_error, phase = (
+        pulls > 1 and now < reported,
+        (run.pod.get("status") or {}).get("phase", "Pending"),
+    )
     repeats = fails is None and pulls > len(PULL_ATTEMPTS)
     waiting, failed = UNPULLED._replace(phase=phase), PULL_FAILED._replace(phase=phase)
     if in_error != (reason == PULL_FAILED.reason):
@@ -291,13 +353,19 @@ def _change_of_pull(run: ContainerRun, now: datetime) -> RunChange | None:
     if in_error:
         return RunChange(reported, waiting, repeats)
     outcome = success if pulls == fails else failed
-    return RunChange(later(begun, _pull_time(pulls)), outcome, fails is None and pulls >= len(PULL_ATTEMPTS))
+    return RunChange(
+        later(begun, _pull_time(pulls)), outcome, fails is None and pulls >= len(PULL_ATTEMPTS)
+    )
 
 
 def _pull_time(number: int) -> float:
     """Return the seconds from the first pull of an image to a later one."""
     last = len(PULL_ATTEMPTS) - 1
-    return PULL_ATTEMPTS[number] if number <= last else PULL_ATTEMPTS[last] + LONGEST_BACKOFF * (number - last)
+    return (
+        PULL_ATTEMPTS[number]
+        if number <= last
+        else PULL_ATTEMPTS[last] + LONGEST_BACKOFF * (number - last)
+    )
 
 
 def _pulls_by(seconds: float) -> int:
@@ -319,8 +387,13 @@ def _grace_period(pod: Pod) -> timedelta:
 def stop_time(run: ContainerRun) -> datetime | None:
     """Return when the containers of a pod that is being deleted have stopped; None if none of them runs."""
     status = run.pod["status"]
-    statuses = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    if not run.lifetime.stops_after or not any("running" in (entry.get("state") or {}) for entry in statuses):
+    statuses = [
+        *(status.get("initContainerStatuses") or ()),
+        *(status.get("containerStatuses") or ()),
+    ]
+    if not run.lifetime.stops_after or not any(
+        "running" in (entry.get("state") or {}) for entry in statuses
+    ):
         return None
     asked = run.rules.moment(run.pod, format_time(deletion_time(run.pod)))
     ends = [asked + _grace_period(run.pod), later(asked, run.lifetime.stops_after)]

@@ -17,7 +17,13 @@ from kubepy.api.objects.references import Find
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.kubelet.admission import Rejection
 from kubepy.kubelet.lifetimes import NO_RULES, PLAIN, PLAIN_NEVER, Lifetime, Rules, lifetime_of
-from kubepy.kubelet.obstacles import NO_OBSTACLES, PULL_REASONS, are_reported, obstacles_of, shows_failed_pull
+from kubepy.kubelet.obstacles import (
+    NO_OBSTACLES,
+    PULL_REASONS,
+    are_reported,
+    obstacles_of,
+    shows_failed_pull,
+)
 from kubepy.kubelet.outcomes import RUNNING, PodOutcome, StartObstacles
 from kubepy.kubelet.restarts import (
     ContainerRun,
@@ -91,13 +97,19 @@ class PodOnNode(NamedTuple):
             lifetime, refusal = PLAIN, Refuse("UnknownOutcome", str(error))
         except AnnotationError as error:
             lifetime, refusal = PLAIN, Refuse("InvalidAnnotation", str(error))
-        return cls(pod, node, now, admit, rules, lifetime, refusal, container_run(pod, lifetime, rules))
+        return cls(
+            pod, node, now, admit, rules, lifetime, refusal, container_run(pod, lifetime, rules)
+        )
 
     @property
     def change(self) -> RunChange | None:
         """The next change of the containers by itself. A pod does not end while something keeps one from starting."""
         change = next_change(self.run, self.now) if self.run else None
-        if change is not None and change.outcome.phase in TERMINAL_PHASES and self.obstacles.containers:
+        if (
+            change is not None
+            and change.outcome.phase in TERMINAL_PHASES
+            and self.obstacles.containers
+        ):
             return None
         return change
 
@@ -112,13 +124,23 @@ class PodOnNode(NamedTuple):
         if self.run is None or self.run.fits:
             return None
         step = self.start
-        return None if step.outcome is RUNNING and step.obstacles.containers and self.run.is_running else step
+        return (
+            None
+            if step.outcome is RUNNING and step.obstacles.containers and self.run.is_running
+            else step
+        )
 
     @property
     def obstacles(self) -> StartObstacles:
         """The things that keep containers from starting now."""
-        is_init = self.run.next is not None if self.run else self.lifetime.init and not has_initialized(self.pod)
-        return obstacles_of(self.pod, self._find, init_fails=bool(is_init), pull_fails=shows_failed_pull(self.pod))
+        is_init = (
+            self.run.next is not None
+            if self.run
+            else self.lifetime.init and not has_initialized(self.pod)
+        )
+        return obstacles_of(
+            self.pod, self._find, init_fails=bool(is_init), pull_fails=shows_failed_pull(self.pod)
+        )
 
     @property
     def _find(self) -> Find | None:
@@ -127,9 +149,13 @@ class PodOnNode(NamedTuple):
     def give(self, outcome: PodOutcome) -> Start:
         """Return the step that gives the pod an outcome, with what keeps containers from starting then."""
         init_fails = outcome.init is not None and outcome.init.phase != "Succeeded"
-        obstacles = obstacles_of(self.pod, self._find, init_fails=init_fails, pull_fails=outcome.reason in PULL_REASONS)
+        obstacles = obstacles_of(
+            self.pod, self._find, init_fails=init_fails, pull_fails=outcome.reason in PULL_REASONS
+        )
         is_held = bool(obstacles.mounts or obstacles.containers)
-        return Start(RUNNING if is_held and outcome.phase in TERMINAL_PHASES else outcome, obstacles)
+        return Start(
+            RUNNING if is_held and outcome.phase in TERMINAL_PHASES else outcome, obstacles
+        )
 
     @property
     def stops(self) -> datetime | None:
@@ -148,12 +174,21 @@ class PodOnNode(NamedTuple):
     def has_changed_gate(self) -> bool:
         """Tell whether the readiness gates of a ready pod call for another Ready condition."""
         run = self.run
-        if not (run and run.is_running and run.status.get("ready") and self.pod["spec"].get("readinessGates")):
+        if not (
+            run
+            and run.is_running
+            and run.status.get("ready")
+            and self.pod["spec"].get("readinessGates")
+        ):
             return False
         if not all(status.get("ready") for status in self.pod["status"]["containerStatuses"]):
             return False
         condition: Object = get_condition(self.pod, "Ready") or {}
-        reported = condition.get("status", ""), condition.get("reason", ""), condition.get("message", "")
+        reported = (
+            condition.get("status", ""),
+            condition.get("reason", ""),
+            condition.get("message", ""),
+        )
         return ready_condition(self.pod, ConditionValues("True")) != reported
 
     @property
@@ -171,8 +206,9 @@ class Stage(NamedTuple):
     step: Callable[[PodOnNode], Step | None]
 
 
-def next_step(pod: Pod, node: Node | None, now: datetime, admit: Admit = lambda: None,
-              rules: Rules = NO_RULES) -> Step | None:
+def next_step(
+    pod: Pod, node: Node | None, now: datetime, admit: Admit = lambda: None, rules: Rules = NO_RULES
+) -> Step | None:
     """Return the step that the kubelet of the pod's node has to take now; None for pods of a missing node."""
     if node is None:
         return None
@@ -181,19 +217,40 @@ def next_step(pod: Pod, node: Node | None, now: datetime, admit: Admit = lambda:
 
 
 STAGES = (
-    Stage("terminating", lambda life: is_being_deleted(life.pod),
-          lambda life: Remove() if life.stops and life.stops <= life.now else None),
-    Stage("ended", lambda life: is_pod_terminal(life.pod), lambda life: None),  # such a pod never runs again
+    Stage(
+        "terminating",
+        lambda life: is_being_deleted(life.pod),
+        lambda life: Remove() if life.stops and life.stops <= life.now else None,
+    ),
+    Stage(
+        "ended", lambda life: is_pod_terminal(life.pod), lambda life: None
+    ),  # such a pod never runs again
     Stage("expired", lambda life: life.is_expired, lambda life: Expire()),
     Stage("annotated wrongly", lambda life: life.refusal is not None, lambda life: life.refusal),
     Stage("kept pending", lambda life: life.lifetime.outcome == PENDING, lambda life: None),
-    Stage("arrived", lambda life: not (life.pod.get("status") or {}).get("containerStatuses"),
-          lambda life: life.admit() or life.start),
-    Stage("held by something else", lambda life: not are_reported(life.obstacles, life.pod), lambda life: life.start),
-    Stage("outcome changed", lambda life: life.other_outcome is not None, lambda life: life.other_outcome),
-    Stage("change due", lambda life: life.change is not None and life.change.due <= life.now,
-          lambda life: life.change and life.give(life.change.outcome)),
-    Stage("readiness gate changed", lambda life: life.has_changed_gate, lambda life: UpdateReadiness()),
+    Stage(
+        "arrived",
+        lambda life: not (life.pod.get("status") or {}).get("containerStatuses"),
+        lambda life: life.admit() or life.start,
+    ),
+    Stage(
+        "held by something else",
+        lambda life: not are_reported(life.obstacles, life.pod),
+        lambda life: life.start,
+    ),
+    Stage(
+        "outcome changed",
+        lambda life: life.other_outcome is not None,
+        lambda life: life.other_outcome,
+    ),
+    Stage(
+        "change due",
+        lambda life: life.change is not None and life.change.due <= life.now,
+        lambda life: life.change and life.give(life.change.outcome),
+    ),
+    Stage(
+        "readiness gate changed", lambda life: life.has_changed_gate, lambda life: UpdateReadiness()
+    ),
     Stage("spec changed", lambda life: life.has_new_generation, lambda life: Acknowledge()),
 )
 
@@ -244,15 +301,23 @@ def starts_plainly(pod: Pod, node: Node, rules: Rules) -> bool:
     admitting them is another question.
     """
     status = pod.get("status") or {}
-    if status.get("containerStatuses") or status.get("initContainerStatuses") or is_pod_terminal(pod):
+    if (
+        status.get("containerStatuses")
+        or status.get("initContainerStatuses")
+        or is_pod_terminal(pod)
+    ):
         return False
     return rests_once_started(pod, node, RUNNING, rules) and (
-        obstacles_of(pod, None, init_fails=False, pull_fails=False) == NO_OBSTACLES)
+        obstacles_of(pod, None, init_fails=False, pull_fails=False) == NO_OBSTACLES
+    )
 
 
 def deadline_of(pod: Pod) -> datetime | None:
     """Return when a pod that has started must have ended (``spec.activeDeadlineSeconds``), or None."""
-    seconds, started = pod["spec"].get("activeDeadlineSeconds"), (pod.get("status") or {}).get("startTime")
+    seconds, started = (
+        pod["spec"].get("activeDeadlineSeconds"),
+        (pod.get("status") or {}).get("startTime"),
+    )
     if seconds is None or started is None or is_pod_terminal(pod):
         return None
     return later(parse_time(started), seconds)

@@ -38,8 +38,14 @@ class ConditionValues(NamedTuple):
     message: str = ""
 
 
-def pod_status(pod: Pod, outcome: PodOutcome, host_ip: str, pod_ip: str, now: datetime,
-               obstacles: StartObstacles = NO_OBSTACLES) -> PodStatus:
+def pod_status(
+    pod: Pod,
+    outcome: PodOutcome,
+    host_ip: str,
+    pod_ip: str,
+    now: datetime,
+    obstacles: StartObstacles = NO_OBSTACLES,
+) -> PodStatus:
     """Return the status that a kubelet reports for a pod with this outcome; qosClass and others' conditions stay.
 
     :param pod_ip: "" for a pod that has no address yet.
@@ -51,27 +57,43 @@ def pod_status(pod: Pod, outcome: PodOutcome, host_ip: str, pod_ip: str, now: da
     status.pop("message", None)
     held = _held_containers(pod, outcome, obstacles)
     status["containerStatuses"] = containers = [
-        _held_status(pod, container, held[container["name"]], time) if container["name"] in held
-        else container_status(pod, container, outcome, time) for container in spec["containers"]
+        _held_status(pod, container, held[container["name"]], time)
+        if container["name"] in held
+        else container_status(pod, container, outcome, time)
+        for container in spec["containers"]
     ]
     init_containers: list[ContainerStatus] = []
     if spec.get("initContainers"):
         status["initContainerStatuses"] = init_containers = [
-            _held_status(pod, container, held[container["name"]], time) if container["name"] in held
-            else _init_container_status(pod, container, outcome, time) for container in spec["initContainers"]
+            _held_status(pod, container, held[container["name"]], time)
+            if container["name"] in held
+            else _init_container_status(pod, container, outcome, time)
+            for container in spec["initContainers"]
         ]
     if spec.get("ephemeralContainers"):
         status["ephemeralContainerStatuses"] = _ephemeral_container_statuses(pod, outcome, time)
     is_pending = any(not entry["lastState"] for entry in containers if entry["name"] in held)
     phase = "Pending" if is_pending and outcome.phase != "Failed" else outcome.phase
-    status["conditions"] = _pod_conditions(pod, ReportedContainers(phase, init_containers, containers), time)
+    status["conditions"] = _pod_conditions(
+        pod, ReportedContainers(phase, init_containers, containers), time
+    )
     if pod_ip:
         status |= {"podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
-    return _acknowledged(pod, {**status, "hostIP": host_ip, "hostIPs": [{"ip": host_ip}], "phase": phase,
-                               "startTime": old.get("startTime") or time})
+    return _acknowledged(
+        pod,
+        {
+            **status,
+            "hostIP": host_ip,
+            "hostIPs": [{"ip": host_ip}],
+            "phase": phase,
+            "startTime": old.get("startTime") or time,
+        },
+    )
 
 
-def _held_containers(pod: Pod, outcome: PodOutcome, obstacles: StartObstacles) -> dict[str, Waiting]:
+def _held_containers(
+    pod: Pod, outcome: PodOutcome, obstacles: StartObstacles
+) -> dict[str, Waiting]:
     """Return the containers that are not started whatever the pod's outcome, and why: also those that come after an
     init container which does not complete."""
     init_containers, containers = pod["spec"].get("initContainers") or [], pod["spec"]["containers"]
@@ -79,10 +101,17 @@ def _held_containers(pod: Pod, outcome: PodOutcome, obstacles: StartObstacles) -
         waiting = Waiting(INITIALIZING if init_containers else CREATING)
         return {container["name"]: waiting for container in (*init_containers, *containers)}
     held = dict(obstacles.containers)
-    failing = first_init_container(pod) if outcome.init is not None and outcome.init.phase != "Succeeded" else ""
+    failing = (
+        first_init_container(pod)
+        if outcome.init is not None and outcome.init.phase != "Succeeded"
+        else ""
+    )
     names = [container["name"] for container in init_containers]
     if stop := next((name for name in names if name in held or name == failing), ""):
-        later_names = (*names[names.index(stop) + 1:], *(container["name"] for container in containers))
+        later_names = (
+            *names[names.index(stop) + 1 :],
+            *(container["name"] for container in containers),
+        )
         held |= dict.fromkeys(later_names, Waiting(INITIALIZING))
     return held
 
@@ -96,15 +125,27 @@ def _held_status(pod: Pod, container: Container, waiting: Waiting, time: str) ->
     reason: ContainerState = {"waiting": {"reason": waiting.reason}}
     if waiting.message:
         reason["waiting"]["message"] = waiting.message
-    return {"image": container["image"], "imageID": "", "lastState": last_state, "name": container["name"],
-            "ready": False, "restartCount": before.get("restartCount", 0), "started": False, "state": reason}
+    return {
+        "image": container["image"],
+        "imageID": "",
+        "lastState": last_state,
+        "name": container["name"],
+        "ready": False,
+        "restartCount": before.get("restartCount", 0),
+        "started": False,
+        "state": reason,
+    }
 
 
-def container_status(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> ContainerStatus:
+def container_status(
+    pod: Pod, container: Container, outcome: PodOutcome, time: str
+) -> ContainerStatus:
     """Return one entry of ``containerStatuses``. The count of restarts never goes down."""
     before = _status_before(pod, container["name"])
     is_new_run = outcome.state != "running" and outcome.restarts > before.get("restartCount", 0)
-    last_state = _terminated({} if is_new_run else before, outcome.ended, time) if outcome.ended else None
+    last_state = (
+        _terminated({} if is_new_run else before, outcome.ended, time) if outcome.ended else None
+    )
     return {
         "image": container["image"],
         "imageID": "",
@@ -119,8 +160,11 @@ def container_status(pod: Pod, container: Container, outcome: PodOutcome, time: 
 
 def _status_before(pod: Pod, container: str) -> ContainerStatus:
     status = pod.get("status") or {}
-    statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ()),
-                *(status.get("ephemeralContainerStatuses") or ())]
+    statuses = [
+        *(status.get("containerStatuses") or ()),
+        *(status.get("initContainerStatuses") or ()),
+        *(status.get("ephemeralContainerStatuses") or ()),
+    ]
     missing: ContainerStatus = {}
     return next((entry for entry in statuses if entry["name"] == container), missing)
 
@@ -147,20 +191,36 @@ def _started(before: ContainerStatus, time: str) -> str:
 
 
 def _terminated(before: ContainerStatus, outcome: PodOutcome, time: str) -> ContainerState:
-    return {"terminated": {"exitCode": outcome.exit_code, "finishedAt": time, "reason": outcome.reason,
-                           "startedAt": _started(before, time)}}
+    return {
+        "terminated": {
+            "exitCode": outcome.exit_code,
+            "finishedAt": time,
+            "reason": outcome.reason,
+            "startedAt": _started(before, time),
+        }
+    }
 
 
-def _init_container_status(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> ContainerStatus:
+def _init_container_status(
+    pod: Pod, container: Container, outcome: PodOutcome, time: str
+) -> ContainerStatus:
     """Return the status of an init container: a sidecar runs with the pod, any other has completed and is ready."""
     if is_restartable_init_container(container) and outcome.phase not in TERMINAL_PHASES:
         return container_status(pod, container, RUNNING, time)
     if outcome.init is not None and container["name"] == first_init_container(pod):
-        return {**container_status(pod, container, outcome.init, time), "ready": outcome.init.phase == "Succeeded"}
-    return {**container_status(pod, container, COMPLETED, time), "ready": not is_restartable_init_container(container)}
+        return {
+            **container_status(pod, container, outcome.init, time),
+            "ready": outcome.init.phase == "Succeeded",
+        }
+    return {
+        **container_status(pod, container, COMPLETED, time),
+        "ready": not is_restartable_init_container(container),
+    }
 
 
-def _ephemeral_container_statuses(pod: Pod, outcome: PodOutcome, time: str) -> list[ContainerStatus]:
+def _ephemeral_container_statuses(
+    pod: Pod, outcome: PodOutcome, time: str
+) -> list[ContainerStatus]:
     """Return the statuses of ephemeral containers, which run as long as the pod. One that waits for input ends at once:
     nobody can attach to it."""
     statuses: list[ContainerStatus] = []
@@ -171,9 +231,22 @@ def _ephemeral_container_statuses(pod: Pod, outcome: PodOutcome, time: str) -> l
         if waiting := invalid_image(container["image"]):
             state = {"waiting": {"message": waiting.message, "reason": waiting.reason}}
         elif ended:
-            state = before["state"] if "terminated" in before.get("state", {}) else _terminated(before, COMPLETED, time)
-        statuses.append({"image": container["image"], "imageID": "", "lastState": {}, "name": container["name"],
-                         "ready": False, "restartCount": 0, "state": state})
+            state = (
+                before["state"]
+                if "terminated" in before.get("state", {})
+                else _terminated(before, COMPLETED, time)
+            )
+        statuses.append(
+            {
+                "image": container["image"],
+                "imageID": "",
+                "lastState": {},
+                "name": container["name"],
+                "ready": False,
+                "restartCount": 0,
+                "state": state,
+            }
+        )
     return statuses
 
 
@@ -188,32 +261,56 @@ class ReportedContainers(NamedTuple):
         """Return the Initialized condition."""
         if self.phase == "Succeeded":
             return ConditionValues("True", "PodCompleted")
-        sidecars = {container["name"] for container in spec.get("initContainers") or ()
-                    if is_restartable_init_container(container)}
-        incomplete = [status["name"] for status in self.init_containers
-                      if not status["started" if status["name"] in sidecars else "ready"]]
-        has_started = any("waiting" not in status["state"] or status["lastState"] for status in self.containers)
+        sidecars = {
+            container["name"]
+            for container in spec.get("initContainers") or ()
+            if is_restartable_init_container(container)
+        }
+        incomplete = [
+            status["name"]
+            for status in self.init_containers
+            if not status["started" if status["name"] in sidecars else "ready"]
+        ]
+        has_started = any(
+            "waiting" not in status["state"] or status["lastState"] for status in self.containers
+        )
         if has_started or not incomplete:
             return ConditionValues("True")
-        return ConditionValues("False", "ContainersNotInitialized",
-                               f"containers with incomplete status: [{' '.join(incomplete)}]")
+        return ConditionValues(
+            "False",
+            "ContainersNotInitialized",
+            f"containers with incomplete status: [{' '.join(incomplete)}]",
+        )
 
     def ready(self, spec: PodSpec) -> ConditionValues:
         """Return the ContainersReady condition."""
         if self.phase in TERMINAL_PHASES:
-            return ConditionValues("False", "PodFailed" if self.phase == "Failed" else "PodCompleted")
-        sidecars = [container["name"] for container in spec.get("initContainers") or ()
-                    if is_restartable_init_container(container)]
-        unready = [status["name"] for status in (*self.init_containers, *self.containers)
-                   if not status["ready"] and (status in self.containers or status["name"] in sidecars)]
+            return ConditionValues(
+                "False", "PodFailed" if self.phase == "Failed" else "PodCompleted"
+            )
+        sidecars = [
+            container["name"]
+            for container in spec.get("initContainers") or ()
+            if is_restartable_init_container(container)
+        ]
+        unready = [
+            status["name"]
+            for status in (*self.init_containers, *self.containers)
+            if not status["ready"] and (status in self.containers or status["name"] in sidecars)
+        ]
         if not unready:
             return ConditionValues("True")
-        return ConditionValues("False", "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]")
+        return ConditionValues(
+            "False", "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]"
+        )
 
 
 def _pod_conditions(pod: Pod, reported: ReportedContainers, time: str) -> list[PodCondition]:
     """Return the kubelet's conditions before those of others (pkg/kubelet/status/generate.go)."""
-    old = {condition["type"]: condition for condition in (pod.get("status") or {}).get("conditions") or ()}
+    old = {
+        condition["type"]: condition
+        for condition in (pod.get("status") or {}).get("conditions") or ()
+    }
     containers_ready = reported.ready(pod["spec"])
     own = {
         "Initialized": reported.initialized(pod["spec"]),
@@ -225,9 +322,17 @@ def _pod_conditions(pod: Pod, reported: ReportedContainers, time: str) -> list[P
     conditions: list[PodCondition] = []
     for kind, values in own.items():
         before = old.get(kind)
-        since = before.get("lastTransitionTime") if before and before.get("status") == values.status else None
-        condition: PodCondition = {"lastProbeTime": NEVER, "lastTransitionTime": since or time,
-                                   "status": values.status, "type": kind}
+        since = (
+            before.get("lastTransitionTime")
+            if before and before.get("status") == values.status
+            else None
+        )
+        condition: PodCondition = {
+            "lastProbeTime": NEVER,
+            "lastTransitionTime": since or time,
+            "status": values.status,
+            "type": kind,
+        }
         if values.message:
             condition["message"] = values.message
         if values.reason:
@@ -249,10 +354,18 @@ def ready_condition(pod: Pod, containers: ConditionValues) -> ConditionValues:
     for gate in gates:
         name = gate["conditionType"]
         if name not in status_of:
-            messages.append(f'corresponding condition of pod readiness gate "{name}" does not exist.')
+            messages.append(
+                f'corresponding condition of pod readiness gate "{name}" does not exist.'
+            )
         elif status_of[name] != "True":
-            messages.append(f'the status of pod readiness gate "{name}" is not "True", but {status_of[name]}')
-    return ConditionValues("False", "ReadinessGatesNotReady", ", ".join(messages)) if messages else containers
+            messages.append(
+                f'the status of pod readiness gate "{name}" is not "True", but {status_of[name]}'
+            )
+    return (
+        ConditionValues("False", "ReadinessGatesNotReady", ", ".join(messages))
+        if messages
+        else containers
+    )
 
 
 def expired_status(pod: Pod, host_ip: str, pod_ip: str, now: datetime) -> PodStatus:
@@ -265,7 +378,9 @@ def _resized(status: ContainerStatus, resources: ResourceRequirements) -> Contai
     """Return the status of a container that has these resources now; one that has not started has none."""
     if not resources or "running" not in (status.get("state") or {}):
         return status
-    allocated: ContainerStatus = {"allocatedResources": requests} if (requests := resources.get("requests")) else {}
+    allocated: ContainerStatus = (
+        {"allocatedResources": requests} if (requests := resources.get("requests")) else {}
+    )
     return {**status, **allocated, "resources": resources}
 
 
@@ -273,22 +388,38 @@ def rejected_status(pod: Pod, reason: str, message: str, now: datetime) -> PodSt
     """Return the status of a pod that its node does not admit: nothing of it has run (``rejectPod``)."""
     old = pod.get("status") or {}
     kept: PodStatus = {"qosClass": old["qosClass"]} if "qosClass" in old else {}
-    return _acknowledged(pod, {**kept, "phase": "Failed", "reason": reason, "message": f"Pod was rejected: {message}",
-                               "startTime": format_time(now)})
+    return _acknowledged(
+        pod,
+        {
+            **kept,
+            "phase": "Failed",
+            "reason": reason,
+            "message": f"Pod was rejected: {message}",
+            "startTime": format_time(now),
+        },
+    )
 
 
 def acknowledged_status(pod: Pod, now: datetime) -> PodStatus:
     """Return the present status with the present generation as observed, new ephemeral containers as started, and
     containers with the resources to which they may have been resized."""
     status = _acknowledged(pod, {**pod["status"]})
-    resources = {container["name"]: container.get("resources") for container in pod["spec"]["containers"]}
+    resources = {
+        container["name"]: container.get("resources") for container in pod["spec"]["containers"]
+    }
     if statuses := status.get("containerStatuses"):
-        status["containerStatuses"] = [_resized(entry, resources.get(entry["name"]) or {}) for entry in statuses]
+        status["containerStatuses"] = [
+            _resized(entry, resources.get(entry["name"]) or {}) for entry in statuses
+        ]
     if pod["spec"].get("ephemeralContainers"):
-        status["ephemeralContainerStatuses"] = _ephemeral_container_statuses(pod, RUNNING, format_time(now))
+        status["ephemeralContainerStatuses"] = _ephemeral_container_statuses(
+            pod, RUNNING, format_time(now)
+        )
     generation = pod["metadata"]["generation"]
     status["conditions"] = [
-        {**condition, "observedGeneration": generation} if condition["type"] in OWN_CONDITIONS else condition
+        {**condition, "observedGeneration": generation}
+        if condition["type"] in OWN_CONDITIONS
+        else condition
         for condition in status.get("conditions") or ()
     ]
     return status

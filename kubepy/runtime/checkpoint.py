@@ -26,11 +26,16 @@ if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store
 
 EVENTS, CONTENTION = "events", "contention"  # what is no reconciler's among the memories
-CHECKPOINT, MEMORIES = "manager.checkpoint", "manager.memories"  # the names of its two parts in the store
+CHECKPOINT, MEMORIES = (
+    "manager.checkpoint",
+    "manager.memories",
+)  # the names of its two parts in the store
 WITH_MEMORIES = __version__  # the version of a checkpoint of one part, as before there were two
 VERSION = f"{__version__}, two parts"
 MANAGER_LOCK = "manager.lock"  # the lock of the process that runs the controllers
-UNWATCHED = frozenset(("events", "events.events.k8s.io"))  # resources whose changes no reconciler acts on
+UNWATCHED = frozenset(
+    ("events", "events.events.k8s.io")
+)  # resources whose changes no reconciler acts on
 
 
 class Pending(NamedTuple):
@@ -63,13 +68,21 @@ class Checkpoint(NamedTuple):
 
     def is_settled(self, now: datetime, within: float = 0.0) -> bool:
         """Return whether no key falls due within so many seconds, and no repeating one now."""
-        return all(due is not None and (due - now).total_seconds() > (0.0 if repeating else within)
-                   for _, _, due, _, repeating, _ in self.pending)
+        return all(
+            due is not None and (due - now).total_seconds() > (0.0 if repeating else within)
+            for _, _, due, _, repeating, _ in self.pending
+        )
 
     def next_due(self, *, single: bool = False) -> datetime | None:
         """Return when the next key falls due, None for never. ``single``: the next one that does not repeat."""
-        return min((pending.due for pending in self.pending if pending.due and not (single and pending.repeating)),
-                   default=None)
+        return min(
+            (
+                pending.due
+                for pending in self.pending
+                if pending.due and not (single and pending.repeating)
+            ),
+            default=None,
+        )
 
     def can_skip_waits(self) -> bool:
         return any(pending.skippable for pending in self.pending)
@@ -77,11 +90,23 @@ class Checkpoint(NamedTuple):
 
 def dump(checkpoint: Checkpoint, reconcilers: Sequence[str]) -> str:
     """Write a checkpoint of this version, of these reconcilers, as a line of JSON, and the memories as another."""
-    pending = [[reconciler, *key, due.astimezone(UTC).isoformat() if due else None, *flags]
-               for reconciler, key, due, *flags in checkpoint.pending]
-    head = {"version": VERSION, "reconcilers": list(reconcilers), "revision": checkpoint.revision,
-            "pending": pending, "memories": None, "turn": checkpoint.turn, "cut": checkpoint.is_cut}
-    return "\n".join(json.dumps(part, separators=(",", ":"), sort_keys=True) for part in (head, checkpoint.memories))
+    pending = [
+        [reconciler, *key, due.astimezone(UTC).isoformat() if due else None, *flags]
+        for reconciler, key, due, *flags in checkpoint.pending
+    ]
+    head = {
+        "version": VERSION,
+        "reconcilers": list(reconcilers),
+        "revision": checkpoint.revision,
+        "pending": pending,
+        "memories": None,
+        "turn": checkpoint.turn,
+        "cut": checkpoint.is_cut,
+    }
+    return "\n".join(
+        json.dumps(part, separators=(",", ":"), sort_keys=True)
+        for part in (head, checkpoint.memories)
+    )
 
 
 def parse(text: str | None, reconcilers: Sequence[str]) -> Checkpoint | None:
@@ -90,7 +115,9 @@ def parse(text: str | None, reconcilers: Sequence[str]) -> Checkpoint | None:
         return None
     head, _, memories = text.partition("\n")
     record = json.loads(head)
-    if record["version"] not in (VERSION, WITH_MEMORIES) or record["reconcilers"] != list(reconcilers):
+    if record["version"] not in (VERSION, WITH_MEMORIES) or record["reconcilers"] != list(
+        reconcilers
+    ):
         return None
     if record["version"] == VERSION:
         if not memories:
@@ -114,11 +141,19 @@ def save(store: Store, text: str) -> None:
 def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str, ...]:
     """Return what a checkpoint must be of: these reconcilers, and the settings that they go by."""
     faults = f" {settings.faults.source}" if settings.faults else ""
-    return *reconcilers, f"{settings.bootstrap} {settings.networking} {tuple(settings.kubelet)}{faults}"
+    return (
+        *reconcilers,
+        f"{settings.bootstrap} {settings.networking} {tuple(settings.kubelet)}{faults}",
+    )
 
 
-def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *, of_this_version: bool = True,
-                       reads: Iterable[Key] | None = None) -> Checkpoint | None:
+def settled_checkpoint(
+    cluster: LocalCluster,
+    within: float = 0.0,
+    *,
+    of_this_version: bool = True,
+    reads: Iterable[Key] | None = None,
+) -> Checkpoint | None:
     """Return the last checkpoint, without its memories, if nothing has changed since and nothing falls due within so
     many seconds.
 
@@ -131,8 +166,13 @@ def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *, of_this_ve
     cluster.client.take_over_time()
     text = cluster.store.meta(CHECKPOINT)
     record = json.loads(text) if text else None
-    if not record or (of_this_version and (record["version"] not in (VERSION, WITH_MEMORIES) or
-                                           record["reconcilers"][-1:] != list(identity((), cluster.settings)))):
+    if not record or (
+        of_this_version
+        and (
+            record["version"] not in (VERSION, WITH_MEMORIES)
+            or record["reconcilers"][-1:] != list(identity((), cluster.settings))
+        )
+    ):
         return None
     checkpoint = _read(record)
     if not checkpoint.is_settled(cluster.clock.now(), within):
@@ -156,7 +196,14 @@ def latest(text: str | None) -> Checkpoint | None:
 
 
 def _read(record: Mapping[str, Any]) -> Checkpoint:
-    pending = tuple(Pending(owner, Key(resource, namespace, name), parse_time(due) if due else None, *flags)
-                    for owner, resource, namespace, name, due, *flags in record["pending"])
-    return Checkpoint(record["revision"], pending, record["memories"] or {},
-                      tuple(record.get("turn", ())), bool(record.get("cut")))
+    pending = tuple(
+        Pending(owner, Key(resource, namespace, name), parse_time(due) if due else None, *flags)
+        for owner, resource, namespace, name, due, *flags in record["pending"]
+    )
+    return Checkpoint(
+        record["revision"],
+        pending,
+        record["memories"] or {},
+        tuple(record.get("turn", ())),
+        bool(record.get("cut")),
+    )

@@ -65,8 +65,10 @@ class Contest(NamedTuple):
     @property
     def sentence(self) -> str:
         """What happens, for a reader: both controllers, and what each does to what."""
-        return (f"two controllers undo each other's work on {self.subject.place}, {self.rounds} times by now: "
-                f"{self.deeds}; they wait longer after each further round")
+        return (
+            f"two controllers undo each other's work on {self.subject.place}, {self.rounds} times by now: "
+            f"{self.deeds}; they wait longer after each further round"
+        )
 
     @property
     def deeds(self) -> str:
@@ -142,7 +144,8 @@ class PodsOfOwner:
     @property
     def is_endless(self) -> bool:
         return self.undone >= MOST_ROUNDS * self.most or (
-            self.undone >= MANY_UNDONE and self.undone >= FEWEST_ROUNDS * self.most)
+            self.undone >= MANY_UNDONE and self.undone >= FEWEST_ROUNDS * self.most
+        )
 
 
 class SpecOfObject:
@@ -167,8 +170,12 @@ class Contention:
     :ivar noticed: the contests because of which somebody waits since this was last emptied, by their subjects.
     """
 
-    def __init__(self, now: Callable[[], datetime], hold: Callable[[Party, datetime, bool], None],
-                 release: Callable[[Party], None]) -> None:
+    def __init__(
+        self,
+        now: Callable[[], datetime],
+        hold: Callable[[Party, datetime, bool], None],
+        release: Callable[[Party], None],
+    ) -> None:
         self._now = now
         self._hold = hold
         self._release = release
@@ -181,7 +188,11 @@ class Contention:
         """Take notice of a write that a controller has made."""
         if change.key.resource == PODS:
             self._note_pod(change, party)
-        elif change.old is not None and change.new is not None and _has_new_spec(change.old, change.new):
+        elif (
+            change.old is not None
+            and change.new is not None
+            and _has_new_spec(change.old, change.new)
+        ):
             self._note_spec(change.key, change.old, change.new, party)
         elif change.old is not None and change.new is None:
             self._note_deletion(change.key, change.old)
@@ -231,7 +242,11 @@ class Contention:
             return
         pods.remove()
         now, maker = self._now(), pods.maker
-        if party.reconciler == maker.reconciler or _has_lived(old, now) or _is_counted_by_owner(old, new):
+        if (
+            party.reconciler == maker.reconciler
+            or _has_lived(old, now)
+            or _is_counted_by_owner(old, new)
+        ):
             return
         pods.undo(now)
         work, undoing = "creates pods", _end_of(new)
@@ -281,10 +296,28 @@ class Contention:
     def remember(self) -> Any:
         """Return the memory as JSON; something false for none."""
         now = self._now()
-        owners = [[uid, _party_to_json(pods.maker), pods.active, pods.most, pods.undone, format_micro_time(pods.at)]
-                  for uid, pods in self._owners.items() if pods.undone]
-        waits = [[*_contest_to_json(wait.contest), wait.level, format_micro_time(wait.until), wait.is_released]
-                 for wait in self._waits.values() if not wait.is_over(now)]
+        owners = [
+            [
+                uid,
+                _party_to_json(pods.maker),
+                pods.active,
+                pods.most,
+                pods.undone,
+                format_micro_time(pods.at),
+            ]
+            for uid, pods in self._owners.items()
+            if pods.undone
+        ]
+        waits = [
+            [
+                *_contest_to_json(wait.contest),
+                wait.level,
+                format_micro_time(wait.until),
+                wait.is_released,
+            ]
+            for wait in self._waits.values()
+            if not wait.is_over(now)
+        ]
         memory = {"owners": owners, "waits": waits}
         return {name: part for name, part in memory.items() if part}
 
@@ -301,8 +334,10 @@ class Contention:
 
 def waits_of(memory: Mapping[str, Any]) -> list[Wait]:
     """Read the waits from the memory of a :class:`Contention`."""
-    return [Wait(_contest_from_json(contest), level, parse_time(until), is_released)
-            for *contest, level, until, is_released in memory.get("waits", ())]
+    return [
+        Wait(_contest_from_json(contest), level, parse_time(until), is_released)
+        for *contest, level, until, is_released in memory.get("waits", ())
+    ]
 
 
 def _has_new_spec(old: Object, new: Object) -> bool:
@@ -310,12 +345,18 @@ def _has_new_spec(old: Object, new: Object) -> bool:
     if new["kind"] == "Node":
         return bool(old.get("spec") != new.get("spec"))
     generation = new["metadata"].get("generation")
-    return generation is not None and generation != old["metadata"].get("generation") and "spec" in old
+    return (
+        generation is not None and generation != old["metadata"].get("generation") and "spec" in old
+    )
 
 
 def _has_lived(pod: AnyObject, now: datetime) -> bool:
     created = pod["metadata"].get("creationTimestamp")
-    return bool(created) and is_pod_ready(pod) and (now - parse_time(created)).total_seconds() >= MOMENT
+    return (
+        bool(created)
+        and is_pod_ready(pod)
+        and (now - parse_time(created)).total_seconds() >= MOMENT
+    )
 
 
 def _is_counted_by_owner(old: AnyObject, new: AnyObject | None) -> bool:
@@ -364,10 +405,18 @@ def _party_from_json(words: list[str]) -> Party:
 
 
 def _contest_to_json(contest: Contest) -> list[Any]:
-    return [list(contest.subject), _party_to_json(contest.maker), contest.work, _party_to_json(contest.undoer),
-            contest.undoing, contest.rounds]
+    return [
+        list(contest.subject),
+        _party_to_json(contest.maker),
+        contest.work,
+        _party_to_json(contest.undoer),
+        contest.undoing,
+        contest.rounds,
+    ]
 
 
 def _contest_from_json(parts: list[Any]) -> Contest:
     subject, maker, work, undoer, undoing, rounds = parts
-    return Contest(Key(*subject), _party_from_json(maker), work, _party_from_json(undoer), undoing, rounds)
+    return Contest(
+        Key(*subject), _party_from_json(maker), work, _party_from_json(undoer), undoing, rounds
+    )

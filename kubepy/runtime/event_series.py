@@ -39,11 +39,21 @@ class SeriesRecorder:
         self._component, self._instance = component, f"{component}-{instance}"
         self._recorded: dict[str, _Recorded] = {}  # by isomorphism; the one that came last is last
         self._stored = StoredEvents()
-        self._series: dict[str, datetime] = {}  # when each series of another process was last observed
+        self._series: dict[
+            str, datetime
+        ] = {}  # when each series of another process was last observed
         client.event_memories[component] = self
 
-    def event(self, regarding: Mapping[str, Any], event_type: str, reason: str, action: str, note: str, *,
-              related: Mapping[str, Any] | None = None) -> None:
+    def event(
+        self,
+        regarding: Mapping[str, Any],
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        *,
+        related: Mapping[str, Any] | None = None,
+    ) -> None:
         """Record ``note`` about an object, while doing ``action`` with it (and ``related``).
 
         The event is dropped where the namespace is going or gone, as upstream drops it.
@@ -69,7 +79,10 @@ class SeriesRecorder:
             event["related"] = object_reference(related)
         with self._client.transaction() as transaction:
             self._load_stored(transaction, namespace, event["involvedObject"].get("name", ""))
-            while self._recorded and now - self._recorded[oldest := next(iter(self._recorded))].last > SERIES_END:
+            while (
+                self._recorded
+                and now - self._recorded[oldest := next(iter(self._recorded))].last > SERIES_END
+            ):
                 del self._recorded[oldest]
             recorded = self._recorded.pop(key := _isomorphism(event), None)
             if recorded is not None and now - recorded.last > SERIES_END:
@@ -82,8 +95,9 @@ class SeriesRecorder:
         store_event(transaction, event, now, self._client.ids)
         return _Recorded(name_of(event), now, "series" in event)
 
-    def _continue(self, recorded: _Recorded, transaction: RequestTransaction, event: Object,
-                  now: datetime) -> _Recorded:
+    def _continue(
+        self, recorded: _Recorded, transaction: RequestTransaction, event: Object, now: datetime
+    ) -> _Recorded:
         """Turn the stored event into a series when its second comes; the others are not written."""
         if recorded.is_series:
             return recorded._replace(last=now)
@@ -100,12 +114,19 @@ class SeriesRecorder:
         own = (event for event in stored if event.get("reportingInstance") == self._instance)
         for event in sorted(own, key=_last_time):
             key, last = _isomorphism(event), parse_time(_last_time(event))
-            self._recorded[key] = _Recorded(name_of(event), max(last, self._series.get(key, last)), "series" in event)
+            self._recorded[key] = _Recorded(
+                name_of(event), max(last, self._series.get(key, last)), "series" in event
+            )
 
     def remember(self, now: datetime) -> Any:
         """Return when the series that go on were last observed, as JSON; None for none."""
-        series = {**self._series, **{key: last for key, (_, last, is_series) in self._recorded.items() if is_series}}
-        return {key: last.isoformat() for key, last in series.items() if now - last <= SERIES_END} or None
+        series = {
+            **self._series,
+            **{key: last for key, (_, last, is_series) in self._recorded.items() if is_series},
+        }
+        return {
+            key: last.isoformat() for key, last in series.items() if now - last <= SERIES_END
+        } or None
 
     def recall(self, memory: Any) -> None:
         """Go on from what ``remember`` gave in another process."""
@@ -120,5 +141,18 @@ def _last_time(event: Object) -> str:
 def _isomorphism(event: Object) -> str:
     """Return a key that is equal for events that only differ in time and note (the reference includes the resource
     version of the object)."""
-    fields = ("type", "action", "reason", "reportingComponent", "reportingInstance", "involvedObject", "related")
-    return repr([sorted(value.items()) if isinstance(value := event.get(field), dict) else value for field in fields])
+    fields = (
+        "type",
+        "action",
+        "reason",
+        "reportingComponent",
+        "reportingInstance",
+        "involvedObject",
+        "related",
+    )
+    return repr(
+        [
+            sorted(value.items()) if isinstance(value := event.get(field), dict) else value
+            for field in fields
+        ]
+    )

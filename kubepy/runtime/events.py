@@ -36,8 +36,16 @@ class Recorder:
         self._component = component
         self._correlator: Correlator = client.event_memories.setdefault(component, Correlator())
 
-    def event(self, obj: Mapping[str, Any], event_type: str, reason: str, message: str, *,
-              field_path: str = "", host: str = "") -> None:
+    def event(
+        self,
+        obj: Mapping[str, Any],
+        event_type: str,
+        reason: str,
+        message: str,
+        *,
+        field_path: str = "",
+        host: str = "",
+    ) -> None:
         """Record an event about an object; about one without a namespace it is in ``default``.
 
         An event that cannot be stored, because its namespace is going or gone, is dropped as upstream drops it.
@@ -61,7 +69,9 @@ class Recorder:
             "reason": reason,
             "reportingComponent": self._component,
             "reportingInstance": host,
-            "source": {"component": self._component, "host": host} if host else {"component": self._component},
+            "source": {"component": self._component, "host": host}
+            if host
+            else {"component": self._component},
             "type": event_type,
         }
         with self._client.transaction() as transaction:
@@ -73,11 +83,15 @@ class Recorder:
     def _load_stored(self, transaction: RequestTransaction, event: Object) -> None:
         """Read the events about the object of an event that earlier processes have recorded."""
         name = event["involvedObject"].get("name", "")
-        for old in self._correlator.stored.take(self._client, transaction, namespace_of(event), name):
+        for old in self._correlator.stored.take(
+            self._client, transaction, namespace_of(event), name
+        ):
             if old.get("source", {}).get("component") == self._component:
                 self._correlator.add_stored(old)
 
-    def _write(self, transaction: RequestTransaction, decision: EventDecision, now: datetime) -> None:
+    def _write(
+        self, transaction: RequestTransaction, decision: EventDecision, now: datetime
+    ) -> None:
         event, before = decision
         if before is not None:
             key = Key(EVENTS, namespace_of(event), before)
@@ -86,7 +100,10 @@ class Recorder:
                 transaction.update(key, {**event, "metadata": metadata}, old)
                 self._correlator.set_written()
                 return
-            event |= {"count": 1, "firstTimestamp": event["lastTimestamp"]}  # it was deleted, or is over
+            event |= {
+                "count": 1,
+                "firstTimestamp": event["lastTimestamp"],
+            }  # it was deleted, or is over
         store_event(transaction, event, now, self._ids)
         self._correlator.set_name(event)
 
@@ -106,7 +123,11 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
         if transaction.get(key) is None:
             break
         nanoseconds += 1
-    metadata |= {"creationTimestamp": format_time(now), "name": key.name, "uid": ids.uid(*key, revision=revision)}
+    metadata |= {
+        "creationTimestamp": format_time(now),
+        "name": key.name,
+        "uid": ids.uid(*key, revision=revision),
+    }
     transaction.create(key, event, is_plain=True)
 
 
@@ -123,30 +144,44 @@ class StoredEvents:
         self.is_recalled = is_recalled
         self._namespaces: set[str] = set()  # whose events have all been taken
         self._taken: set[tuple[str, str]] = set()  # the objects by namespace and name
-        self._unread: dict[str, dict[str, list[str]]] = {}  # names of all events, by namespace and object
+        self._unread: dict[
+            str, dict[str, list[str]]
+        ] = {}  # names of all events, by namespace and object
 
-    def take(self, client: Client, transaction: RequestTransaction, namespace: str, name: str) -> list[Object]:
+    def take(
+        self, client: Client, transaction: RequestTransaction, namespace: str, name: str
+    ) -> list[Object]:
         """Return the events that must be known before one about an object is recorded, each event once.
 
         Events about objects that were asked for before are left out: what the recorder knows of them may be newer.
         """
         if namespace in self._namespaces or (namespace, name) in self._taken:
             return []
-        if not self.is_recalled or dns1123_subdomain(f"{name}.{2**64 - 1:x}"):  # an event without the object's name
+        if not self.is_recalled or dns1123_subdomain(
+            f"{name}.{2**64 - 1:x}"
+        ):  # an event without the object's name
             self._namespaces.add(namespace)
-            return [event for event in transaction.list(EVENTS, namespace)
-                    if (namespace, name_of(event).rpartition(".")[0]) not in self._taken]
+            return [
+                event
+                for event in transaction.list(EVENTS, namespace)
+                if (namespace, name_of(event).rpartition(".")[0]) not in self._taken
+            ]
         if namespace not in self._unread:
             is_single = len(self._taken) < FOUND_SINGLY
             names: dict[str, list[str]] = {}
-            for stored_name in client.names_recorded(EVENTS, namespace, f"{name}." if is_single else ""):
+            for stored_name in client.names_recorded(
+                EVENTS, namespace, f"{name}." if is_single else ""
+            ):
                 names.setdefault(stored_name.rpartition(".")[0], []).append(stored_name)
             if not is_single:
                 self._unread[namespace] = names
         else:
             names = self._unread[namespace]
         self._taken.add((namespace, name))
-        stored = (transaction.get(Key(EVENTS, namespace, stored_name)) for stored_name in names.pop(name, ()))
+        stored = (
+            transaction.get(Key(EVENTS, namespace, stored_name))
+            for stored_name in names.pop(name, ())
+        )
         return [event for event in stored if event is not None]
 
     def keep(self, objects: Collection[tuple[str, str]]) -> None:
@@ -242,32 +277,54 @@ class Correlator:
         key = similar if is_combined else (*similar, event["message"])
         count, last = event.get("count", 1), parse_time(event["lastTimestamp"])
         times, observed = self._counts.pop(key, (count, last))
-        self._logs[key] = _Log(name_of(event), max(times, count), event["firstTimestamp"], observed, times > count)
+        self._logs[key] = _Log(
+            name_of(event), max(times, count), event["firstTimestamp"], observed, times > count
+        )
         if not is_combined and not self.stored.is_recalled:
             messages, latest = self._similar.get(similar, _Similar({}, last))
-            self._similar[similar] = _Similar({**messages, event["message"]: None}, max(latest, last))
+            self._similar[similar] = _Similar(
+                {**messages, event["message"]: None}, max(latest, last)
+            )
 
     def remember(self, now: datetime) -> Any:
         """Return what cannot be read off the stored events, as JSON; None for nothing. Forget what is over."""
         self._forget_expired(now)
-        for similar in [similar for similar, record in self._similar.items() if _is_over(record, now)]:
+        for similar in [
+            similar for similar, record in self._similar.items() if _is_over(record, now)
+        ]:
             del self._similar[similar]
-        for subject in [key for key, allowance in self._allowances.items() if allowance.tokens_at(now) >= BURST]:
+        for subject in [
+            key for key, allowance in self._allowances.items() if allowance.tokens_at(now) >= BURST
+        ]:
             del self._allowances[subject]
-        counts = {**self._counts, **{key: (log.times, log.last) for key, log in self._logs.items() if log.is_behind}}
+        counts = {
+            **self._counts,
+            **{key: (log.times, log.last) for key, log in self._logs.items() if log.is_behind},
+        }
         memory = (
-            [[key, list(messages), last.isoformat()] for key, (messages, last) in self._similar.items()],
+            [
+                [key, list(messages), last.isoformat()]
+                for key, (messages, last) in self._similar.items()
+            ],
             [[key, tokens, last.isoformat()] for key, (tokens, last) in self._allowances.items()],
-            [[key, times, last.isoformat()] for key, (times, last) in counts.items() if now - last < EVENTS_LAST],
+            [
+                [key, times, last.isoformat()]
+                for key, (times, last) in counts.items()
+                if now - last < EVENTS_LAST
+            ],
         )
         return memory if any(memory) else None
 
     def recall(self, memory: Any) -> None:
         """Go on from what ``remember`` gave in another process."""
         similar, allowances, counts = memory or ((), (), ())
-        self._similar = {tuple(key): _Similar(dict.fromkeys(messages), parse_time(last))
-                         for key, messages, last in similar}
-        self._allowances = {tuple(key): _Allowance(tokens, parse_time(last)) for key, tokens, last in allowances}
+        self._similar = {
+            tuple(key): _Similar(dict.fromkeys(messages), parse_time(last))
+            for key, messages, last in similar
+        }
+        self._allowances = {
+            tuple(key): _Allowance(tokens, parse_time(last)) for key, tokens, last in allowances
+        }
         self._counts = {tuple(key): (times, parse_time(last)) for key, times, last in counts}
         self.stored, self._logs = StoredEvents(is_recalled=True), {}
 
@@ -277,7 +334,9 @@ class Correlator:
         for key in expired:
             del self._logs[key]
         if expired:
-            self.stored.keep({(namespace or "default", name) for _, namespace, name, *_ in self._logs})
+            self.stored.keep(
+                {(namespace or "default", name) for _, namespace, name, *_ in self._logs}
+            )
 
     def _aggregate(self, event: Object, now: datetime) -> tuple[Object, EventKey]:
         """Return the event and its key, or one in place of many similar ones (``EventAggregate``)."""
@@ -307,7 +366,10 @@ def _is_over(record: _Similar, now: datetime) -> bool:
 
 def _subject(event: Object) -> tuple[str, ...]:
     reference = event["involvedObject"]
-    return (*(reference.get(field, "") for field in ("kind", "namespace", "name", "uid", "apiVersion")), event["type"])
+    return (
+        *(reference.get(field, "") for field in ("kind", "namespace", "name", "uid", "apiVersion")),
+        event["type"],
+    )
 
 
 def _similar_key(event: Object) -> tuple[str, ...]:

@@ -58,7 +58,11 @@ def restores(revision: AnyObject, owner: AnyObject) -> bool:
         restored = cast(Object, apply_revision(owner, revision))
     except (Status, types.DecodeError):
         return False  # no template at all; the present one gets a revision of its own
-    default = defaults.default_daemon_set if owner["kind"] == "DaemonSet" else defaults.default_stateful_set
+    default = (
+        defaults.default_daemon_set
+        if owner["kind"] == "DaemonSet"
+        else defaults.default_stateful_set
+    )
     default(restored)
     return bool(restored["spec"]["template"] == owner["spec"]["template"])
 
@@ -74,8 +78,14 @@ def holds(revision: AnyObject, template: AnyObject) -> bool:
 
 def sort_revisions(revisions: Iterable[ControllerRevision]) -> list[ControllerRevision]:
     """Sort by number, the oldest first; ties by creation time, then by name (``byRevision``)."""
-    return sorted(revisions, key=lambda revision: (
-        number_of(revision), revision["metadata"].get("creationTimestamp", ""), name_of(revision)))
+    return sorted(
+        revisions,
+        key=lambda revision: (
+            number_of(revision),
+            revision["metadata"].get("creationTimestamp", ""),
+            name_of(revision),
+        ),
+    )
 
 
 def next_number(revisions: Iterable[ControllerRevision]) -> int:
@@ -98,17 +108,23 @@ def new_revision(owner: AnyObject, number: int, hash_: str, hash_label: str) -> 
     }
     if annotations := owner["metadata"].get("annotations"):
         metadata["annotations"] = annotations
-    return cast("ControllerRevision", {
-        "apiVersion": "apps/v1",
-        "kind": "ControllerRevision",
-        "metadata": metadata,
-        "data": revision_data(template),
-        "revision": number,
-    })
+    return cast(
+        "ControllerRevision",
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": metadata,
+            "data": revision_data(template),
+            "revision": number,
+        },
+    )
 
 
-def surplus(old: Iterable[ControllerRevision], limit: int,
-            is_live: Callable[[ControllerRevision], bool] = lambda _: False) -> list[ControllerRevision]:
+def surplus(
+    old: Iterable[ControllerRevision],
+    limit: int,
+    is_live: Callable[[ControllerRevision], bool] = lambda _: False,
+) -> list[ControllerRevision]:
     """Return the old revisions to delete so that ``limit`` of them stay, oldest first; never a live one
     (``cleanupHistory``, ``truncateHistory``).
 
@@ -142,8 +158,9 @@ class History:
         existing = self._revisions.get(namespace, name_of(revision))
         return existing if existing.get("data") == revision["data"] else None
 
-    def create_unique(self, new: Callable[[int], ControllerRevision],
-                      collisions: int) -> tuple[ControllerRevision, int]:
+    def create_unique(
+        self, new: Callable[[int], ControllerRevision], collisions: int
+    ) -> tuple[ControllerRevision, int]:
         """Create the revision ``new(collision count)``, raising the count until its name is free; the label with the
         hash stays that of the first attempt.
 
@@ -164,7 +181,9 @@ class History:
 
     def label(self, revision: ControllerRevision, label: str, value: str) -> ControllerRevision:
         labels = {**labels_of(revision), label: value}
-        return self._revisions.update({**revision, "metadata": {**revision["metadata"], "labels": labels}})
+        return self._revisions.update(
+            {**revision, "metadata": {**revision["metadata"], "labels": labels}}
+        )
 
     def delete(self, revisions: Collection[ControllerRevision]) -> None:
         for revision in revisions:

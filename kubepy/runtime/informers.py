@@ -9,7 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
-from kubepy.api.meta import AnyObject, Object, ObjectT, is_controlled_by, namespace_of, owner_references, uid_of
+from kubepy.api.meta import (
+    AnyObject,
+    Object,
+    ObjectT,
+    is_controlled_by,
+    namespace_of,
+    owner_references,
+    uid_of,
+)
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
@@ -37,16 +45,22 @@ class TypedResource(str, Generic[ObjectT]):
 
 
 CONFIG_MAPS: TypedResource[typed.ConfigMap] = TypedResource("configmaps")
-CONTROLLER_REVISIONS: TypedResource[typed.ControllerRevision] = TypedResource("controllerrevisions.apps")
+CONTROLLER_REVISIONS: TypedResource[typed.ControllerRevision] = TypedResource(
+    "controllerrevisions.apps"
+)
 CRON_JOBS: TypedResource[typed.CronJob] = TypedResource("cronjobs.batch")
 DAEMON_SETS: TypedResource[typed.DaemonSet] = TypedResource("daemonsets.apps")
 DEPLOYMENTS: TypedResource[typed.Deployment] = TypedResource("deployments.apps")
 ENDPOINTS: TypedResource[typed.Endpoints] = TypedResource("endpoints")
-ENDPOINT_SLICES: TypedResource[typed.EndpointSlice] = TypedResource("endpointslices.discovery.k8s.io")
+ENDPOINT_SLICES: TypedResource[typed.EndpointSlice] = TypedResource(
+    "endpointslices.discovery.k8s.io"
+)
 JOBS: TypedResource[typed.Job] = TypedResource("jobs.batch")
 NAMESPACES: TypedResource[typed.Namespace] = TypedResource("namespaces")
 NODES: TypedResource[typed.Node] = TypedResource("nodes")
-PERSISTENT_VOLUME_CLAIMS: TypedResource[typed.PersistentVolumeClaim] = TypedResource("persistentvolumeclaims")
+PERSISTENT_VOLUME_CLAIMS: TypedResource[typed.PersistentVolumeClaim] = TypedResource(
+    "persistentvolumeclaims"
+)
 PERSISTENT_VOLUMES: TypedResource[typed.PersistentVolume] = TypedResource("persistentvolumes")
 PODS: TypedResource[typed.Pod] = TypedResource("pods")
 REPLICA_SETS: TypedResource[typed.ReplicaSet] = TypedResource("replicasets.apps")
@@ -68,14 +82,20 @@ class Index(Generic[ObjectT, Value]):
     :param load: loads the object of a key; ``load_group`` those that may be in a group.
     """
 
-    def __init__(self, compute: Callable[[ObjectT], tuple[str, Value] | None], load: Callable[[Key], object],
-                 load_group: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        compute: Callable[[ObjectT], tuple[str, Value] | None],
+        load: Callable[[Key], object],
+        load_group: Callable[[str], object],
+    ) -> None:
         self._compute = compute
         self._load, self._load_group = load, load_group
         self.answered: set[Query] = set()  # by which parts of objects were read
         # Called with the name of a group and a value that left it or came to it, the other is None.
         self.changed: Callable[[str, Value | None, Value | None], object] | None = None
-        self._observed: dict[Key, ObjectT | None] = {}  # not computed yet, in the order of the last changes
+        self._observed: dict[
+            Key, ObjectT | None
+        ] = {}  # not computed yet, in the order of the last changes
         self._group_of: dict[Key, str] = {}
         self._groups: dict[str, dict[Key, Value]] = {}
 
@@ -111,7 +131,9 @@ class Index(Generic[ObjectT, Value]):
         if not self._observed:
             return
         compute = self._compute
-        computed = [(key, None if obj is None else compute(obj)) for key, obj in self._observed.items()]
+        computed = [
+            (key, None if obj is None else compute(obj)) for key, obj in self._observed.items()
+        ]
         self._observed.clear()  # not before: where one cannot be computed, all are tried again next time
         for key, entry in computed:
             if (group := self._group_of.pop(key, None)) is not None:
@@ -158,22 +180,36 @@ class Informers:
 
     def __init__(self) -> None:
         self.listings = 0  # how often everything was forgotten, to be read anew
-        self._objects: dict[str, dict[str, dict[str, Object]]] = {}  # resource → namespace → name → object
-        self._dependents: dict[str, dict[str, dict[Key, None]]] = {}  # owner uid → resource → keys that name it
-        self._orphans: dict[tuple[str, str], dict[Key, None]] = {}  # resource, namespace → those without controller
+        self._objects: dict[
+            str, dict[str, dict[str, Object]]
+        ] = {}  # resource → namespace → name → object
+        self._dependents: dict[
+            str, dict[str, dict[Key, None]]
+        ] = {}  # owner uid → resource → keys that name it
+        self._orphans: dict[
+            tuple[str, str], dict[Key, None]
+        ] = {}  # resource, namespace → those without controller
         self._on_node: dict[str, dict[Key, None]] = {}  # node → keys of the pods bound to it
         self._keys: dict[str, Key] = {}  # uid → key
-        self._indexes: dict[str, list[Index[Any, Any]]] = {}  # resource → the indexes that controllers added
+        self._indexes: dict[
+            str, list[Index[Any, Any]]
+        ] = {}  # resource → the indexes that controllers added
         self._view: RecordedView | None = None  # None: everything is known
         self._is_watched: Callable[[str], bool] = lambda resource: True
         self._absent: set[Key] = set()  # known not to be there
         self._answered: set[Query] = set()
         self._present: set[str] = set()  # resources of which objects are recorded
         self._lookups: Counter[str] = Counter()  # by link: how often the view was asked
-        self._recorded: dict[str, Mapping[str, int]] = {}  # by link: values, each of so many objects at most
+        self._recorded: dict[
+            str, Mapping[str, int]
+        ] = {}  # by link: values, each of so many objects at most
         self._counts: dict[str, int] = {}  # of objects, by resource, where that was asked for
-        self._changes: Counter[str] = Counter()  # by resource: how often its observed objects have changed
-        self._sorted: dict[tuple[str, str | None], tuple[int, Objects]] = {}  # lists, each of a number of changes
+        self._changes: Counter[str] = (
+            Counter()
+        )  # by resource: how often its observed objects have changed
+        self._sorted: dict[
+            tuple[str, str | None], tuple[int, Objects]
+        ] = {}  # lists, each of a number of changes
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
         obj = self._objects.get(resource, {}).get(namespace, {}).get(name)
@@ -187,9 +223,13 @@ class Informers:
         if changes != self.changes(resource):
             self.load(Query(resource, namespace))
             spaces = self._objects.get(resource, {})
-            chosen = sorted(spaces) if namespace is None else [namespace] if namespace in spaces else []
+            chosen = (
+                sorted(spaces) if namespace is None else [namespace] if namespace in spaces else []
+            )
             objects = [spaces[space][name] for space in chosen for name in sorted(spaces[space])]
-            if self._view is None or self._is_watched(resource):  # else objects may show that were there before
+            if self._view is None or self._is_watched(
+                resource
+            ):  # else objects may show that were there before
                 self._sorted[resource, namespace] = self.changes(resource), objects
         return objects[:]
 
@@ -247,12 +287,18 @@ class Informers:
 
     def resources(self) -> Names:
         """Return the resources of which there are objects, or have been."""
-        unread = {resource for resource, _ in self._view.places()} if self._view is not None else set()
+        unread = (
+            {resource for resource, _ in self._view.places()} if self._view is not None else set()
+        )
         return sorted({*self._objects, *filter(self._is_watched, unread)})
 
-    def add_index(self, resource: TypedResource[ObjectT], compute: Callable[[ObjectT], tuple[str, Value] | None],
-                  queries: Callable[[str], Iterable[Query]] | None = None,
-                  parts: Sequence[str] = ()) -> Index[ObjectT, Value]:
+    def add_index(
+        self,
+        resource: TypedResource[ObjectT],
+        compute: Callable[[ObjectT], tuple[str, Value] | None],
+        queries: Callable[[str], Iterable[Query]] | None = None,
+        parts: Sequence[str] = (),
+    ) -> Index[ObjectT, Value]:
         """Keep an :class:`Index` of a resource from now on; what was observed before is in it.
 
         :param queries: find the objects of a group, by its name, and perhaps others; None: all of the resource may be
@@ -260,6 +306,7 @@ class Informers:
         :param parts: all that is computed from (``metadata.labels``): of objects that nothing else has asked for only
             this is read, and ``compute`` gets objects of these fields.
         """
+
         def load_group(group: str) -> None:
             asked = queries(group) if queries is not None else (Query(resource),)
             if parts:
@@ -305,8 +352,20 @@ class Informers:
     def clear(self) -> None:
         """Forget everything, before it is all read again."""
         self.listings += 1
-        for index in (self._objects, self._dependents, self._orphans, self._on_node, self._keys, self._absent,
-                      self._answered, self._present, self._lookups, self._recorded, self._counts, self._sorted):
+        for index in (
+            self._objects,
+            self._dependents,
+            self._orphans,
+            self._on_node,
+            self._keys,
+            self._absent,
+            self._answered,
+            self._present,
+            self._lookups,
+            self._recorded,
+            self._counts,
+            self._sorted,
+        ):
             index.clear()
         self._view = None
         for indexes in self._indexes.values():
@@ -338,7 +397,9 @@ class Informers:
 
     def is_known(self, key: Key) -> bool:
         """Return whether an object, or that it is not there, was read or observed."""
-        return key in self._absent or key.name in self._objects.get(key.resource, {}).get(key.namespace, {})
+        return key in self._absent or key.name in self._objects.get(key.resource, {}).get(
+            key.namespace, {}
+        )
 
     def assume(self, key: Key, obj: Object | None) -> None:
         """Take an object that is not known as it was before the change that is to be observed next."""
@@ -353,17 +414,26 @@ class Informers:
         for query in queries:
             if not self._is_answered(query):
                 self._answered.add(query)
-                by_link.setdefault((query.link, query.resource, query.namespace), []).append(query.value)
+                by_link.setdefault((query.link, query.resource, query.namespace), []).append(
+                    query.value
+                )
         for (link, resource, namespace), values in by_link.items():
             assert self._view is not None
-            for key, obj in (self._view.linked_all(link, values, resource, namespace) if link
-                             else self._view.list(str(resource), namespace)):
+            for key, obj in (
+                self._view.linked_all(link, values, resource, namespace)
+                if link
+                else self._view.list(str(resource), namespace)
+            ):
                 self._take(key, obj)
 
     def read_ahead(self, keys: Collection[Key]) -> None:
         """Read objects together that will be asked for by their keys."""
         if self._view is not None:
-            unread = {resource for resource in {key.resource for key in keys} if not self._is_answered(Query(resource))}
+            unread = {
+                resource
+                for resource in {key.resource for key in keys}
+                if not self._is_answered(Query(resource))
+            }
             unknown = [key for key in keys if key.resource in unread and not self.is_known(key)]
             present = dict(self._view.get_all(unknown)) if unknown else {}
             for key in unknown:
@@ -372,8 +442,12 @@ class Informers:
     def _is_answered(self, query: Query) -> bool:
         """Return whether all that a query finds is known."""
         resource = query.resource
-        if self._view is None or query in self._answered or Query(resource) in self._answered or (
-                resource is not None and not self._is_watched(resource)):
+        if (
+            self._view is None
+            or query in self._answered
+            or Query(resource) in self._answered
+            or (resource is not None and not self._is_watched(resource))
+        ):
             return True
         if resource is not None and resource not in self._present:
             if not self._view.keys(resource, 1):  # there are none: all that follow will be observed
@@ -386,19 +460,29 @@ class Informers:
         """Return how many objects that are not known a link may find by a value; None as long as few were looked up."""
         if link not in self._recorded:
             self._lookups[link] += 1
-            if self._view is None or link not in COUNTED_LINKS or self._lookups[link] < LOOKUPS_TO_COUNT_AT:
+            if (
+                self._view is None
+                or link not in COUNTED_LINKS
+                or self._lookups[link] < LOOKUPS_TO_COUNT_AT
+            ):
                 return None
             self._recorded[link] = self._view.counts(link)
         return self._recorded[link].get(value, 0)
 
-    def _load_parts(self, index: Index[Any, Any], parts: Sequence[str], queries: Iterable[Query]) -> None:
+    def _load_parts(
+        self, index: Index[Any, Any], parts: Sequence[str], queries: Iterable[Query]
+    ) -> None:
         """Let an index take the parts of objects that some queries find, where the objects are not known."""
         for query in queries:
             resource, namespace, link, value = query
             if resource is None:
                 self.load(query)
-            elif self._view is not None and self._is_watched(resource) and query not in index.answered and not (
-                    {query, Query(resource)} & self._answered):
+            elif (
+                self._view is not None
+                and self._is_watched(resource)
+                and query not in index.answered
+                and not ({query, Query(resource)} & self._answered)
+            ):
                 index.answered.add(query)
                 for key, obj in self._view.parts(parts, resource, namespace, link, value):
                     if not self.is_known(key):
@@ -406,12 +490,18 @@ class Informers:
 
     def is_known_in_part(self, key: Key) -> bool:
         """Return whether an index has read parts of an object that is not known."""
-        return not self.is_known(key) and any(index.holds(key) for index in self._indexes.get(key.resource, ()))
+        return not self.is_known(key) and any(
+            index.holds(key) for index in self._indexes.get(key.resource, ())
+        )
 
     def _load(self, key: Key) -> Object | None:
         """Read one object that is not observed."""
         assert self._view is not None
-        if key in self._absent or Query(key.resource) in self._answered or not self._is_watched(key.resource):
+        if (
+            key in self._absent
+            or Query(key.resource) in self._answered
+            or not self._is_watched(key.resource)
+        ):
             return None
         obj = self._view.get(key)
         self.assume(key, obj)
@@ -466,14 +556,19 @@ def _links(key: Key, obj: Object) -> _Links:
     references = owner_references(obj)
     orphan = not any(reference.get("controller") for reference in references)
     node = obj["spec"].get("nodeName", "") if key.resource == PODS else ""
-    return _Links(obj["metadata"].get("uid", ""), tuple(owner["uid"] for owner in references), orphan, node)
+    return _Links(
+        obj["metadata"].get("uid", ""), tuple(owner["uid"] for owner in references), orphan, node
+    )
 
 
 def _have_other_links(key: Key, old: Object, new: Object) -> bool:
     """Tell whether two states of an object may have different entries in the built-in indexes."""
     before, after = old["metadata"], new["metadata"]
-    return before.get("uid") != after.get("uid") or before.get("ownerReferences") != after.get("ownerReferences") or (
-        key.resource == PODS and old["spec"].get("nodeName") != new["spec"].get("nodeName"))
+    return (
+        before.get("uid") != after.get("uid")
+        or before.get("ownerReferences") != after.get("ownerReferences")
+        or (key.resource == PODS and old["spec"].get("nodeName") != new["spec"].get("nodeName"))
+    )
 
 
 def _discard(groups: dict[Group, dict[Key, Value]], group: Group, key: Key) -> None:
@@ -538,16 +633,25 @@ class ResourceClient(Generic[ObjectT]):
         return cast("list[ObjectT]", self._client.list(self._resource, namespace=namespace).items)
 
     def create(self, obj: ObjectT, namespace: str = "") -> ObjectT:
-        return cast(ObjectT, self._client.create(self._resource, cast(Object, obj), namespace=namespace))
+        return cast(
+            ObjectT, self._client.create(self._resource, cast(Object, obj), namespace=namespace)
+        )
 
     def update(self, obj: ObjectT) -> ObjectT:
-        return cast(ObjectT, self._client.update(self._resource, cast(Object, obj), namespace=namespace_of(obj)))
+        return cast(
+            ObjectT,
+            self._client.update(self._resource, cast(Object, obj), namespace=namespace_of(obj)),
+        )
 
     def update_status(self, obj: ObjectT, status: AnyObject) -> ObjectT:
         """Write the object with this status; of its metadata only what ``status`` requests may change."""
         changed: Object = {**obj, "status": status}
-        return cast(ObjectT, self._client.update(self._resource, changed, namespace=namespace_of(obj),
-                                                 subresource="status"))
+        return cast(
+            ObjectT,
+            self._client.update(
+                self._resource, changed, namespace=namespace_of(obj), subresource="status"
+            ),
+        )
 
     def delete(self, obj: ObjectT) -> None:
         self._client.delete(self._resource, obj["metadata"]["name"], namespace=namespace_of(obj))

@@ -21,7 +21,9 @@ class OwnWrites:
 
     def __init__(self, informers: Informers) -> None:
         self._informers = informers
-        self._versions: dict[Key, tuple[int, str]] = {}  # with the listing before which it was written
+        self._versions: dict[
+            Key, tuple[int, str]
+        ] = {}  # with the listing before which it was written
 
     def note(self, key: Key, stored: AnyObject) -> None:
         """Note an object as this reconciler has just written it."""

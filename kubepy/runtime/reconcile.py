@@ -93,8 +93,11 @@ class Context(NamedTuple):
         return WorkQueue(self.clock.now, delays, BURST if self.clock.own else math.inf)
 
 
-def enqueue_object(queue: WorkQueue[Key], predicate: Callable[[Any], bool] = lambda obj: True) -> Handler:
+def enqueue_object(
+    queue: WorkQueue[Key], predicate: Callable[[Any], bool] = lambda obj: True
+) -> Handler:
     """Return a handler that enqueues a changed object for which the predicate holds; not a deleted one."""
+
     def handler(event: WatchEvent) -> None:
         if event.new is not None and predicate(event.new):
             queue.add(event.key)

@@ -17,7 +17,9 @@ BASE_DELAY = 0.005  # seconds; the default controller rate limiter's exponential
 MAX_DELAY = 1000.0
 LAST_YEAR = 2261  # of a clock: Go counts nanoseconds in 64 bits
 BURST = 100_000.0  # more than a rollout of 25,000 pods takes, one pod after the other and each in no time
-MOST_STALE = 64  # entries of the heap that do not count any more, beside as many as there are others
+MOST_STALE = (
+    64  # entries of the heap that do not count any more, beside as many as there are others
+)
 
 
 class WorkQueue(Generic[K]):
@@ -29,22 +31,34 @@ class WorkQueue(Generic[K]):
     against work without end, which would never let a time go on that moves only when nothing is left to do.
     """
 
-    def __init__(self, now: Callable[[], datetime], delays: tuple[float, float] = (BASE_DELAY, MAX_DELAY),
-                 burst: float = math.inf) -> None:
+    def __init__(
+        self,
+        now: Callable[[], datetime],
+        delays: tuple[float, float] = (BASE_DELAY, MAX_DELAY),
+        burst: float = math.inf,
+    ) -> None:
         self._now = now
         self._burst = burst
-        self._handed_out: dict[K, tuple[datetime, float]] = {}  # how often beyond once a second, up to when
+        self._handed_out: dict[
+            K, tuple[datetime, float]
+        ] = {}  # how often beyond once a second, up to when
         self._most_handed_out = MOST_STALE  # from which on those that count no more are forgotten
         self._base_delay, self._max_delay = delays
-        self._ready: OrderedDict[K, None] = OrderedDict()  # a dict looks for its first key behind all removed ones
+        self._ready: OrderedDict[K, None] = (
+            OrderedDict()
+        )  # a dict looks for its first key behind all removed ones
         self._processing: set[K] = set()
         self._again: dict[K, None] = {}
-        self._delayed: list[tuple[datetime, int, K]] = []  # a heap; those that _due does not name count no more
+        self._delayed: list[
+            tuple[datetime, int, K]
+        ] = []  # a heap; those that _due does not name count no more
         self._single: list[tuple[datetime, int, K]] = []  # a heap of those that are not repeating
         self._due: dict[K, tuple[datetime, int]] = {}  # when, and which entry of the heap says so
         self._skippable: set[K] = set()  # delayed keys that need not wait
         self._repeating: set[K] = set()  # delayed keys that come again and again
-        self._held: dict[K, tuple[datetime, bool]] = {}  # not handed out before then; whether that repeats
+        self._held: dict[
+            K, tuple[datetime, bool]
+        ] = {}  # not handed out before then; whether that repeats
         self._resting: dict[K, tuple[datetime, float]] = {}  # since when, and the period in seconds
         self._failures: dict[K, int] = {}
         self._order = 0
@@ -55,11 +69,15 @@ class WorkQueue(Generic[K]):
         else:
             self._ready[key] = None
 
-    def add_after(self, key: K, seconds: float, *, skippable: bool = False, repeating: bool = False) -> None:
+    def add_after(
+        self, key: K, seconds: float, *, skippable: bool = False, repeating: bool = False
+    ) -> None:
         """Add the key when ``seconds`` have passed: see :meth:`add_at`."""
         self.add_at(key, later(self._now(), seconds), skippable=skippable, repeating=repeating)
 
-    def add_at(self, key: K, due: datetime, *, skippable: bool = False, repeating: bool = False) -> None:
+    def add_at(
+        self, key: K, due: datetime, *, skippable: bool = False, repeating: bool = False
+    ) -> None:
         """Add the key at a moment, now if that has come; of several moments for one key the earliest counts.
 
         ``skippable``: upstream puts the key off only so that others can catch up. Nobody who does not watch time pass
@@ -205,8 +223,11 @@ class WorkQueue(Generic[K]):
             return False
         self._handed_out[key] = now, count + 1
         if len(self._handed_out) > self._most_handed_out:
-            self._handed_out = {key: (since, count) for key, (since, count) in self._handed_out.items()
-                                if count > (now - since).total_seconds()}
+            self._handed_out = {
+                key: (since, count)
+                for key, (since, count) in self._handed_out.items()
+                if count > (now - since).total_seconds()
+            }
             self._most_handed_out = 2 * len(self._handed_out) + MOST_STALE
         return True
 
@@ -222,16 +243,27 @@ class WorkQueue(Generic[K]):
 
     def next_single_due(self) -> datetime | None:
         """Return the time when the earliest delayed key falls due that is not a repeating one, or None."""
-        while (due := self._first(self._single)) is not None and self._single[0][2] in self._repeating:
+        while (due := self._first(self._single)) is not None and self._single[0][
+            2
+        ] in self._repeating:
             heapq.heappop(self._single)
         return due
 
     def pending(self) -> list[tuple[K, datetime | None]]:
         """Return every key that is waiting and when it falls due, None for now; keys in progress count as waiting."""
         now = dict.fromkeys([*self._ready, *self._again, *self._processing])
-        delayed = [(due, order, key) for due, order, key in self._delayed if self._counts((due, order, key))]
-        resting = [(due, 0, key) for key in self._resting if (due := self._end_of_period(key)) is not None]
-        return [*((key, None) for key in now), *((key, due) for due, _, key in sorted([*delayed, *resting]))]
+        delayed = [
+            (due, order, key)
+            for due, order, key in self._delayed
+            if self._counts((due, order, key))
+        ]
+        resting = [
+            (due, 0, key) for key in self._resting if (due := self._end_of_period(key)) is not None
+        ]
+        return [
+            *((key, None) for key in now),
+            *((key, due) for due, _, key in sorted([*delayed, *resting])),
+        ]
 
     def _first(self, heap: list[tuple[datetime, int, K]]) -> datetime | None:
         while heap and not self._counts(heap[0]):

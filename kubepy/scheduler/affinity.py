@@ -23,7 +23,9 @@ class AffinityTerm(NamedTuple):
     namespace_selector: LabelSelector
     weight: int = 1
 
-    def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
+    def matches(
+        self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
+    ) -> bool:
         """Tell whether the term selects a pod with these labels, in a namespace with those."""
         if namespace in self.namespaces or self.namespace_selector.matches(namespace_labels):
             return self.selector.matches(labels)
@@ -51,11 +53,18 @@ NO_TERMS = PodTerms()
 
 def pod_terms(affinity: Affinity, namespace: str) -> PodTerms:
     """Parse a pod's ``spec.affinity``."""
-    pod_affinity, anti_affinity = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
+    pod_affinity, anti_affinity = (
+        affinity.get("podAffinity") or {},
+        affinity.get("podAntiAffinity") or {},
+    )
     if not pod_affinity and not anti_affinity:
         return NO_TERMS
-    return PodTerms(_required(pod_affinity, namespace), _required(anti_affinity, namespace),
-                    _preferred(pod_affinity, namespace), _preferred(anti_affinity, namespace))
+    return PodTerms(
+        _required(pod_affinity, namespace),
+        _required(anti_affinity, namespace),
+        _preferred(pod_affinity, namespace),
+        _preferred(anti_affinity, namespace),
+    )
 
 
 def _required(affinity: PodAffinity | PodAntiAffinity, namespace: str) -> Terms:
@@ -63,8 +72,11 @@ def _required(affinity: PodAffinity | PodAntiAffinity, namespace: str) -> Terms:
 
 
 def _preferred(affinity: PodAffinity | PodAntiAffinity, namespace: str) -> Terms:
-    return tuple(_term(weighted["podAffinityTerm"], namespace, weighted["weight"])
-                 for weighted in affinity.get(PREFERRED) or () if weighted["weight"])
+    return tuple(
+        _term(weighted["podAffinityTerm"], namespace, weighted["weight"])
+        for weighted in affinity.get(PREFERRED) or ()
+        if weighted["weight"]
+    )
 
 
 def _term(term: PodAffinityTerm, namespace: str, weight: int = 1) -> AffinityTerm:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.meta import labels_of, name_of, namespace_of
 from kubepy.api.objects.nodes import is_unschedulable, taints_of
-from kubepy.api.objects.pods import HostPort, host_ports, is_pod_terminal, node_name, pod_requests, priority
+from kubepy.api.objects.pods import (
+    HostPort,
+    host_ports,
+    is_pod_terminal,
+    node_name,
+    pod_requests,
+    priority,
+)
 from kubepy.api.values.quantity import Quantity
 from kubepy.runtime.informers import NODES, PODS, Informers, Query
 from kubepy.runtime.reconcile import Key
@@ -35,7 +42,9 @@ def _parsed_number(resource: str, text: str) -> int:
 
 def resource_list(quantities: Mapping[str, Any] | None) -> Resources:
     """Convert a ``v1.ResourceList`` to whole numbers."""
-    return {name: _parsed_number(name, str(quantity)) for name, quantity in (quantities or {}).items()}
+    return {
+        name: _parsed_number(name, str(quantity)) for name, quantity in (quantities or {}).items()
+    }
 
 
 class PodInfo:
@@ -52,9 +61,13 @@ class PodInfo:
         self.labels = labels_of(pod)
         self.priority = priority(pod)
         self.ports: list[HostPort] = host_ports(pod)
-        self.requests: Resources = {name: _whole_number(name, quantity) for name, quantity in pod_requests(pod).items()}
-        requests_of_containers = [(container.get("resources") or {}).get("requests") or {}
-                                  for container in pod["spec"]["containers"]]
+        self.requests: Resources = {
+            name: _whole_number(name, quantity) for name, quantity in pod_requests(pod).items()
+        }
+        requests_of_containers = [
+            (container.get("resources") or {}).get("requests") or {}
+            for container in pod["spec"]["containers"]
+        ]
         without_cpu = sum("cpu" not in requests for requests in requests_of_containers)
         without_memory = sum("memory" not in requests for requests in requests_of_containers)
         self.nonzero_cpu = self.requests.get("cpu", 0) + without_cpu * DEFAULT_MILLI_CPU
@@ -127,7 +140,9 @@ class NodeInfo:
     def has_room(self) -> bool:
         """Return whether the node takes one more pod; where a count tells so, the pods need not be added."""
         most: int = self.allocatable.get("pods", 0)
-        return (self._cache is not None and self._cache.count_on(self.name) < most) or len(self.pods) < most
+        return (self._cache is not None and self._cache.count_on(self.name) < most) or len(
+            self.pods
+        ) < most
 
     def __getattr__(self, name: str) -> Any:
         """Add the pods: what depends on them is not there before."""
@@ -140,7 +155,9 @@ class NodeInfo:
         self.memo.clear()
         self.node = node
         present: Node = node if node is not None else {"metadata": {}}
-        self.allocatable: Resources = resource_list((present.get("status") or {}).get("allocatable"))
+        self.allocatable: Resources = resource_list(
+            (present.get("status") or {}).get("allocatable")
+        )
         self.labels: Mapping[str, str] = labels_of(present)
         self.taints = taints_of(present)
         self.unschedulable = is_unschedulable(present)
@@ -177,9 +194,16 @@ class NodeInfo:
         """Copy for a trial; pods and node are shared."""
         other = NodeInfo(self.name)
         other.set_node(self.node)
-        other.pods, other.requested, other.ports = dict(self.pods), dict(self.requested), dict(self.ports)
+        other.pods, other.requested, other.ports = (
+            dict(self.pods),
+            dict(self.requested),
+            dict(self.ports),
+        )
         other.nonzero_cpu, other.nonzero_memory = self.nonzero_cpu, self.nonzero_memory
-        other.with_affinity, other.with_anti_affinity = dict(self.with_affinity), dict(self.with_anti_affinity)
+        other.with_affinity, other.with_anti_affinity = (
+            dict(self.with_affinity),
+            dict(self.with_anti_affinity),
+        )
         return other
 
 
@@ -201,7 +225,9 @@ class Cache:
         self._sorted: list[NodeInfo] | None = None
         self.with_affinity: dict[str, NodeInfo] = {}
         self.with_anti_affinity: dict[str, NodeInfo] = {}
-        informers.load(*(Query(PODS, None, link) for link in ("affinity", "anti_affinity", "nominated")))
+        informers.load(
+            *(Query(PODS, None, link) for link in ("affinity", "anti_affinity", "nominated"))
+        )
         for key, obj in list(informers.known(PODS)):
             pod = cast("Pod", obj)
             if _is_near_others(pod) or (pod.get("status") or {}).get("nominatedNodeName"):
@@ -216,7 +242,11 @@ class Cache:
             for node in self._nodes.list():
                 self._info(name_of(node))
         if self._sorted is None:
-            self._sorted = [self._infos[name] for name in sorted(self._infos) if self._infos[name].node is not None]
+            self._sorted = [
+                self._infos[name]
+                for name in sorted(self._infos)
+                if self._infos[name].node is not None
+            ]
         return self._sorted
 
     def get(self, name: str) -> NodeInfo | None:

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
 
 NO_ACTION: frozenset[str] = frozenset()
-ANY_POD_CHANGE = frozenset({POD_ADD, POD_LABEL, POD_DELETE, POD_SCALE_DOWN})  # the state before is not known
+ANY_POD_CHANGE = frozenset(
+    {POD_ADD, POD_LABEL, POD_DELETE, POD_SCALE_DOWN}
+)  # the state before is not known
 
 
 def node_event(event: WatchEvent) -> ClusterEvent:
@@ -43,17 +45,25 @@ def node_event(event: WatchEvent) -> ClusterEvent:
     else:
         if labels_of(old) != labels_of(new):
             actions.add(NODE_LABEL)
-        if taints_of(old) != taints_of(new) or (is_unschedulable(old) and not is_unschedulable(new)):
+        if taints_of(old) != taints_of(new) or (
+            is_unschedulable(old) and not is_unschedulable(new)
+        ):
             actions.add(NODE_TAINT)
-        if (old.get("status") or {}).get("allocatable") != (new.get("status") or {}).get("allocatable"):
+        if (old.get("status") or {}).get("allocatable") != (new.get("status") or {}).get(
+            "allocatable"
+        ):
             actions.add(NODE_ALLOCATABLE)
     return ClusterEvent(frozenset(actions), old, new, event.key.name)
 
 
 def pod_event(event: WatchEvent) -> ClusterEvent:
     """Return the event of a pod that has, or had, a node; a pod that has ended counts as deleted."""
-    old = cast("Pod | None", event.old if event.old is not None and _takes_room(event.old) else None)
-    new = cast("Pod | None", event.new if event.new is not None and _takes_room(event.new) else None)
+    old = cast(
+        "Pod | None", event.old if event.old is not None and _takes_room(event.old) else None
+    )
+    new = cast(
+        "Pod | None", event.new if event.new is not None and _takes_room(event.new) else None
+    )
     node = node_name(new or old or {"spec": {}})
     if event.old is None and event.is_update and not (new is not None and is_being_deleted(new)):
         return ClusterEvent(ANY_POD_CHANGE, None, new, node, unknown=True)
@@ -90,11 +100,15 @@ def unscheduled_pod_event(old: AnyObject, new: AnyObject) -> ClusterEvent:
 
 def volume_event(event: WatchEvent) -> ClusterEvent:
     """Return the event of a claim, volume, class or CSINode; its deletion helps no pod."""
-    return ClusterEvent(frozenset({VOLUME}) if event.new is not None else NO_ACTION, event.old, event.new)
+    return ClusterEvent(
+        frozenset({VOLUME}) if event.new is not None else NO_ACTION, event.old, event.new
+    )
 
 
 def namespace_event(event: WatchEvent) -> ClusterEvent:
     """Return the event of a namespace. Its creation or deletion helps no pod; its pods have events of their own."""
     old, new = event.old, event.new
-    changed = new is not None and (event.is_update if old is None else labels_of(old) != labels_of(new))
+    changed = new is not None and (
+        event.is_update if old is None else labels_of(old) != labels_of(new)
+    )
     return ClusterEvent(frozenset({NAMESPACE}) if changed else NO_ACTION, old, new)

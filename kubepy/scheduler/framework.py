@@ -104,8 +104,12 @@ class FilterPlugin:
     """One rule that says on which nodes a pod may run. It has no state of its own: everything is in its arguments."""
 
     name: ClassVar[str]
-    looks_at_node_only: ClassVar[bool] = False  # ``filter`` depends on the pod's template and this node's pods alone
-    events_to_register: ClassVar[frozenset[str]] = frozenset()  # actions that could make a rejected pod schedulable
+    looks_at_node_only: ClassVar[bool] = (
+        False  # ``filter`` depends on the pod's template and this node's pods alone
+    )
+    events_to_register: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # actions that could make a rejected pod schedulable
 
     def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip | PluginStatus:
         """Look at the pod once, before the nodes."""
@@ -119,7 +123,9 @@ class FilterPlugin:
         """Copy the state, for a trial."""
         return state
 
-    def update(self, pod: PodInfo, state: Any, other: PodInfo, node_info: NodeInfo, count: int) -> None:
+    def update(
+        self, pod: PodInfo, state: Any, other: PodInfo, node_info: NodeInfo, count: int
+    ) -> None:
         """Correct the state: another pod was added to (1) or removed from (-1) this node, on trial."""
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:

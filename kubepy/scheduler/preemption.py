@@ -50,7 +50,9 @@ def preempt(cycle: CycleState, diagnosis: Diagnosis) -> PostFilterResult:
     cache = cycle.handle.cache
     if reason := _why_not_eligible(cycle, diagnosis):
         return PostFilterResult(f"{NO_CLAIMS}, preemption: {reason}")
-    potential = [node_info for node_info in cache.nodes() if diagnosis.status_of(node_info.name).resolvable]
+    potential = [
+        node_info for node_info in cache.nodes() if diagnosis.status_of(node_info.name).resolvable
+    ]
     budgets = cycle.handle.informers.list(BUDGETS) if potential else []
     candidates, node_to_status = _dry_run(cycle, potential, budgets)
     if not candidates:
@@ -79,14 +81,20 @@ def _is_being_preempted(pod: Pod) -> bool:
     if not is_being_deleted(pod):
         return False
     condition = get_condition(pod, "DisruptionTarget")
-    return condition is not None and condition["status"] == "True" and condition.get("reason") == PREEMPTED
+    return (
+        condition is not None
+        and condition["status"] == "True"
+        and condition.get("reason") == PREEMPTED
+    )
 
 
 def _dry_run(
     cycle: CycleState, nodes: Sequence[NodeInfo], budgets: Sequence[Object]
 ) -> tuple[list[Candidate], dict[str, PluginStatus]]:
     """Try node after node until there are enough candidates, at least one of which violates no budget."""
-    enough = min(max(len(nodes) * MIN_CANDIDATE_NODES_PERCENTAGE // 100, MIN_CANDIDATE_NODES), len(nodes))
+    enough = min(
+        max(len(nodes) * MIN_CANDIDATE_NODES_PERCENTAGE // 100, MIN_CANDIDATE_NODES), len(nodes)
+    )
     candidates: list[Candidate] = []
     node_to_status: dict[str, PluginStatus] = {}
     for node_info in nodes:
@@ -104,6 +112,7 @@ def _select_victims_on_node(
     cycle: CycleState, node_info: NodeInfo, budgets: Sequence[Object]
 ) -> Candidate | PluginStatus:
     """Remove all pods of lower priority, then put back those that may stay (``SelectVictimsOnNode``)."""
+
     def remove(pod: PodInfo) -> None:
         node_info.remove(pod.key)
         cycle.update(pod, node_info, -1)
@@ -117,7 +126,10 @@ def _select_victims_on_node(
         remove(pod)
         return False
 
-    lower = sorted((pod for pod in node_info.pods.values() if pod.priority < cycle.pod.priority), key=_importance)
+    lower = sorted(
+        (pod for pod in node_info.pods.values() if pod.priority < cycle.pod.priority),
+        key=_importance,
+    )
     if not lower:
         return NO_VICTIMS
     for pod in lower:
@@ -138,12 +150,18 @@ def _importance(pod: PodInfo) -> tuple[int, str, str]:
 
 
 def _start_time(pod: PodInfo) -> str:
-    return str((pod.pod.get("status") or {}).get("startTime") or "9999")  # a pod that has not started counts as newest
+    return str(
+        (pod.pod.get("status") or {}).get("startTime") or "9999"
+    )  # a pod that has not started counts as newest
 
 
-def _split_by_budget(pods: Iterable[PodInfo], budgets: Sequence[Object]) -> tuple[list[PodInfo], list[PodInfo]]:
+def _split_by_budget(
+    pods: Iterable[PodInfo], budgets: Sequence[Object]
+) -> tuple[list[PodInfo], list[PodInfo]]:
     """Split the pods into those whose deletion violates a budget, each counting against it, and the others."""
-    disruptions_allowed = [(budget.get("status") or {}).get("disruptionsAllowed", 0) for budget in budgets]
+    disruptions_allowed = [
+        (budget.get("status") or {}).get("disruptionsAllowed", 0) for budget in budgets
+    ]
     violating: list[PodInfo] = []
     others: list[PodInfo] = []
     for pod in pods:

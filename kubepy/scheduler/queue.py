@@ -62,7 +62,9 @@ class UnschedulablePods:
         self._events_to_register = events_to_register
         self._pods: dict[Key, QueuedPodInfo] = {}
         self._by_action: dict[str, dict[Key, None]] = {}
-        self._by_any: dict[Key, None] = {}  # pods that no plugin rejected: there was no node to look at
+        self._by_any: dict[
+            Key, None
+        ] = {}  # pods that no plugin rejected: there was no node to look at
 
     def add(self, key: Key, pod_info: QueuedPodInfo) -> None:
         self.discard(key)
@@ -95,13 +97,18 @@ class UnschedulablePods:
 
     def _actions(self, pod_info: QueuedPodInfo) -> Iterator[str]:
         plugins = sorted(pod_info.unschedulable_plugins)
-        yield from dict.fromkeys(action for name in plugins for action in self._events_to_register[name])
+        yield from dict.fromkeys(
+            action for name in plugins for action in self._events_to_register[name]
+        )
 
     def remember(self) -> list[list[Any]]:
         """Return the pods as JSON, for the next process."""
         return [
-            [*key, sorted(pod_info.unschedulable_plugins),
-             sorted(pod_info.node_names) if pod_info.node_names is not None else None]
+            [
+                *key,
+                sorted(pod_info.unschedulable_plugins),
+                sorted(pod_info.node_names) if pod_info.node_names is not None else None,
+            ]
             for key, pod_info in sorted(self._pods.items())
         ]
 
@@ -110,5 +117,7 @@ class UnschedulablePods:
         for key in list(self._pods):
             self.discard(key)
         for resource, namespace, name, plugins, node_names in memory:
-            pod_info = QueuedPodInfo(frozenset(plugins), None if node_names is None else frozenset(node_names))
+            pod_info = QueuedPodInfo(
+                frozenset(plugins), None if node_names is None else frozenset(node_names)
+            )
             self.add(Key(resource, namespace, name), pod_info)

@@ -14,7 +14,9 @@ from kubepy.scheduler.framework import FilterPlugin, Handle, PluginStatus, Skip
 
 MIN_FEASIBLE_NODES_TO_FIND = 100  # in a cluster of fewer nodes every node is looked at
 MIN_FEASIBLE_NODES_PERCENTAGE = 5
-MIN_NODES_TO_MEMOIZE = 16  # with fewer nodes to look at, their answers are not kept for the next pod of the template
+MIN_NODES_TO_MEMOIZE = (
+    16  # with fewer nodes to look at, their answers are not kept for the next pod of the template
+)
 NO_MEMO: Any = object()
 
 
@@ -35,10 +37,14 @@ class CycleState:
     def memoize(self) -> None:
         """Let nodes keep their answers for the next pod of the same template."""
         self.signature = self.pod.signature
-        self.memoized = sum(1 for _ in takewhile(lambda state: state[0].looks_at_node_only, self.states))
+        self.memoized = sum(
+            1 for _ in takewhile(lambda state: state[0].looks_at_node_only, self.states)
+        )
 
     def clone(self) -> CycleState:
-        return CycleState(self.pod, self.handle, [(plugin, plugin.clone(state)) for plugin, state in self.states])
+        return CycleState(
+            self.pod, self.handle, [(plugin, plugin.clone(state)) for plugin, state in self.states]
+        )
 
     def update(self, other: PodInfo, node_info: NodeInfo, count: int) -> None:
         """Correct the states: another pod was added to (1) or removed from (-1) a node, on trial."""
@@ -51,12 +57,16 @@ class CycleState:
             return self._first_status(self.states, node_info)
         status: PluginStatus | None = node_info.memo.get(self.signature, NO_MEMO)
         if status is NO_MEMO:
-            status = node_info.memo[self.signature] = self._first_status(self.states[:self.memoized], node_info)
+            status = node_info.memo[self.signature] = self._first_status(
+                self.states[: self.memoized], node_info
+            )
         if status is not None or self.memoized == len(self.states):
             return status
-        return self._first_status(self.states[self.memoized:], node_info)
+        return self._first_status(self.states[self.memoized :], node_info)
 
-    def _first_status(self, states: Iterable[tuple[FilterPlugin, Any]], node_info: NodeInfo) -> PluginStatus | None:
+    def _first_status(
+        self, states: Iterable[tuple[FilterPlugin, Any]], node_info: NodeInfo
+    ) -> PluginStatus | None:
         for plugin, state in states:
             if (status := plugin.filter(self.pod, state, node_info)) is not None:
                 return status
@@ -68,7 +78,9 @@ class CycleState:
         others = nominated and [
             other
             for other in nominated
-            if other.priority >= self.pod.priority and other.key != self.pod.key and other.key not in node_info.pods
+            if other.priority >= self.pod.priority
+            and other.key != self.pod.key
+            and other.key not in node_info.pods
         ]
         if others:
             trial, trial_node = self.clone(), node_info.copy()
@@ -110,8 +122,9 @@ class FitResult:
     diagnosis: Diagnosis
 
 
-def run_pre_filter_plugins(pod: PodInfo, handle: Handle,
-                           plugins: Iterable[FilterPlugin]) -> tuple[CycleState, Diagnosis]:
+def run_pre_filter_plugins(
+    pod: PodInfo, handle: Handle, plugins: Iterable[FilterPlugin]
+) -> tuple[CycleState, Diagnosis]:
     """Run the ``pre_filter`` of every plugin, up to the first that rejects the pod."""
     cycle, diagnosis = CycleState(pod, handle), Diagnosis()
     limiting: list[str] = []
@@ -120,13 +133,18 @@ def run_pre_filter_plugins(pod: PodInfo, handle: Handle,
         if isinstance(result, Skip):
             continue
         if isinstance(result, PluginStatus):
-            return cycle, Diagnosis(absent_nodes_status=result, pre_filter_message=", ".join(result.reasons),
-                                    unschedulable_plugins=frozenset({result.plugin}))
+            return cycle, Diagnosis(
+                absent_nodes_status=result,
+                pre_filter_message=", ".join(result.reasons),
+                unschedulable_plugins=frozenset({result.plugin}),
+            )
         cycle.states.append((plugin, result.state))
         if result.node_names is not None:
             limiting.append(plugin.name)
             before = diagnosis.node_names
-            diagnosis.node_names = result.node_names if before is None else before & result.node_names
+            diagnosis.node_names = (
+                result.node_names if before is None else before & result.node_names
+            )
     if limiting:
         diagnosis.unschedulable_plugins = frozenset(limiting)
         reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(limiting))}]"
@@ -134,7 +152,9 @@ def run_pre_filter_plugins(pod: PodInfo, handle: Handle,
     return cycle, diagnosis
 
 
-def find_nodes_that_fit_pod(pod: PodInfo, handle: Handle, plugins: Iterable[FilterPlugin], start: int = 0) -> FitResult:
+def find_nodes_that_fit_pod(
+    pod: PodInfo, handle: Handle, plugins: Iterable[FilterPlugin], start: int = 0
+) -> FitResult:
     """Look for nodes that fit, from the ``start``-th on; in a large cluster not at all of them."""
     cache = handle.cache
     cycle, diagnosis = run_pre_filter_plugins(pod, handle, plugins)
@@ -154,7 +174,11 @@ def find_nodes_that_fit_pod(pod: PodInfo, handle: Handle, plugins: Iterable[Filt
         cycle.memoize()
     num_nodes_to_find = num_feasible_nodes_to_find(len(nodes))
     feasible = []
-    run = cycle.run_filter_plugins_with_nominated_pods if cache.has_nominations() else cycle.run_filter_plugins
+    run = (
+        cycle.run_filter_plugins_with_nominated_pods
+        if cache.has_nominations()
+        else cycle.run_filter_plugins
+    )
     for node_info in nodes:
         if (status := run(node_info)) is not None:
             diagnosis.node_to_status[node_info.name] = status
@@ -162,7 +186,9 @@ def find_nodes_that_fit_pod(pod: PodInfo, handle: Handle, plugins: Iterable[Filt
         feasible.append(node_info)
         if len(feasible) == num_nodes_to_find:
             break
-    diagnosis.unschedulable_plugins |= {status.plugin for status in diagnosis.node_to_status.values()}
+    diagnosis.unschedulable_plugins |= {
+        status.plugin for status in diagnosis.node_to_status.values()
+    }
     return FitResult(cycle, sorted(feasible, key=attrgetter("name")), diagnosis)
 
 
@@ -180,9 +206,13 @@ def fit_error_message(number: int, diagnosis: Diagnosis, post_filter: str) -> st
     if diagnosis.pre_filter_message:
         message += f" {diagnosis.pre_filter_message}."
     else:
-        counts = Counter(reason for status in diagnosis.node_to_status.values() for reason in status.reasons)
+        counts = Counter(
+            reason for status in diagnosis.node_to_status.values() for reason in status.reasons
+        )
         if (absent := number - len(diagnosis.node_to_status)) > 0:
             counts.update(dict.fromkeys(diagnosis.absent_nodes_status.reasons, absent))
         if counts:
-            message += f" {', '.join(sorted(f'{count} {reason}' for reason, count in counts.items()))}."
+            message += (
+                f" {', '.join(sorted(f'{count} {reason}' for reason, count in counts.items()))}."
+            )
     return f"{message} {post_filter}" if post_filter else message

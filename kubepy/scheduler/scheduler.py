@@ -31,17 +31,32 @@ from kubepy.scheduler.cluster_events import (
 from kubepy.scheduler.framework import ClusterEvent, Handle
 from kubepy.scheduler.plugins import FILTER_PLUGINS
 from kubepy.scheduler.plugins.volumelimits import CSI_NODES
-from kubepy.scheduler.plugins.volumes import PodVolumeClaims, PodVolumes, VolumeBinding, find_pod_volumes
+from kubepy.scheduler.plugins.volumes import (
+    PodVolumeClaims,
+    PodVolumes,
+    VolumeBinding,
+    find_pod_volumes,
+)
 from kubepy.scheduler.preemption import BUDGETS, PREEMPTED, Candidate, PostFilterResult, preempt
 from kubepy.scheduler.queue import QueuedPodInfo, Rank, SchedulingQueue, UnschedulablePods
-from kubepy.scheduler.schedule_one import Diagnosis, FitResult, find_nodes_that_fit_pod, fit_error_message
+from kubepy.scheduler.schedule_one import (
+    Diagnosis,
+    FitResult,
+    find_nodes_that_fit_pod,
+    fit_error_message,
+)
 from kubepy.scheduler.scores import select_host
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
 
 NO_NODES = "no nodes available to schedule pods"
-READ_ONLY = ("services", "replicasets.apps", "statefulsets.apps", BUDGETS)  # read by plugins; their changes help no pod
+READ_ONLY = (
+    "services",
+    "replicasets.apps",
+    "statefulsets.apps",
+    BUDGETS,
+)  # read by plugins; their changes help no pod
 
 BY_NAME = {plugin.name: plugin for plugin in FILTER_PLUGINS}
 
@@ -62,7 +77,9 @@ class Scheduler:
         self._clock = context.clock
         self._recorder = SeriesRecorder(context.client, self.name)
         self.queue = SchedulingQueue(context.clock.now, self._rank)
-        self._unschedulable = UnschedulablePods({plugin.name: plugin.events_to_register for plugin in FILTER_PLUGINS})
+        self._unschedulable = UnschedulablePods(
+            {plugin.name: plugin.events_to_register for plugin in FILTER_PLUGINS}
+        )
         self._shared_handle: Handle | None = None
         self._next_start_node_index = 0  # so that a large cluster is used evenly
 
@@ -76,7 +93,10 @@ class Scheduler:
             NODES: self._node_changed,
             PODS: self._pod_changed,
             NAMESPACES: lambda event: self._move_to_queue(namespace_event(event)),
-            **dict.fromkeys((PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES), volume_changed),
+            **dict.fromkeys(
+                (PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES),
+                volume_changed,
+            ),
             **dict.fromkeys(READ_ONLY, lambda event: None),  # so that informers hold them
         }
 
@@ -132,10 +152,18 @@ class Scheduler:
             return False
         if not queued.unschedulable_plugins:
             return True
-        plugins = [BY_NAME[name] for name in queued.unschedulable_plugins
-                   if BY_NAME[name].events_to_register & event.actions]
+        plugins = [
+            BY_NAME[name]
+            for name in queued.unschedulable_plugins
+            if BY_NAME[name].events_to_register & event.actions
+        ]
         is_pod = (event.new or event.old or {}).get("kind") == "Pod"
-        if is_pod and event.node and queued.node_names is not None and event.node not in queued.node_names:
+        if (
+            is_pod
+            and event.node
+            and queued.node_names is not None
+            and event.node not in queued.node_names
+        ):
             # This pod, of a DaemonSet, cannot run on the other pod's node anyway: what happened there does not matter.
             plugins = [plugin for plugin in plugins if not plugin.looks_at_node_only]
         if not plugins or event.unknown:
@@ -161,19 +189,27 @@ class Scheduler:
             return
         handle = self._handle()
         if not (number := handle.cache.count()):
-            self._handle_scheduling_failure(key, pod, Diagnosis(), PostFilterResult(NO_NODES, nominate=True))
+            self._handle_scheduling_failure(
+                key, pod, Diagnosis(), PostFilterResult(NO_NODES, nominate=True)
+            )
             return
         info = PodInfo(key, pod)
         assumed = handle.cache.forget(key, pod)
-        result = find_nodes_that_fit_pod(info, handle, FILTER_PLUGINS, self._next_start_node_index % number)
+        result = find_nodes_that_fit_pod(
+            info, handle, FILTER_PLUGINS, self._next_start_node_index % number
+        )
         self._next_start_node_index += len(result.feasible) + len(result.diagnosis.node_to_status)
         if result.feasible:
-            assumed_node = next((node_info for node_info in result.feasible if node_info.name == assumed), None)
+            assumed_node = next(
+                (node_info for node_info in result.feasible if node_info.name == assumed), None
+            )
             self._bind(result, assumed_node or select_host(info, result.feasible, handle))
             return
         post_filter = preempt(result.cycle, result.diagnosis)
         message = fit_error_message(number, result.diagnosis, post_filter.message)
-        self._handle_scheduling_failure(key, pod, result.diagnosis, post_filter._replace(message=message))
+        self._handle_scheduling_failure(
+            key, pod, result.diagnosis, post_filter._replace(message=message)
+        )
         if post_filter.candidate is not None:
             self._prepare_candidate(info, post_filter.candidate)
 
@@ -186,7 +222,11 @@ class Scheduler:
     def _bind(self, result: FitResult, node_info: NodeInfo) -> None:
         """Bind the pod to the node, or first its volumes; the pod is tried again when those are bound."""
         pod, key = result.cycle.pod, result.cycle.pod.key
-        delayed = (state for _, state in result.cycle.states if isinstance(state, PodVolumeClaims) and state.delayed)
+        delayed = (
+            state
+            for _, state in result.cycle.states
+            if isinstance(state, PodVolumeClaims) and state.delayed
+        )
         volumes = next((find_pod_volumes(claims, node_info.node or {}) for claims in delayed), None)
         if volumes is not None:
             self._handle().cache.assume(key, pod.pod, node_info.name)
@@ -197,7 +237,9 @@ class Scheduler:
         except (Conflict, NotFound):
             raise
         except Status as error:  # a webhook has refused the binding, or could not be asked
-            self._note_failure(pod.pod, f'running Bind plugin "DefaultBinder": {error}', "SchedulerError", None)
+            self._note_failure(
+                pod.pod, f'running Bind plugin "DefaultBinder": {error}', "SchedulerError", None
+            )
             raise
         message = f"Successfully assigned {key.namespace}/{key.name} to {node_info.name}"
         self._recorder.event(pod.pod, "Normal", "Scheduled", "Binding", message)
@@ -215,13 +257,21 @@ class Scheduler:
         for claim in volumes.dynamic_provisions:
             if annotations_of(claim).get(SELECTED_NODE) != node:
                 annotations = {**annotations_of(claim), SELECTED_NODE: node}
-                self._claim_client.update({**claim, "metadata": {**claim["metadata"], "annotations": annotations}})
+                self._claim_client.update(
+                    {**claim, "metadata": {**claim["metadata"], "annotations": annotations}}
+                )
 
-    def _handle_scheduling_failure(self, key: Key, pod: Pod, diagnosis: Diagnosis, result: PostFilterResult) -> None:
+    def _handle_scheduling_failure(
+        self, key: Key, pod: Pod, diagnosis: Diagnosis, result: PostFilterResult
+    ) -> None:
         """Let the pod wait, and say why: ``result.message`` (``handleSchedulingFailure``)."""
-        self._unschedulable.add(key, QueuedPodInfo(diagnosis.unschedulable_plugins, diagnosis.node_names))
+        self._unschedulable.add(
+            key, QueuedPodInfo(diagnosis.unschedulable_plugins, diagnosis.node_names)
+        )
         nominated = result.candidate.node if result.candidate is not None else ""
-        self._note_failure(pod, result.message, "Unschedulable", nominated if result.nominate else None)
+        self._note_failure(
+            pod, result.message, "Unschedulable", nominated if result.nominate else None
+        )
 
     def _note_failure(self, pod: Pod, message: str, reason: str, nominated: str | None) -> None:
         """Say in an event and in a condition why a pod is not bound."""
@@ -250,7 +300,11 @@ class Scheduler:
         """Delete the victims, and clear the nomination of pods of lower priority for this node."""
         for other in list(self._handle().cache.nominated(candidate.node)):
             if other.priority < preemptor.priority:
-                status = {key: value for key, value in other.pod["status"].items() if key != "nominatedNodeName"}
+                status = {
+                    key: value
+                    for key, value in other.pod["status"].items()
+                    if key != "nominatedNodeName"
+                }
                 self._pod_client.update_status(other.pod, status)
         for victim in candidate.victims:
             if not is_being_deleted(victim.pod):
@@ -266,4 +320,6 @@ class Scheduler:
         except NotFound:
             return
         note = f"Preempted by pod {uid_of(preemptor.pod)} on node {node}"
-        self._recorder.event(victim.pod, "Normal", "Preempted", "Preempting", note, related=preemptor.pod)
+        self._recorder.event(
+            victim.pod, "Normal", "Preempted", "Preempting", note, related=preemptor.pod
+        )

@@ -26,9 +26,15 @@ from kubepy.scheduler.plugins.topologyspread import (
 MAX_NODE_SCORE = 100
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
-CONTROLLERS = {"ReplicaSet": "replicasets.apps", "ReplicationController": "replicationcontrollers",
-               "StatefulSet": "statefulsets.apps"}
-SYSTEM_DEFAULTS = ((HOSTNAME, 3), (ZONE, 5))  # topology key, max skew: for pods without constraints of their own
+CONTROLLERS = {
+    "ReplicaSet": "replicasets.apps",
+    "ReplicationController": "replicationcontrollers",
+    "StatefulSet": "statefulsets.apps",
+}
+SYSTEM_DEFAULTS = (
+    (HOSTNAME, 3),
+    (ZONE, 5),
+)  # topology key, max skew: for pods without constraints of their own
 
 Nodes = Sequence[NodeInfo]
 Scores = list[int]
@@ -49,7 +55,9 @@ def select_host(pod: PodInfo, nodes: Nodes, handle: Handle) -> NodeInfo:
     totals = [0] * len(nodes)
     for plugin in SCORE_PLUGINS:
         if (scores := plugin.score(pod, nodes, handle)) is not None:
-            totals = [total + plugin.weight * score for total, score in zip(totals, scores, strict=True)]
+            totals = [
+                total + plugin.weight * score for total, score in zip(totals, scores, strict=True)
+            ]
     return nodes[totals.index(max(totals))]
 
 
@@ -64,11 +72,17 @@ def _normalized(scores: Scores, *, reverse: bool = False) -> Scores:
 
 def taint_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | None:
     """Prefer nodes with fewer untolerated PreferNoSchedule taints."""
-    tolerations = [toleration for toleration in pod.spec.get("tolerations") or ()
-                   if toleration.get("effect") in (None, PREFER_NO_SCHEDULE)]
+    tolerations = [
+        toleration
+        for toleration in pod.spec.get("tolerations") or ()
+        if toleration.get("effect") in (None, PREFER_NO_SCHEDULE)
+    ]
     counts = [
-        sum(taint.get("effect") == PREFER_NO_SCHEDULE and
-            not any(tolerates(toleration, taint) for toleration in tolerations) for taint in node_info.taints)
+        sum(
+            taint.get("effect") == PREFER_NO_SCHEDULE
+            and not any(tolerates(toleration, taint) for toleration in tolerations)
+            for taint in node_info.taints
+        )
         for node_info in nodes
     ]
     return _normalized(counts, reverse=True) if any(counts) else None
@@ -92,7 +106,9 @@ def resource_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores:
     for node_info in nodes:
         score = node_info.memo.get(key)
         if score is None:
-            score = node_info.memo[key] = least_allocated(pod, node_info) + balanced_allocation(pod, node_info)
+            score = node_info.memo[key] = least_allocated(pod, node_info) + balanced_allocation(
+                pod, node_info
+            )
         scores.append(score)
     return scores
 
@@ -105,7 +121,9 @@ def least_allocated(pod: PodInfo, node_info: NodeInfo) -> int:
         (node_info.nonzero_memory + pod.nonzero_memory, node_info.allocatable.get("memory", 0)),
     ):
         if capacity:
-            scores.append(0 if requested > capacity else (capacity - requested) * MAX_NODE_SCORE // capacity)
+            scores.append(
+                0 if requested > capacity else (capacity - requested) * MAX_NODE_SCORE // capacity
+            )
     return sum(scores) // len(scores) if scores else 0
 
 
@@ -133,23 +151,34 @@ def _balance(node_info: NodeInfo, more: Mapping[str, int]) -> int:
 def spread_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | None:
     """Prefer nodes whose domains have fewer like pods (``podtopologyspread/scoring.go``)."""
     own = bool(pod.spec.get("topologySpreadConstraints"))
-    constraints = constraints_of(pod, SCHEDULE_ANYWAY) if own else _default_constraints(pod, nodes, handle)
+    constraints = (
+        constraints_of(pod, SCHEDULE_ANYWAY) if own else _default_constraints(pod, nodes, handle)
+    )
     if not constraints:
         return None
-    counted = [node_info for node_info in nodes if not own or has_all_keys(node_info.labels, constraints)]
+    counted = [
+        node_info for node_info in nodes if not own or has_all_keys(node_info.labels, constraints)
+    ]
     raw = [0.0] * len(counted)
     for constraint in constraints:
         parts = _constraint_scores(pod, constraint, counted, handle, constraints if own else ())
         raw = [total + part for total, part in zip(raw, parts, strict=True)]
     rounded = [round(score) for score in raw]
     low, high = min(rounded, default=0), max(rounded, default=0)
-    scores = [MAX_NODE_SCORE * (high + low - score) // high if high else MAX_NODE_SCORE for score in rounded]
+    scores = [
+        MAX_NODE_SCORE * (high + low - score) // high if high else MAX_NODE_SCORE
+        for score in rounded
+    ]
     by_name = dict(zip((node_info.name for node_info in counted), scores, strict=True))
     return [by_name.get(node_info.name, 0) for node_info in nodes]
 
 
 def _constraint_scores(
-    pod: PodInfo, constraint: Constraint, nodes: Nodes, handle: Handle, required: Iterable[Constraint]
+    pod: PodInfo,
+    constraint: Constraint,
+    nodes: Nodes,
+    handle: Handle,
+    required: Iterable[Constraint],
 ) -> list[float]:
     key = constraint.topology_key
     if not any(key in node_info.labels for node_info in nodes):
@@ -175,21 +204,31 @@ def _count_like_pods(pod: PodInfo, constraint: Constraint, nodes: Nodes) -> list
     for node_info in nodes:
         count = node_info.memo.get(key)
         if count is None:
-            count = node_info.memo[key] = count_matching(node_info, constraint.selector, pod.namespace)
+            count = node_info.memo[key] = count_matching(
+                node_info, constraint.selector, pod.namespace
+            )
         counts.append(count)
     return counts
 
 
 def _count_by_domain(
-    pod: PodInfo, constraint: Constraint, nodes: Nodes, handle: Handle, required: Iterable[Constraint]
+    pod: PodInfo,
+    constraint: Constraint,
+    nodes: Nodes,
+    handle: Handle,
+    required: Iterable[Constraint],
 ) -> dict[str, int]:
     """Count the like pods in each domain that one of the nodes is in, over all nodes of the cluster."""
     key = constraint.topology_key
     domains = {node_info.labels.get(key, ""): 0 for node_info in nodes}
     counted = handle.cache.nodes()
     if required or not constraint.includes_all(pod):
-        counted = [node_info for node_info in counted if has_all_keys(node_info.labels, required)
-                   and constraint.includes(pod, node_info.node or {})]
+        counted = [
+            node_info
+            for node_info in counted
+            if has_all_keys(node_info.labels, required)
+            and constraint.includes(pod, node_info.node or {})
+        ]
     for node_info, count in zip(counted, _count_like_pods(pod, constraint, counted), strict=True):
         domain = node_info.labels.get(key, "")
         if domain in domains:
@@ -236,23 +275,35 @@ def pod_affinity_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | 
     """Prefer domains with pods that the pod has affinity to, or that have affinity to it (``scoring.go``)."""
     has_preferences = bool(pod.terms.preferred_affinity or pod.terms.preferred_anti_affinity)
     topology: TopologyScores = {}
-    for node_info in handle.cache.nodes() if has_preferences else handle.cache.with_affinity.values():
+    for node_info in (
+        handle.cache.nodes() if has_preferences else handle.cache.with_affinity.values()
+    ):
         labels = node_info.labels
         for other in (node_info.pods if has_preferences else node_info.with_affinity).values():
-            for terms, sign in ((pod.terms.preferred_affinity, 1), (pod.terms.preferred_anti_affinity, -1)):
+            for terms, sign in (
+                (pod.terms.preferred_affinity, 1),
+                (pod.terms.preferred_anti_affinity, -1),
+            ):
                 _score_terms(terms, sign, other, labels, handle, topology)
             for terms, sign in ((other.terms.required_affinity, 1), (other.terms.preferred_affinity, 1),
                                 (other.terms.preferred_anti_affinity, -1)):  # fmt: skip
                 _score_terms(terms, sign, pod, labels, handle, topology)
     if not topology:
         return None
-    scores = [sum(topology.get(pair, 0) for pair in node_info.labels.items()) for node_info in nodes]
+    scores = [
+        sum(topology.get(pair, 0) for pair in node_info.labels.items()) for node_info in nodes
+    ]
     low, high = min(scores), max(scores)
     return [MAX_NODE_SCORE * (score - low) // (high - low) if high > low else 0 for score in scores]
 
 
 def _score_terms(
-    terms: Terms, sign: int, pod: PodInfo, labels: Mapping[str, str], handle: Handle, topology: TopologyScores
+    terms: Terms,
+    sign: int,
+    pod: PodInfo,
+    labels: Mapping[str, str],
+    handle: Handle,
+    topology: TopologyScores,
 ) -> None:
     """Add the weights of the terms that select the pod to the domains of a node with these labels."""
     for term in terms:

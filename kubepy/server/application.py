@@ -52,8 +52,15 @@ class Application:
     :ivar stopping: is set when the server ends: streams are to end.
     """
 
-    def __init__(self, folder: str, options: ServeOptions = DEFAULTS, *, token: str = "",
-                 signing_key: bytes = b"", log: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(
+        self,
+        folder: str,
+        options: ServeOptions = DEFAULTS,
+        *,
+        token: str = "",
+        signing_key: bytes = b"",
+        log: Callable[[str], None] = lambda line: None,
+    ) -> None:
         self.folder = folder
         self.options = options
         self.token = token
@@ -63,9 +70,13 @@ class Application:
         self.backend = Backend(self._open_cluster)
         which = ALL if options.controllers else ONLY_KUBELETS
         runs = options.controllers or options.kubelets
-        self.controllers = ControllerProcess(folder, options.verbosity, which, log) if runs else None
+        self.controllers = (
+            ControllerProcess(folder, options.verbosity, which, log) if runs else None
+        )
         self.watch_cache = WatchCache(lambda: LocalCluster.open(folder), log)
-        self.requests: Counter[tuple[str, ...]] = Counter()  # that were answered, by the labels of their metric
+        self.requests: Counter[tuple[str, ...]] = (
+            Counter()
+        )  # that were answered, by the labels of their metric
         self.stopping = asyncio.Event()
         self._heartbeats: asyncio.Task[None] | None = None
 
@@ -127,8 +138,11 @@ class Application:
 
         Those of others take a node for lost by the machine's time, even where the cluster's own stands still.
         """
+
         def renew(cluster: LocalCluster) -> None:
-            renew_leases(cluster.client, (cluster.clock if self.options.controllers else Clock()).now())
+            renew_leases(
+                cluster.client, (cluster.clock if self.options.controllers else Clock()).now()
+            )
 
         while True:
             try:

@@ -44,7 +44,9 @@ MAX_MODES = 10_000  # requesters whose modes are remembered
 MANY_CHECKS = 4  # from so many groups or extra values on, one check of all of them comes first
 
 
-def admit(request: HttpRequest, info: RequestInfo, application: Application, cluster: LocalCluster) -> Object:
+def admit(
+    request: HttpRequest, info: RequestInfo, application: Application, cluster: LocalCluster
+) -> Object:
     """Return the user as whom a request is carried out, if that user may make it. Raises Unauthorized, Forbidden,
     BadRequest."""
     user = identify(request, info, application, cluster)
@@ -55,17 +57,23 @@ def admit(request: HttpRequest, info: RequestInfo, application: Application, clu
     return user
 
 
-def identify(request: HttpRequest, info: RequestInfo, application: Application, cluster: LocalCluster) -> Object:
+def identify(
+    request: HttpRequest, info: RequestInfo, application: Application, cluster: LocalCluster
+) -> Object:
     """Return the user as whom a request is carried out. Raises Unauthorized, Forbidden, BadRequest."""
     user = authenticate(request, cluster)
     attributes = attributes_of(info, user)
-    return impersonated(request, attributes, cluster.client.authorizer, application.impersonation_modes)
+    return impersonated(
+        request, attributes, cluster.client.authorizer, application.impersonation_modes
+    )
 
 
 def attributes_of(info: RequestInfo, user: Object) -> AttributesRecord:
     if not info.is_resource_request:
         return AttributesRecord(user, info.verb, is_resource_request=False, path=info.path)
-    return AttributesRecord(user, info.verb, info.api_group, info.resource, info.subresource, info.namespace, info.name)
+    return AttributesRecord(
+        user, info.verb, info.api_group, info.resource, info.subresource, info.namespace, info.name
+    )
 
 
 # --- authentication -------------------------------------------------------------------------------------------------
@@ -89,8 +97,12 @@ def authenticate(request: HttpRequest, cluster: LocalCluster) -> Object:
 # --- impersonation --------------------------------------------------------------------------------------------------
 
 
-def impersonated(request: HttpRequest, attributes: AttributesRecord, authorizer: Authorizer,
-                 last_modes: MutableMapping[str, str]) -> Object:
+def impersonated(
+    request: HttpRequest,
+    attributes: AttributesRecord,
+    authorizer: Authorizer,
+    last_modes: MutableMapping[str, str],
+) -> Object:
     """Return the user whom the headers of a request impersonate, or the requester. Raises Forbidden, BadRequest.
 
     The narrower permissions of ``ConstrainedImpersonation`` are tried before ``impersonate``; the error is that of the
@@ -109,7 +121,9 @@ def impersonated(request: HttpRequest, attributes: AttributesRecord, authorizer:
             continue
         try:
             if mode:
-                _check(authorizer, attributes._replace(verb=f"impersonate-on:{mode}:{attributes.verb}"))
+                _check(
+                    authorizer, attributes._replace(verb=f"impersonate-on:{mode}:{attributes.verb}")
+                )
             user = _Impersonation(authorizer, attributes.user, wanted, mode).user()
             if len(last_modes) < MAX_MODES or requester in last_modes:
                 last_modes[requester] = mode
@@ -122,6 +136,7 @@ def impersonated(request: HttpRequest, attributes: AttributesRecord, authorizer:
 
 def wanted_user(request: HttpRequest) -> Object | None:
     """Return the user that the headers describe, None where they describe none. Raises BadRequest."""
+
     def values(header: str) -> list[str]:
         return [_as_text(value) for value in request.header_values(header)]
 
@@ -131,13 +146,17 @@ def wanted_user(request: HttpRequest) -> Object | None:
     for header in request.headers:
         if header.startswith(IMPERSONATE_EXTRA):
             key = header.removeprefix(IMPERSONATE_EXTRA)
-            if not re.search("%(?![0-9a-fA-F]{2})", key):  # a key with a wrong escape stays as it is
+            if not re.search(
+                "%(?![0-9a-fA-F]{2})", key
+            ):  # a key with a wrong escape stays as it is
                 key = unquote(key)
             extra.setdefault(_as_text(key), []).extend(values(header))
     if name:
         return new_user(name, groups, uid, extra)
     if uid or groups or extra:
-        entries = ", ".join(f"{quote(key)}:{_go_slice(value)}" for key, value in sorted(extra.items()))
+        entries = ", ".join(
+            f"{quote(key)}:{_go_slice(value)}" for key, value in sorted(extra.items())
+        )
         shown_extra = f"map[string][]string{{{entries}}}" if extra else "map[string][]string(nil)"
         shown = f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_go_slice(groups)}, Extra:{shown_extra}}}'
         raise errors.BadRequest(f"requested {shown} without impersonating a user name")
@@ -179,10 +198,15 @@ def _is_node_of(requester: Object, node: str) -> bool:
 # The modes in the order in which they are tried, with what they apply to; "" is the one without constraints.
 _MODES: dict[str, Callable[[Object, Object], bool]] = {
     "associated-node": lambda wanted, requester: (
-        _only_name(wanted) and _is_node_of(requester, node_of(wanted["username"]))),
+        _only_name(wanted) and _is_node_of(requester, node_of(wanted["username"]))
+    ),
     "arbitrary-node": lambda wanted, _: _only_name(wanted) and node_of(wanted["username"]) != "",
-    "serviceaccount": lambda wanted, _: _only_name(wanted) and split_account(wanted["username"]) is not None,
-    "user-info": lambda wanted, _: not node_of(wanted["username"]) and split_account(wanted["username"]) is None,
+    "serviceaccount": lambda wanted, _: (
+        _only_name(wanted) and split_account(wanted["username"]) is not None
+    ),
+    "user-info": lambda wanted, _: (
+        not node_of(wanted["username"]) and split_account(wanted["username"]) is None
+    ),
     "": lambda wanted, _: True,
 }
 
@@ -190,13 +214,18 @@ _MODES: dict[str, Callable[[Object, Object], bool]] = {
 class _Impersonation:
     """The checks of one mode, for each name, uid, group and extra value that a requester wants to have."""
 
-    def __init__(self, authorizer: Authorizer, requester: Object, wanted: Object, mode: str) -> None:
+    def __init__(
+        self, authorizer: Authorizer, requester: Object, wanted: Object, mode: str
+    ) -> None:
         self._authorizer = authorizer
         self._wanted = wanted
         self._mode = mode
         self._own_group = "authentication.k8s.io"
-        self._attributes = AttributesRecord(requester, f"impersonate:{mode}" if mode else "impersonate",
-                                            self._own_group if mode else "")
+        self._attributes = AttributesRecord(
+            requester,
+            f"impersonate:{mode}" if mode else "impersonate",
+            self._own_group if mode else "",
+        )
 
     def user(self) -> Object:
         """Return the user as impersonated. Raises Forbidden."""
@@ -230,8 +259,13 @@ class _Impersonation:
             raise about_groups.forbidden("impersonating the empty string group is not allowed")
         if self._mode and PRIVILEGED_GROUP in groups:
             raise about_groups._replace(name=PRIVILEGED_GROUP).forbidden(
-                "impersonating the system:masters group is not allowed")
-        if self._mode and len(groups) >= MANY_CHECKS and self._allows(about_groups._replace(name="*")):
+                "impersonating the system:masters group is not allowed"
+            )
+        if (
+            self._mode
+            and len(groups) >= MANY_CHECKS
+            and self._allows(about_groups._replace(name="*"))
+        ):
             return
         for group in groups:
             self._check(resource="groups", name=group)
@@ -241,11 +275,17 @@ class _Impersonation:
         if self._mode and (problem := _wrong_extra(extra)):
             raise about_extra.forbidden(problem)
         is_large = len(extra) >= MANY_CHECKS or sum(map(len, extra.values())) >= MANY_CHECKS
-        if self._mode and is_large and self._allows(about_extra._replace(subresource="*", name="*")):
+        if (
+            self._mode
+            and is_large
+            and self._allows(about_extra._replace(subresource="*", name="*"))
+        ):
             return
         for key, values in extra.items():
             for value in values:
-                self._check(api_group=self._own_group, resource="userextras", subresource=key, name=value)
+                self._check(
+                    api_group=self._own_group, resource="userextras", subresource=key, name=value
+                )
 
     def _allows(self, attributes: AttributesRecord) -> bool:
         return self._authorizer.authorize(attributes).allowed

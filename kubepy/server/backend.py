@@ -51,11 +51,15 @@ class Backend:
         """Run a function that may write, after those that were given before it."""
         return await self._run_in(self._writer, function)
 
-    async def _run_in(self, executor: ThreadPoolExecutor, function: Callable[[LocalCluster], T]) -> T:
+    async def _run_in(
+        self, executor: ThreadPoolExecutor, function: Callable[[LocalCluster], T]
+    ) -> T:
         try:
             return await asyncio.wrap_future(executor.submit(self._run, function))
         except WouldWait:
-            return await asyncio.wrap_future(self._callers.submit(self._run, function, may_wait=True))
+            return await asyncio.wrap_future(
+                self._callers.submit(self._run, function, may_wait=True)
+            )
 
     def _run(self, function: Callable[[LocalCluster], T], may_wait: bool = False) -> T:
         cluster: LocalCluster | None = getattr(self._own, "cluster", None)
@@ -77,8 +81,10 @@ class Backend:
         """Read the custom kinds again after a change of their definitions by another thread or process."""
         if (revision := cluster.client.revision()) == getattr(self._own, "revision", None):
             return
-        versions = [(name_of(definition), definition["metadata"]["resourceVersion"])
-                    for definition in cluster.client.list_stored(CRDS)]
+        versions = [
+            (name_of(definition), definition["metadata"]["resourceVersion"])
+            for definition in cluster.client.list_stored(CRDS)
+        ]
         if versions != getattr(self._own, "definitions", versions):
             cluster.client.forget_custom_kinds()
         self._own.revision, self._own.definitions = revision, versions

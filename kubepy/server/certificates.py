@@ -30,8 +30,13 @@ TOKEN_BYTES = 32
 LOCK, LOCK_SECONDS = "keys.lock", 10.0
 CA_LIFE, CERTIFICATE_LIFE = timedelta(days=3650), timedelta(days=365)  # kubeadm's
 RENEWED = timedelta(days=30)  # a certificate that expires so soon is made anew
-NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
-         "kubernetes.default.svc.cluster.local")
+NAMES = (
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
 LOOPBACK = ("127.0.0.1", "::1")
 
 
@@ -52,7 +57,9 @@ class Keys(NamedTuple):
     files: KeyFolder
 
 
-def load_keys(folder: str, hosts: Iterable[str] = (), say: Callable[[str], None] = lambda line: None) -> Keys:
+def load_keys(
+    folder: str, hosts: Iterable[str] = (), say: Callable[[str], None] = lambda line: None
+) -> Keys:
     """Read the keys of a state folder; what is missing is made.
 
     :param hosts: names and addresses under which the server is reached, besides the loopback ones.
@@ -67,8 +74,14 @@ def load_keys(folder: str, hosts: Iterable[str] = (), say: Callable[[str], None]
     try:
         ca_key, ca = files.certificate_authority()
         files.server_certificate(ca_key, ca, sorted({*NAMES, *LOOPBACK, *hosts}))
-        return Keys(pem_of(ca), files.path(CERTIFICATE), files.path(CERTIFICATE_KEY), files.token(),
-                    pem_of_key(files.private_key(SIGNING_KEY)), files)
+        return Keys(
+            pem_of(ca),
+            files.path(CERTIFICATE),
+            files.path(CERTIFICATE_KEY),
+            files.token(),
+            pem_of_key(files.private_key(SIGNING_KEY)),
+            files,
+        )
     finally:
         lock.release()
 
@@ -148,7 +161,9 @@ class KeyFolder(NamedTuple):
     def token(self) -> str:
         """Return the administrator's token."""
         text = self.read(TOKEN).decode("ascii", "replace").strip()
-        is_sound = len(text) == 2 * TOKEN_BYTES and all(character in "0123456789abcdef" for character in text)
+        is_sound = len(text) == 2 * TOKEN_BYTES and all(
+            character in "0123456789abcdef" for character in text
+        )
         if is_sound and self.is_own(TOKEN):
             return text
         if TOKEN in self.contents and not is_sound:
@@ -174,19 +189,40 @@ class KeyFolder(NamedTuple):
         ca = self._certificate(CA, lambda ca: ca.public_key() == key.public_key())
         if ca is None:
             name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubernetes")])
-            ca = sign(name, name, key, key, CA_LIFE, [
-                (x509.BasicConstraints(ca=True, path_length=None), True),
-                (x509.KeyUsage(digital_signature=True, key_encipherment=True, key_cert_sign=True, crl_sign=False,
-                               content_commitment=False, data_encipherment=False, key_agreement=False,
-                               encipher_only=False, decipher_only=False), True),
-                (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False),
-                (x509.SubjectAlternativeName([x509.DNSName("kubernetes")]), False)])
+            ca = sign(
+                name,
+                name,
+                key,
+                key,
+                CA_LIFE,
+                [
+                    (x509.BasicConstraints(ca=True, path_length=None), True),
+                    (
+                        x509.KeyUsage(
+                            digital_signature=True,
+                            key_encipherment=True,
+                            key_cert_sign=True,
+                            crl_sign=False,
+                            content_commitment=False,
+                            data_encipherment=False,
+                            key_agreement=False,
+                            encipher_only=False,
+                            decipher_only=False,
+                        ),
+                        True,
+                    ),
+                    (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False),
+                    (x509.SubjectAlternativeName([x509.DNSName("kubernetes")]), False),
+                ],
+            )
             if CA in self.contents:
                 self.say(f"{self.path(CA)}: made anew; kubeconfigs with the old one no longer work")
             self.write(CA, pem_of(ca))
         return key, ca
 
-    def server_certificate(self, ca_key: ec.EllipticCurvePrivateKey, ca: x509.Certificate, hosts: list[str]) -> None:
+    def server_certificate(
+        self, ca_key: ec.EllipticCurvePrivateKey, ca: x509.Certificate, hosts: list[str]
+    ) -> None:
         """Make the server's certificate, unless the one that is there is good for these hosts."""
         key = self.private_key(CERTIFICATE_KEY)
         names = [_general_name(host) for host in hosts]
@@ -194,21 +230,47 @@ class KeyFolder(NamedTuple):
         def is_good(certificate: x509.Certificate) -> bool:
             extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
             certificate.verify_directly_issued_by(ca)
-            return certificate.public_key() == key.public_key() and set(names) <= set(extension.value)
+            return certificate.public_key() == key.public_key() and set(names) <= set(
+                extension.value
+            )
 
         if self._certificate(CERTIFICATE, is_good) is None:
             subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
-            certificate = sign(subject, ca.subject, key, ca_key, CERTIFICATE_LIFE, [
-                (x509.BasicConstraints(ca=False, path_length=None), True),
-                (x509.KeyUsage(digital_signature=True, key_encipherment=False, key_cert_sign=False, crl_sign=False,
-                               content_commitment=False, data_encipherment=False, key_agreement=False,
-                               encipher_only=False, decipher_only=False), True),
-                (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
-                (x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), False),
-                (x509.SubjectAlternativeName(names), False)])
+            certificate = sign(
+                subject,
+                ca.subject,
+                key,
+                ca_key,
+                CERTIFICATE_LIFE,
+                [
+                    (x509.BasicConstraints(ca=False, path_length=None), True),
+                    (
+                        x509.KeyUsage(
+                            digital_signature=True,
+                            key_encipherment=False,
+                            key_cert_sign=False,
+                            crl_sign=False,
+                            content_commitment=False,
+                            data_encipherment=False,
+                            key_agreement=False,
+                            encipher_only=False,
+                            decipher_only=False,
+                        ),
+                        True,
+                    ),
+                    (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
+                    (
+                        x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()),
+                        False,
+                    ),
+                    (x509.SubjectAlternativeName(names), False),
+                ],
+            )
             self.write(CERTIFICATE, pem_of(certificate) + pem_of(ca))
 
-    def _certificate(self, name: str, is_good: Callable[[x509.Certificate], bool]) -> x509.Certificate | None:
+    def _certificate(
+        self, name: str, is_good: Callable[[x509.Certificate], bool]
+    ) -> x509.Certificate | None:
         """Return a certificate that is there and good for a while yet; None where it is to be made."""
         content = self.read(name)
         if not content:
@@ -216,7 +278,10 @@ class KeyFolder(NamedTuple):
         try:
             certificate = x509.load_pem_x509_certificate(content)
             now = datetime.now(UTC)
-            if certificate.not_valid_before_utc > now or certificate.not_valid_after_utc < now + RENEWED:
+            if (
+                certificate.not_valid_before_utc > now
+                or certificate.not_valid_after_utc < now + RENEWED
+            ):
                 self.say(f"{self.path(name)} has expired or soon will: made anew")
                 return None
             return certificate if is_good(certificate) else None
@@ -233,16 +298,32 @@ def _parsed_key(content: bytes) -> ec.EllipticCurvePrivateKey | None:
         key = serialization.load_pem_private_key(content, None)
     except (ValueError, TypeError):
         return None
-    return key if isinstance(key, ec.EllipticCurvePrivateKey) and isinstance(key.curve, ec.SECP256R1) else None
+    return (
+        key
+        if isinstance(key, ec.EllipticCurvePrivateKey) and isinstance(key.curve, ec.SECP256R1)
+        else None
+    )
 
 
-def sign(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey,
-         life: timedelta, extensions: list[tuple[x509.ExtensionType, bool]]) -> x509.Certificate:
+def sign(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    signer: ec.EllipticCurvePrivateKey,
+    life: timedelta,
+    extensions: list[tuple[x509.ExtensionType, bool]],
+) -> x509.Certificate:
     """Make a certificate; each extension comes with whether it is critical."""
     now = datetime.now(UTC)
-    builder = (x509.CertificateBuilder().issuer_name(issuer).subject_name(subject).public_key(key.public_key())
-               .serial_number(x509.random_serial_number()).not_valid_before(now - timedelta(minutes=5))
-               .not_valid_after(now + life))
+    builder = (
+        x509.CertificateBuilder()
+        .issuer_name(issuer)
+        .subject_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + life)
+    )
     for extension, is_critical in extensions:
         builder = builder.add_extension(extension, is_critical)
     return builder.sign(signer, hashes.SHA256())
@@ -260,8 +341,9 @@ def pem_of(certificate: x509.Certificate) -> bytes:
 
 
 def pem_of_key(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
-                             serialization.NoEncryption())
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
 
 
 def hosts_of(address: str) -> list[str]:

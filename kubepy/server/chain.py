@@ -23,7 +23,15 @@ from kubepy.api.values import goformat
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server import authentication, health, livepage, negotiation, requestinfo, routes, watch
 from kubepy.server.application import Application
-from kubepy.server.messages import GZIP_HEADERS, Call, Headers, HttpRequest, RequestInfo, Response, StreamResponse
+from kubepy.server.messages import (
+    GZIP_HEADERS,
+    Call,
+    Headers,
+    HttpRequest,
+    RequestInfo,
+    Response,
+    StreamResponse,
+)
 from kubepy.storage import LockTimeoutError, RemovedError, StorageError
 
 Scope = MutableMapping[str, Any]
@@ -32,7 +40,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 MAX_BODY = 3 * 1024 * 1024  # ``MaxRequestBodyBytes``
-MAX_DISCARDED = 64 * 1024 * 1024  # of a body that is too large: a client that is still sending would miss the answer
+MAX_DISCARDED = (
+    64 * 1024 * 1024
+)  # of a body that is too large: a client that is still sending would miss the answer
 REQUEST_SECONDS = 60.0  # ``RequestTimeout``
 SEND_SECONDS = 30.0  # how long a client may take to read one piece of an answer
 PIECE_BYTES = 256 * 1024
@@ -69,15 +79,19 @@ class HandlerChain:
             answer = self._failure(request, info, error)
         answer = answer._replace(headers=(*answer.headers, *warning_headers(warnings)))
         health.count_request(self._application.requests, request, info, answer.status)
-        headers = {"audit-id": request.header("audit-id") or new_id(), "cache-control": "no-cache, private"}
+        headers = {
+            "audit-id": request.header("audit-id") or new_id(),
+            "cache-control": "no-cache, private",
+        }
         sender = Sender(scope, send)
         if isinstance(answer, Response):
             await sender.send_response(answer, headers)
         else:
             await self._stream(answer, headers, receive, sender)
 
-    async def _answer(self, request: HttpRequest, info: RequestInfo, receive: Receive,
-                      warnings: dict[str, None]) -> Response | StreamResponse:
+    async def _answer(
+        self, request: HttpRequest, info: RequestInfo, receive: Receive, warnings: dict[str, None]
+    ) -> Response | StreamResponse:
         """Answer a request in time. Raises Status, StorageError, Disconnected."""
         if is_long_running(info):
             return await self._handle(request, info, receive, warnings)
@@ -85,10 +99,13 @@ class HandlerChain:
             async with asyncio.timeout(request_seconds(request)):
                 return await self._handle(request, info, receive, warnings)
         except TimeoutError:
-            raise errors.Timeout("Timeout: request did not complete within the allotted timeout") from None
+            raise errors.Timeout(
+                "Timeout: request did not complete within the allotted timeout"
+            ) from None
 
-    async def _handle(self, request: HttpRequest, info: RequestInfo, receive: Receive,
-                      warnings: dict[str, None]) -> Response | StreamResponse:
+    async def _handle(
+        self, request: HttpRequest, info: RequestInfo, receive: Receive, warnings: dict[str, None]
+    ) -> Response | StreamResponse:
         application = self._application
         user: Object | None = None
 
@@ -112,7 +129,9 @@ class HandlerChain:
             return await watch.watch(application, request, info, await application.read(admit))
         whole = request
         if request.method not in ("GET", "HEAD"):  # of others a body means nothing
-            if not self._is_administrator(request):  # nobody else may make the server read a large body
+            if not self._is_administrator(
+                request
+            ):  # nobody else may make the server read a large body
                 user = await application.read(admit)
             whole = await with_body(request, receive)
         return await (application.read if info.verb in READING else application.write)(run)
@@ -129,7 +148,9 @@ class HandlerChain:
         if isinstance(error, errors.Status):
             return negotiation.error_response(request, error)
         if isinstance(error, RecursionError):
-            return negotiation.error_response(request, errors.BadRequest("the object is nested too deeply"))
+            return negotiation.error_response(
+                request, errors.BadRequest("the object is nested too deeply")
+            )
         if isinstance(error, (LockTimeoutError, RemovedError)):
             unavailable = errors.ServiceUnavailable(str(error))
             unavailable.retry_after_seconds = 1
@@ -140,11 +161,15 @@ class HandlerChain:
             self._application.log(f"error: {request.method} {request.path}: {error}")
             return negotiation.error_response(request, errors.internal_error(str(error)))
         self._application.log_defect(f"{request.method} {request.path}", error)
-        return negotiation.error_response(request, errors.internal_error(f"{type(error).__name__}: {error}"))
+        return negotiation.error_response(
+            request, errors.internal_error(f"{type(error).__name__}: {error}")
+        )
 
-    async def _stream(self, answer: StreamResponse, headers: Mapping[str, str], receive: Receive,
-                      sender: Sender) -> None:
+    async def _stream(
+        self, answer: StreamResponse, headers: Mapping[str, str], receive: Receive, sender: Sender
+    ) -> None:
         """Send a stream until it ends, the client has gone or does not read, or the server stops."""
+
         async def forward() -> None:
             await sender.send(start_message(answer, headers))
             async for piece in answer.pieces:
@@ -154,8 +179,10 @@ class HandlerChain:
             while (await receive())["type"] != "http.disconnect":
                 pass
 
-        tasks = [asyncio.ensure_future(job)
-                 for job in (forward(), wait_for_disconnect(), self._application.stopping.wait())]
+        tasks = [
+            asyncio.ensure_future(job)
+            for job in (forward(), wait_for_disconnect(), self._application.stopping.wait())
+        ]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -170,7 +197,9 @@ class HandlerChain:
             sender.abort()  # the client must not take what it has for the whole
         else:
             with suppress(TimeoutError):
-                await sender.send({"type": "http.response.body", "body": b"", "more_body": False}, END_SECONDS)
+                await sender.send(
+                    {"type": "http.response.body", "body": b"", "more_body": False}, END_SECONDS
+                )
 
 
 class Sender:
@@ -195,8 +224,13 @@ class Sender:
         with suppress(TimeoutError):
             await self.send(start_message(answer, {**headers, "content-length": str(size)}))
             for start in range(0, size, PIECE_BYTES):
-                await self.send({"type": "http.response.body", "body": bytes(body[start:start + PIECE_BYTES]),
-                                 "more_body": True})
+                await self.send(
+                    {
+                        "type": "http.response.body",
+                        "body": bytes(body[start : start + PIECE_BYTES]),
+                        "more_body": True,
+                    }
+                )
                 await asyncio.sleep(0)  # others, and the news that the client has gone
             await self.send({"type": "http.response.body", "body": b""})
 
@@ -210,13 +244,17 @@ class Sender:
 
 def request_of(scope: Scope) -> HttpRequest:
     """Return the request of an ASGI scope, still without its body."""
-    lines = tuple((name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
-                  for name, value in scope["headers"])
+    lines = tuple(
+        (name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
+        for name, value in scope["headers"]
+    )
     headers: dict[str, str] = {}
     for name, value in lines:
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    path = re.sub("^https?://[^/?]*", "", scope["raw_path"].decode("latin-1")) or "/"  # as a client of a proxy sends it
+    path = (
+        re.sub("^https?://[^/?]*", "", scope["raw_path"].decode("latin-1")) or "/"
+    )  # as a client of a proxy sends it
     return HttpRequest(scope["method"], path, query, headers, header_lines=lines)
 
 
@@ -240,8 +278,9 @@ async def with_body(request: HttpRequest, receive: Receive) -> HttpRequest:
 
 def is_long_running(info: RequestInfo) -> bool:
     """Tell whether a request may take as long as it likes (``BasicLongRunningRequestCheck``)."""
-    return info.is_resource_request and (info.verb in ("watch", "proxy")
-                                         or info.subresource in LONG_RUNNING_SUBRESOURCES)
+    return info.is_resource_request and (
+        info.verb in ("watch", "proxy") or info.subresource in LONG_RUNNING_SUBRESOURCES
+    )
 
 
 def request_seconds(request: HttpRequest) -> float:
@@ -260,20 +299,30 @@ def request_seconds(request: HttpRequest) -> float:
 
 def compressed(request: HttpRequest, response: Response) -> Response:
     """Return a large answer in gzip, if the client accepts that (``deferredResponseWriter``)."""
-    if len(response.body) <= GZIP_BYTES or not request.accepts_gzip or any(
-            name.lower() == "content-encoding" for name, _ in response.headers):
+    if (
+        len(response.body) <= GZIP_BYTES
+        or not request.accepts_gzip
+        or any(name.lower() == "content-encoding" for name, _ in response.headers)
+    ):
         return response
-    return response._replace(body=gzip.compress(response.body, 1, mtime=0), headers=(
-        *response.headers, *GZIP_HEADERS))
+    return response._replace(
+        body=gzip.compress(response.body, 1, mtime=0), headers=(*response.headers, *GZIP_HEADERS)
+    )
 
 
 def warning_headers(warnings: Iterable[str]) -> Headers:
     """Return the headers of warnings, cut short where they are long together (``warning.go``)."""
     texts = [text for text in warnings if text]
     if sum(map(len, texts)) > ALL_WARNINGS_RUNES:
-        texts = [text[:WARNING_RUNES] for text in texts][:ALL_WARNINGS_RUNES // WARNING_RUNES]
-    quoted = ("".join(" " if ord(character) < 32 or ord(character) == 127 else character for character in text)
-              .replace("\\", "\\\\").replace('"', '\\"') for text in texts)
+        texts = [text[:WARNING_RUNES] for text in texts][: ALL_WARNINGS_RUNES // WARNING_RUNES]
+    quoted = (
+        "".join(
+            " " if ord(character) < 32 or ord(character) == 127 else character for character in text
+        )
+        .replace("\\", "\\\\")
+        .replace('"', '\\"')
+        for text in texts
+    )
     return tuple(("warning", f'299 - "{text}"') for text in quoted)
 
 
@@ -282,10 +331,18 @@ def start_message(answer: Response | StreamResponse, headers: Mapping[str, str])
     if answer.status in CLOSING:
         headers = {**headers, "connection": "close"}
     own = {name.lower() for name, _ in answer.headers}
-    pairs = [*((name, value) for name, value in headers.items() if name not in own),
-             *([("content-type", answer.content_type)] if answer.content_type else []), *answer.headers]
-    return {"type": "http.response.start", "status": answer.status,
-            "headers": [(name.lower().encode(), value.encode("utf-8", "replace")) for name, value in pairs]}
+    pairs = [
+        *((name, value) for name, value in headers.items() if name not in own),
+        *([("content-type", answer.content_type)] if answer.content_type else []),
+        *answer.headers,
+    ]
+    return {
+        "type": "http.response.start",
+        "status": answer.status,
+        "headers": [
+            (name.lower().encode(), value.encode("utf-8", "replace")) for name, value in pairs
+        ],
+    }
 
 
 def new_id() -> str:

@@ -26,7 +26,9 @@ ALL, ONLY_KUBELETS = "all", "kubelets"
 WHICH = {ALL: NAMES, ONLY_KUBELETS: OF_SERVER}
 WAITING, WRITTEN = b"?", b"!"
 YIELD_SECONDS = 0.02  # a writer that waits looks every 5 ms whether the folder is free
-RETRY_SECONDS = 1.0  # after an error, and between two looks whether others still run the controllers
+RETRY_SECONDS = (
+    1.0  # after an error, and between two looks whether others still run the controllers
+)
 STOP_SECONDS = 10.0  # how long the controllers may take to finish what they have begun
 
 
@@ -38,27 +40,40 @@ class ControllerProcess:
     """
 
     def __init__(self, folder: str, verbosity: int, which: str, log: Callable[[str], None]) -> None:
-        self._command = [sys.executable, "-m", "kubepy.server.controllers", folder, str(verbosity), which,
-                         *sys.argv[1:]]
+        self._command = [
+            sys.executable,
+            "-m",
+            "kubepy.server.controllers",
+            folder,
+            str(verbosity),
+            which,
+            *sys.argv[1:],
+        ]
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start the process. A session of its own keeps the terminal's signals away."""
-        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, start_new_session=True)
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, start_new_session=True
+        )
         assert self._process.stdin
         os.set_blocking(self._process.stdin.fileno(), False)
 
     def check(self) -> None:
         """Start the process again if it has died."""
         if self._process is not None and (status := self._process.poll()) is not None:
-            self._log(f"error: the process of the controllers has ended (status {status}): it is started again")
+            self._log(
+                f"error: the process of the controllers has ended (status {status}): it is started again"
+            )
             self.start()
 
     def tell(self, message: bytes) -> None:
         """Say that a writer is WAITING for the controllers to let go of the folder, or that it has WRITTEN."""
         if self._process is not None and self._process.stdin:
-            with suppress(OSError):  # a full pipe wakes as well as another byte; the dead are started again
+            with suppress(
+                OSError
+            ):  # a full pipe wakes as well as another byte; the dead are started again
                 os.write(self._process.stdin.fileno(), message)
 
     def stop(self) -> None:
@@ -130,10 +145,14 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
             with closing(LocalCluster.open(folder)) as cluster:
                 files = FileReporter(cluster, lambda text: say(f"Warning: {text}"), say)
 
-                def settled(summary: Summary, cluster: LocalCluster = cluster, files: FileReporter = files) -> None:
+                def settled(
+                    summary: Summary, cluster: LocalCluster = cluster, files: FileReporter = files
+                ) -> None:
                     told_failures = summary.failures if verbosity > 0 else ()
                     for failure in told_failures:
-                        say(f"{failure.reconciler}: {failure.key.resource}/{failure.key.name}: {failure.error}")
+                        say(
+                            f"{failure.reconciler}: {failure.key.resource}/{failure.key.name}: {failure.error}"
+                        )
                     files.look()
                     cluster.store.sync()
 
@@ -141,8 +160,14 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
                 manager = build_manager(cluster, among)
                 manager.commits_each_turn, manager.is_awaited = True, pipe.is_awaited
                 manager.polled = files.look
-                run_controllers(cluster, manager, pipe.is_over, settled, failed,
-                                occupied=lambda holder: pipe.wait(RETRY_SECONDS))
+                run_controllers(
+                    cluster,
+                    manager,
+                    pipe.is_over,
+                    settled,
+                    failed,
+                    occupied=lambda holder: pipe.wait(RETRY_SECONDS),
+                )
         except StorageError as error:
             say_once(f"error: controllers: {error}")
         except Exception as error:

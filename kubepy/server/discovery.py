@@ -34,9 +34,13 @@ def served_groups(resources: Resources) -> Groups:
     groups: Groups = {}
     for resource in resources:
         for version in (resource.version, *resource.other_versions):
-            groups.setdefault(resource.group, {}).setdefault(version, []).append(resource.at(version))
+            groups.setdefault(resource.group, {}).setdefault(version, []).append(
+                resource.at(version)
+            )
     for group, versions in groups.items():
-        if len(versions) > 1 and any(resource.custom for listed in versions.values() for resource in listed):
+        if len(versions) > 1 and any(
+            resource.custom for listed in versions.values() for resource in listed
+        ):
             ranked = sorted(versions, key=version_rank, reverse=True)
             groups[group] = {version: versions[version] for version in ranked}
     return groups
@@ -54,8 +58,11 @@ def api_versions(address: str) -> Object:
 def group_list(resources: Resources) -> Object:
     """Return the answer to ``/apis``."""
     groups = served_groups(resources)
-    return {"kind": "APIGroupList", "apiVersion": "v1",
-            "groups": [_group(name, versions) for name, versions in groups.items() if name]}
+    return {
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": [_group(name, versions) for name, versions in groups.items() if name],
+    }
 
 
 def api_group(resources: Resources, group: str) -> Object:
@@ -76,24 +83,44 @@ def resource_list(resources: Resources, group: str, version: str) -> Object:
     listed = served_groups(resources).get(group, {}).get(version)
     if not listed:
         raise no_such_resource() if group in _BUILT_IN_GROUPS else path_not_found()
-    return {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {}),
-            "groupVersion": f"{group}/{version}".lstrip("/"),
-            "resources": [entry for resource in listed for entry in _legacy_entries(resource)]}
+    return {
+        "kind": "APIResourceList",
+        **({"apiVersion": "v1"} if group else {}),
+        "groupVersion": f"{group}/{version}".lstrip("/"),
+        "resources": [entry for resource in listed for entry in _legacy_entries(resource)],
+    }
 
 
 def _legacy_entries(resource: Resource) -> list[Object]:
     """Return the entries of a resource and of its subresources (``metav1.APIResource``)."""
-    own: Object = {"name": resource.plural, "singularName": singular_name(resource), "namespaced": resource.namespaced,
-                   "kind": resource.kind, "verbs": list(resource.listed_verbs), **_names(resource)}
+    own: Object = {
+        "name": resource.plural,
+        "singularName": singular_name(resource),
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": list(resource.listed_verbs),
+        **_names(resource),
+    }
     if digest := _storage_version_hash(resource):
         own["storageVersionHash"] = digest
-    return [own, *(_legacy_subresource(resource, subresource) for subresource in _subresources(resource))]
+    return [
+        own,
+        *(_legacy_subresource(resource, subresource) for subresource in _subresources(resource)),
+    ]
 
 
 def _legacy_subresource(resource: Resource, subresource: Subresource) -> Object:
-    group_version = {"group": subresource.group, "version": subresource.version} if subresource.group else {}
-    return {"name": f"{resource.plural}/{subresource.name}", "singularName": "", "namespaced": resource.namespaced,
-            **group_version, "kind": subresource.kind, "verbs": list(subresource.verbs)}
+    group_version = (
+        {"group": subresource.group, "version": subresource.version} if subresource.group else {}
+    )
+    return {
+        "name": f"{resource.plural}/{subresource.name}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+        **group_version,
+        "kind": subresource.kind,
+        "verbs": list(subresource.verbs),
+    }
 
 
 def singular_name(resource: Resource) -> str:
@@ -109,15 +136,23 @@ def _names(resource: Resource) -> Object:
 def _subresources(resource: Resource) -> list[Subresource]:
     """Return the subresources in the order of discovery: by name; of a custom resource ``status`` goes first."""
     names = sorted(resource.subresources, reverse=resource.custom)
-    return [subresource for name in names if (subresource := resource.subresource(name)) is not None]
+    return [
+        subresource for name in names if (subresource := resource.subresource(name)) is not None
+    ]
 
 
 def _storage_version_hash(resource: Resource) -> str:
     """Return the hash of the kind in the version in which it is stored (``StorageVersionHash``), "" for others."""
     if resource.verbs == CREATE_ONLY or "create" not in resource.verbs:
         return ""
-    group = "" if resource.kind == "Event" and not resource.custom else resource.group  # both groups share a storage
-    stored = resource.storage_version or _STORED.get(resource.key) or _PREFERRED.get(resource.key, resource.version)
+    group = (
+        "" if resource.kind == "Event" and not resource.custom else resource.group
+    )  # both groups share a storage
+    stored = (
+        resource.storage_version
+        or _STORED.get(resource.key)
+        or _PREFERRED.get(resource.key, resource.version)
+    )
     if resource.custom and stored not in (resource.version, *resource.other_versions):
         return ""
     digest = hashlib.sha256(f"{group}/{stored}/{resource.kind}".encode()).digest()[:8]
@@ -125,9 +160,14 @@ def _storage_version_hash(resource: Resource) -> str:
 
 
 _PREFERRED = {resource.key: resource.version for resource in BUILT_IN}
-_STORED = dict.fromkeys(("customresourcedefinitions.apiextensions.k8s.io",
-                         "mutatingadmissionpolicies.admissionregistration.k8s.io",
-                         "mutatingadmissionpolicybindings.admissionregistration.k8s.io"), "v1beta1")
+_STORED = dict.fromkeys(
+    (
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+    ),
+    "v1beta1",
+)
 _BUILT_IN_GROUPS = {resource.group for resource in BUILT_IN}
 
 
@@ -136,10 +176,20 @@ _BUILT_IN_GROUPS = {resource.group for resource in BUILT_IN}
 
 def aggregated_list(groups: Groups, version: str) -> Object:
     """Return an APIGroupDiscoveryList of groups, in version v2 or v2beta1."""
-    items = [{"metadata": {"name": name} if name else {},
-              "versions": [{"version": served, "resources": [_entry(resource) for resource in listed],
-                            "freshness": "Current"} for served, listed in versions.items()]}
-             for name, versions in groups.items()]
+    items = [
+        {
+            "metadata": {"name": name} if name else {},
+            "versions": [
+                {
+                    "version": served,
+                    "resources": [_entry(resource) for resource in listed],
+                    "freshness": "Current",
+                }
+                for served, listed in versions.items()
+            ],
+        }
+        for name, versions in groups.items()
+    ]
     return {"kind": KIND, "apiVersion": f"{GROUP}/{version}", "metadata": {}, "items": items}
 
 
@@ -147,13 +197,23 @@ def _entry(resource: Resource) -> Object:
     """Return an ``APIResourceDiscovery``. Built-in kinds leave group and version to the document around them."""
     own = (resource.group, resource.version) if resource.custom else ("", "")
     entry: Object = {
-        "resource": resource.plural, "responseKind": _kind(resource.kind, *own),
-        "scope": "Namespaced" if resource.namespaced else "Cluster", "singularResource": singular_name(resource),
-        "verbs": list(resource.listed_verbs), **_names(resource)}
-    subresources = [{"subresource": subresource.name,
-                     "responseKind": _kind(subresource.kind, subresource.group or own[0],
-                                           subresource.version or own[1]),
-                     "verbs": list(subresource.verbs)} for subresource in _subresources(resource)]
+        "resource": resource.plural,
+        "responseKind": _kind(resource.kind, *own),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": singular_name(resource),
+        "verbs": list(resource.listed_verbs),
+        **_names(resource),
+    }
+    subresources = [
+        {
+            "subresource": subresource.name,
+            "responseKind": _kind(
+                subresource.kind, subresource.group or own[0], subresource.version or own[1]
+            ),
+            "verbs": list(subresource.verbs),
+        }
+        for subresource in _subresources(resource)
+    ]
     return {**entry, "subresources": subresources} if subresources else entry
 
 
@@ -162,7 +222,9 @@ def _kind(kind: str, group: str, version: str) -> Object:
 
 
 @lru_cache(maxsize=8)
-def _aggregated_json(custom: tuple[Resource, ...], version: str, *, is_core: bool) -> tuple[Object, bytes, str]:
+def _aggregated_json(
+    custom: tuple[Resource, ...], version: str, *, is_core: bool
+) -> tuple[Object, bytes, str]:
     """Return an aggregated document of the built-in resources and custom ones, its JSON and its ETag."""
     groups = served_groups((*BUILT_IN, *custom, *AGGREGATED))
     chosen = {name: versions for name, versions in groups.items() if (name == "") == is_core}
@@ -178,8 +240,12 @@ class DiscoveryRestrictions(negotiation.Restrictions):
     """Only the aggregated documents are asked for: they go before others, whatever their quality."""
 
     def allow(self, media_type: str, target: negotiation.GroupVersionKind | None) -> bool:
-        return target is not None and media_type != PROTOBUF and target.version in VERSIONS and (
-            target.group, target.kind) == (GROUP, KIND)
+        return (
+            target is not None
+            and media_type != PROTOBUF
+            and target.version in VERSIONS
+            and (target.group, target.kind) == (GROUP, KIND)
+        )
 
 
 def find_handler(info: RequestInfo) -> Handler:
@@ -197,8 +263,11 @@ def serve(call: Call) -> Response:
     scheme.forget_custom()
     parts = call.info.parts
     is_route = parts[0] == "api" or (len(parts) == 3 and parts[1] in _BUILT_IN_GROUPS)
-    if call.info.path in ("/api", "/api/", "/apis") and (call.info.verb == "get" or not is_route) and (
-            aggregated := _aggregated(call)):
+    if (
+        call.info.path in ("/api", "/api/", "/apis")
+        and (call.info.verb == "get" or not is_route)
+        and (aggregated := _aggregated(call))
+    ):
         return aggregated
     match parts:
         case ("api",):
@@ -229,9 +298,17 @@ def _aggregated(call: Call) -> Response | None:
     if media.target is None:
         return None
     custom = tuple(resource for resource in call.cluster.scheme if resource.custom)
-    document, encoded, tag = _aggregated_json(custom, media.target.version, is_core=call.info.parts == ("api",))
+    document, encoded, tag = _aggregated_json(
+        custom, media.target.version, is_core=call.info.parts == ("api",)
+    )
     headers = (("ETag", tag), ("Vary", "Accept"), ("Cache-Control", "public"))
     if call.request.header("if-none-match") == tag:
         return Response(304, b"", "", headers)
-    body = encoded if media._replace(target=None) == PLAIN_JSON else negotiation.encode(media, document)
-    return Response(200, body, f"{media.media_type};g={GROUP};v={media.target.version};as={KIND}", headers)
+    body = (
+        encoded
+        if media._replace(target=None) == PLAIN_JSON
+        else negotiation.encode(media, document)
+    )
+    return Response(
+        200, body, f"{media.media_type};g={GROUP};v={media.target.version};as={KIND}", headers
+    )

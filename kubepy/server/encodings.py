@@ -59,18 +59,26 @@ class View(NamedTuple):
     @property
     def selects_by_content(self) -> bool:
         """Tell whether a selector depends on more of an object than its name and labels."""
-        return any(term.field not in ("metadata.name", "metadata.namespace")
-                   for term in parse_fields(self.options.field_selector))
+        return any(
+            term.field not in ("metadata.name", "metadata.namespace")
+            for term in parse_fields(self.options.field_selector)
+        )
 
     def required_texts(self) -> list[str]:
         """Return texts that are in the JSON of each object that the selectors choose: others need no decoding."""
         if self.resource.custom:  # conversions may change labels
             return []
-        values = [requirement.values[0] for requirement in parse_labels(self.options.label_selector).requirements
-                  if requirement.operator in (IN, EQUALS, DOUBLE_EQUALS) and len(requirement.values) == 1]
+        values = [
+            requirement.values[0]
+            for requirement in parse_labels(self.options.label_selector).requirements
+            if requirement.operator in (IN, EQUALS, DOUBLE_EQUALS) and len(requirement.values) == 1
+        ]
         if self.resource.key == "pods":
-            values += [term.value for term in parse_fields(self.options.field_selector)
-                       if term.field == "spec.nodeName" and not term.negated]
+            values += [
+                term.value
+                for term in parse_fields(self.options.field_selector)
+                if term.field == "spec.nodeName" and not term.negated
+            ]
         return [f'"{value}"' for value in values if PLAIN.fullmatch(value)]
 
     @property
@@ -87,12 +95,18 @@ class View(NamedTuple):
         return self.namespace in ("", key.namespace) and self.name in ("", key.name)
 
 
-def select(call: Call, view: View, encodings: Encodings, records: Sequence[MemoryRecord]) -> list[bool]:
+def select(
+    call: Call, view: View, encodings: Encodings, records: Sequence[MemoryRecord]
+) -> list[bool]:
     """Tell of each object whether the selectors choose it. Raises Status."""
     if not view.has_selectors:
         return [True] * len(records)
     request, texts = view.request, view.required_texts()
-    places = [place for place, record in enumerate(records) if all(text in (record.json or "") for text in texts)]
+    places = [
+        place
+        for place, record in enumerate(records)
+        if all(text in (record.json or "") for text in texts)
+    ]
     if view.resource.custom or view.selects_by_content:
         objects = [decode(records[place].json or "", records[place].revision) for place in places]
     else:
@@ -113,15 +127,25 @@ def _labeled(encodings: Encodings, record: MemoryRecord) -> Object:
         text = json.dumps(labels, separators=(",", ":")).encode()
         if not isinstance(record, ImpliedRecord):
             encodings.put(key, text)
-    return {"metadata": {"name": record.key.name, "namespace": record.key.namespace, "labels": json.loads(text)}}
+    return {
+        "metadata": {
+            "name": record.key.name,
+            "namespace": record.key.namespace,
+            "labels": json.loads(text),
+        }
+    }
 
 
-def encode_records(call: Call, view: View, encodings: Encodings, records: Sequence[MemoryRecord]) -> list[bytes]:
+def encode_records(
+    call: Call, view: View, encodings: Encodings, records: Sequence[MemoryRecord]
+) -> list[bytes]:
     """Return objects as a watch event has them. Raises Status for a conversion that fails."""
     encoded: dict[int, bytes] = {}
     missing: list[int] = []
     for index, record in enumerate(records):
-        encoding = None if view.is_table else encodings.get((record.key, record.revision, view.form))
+        encoding = (
+            None if view.is_table else encodings.get((record.key, record.revision, view.form))
+        )
         if encoding is None:
             missing.append(index)
         else:
@@ -133,14 +157,18 @@ def encode_records(call: Call, view: View, encodings: Encodings, records: Sequen
             assert obj is not None
             record = records[index]
             encoding = encoded[index] = encode_object(call, view, obj)
-            if not view.is_table and not isinstance(record, ImpliedRecord):  # these all have one revision
+            if not view.is_table and not isinstance(
+                record, ImpliedRecord
+            ):  # these all have one revision
                 encodings.put((record.key, record.revision, view.form), encoding)
     return [encoded[index] for index in range(len(records))]
 
 
 def encode_deleted(call: Call, view: View, record: MemoryRecord, revision: int) -> bytes:
     """Return the last state of an object with the revision at which it went. Raises Status."""
-    [obj] = call.client.choose(view.request._replace(options=None), [decode(record.json or "", revision)])
+    [obj] = call.client.choose(
+        view.request._replace(options=None), [decode(record.json or "", revision)]
+    )
     assert obj is not None
     return encode_object(call, view, obj)
 
@@ -159,7 +187,9 @@ def encode_object(call: Call, view: View, obj: Object) -> bytes:
 def encode_columns(call: Call, view: View) -> bytes:
     """Return the definitions of the columns of a table."""
     assert view.media.target is not None
-    table = tables.table_object(call, view.resource, ListResult([], ""), view.media.target, view.table)
+    table = tables.table_object(
+        call, view.resource, ListResult([], ""), view.media.target, view.table
+    )
     return _bytes(view, table["columnDefinitions"])
 
 
@@ -167,14 +197,25 @@ def encode_bookmark(view: View, metadata: Object) -> bytes:
     """Return the object of a bookmark: it has nothing but metadata."""
     target, resource = view.media.target, view.resource
     if target is None:
-        obj: Object = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        obj: Object = {
+            "kind": resource.kind,
+            "apiVersion": resource.api_version,
+            "metadata": metadata,
+        }
         return _bytes(view, obj)
     obj = tables.partial_object({"metadata": metadata}, target)
     obj["kind"] = "PartialObjectMetadata"
     if view.is_table:
-        rows: list[Object] = [{"cells": [], "object": None if view.table.include_object == "None" else obj}]
-        obj = {"kind": TABLE, "apiVersion": target.api_version,
-               "metadata": {"resourceVersion": metadata["resourceVersion"]}, "columnDefinitions": None, "rows": rows}
+        rows: list[Object] = [
+            {"cells": [], "object": None if view.table.include_object == "None" else obj}
+        ]
+        obj = {
+            "kind": TABLE,
+            "apiVersion": target.api_version,
+            "metadata": {"resourceVersion": metadata["resourceVersion"]},
+            "columnDefinitions": None,
+            "rows": rows,
+        }
     return _bytes(view, obj)
 
 
@@ -183,7 +224,9 @@ def encode_status(view: View, status: Object) -> bytes:
 
 
 def _bytes(view: View, obj: Any) -> bytes:
-    return encode(view.media._replace(pretty=False), obj).rstrip(b"\n" if view.media.media_type != PROTOBUF else b"")
+    return encode(view.media._replace(pretty=False), obj).rstrip(
+        b"\n" if view.media.media_type != PROTOBUF else b""
+    )
 
 
 def frame(view: View, event_type: str, encoding: bytes) -> bytes:
@@ -201,10 +244,19 @@ def list_body(view: View, metadata: Object, items: Iterable[bytes]) -> bytes:
         return protobuf.encode_list(resource.api_version, kind, metadata, items)
     if resource.custom:
         head: Object = {"apiVersion": resource.api_version, "items": None}
-        tail = {"kind": getattr(resource, "list_kind", "") or kind,
-                "metadata": {"continue": "", **dict(sorted(metadata.items()))}}
-        return _bytes(view, head)[:-5] + b"[" + b",".join(items) + b"]," + _bytes(view, tail)[1:] + b"\n"
+        tail = {
+            "kind": getattr(resource, "list_kind", "") or kind,
+            "metadata": {"continue": "", **dict(sorted(metadata.items()))},
+        }
+        return (
+            _bytes(view, head)[:-5]
+            + b"["
+            + b",".join(items)
+            + b"],"
+            + _bytes(view, tail)[1:]
+            + b"\n"
+        )
     prefix = _bytes(view, {"kind": resource.kind, "apiVersion": resource.api_version})[:-1] + b","
-    bodies = [b"{" + item[len(prefix):] if item.startswith(prefix) else item for item in items]
+    bodies = [b"{" + item[len(prefix) :] if item.startswith(prefix) else item for item in items]
     head = {"kind": kind, "apiVersion": resource.api_version, "metadata": metadata, "items": None}
     return _bytes(view, head)[:-5] + b"[" + b",".join(bodies) + b"]}\n"

@@ -22,15 +22,33 @@ from kubepy.server.requestinfo import find_resource
 from kubepy.server.tables import ListResult
 
 # Resources whose deletion answers with what was deleted, as others do with a Status.
-_RETURNED = frozenset({"csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "deviceclasses.resource.k8s.io",
-                       "persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates",
-                       "resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io", "resourcequotas",
-                       "resourceslices.resource.k8s.io", "serviceaccounts", "services",
-                       "storageclasses.storage.k8s.io", "volumeattachments.storage.k8s.io",
-                       "volumeattributesclasses.storage.k8s.io"})
+_RETURNED = frozenset(
+    {
+        "csidrivers.storage.k8s.io",
+        "csinodes.storage.k8s.io",
+        "deviceclasses.resource.k8s.io",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "podtemplates",
+        "resourceclaims.resource.k8s.io",
+        "resourceclaimtemplates.resource.k8s.io",
+        "resourcequotas",
+        "resourceslices.resource.k8s.io",
+        "serviceaccounts",
+        "services",
+        "storageclasses.storage.k8s.io",
+        "volumeattachments.storage.k8s.io",
+        "volumeattributesclasses.storage.k8s.io",
+    }
+)
 # The methods of a collection, of an object, and of a subresource, by verb.
 _COLLECTION = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
-_COLLECTION_VERBS = ("list", "watch", "deletecollection")  # they may have a name, from a field selector
+_COLLECTION_VERBS = (
+    "list",
+    "watch",
+    "deletecollection",
+)  # they may have a name, from a field selector
 _OBJECT = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 
 
@@ -50,27 +68,39 @@ class ServedRequest(NamedTuple):
         resource = find_resource(call.cluster.scheme, call.info)
         _require_verb(call, resource)
         if complaints := path_segment(call.info.name):
-            raise errors.BadRequest(f"Name parameter invalid: {quote(call.info.name)}: {';'.join(complaints)}")
+            raise errors.BadRequest(
+                f"Name parameter invalid: {quote(call.info.name)}: {';'.join(complaints)}"
+            )
         if call.info.verb == "patch":
             requestbody.require_patch_type(call.request, resource)
         if not resource.custom:
             streamed = negotiation.STREAMED if call.info.verb in ("list", "watch") else ()
             negotiation.require_acceptable(call.request, negotiation.SUPPORTED + streamed)
-        media = negotiation.negotiate(call.request, Restrictions(transforms=True, protobuf=not resource.custom))
+        media = negotiation.negotiate(
+            call.request, Restrictions(transforms=True, protobuf=not resource.custom)
+        )
         return cls(call, resource, media)
 
     def do(self, body: Any = None, options: Options | None = None) -> Any:
         """Carry out the request. Raises Status."""
         info = self.call.info
-        request = Request(info.verb, self.resource.gvr, info.namespace if self.resource.namespaced else "", info.name,
-                          info.subresource, options)
+        request = Request(
+            info.verb,
+            self.resource.gvr,
+            info.namespace if self.resource.namespaced else "",
+            info.name,
+            info.subresource,
+            options,
+        )
         try:
             return self.call.client.do(request, body)
         except RecursionError:
             raise errors.BadRequest("json: exceeded max depth") from None
         except errors.Status as error:
             key, stored_as = self.resource.key, self.resource.storage_key
-            if error.resource == stored_as != key:  # events of events.k8s.io are not called by the name of core's
+            if (
+                error.resource == stored_as != key
+            ):  # events of events.k8s.io are not called by the name of core's
                 error.message = error.message.replace(f"{stored_as} ", f"{key} ", 1)
                 error.resource = key
             raise
@@ -91,7 +121,11 @@ class ServedRequest(NamedTuple):
     def _list(self, result: ListResult) -> Object:
         """Return the list object: of built-in kinds the items do not repeat what they are."""
         items = [negotiation.shown(self.call.client, obj) for obj in result.items]
-        kind, api_version, meta = f"{self.resource.kind}List", self.resource.api_version, tables.list_meta(result)
+        kind, api_version, meta = (
+            f"{self.resource.kind}List",
+            self.resource.api_version,
+            tables.list_meta(result),
+        )
         if self.resource.custom:
             kind = self.resource.list_kind or kind
             meta = {"continue": "", **dict(sorted(meta.items()))}
@@ -111,7 +145,11 @@ def _require_verb(call: Call, resource: Resource) -> None:
         methods = {**_OBJECT, "create": "POST"}
     elif resource.custom and info.verb in ("update", "patch") and not info.name:
         raise errors.BadRequest("name must be provided")
-    elif info.name and info.verb not in _COLLECTION_VERBS and not (resource.custom and info.verb == "create"):
+    elif (
+        info.name
+        and info.verb not in _COLLECTION_VERBS
+        and not (resource.custom and info.verb == "create")
+    ):
         verbs, methods = resource.verbs, _OBJECT
     else:
         verbs, methods = resource.verbs, _COLLECTION
@@ -122,8 +160,11 @@ def _require_verb(call: Call, resource: Resource) -> None:
         if "watch" not in verbs:
             raise errors.method_not_supported(resource.key, "watch")
     elif info.verb not in methods or info.verb not in verbs or call.request.method == "HEAD":
-        raise errors.method_not_supported(resource.key, info.verb) if resource.custom else (
-            errors.method_not_allowed(allowed))
+        raise (
+            errors.method_not_supported(resource.key, info.verb)
+            if resource.custom
+            else (errors.method_not_allowed(allowed))
+        )
 
 
 # --- reads --------------------------------------------------------------------------------------------------------
@@ -131,7 +172,9 @@ def _require_verb(call: Call, resource: Resource) -> None:
 
 def get(call: Call) -> Response:
     served = ServedRequest.of(call)
-    lists.require_present(lists.parse_revision(call.request.parameter("resourceVersion")), call.client.revision())
+    lists.require_present(
+        lists.parse_revision(call.request.parameter("resourceVersion")), call.client.revision()
+    )
     return served.respond(served.do())
 
 
@@ -179,11 +222,19 @@ def update(call: Call) -> Response:
 
 def patch(call: Call) -> Response:
     served = ServedRequest.of(call)
-    options = parameters.patch_options(call.request, requestbody.require_patch_type(call.request, served.resource))
+    options = parameters.patch_options(
+        call.request, requestbody.require_patch_type(call.request, served.resource)
+    )
     body = requestbody.read_patch(call.request, served.resource)
-    if body.object.type == APPLY_PATCH and body.strict.repeated and options.field_validation == "Strict":
-        raise errors.BadRequest("error strict decoding YAML: error converting YAML to JSON: "
-                                + ", ".join(body.strict.texts()))
+    if (
+        body.object.type == APPLY_PATCH
+        and body.strict.repeated
+        and options.field_validation == "Strict"
+    ):
+        raise errors.BadRequest(
+            "error strict decoding YAML: error converting YAML to JSON: "
+            + ", ".join(body.strict.texts())
+        )
     return _respond_to_change(served, body.object, options._replace(strict=body.strict))
 
 
@@ -223,22 +274,39 @@ def delete(call: Call) -> Response:
     status = 202 if remains and deletion.orphan_dependents is False else 200
     if remains or served.resource.key in _RETURNED:
         return served.respond(left, status)
-    details = {"name": info.name, "group": info.api_group, "kind": info.resource, "uid": metadata["uid"]}
-    return served.respond({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
-                             "details": {name: value for name, value in details.items() if value}}, status)
+    details = {
+        "name": info.name,
+        "group": info.api_group,
+        "kind": info.resource,
+        "uid": metadata["uid"],
+    }
+    return served.respond(
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": {name: value for name, value in details.items() if value},
+        },
+        status,
+    )
 
 
 def delete_collection(call: Call) -> Response:
     served = ServedRequest.of(call)
     chosen = parameters.list_parameters(call.request, call.info)
     if chosen.resource_version not in ("", "0") and not chosen.resource_version_match:
-        chosen = chosen._replace(resource_version_match="Exact")  # it is listed in chunks, and so exactly
+        chosen = chosen._replace(
+            resource_version_match="Exact"
+        )  # it is listed in chunks, and so exactly
     deletion = _read_deletion(call).options
     page = lists.read_page(call, served.resource, served.media, chosen).result(call)
     with call.client.joined():
         for obj in page.items:
             with suppress(errors.NotFound):
-                call.client.delete(served.resource.gvr, name_of(obj), namespace=namespace_of(obj), options=deletion)
+                call.client.delete(
+                    served.resource.gvr, name_of(obj), namespace=namespace_of(obj), options=deletion
+                )
     return served.respond(page)
 
 
@@ -249,5 +317,12 @@ def _read_deletion(call: Call) -> parameters.DeleteParameters:
     return parameters.read_deletion(parameters.deletion_of_query(call.request))
 
 
-BY_VERB: dict[str, Handler] = {"get": get, "list": list_, "create": create, "update": update, "patch": patch,
-                               "delete": delete, "deletecollection": delete_collection}
+BY_VERB: dict[str, Handler] = {
+    "get": get,
+    "list": list_,
+    "create": create,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+    "deletecollection": delete_collection,
+}

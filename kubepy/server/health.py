@@ -23,15 +23,30 @@ from kubepy.storage import Key, StorageError
 with lazy_imports():
     from kubepy.apiserver import tokens
 
-Check = Callable[[Call | None], str]  # returns what is wrong, "" if nothing is; None: the cluster cannot be opened
+Check = Callable[
+    [Call | None], str
+]  # returns what is wrong, "" if nothing is; None: the cluster cannot be opened
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # Go's names of machines
-LEAST_ROOM = 256 * 1024  # bytes on a disk below which writes fail: of the index, and of the files of a commit
+LEAST_ROOM = (
+    256 * 1024
+)  # bytes on a disk below which writes fail: of the index, and of the files of a commit
 NO_SNIFFING = (("X-Content-Type-Options", "nosniff"),)
 KEYS_TYPE = "application/jwk-set+json"
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
-OWN_PATHS = ("/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/", "/metrics", "/openapi/v2",
-             "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version")
+OWN_PATHS = (
+    "/.well-known/openid-configuration",
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/apis/",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openapi/v3/",
+    "/openid/v1/jwks",
+    "/version",
+)
 
 
 def find_handler(info: RequestInfo) -> Handler:
@@ -77,8 +92,12 @@ def json_response(value: object) -> Response:
 
 def _keys(document: object, media_type: str) -> Response:
     """Return what others need to check the tokens of ServiceAccounts."""
-    return Response(200, to_json(document, sort_keys=False).encode(), media_type,
-                    (("Cache-Control", "public, max-age=3600"),))
+    return Response(
+        200,
+        to_json(document, sort_keys=False).encode(),
+        media_type,
+        (("Cache-Control", "public, max-age=3600"),),
+    )
 
 
 def version_info(*, of_server: bool = False) -> dict[str, str]:
@@ -87,22 +106,46 @@ def version_info(*, of_server: bool = False) -> dict[str, str]:
     The details of a build are empty, as upstream leaves them where nothing is known: no Go program was built.
     """
     major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
-    compatible = {"emulationMajor": major, "emulationMinor": minor, "minCompatibilityMajor": major,
-                  "minCompatibilityMinor": str(int(minor) - 1)}
+    compatible = {
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
+    }
     system = os.uname()
     platform = f"{system.sysname.lower()}/{ARCHITECTURES.get(system.machine, system.machine)}"
-    return {"major": major, "minor": minor, **(compatible if of_server else {}), "gitVersion": KUBERNETES_VERSION,
-            "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "",
-            "platform": platform}
+    return {
+        "major": major,
+        "minor": minor,
+        **(compatible if of_server else {}),
+        "gitVersion": KUBERNETES_VERSION,
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "",
+        "platform": platform,
+    }
 
 
 def paths(call: Call) -> list[str]:
     """Return the paths of the server, sorted."""
-    groups = {name: versions for name, versions in served_groups(call.cluster.scheme).items() if name}
-    return sorted({*OWN_PATHS, *(f"/apis/{name}" for name in groups),
-                   *(f"/apis/{name}/{version}" for name, versions in groups.items() for version in versions),
-                   *(f"/{endpoint}" for endpoint in CHECKS),
-                   *(f"/{endpoint}/{check}" for endpoint, checks in CHECKS.items() for check in checks)})
+    groups = {
+        name: versions for name, versions in served_groups(call.cluster.scheme).items() if name
+    }
+    return sorted(
+        {
+            *OWN_PATHS,
+            *(f"/apis/{name}" for name in groups),
+            *(
+                f"/apis/{name}/{version}"
+                for name, versions in groups.items()
+                for version in versions
+            ),
+            *(f"/{endpoint}" for endpoint in CHECKS),
+            *(f"/{endpoint}/{check}" for endpoint, checks in CHECKS.items() for check in checks),
+        }
+    )
 
 
 # --- health ---------------------------------------------------------------------------------------------------------
@@ -111,7 +154,11 @@ def paths(call: Call) -> list[str]:
 def is_check(info: RequestInfo) -> bool:
     """Tell whether a path is one of health checks."""
     endpoint, *names = info.parts or ("",)
-    return endpoint in CHECKS and not info.path.endswith("/") and (not names or "/".join(names) in CHECKS[endpoint])
+    return (
+        endpoint in CHECKS
+        and not info.path.endswith("/")
+        and (not names or "/".join(names) in CHECKS[endpoint])
+    )
 
 
 def check(request: HttpRequest, info: RequestInfo, call: Call | None = None) -> Response:
@@ -133,7 +180,9 @@ def _health(request: HttpRequest, endpoint: str, call: Call | None) -> Response:
         else:
             lines.append(f"[+]{name} ok")
     if unknown := sorted(set(excluded) - set(CHECKS[endpoint])):
-        lines.append(f"warn: some health checks cannot be excluded: no matches for {','.join(map(quote, unknown))}")
+        lines.append(
+            f"warn: some health checks cannot be excluded: no matches for {','.join(map(quote, unknown))}"
+        )
     text = "".join(f"{line}\n" for line in lines)
     if failed:
         return Response(500, f"{text}{endpoint} check failed\n".encode(), TEXT, NO_SNIFFING)
@@ -177,7 +226,9 @@ def _check_room(call: Call | None) -> str:
         return ""
     disk = os.statvfs(folder)
     blocks = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail  # some are kept for root
-    if disk.f_blocks and blocks * disk.f_frsize < LEAST_ROOM:  # a file system without blocks does not tell
+    if (
+        disk.f_blocks and blocks * disk.f_frsize < LEAST_ROOM
+    ):  # a file system without blocks does not tell
         return f"no space left on the disk of {folder}"
     return ""
 
@@ -185,18 +236,31 @@ def _check_room(call: Call | None) -> str:
 def _check_shutdown(call: Call | None) -> str:
     """Check that the server has not been asked to end."""
     application = call.application if call else None
-    return "process is shutting down" if application is not None and application.stopping.is_set() else ""
+    return (
+        "process is shutting down"
+        if application is not None and application.stopping.is_set()
+        else ""
+    )
 
 
 _ALWAYS = {"ping": _succeed, "log": _succeed, "etcd": _check_storage}
 _READY = {"etcd-readiness": _check_room, "informer-sync": _succeed}
-_STARTED = dict.fromkeys((
-    "poststarthook/start-apiextensions-controllers", "poststarthook/crd-informer-synced",
-    "poststarthook/start-system-namespaces-controller", "poststarthook/rbac/bootstrap-roles",
-    "poststarthook/scheduling/bootstrap-system-priority-classes", "poststarthook/bootstrap-controller",
-    "poststarthook/apiservice-registration-controller", "poststarthook/apiservice-discovery-controller",
-    "autoregister-completion", "poststarthook/apiservice-openapi-controller",
-    "poststarthook/apiservice-openapiv3-controller"), _succeed)
+_STARTED = dict.fromkeys(
+    (
+        "poststarthook/start-apiextensions-controllers",
+        "poststarthook/crd-informer-synced",
+        "poststarthook/start-system-namespaces-controller",
+        "poststarthook/rbac/bootstrap-roles",
+        "poststarthook/scheduling/bootstrap-system-priority-classes",
+        "poststarthook/bootstrap-controller",
+        "poststarthook/apiservice-registration-controller",
+        "poststarthook/apiservice-discovery-controller",
+        "autoregister-completion",
+        "poststarthook/apiservice-openapi-controller",
+        "poststarthook/apiservice-openapiv3-controller",
+    ),
+    _succeed,
+)
 # The checks of each endpoint in their order, by the names of upstream's; hooks have run before a server answers.
 CHECKS: dict[str, dict[str, Check]] = {
     "healthz": {**_ALWAYS, **_STARTED},
@@ -213,14 +277,33 @@ MAX_LABELLED = 2000  # combinations of labels: clients choose what they ask for
 _VERBS = {"create": "POST", "update": "PUT"}
 
 
-def count_request(requests: Counter[tuple[str, ...]], request: HttpRequest, info: RequestInfo, status: int) -> None:
+def count_request(
+    requests: Counter[tuple[str, ...]], request: HttpRequest, info: RequestInfo, status: int
+) -> None:
     """Count a request under the labels of ``apiserver_request_total``."""
     if info.is_resource_request:
         scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
-        labels = (str(status), request.parameter("dryRun"), info.api_group, info.resource, scope, info.subresource,
-                  _VERBS.get(info.verb, info.verb.upper()), info.api_version)
+        labels = (
+            str(status),
+            request.parameter("dryRun"),
+            info.api_group,
+            info.resource,
+            scope,
+            info.subresource,
+            _VERBS.get(info.verb, info.verb.upper()),
+            info.api_version,
+        )
     else:
-        labels = (str(status), "", "", "", "", f"/{info.parts[0] if info.parts else ''}", request.method, "")
+        labels = (
+            str(status),
+            "",
+            "",
+            "",
+            "",
+            f"/{info.parts[0] if info.parts else ''}",
+            request.method,
+            "",
+        )
     if labels not in requests and len(requests) >= MAX_LABELLED:
         labels = (str(status), "", "", "", "", "", request.method, "")
     requests[labels] += 1
@@ -230,20 +313,46 @@ def metrics(call: Call) -> str:
     """Return the metrics of the server as Prometheus reads them."""
     usage = process_limits.getrusage(process_limits.RUSAGE_SELF)
     versions = version_info()
-    build = {name: versions[field] for name, field in (("git_version", "gitVersion"), ("major", "major"),
-                                                       ("minor", "minor"), ("platform", "platform"))}
+    build = {
+        name: versions[field]
+        for name, field in (
+            ("git_version", "gitVersion"),
+            ("major", "major"),
+            ("minor", "minor"),
+            ("platform", "platform"),
+        )
+    }
     store = call.cluster.store
-    counts = [(_labels({"group": name.partition(".")[2], "resource": name.partition(".")[0]}),
-               len(store.list(name).objects)) for name in store.resources()]
+    counts = [
+        (
+            _labels({"group": name.partition(".")[2], "resource": name.partition(".")[0]}),
+            len(store.list(name).objects),
+        )
+        for name in store.resources()
+    ]
     requests = call.application.requests.copy() if call.application is not None else {}
-    answered = [(_labels(dict(zip(LABELS, labels, strict=True))), count) for labels, count in sorted(requests.items())]
-    return "".join((
-        _metric("apiserver_request_total", "counter", "Requests that were answered.", answered),
-        _metric("apiserver_resource_objects", "gauge", "Stored objects.", counts),
-        _metric("kubernetes_build_info", "gauge", "The version of the server.", [(_labels(build), 1)]),
-        _metric("process_cpu_seconds_total", "counter", "Processor time in seconds.",
-                [("", round(usage.ru_utime + usage.ru_stime, 2))]),
-    ))
+    answered = [
+        (_labels(dict(zip(LABELS, labels, strict=True))), count)
+        for labels, count in sorted(requests.items())
+    ]
+    return "".join(
+        (
+            _metric("apiserver_request_total", "counter", "Requests that were answered.", answered),
+            _metric("apiserver_resource_objects", "gauge", "Stored objects.", counts),
+            _metric(
+                "kubernetes_build_info",
+                "gauge",
+                "The version of the server.",
+                [(_labels(build), 1)],
+            ),
+            _metric(
+                "process_cpu_seconds_total",
+                "counter",
+                "Processor time in seconds.",
+                [("", round(usage.ru_utime + usage.ru_stime, 2))],
+            ),
+        )
+    )
 
 
 def _labels(values: Mapping[str, str]) -> str:
@@ -252,4 +361,6 @@ def _labels(values: Mapping[str, str]) -> str:
 
 def _metric(name: str, kind: str, help_: str, samples: Iterable[tuple[str, float]]) -> str:
     lines = [f"# HELP {name} {help_}", f"# TYPE {name} {kind}"]
-    return "".join(f"{line}\n" for line in (*lines, *(f"{name}{labels} {value}" for labels, value in samples)))
+    return "".join(
+        f"{line}\n" for line in (*lines, *(f"{name}{labels} {value}" for labels, value in samples))
+    )

@@ -38,10 +38,14 @@ IDLE_SECONDS = 90  # ``IdleTimeout``
 HANDSHAKE_SECONDS = 10.0
 FLUSH_SECONDS = 30.0  # how long a closed connection may take to read the rest of its answer
 BACKLOG = 1024
-FINISH_SECONDS = 65.0  # how long requests that have begun may take when the server ends: all that they ever may
+FINISH_SECONDS = (
+    65.0  # how long requests that have begun may take when the server ends: all that they ever may
+)
 CLOSE_SECONDS = 2.0  # … and how long clients may then take to close their connections
 MAX_CONNECTIONS = 10_000
-BUFFER_BYTES = 16 * 1024  # of a connection, for what TLS decrypts: asyncio's 256 KiB would make idle ones dear
+BUFFER_BYTES = (
+    16 * 1024
+)  # of a connection, for what TLS decrypts: asyncio's 256 KiB would make idle ones dear
 OPEN_FILES = 4 * MAX_CONNECTIONS
 FORCED = 128  # the exit status of a server that a signal ends at once, less the signal's number
 
@@ -56,8 +60,14 @@ class HttpConnection(H11Protocol):
         super().connection_made(transport)
         self._expect_headers()
         if len(self.connections) > MAX_CONNECTIONS:  # room for this one, if another is idle
-            idle = next((connection for connection in self.connections
-                         if isinstance(connection, HttpConnection) and connection.is_idle()), self)
+            idle = next(
+                (
+                    connection
+                    for connection in self.connections
+                    if isinstance(connection, HttpConnection) and connection.is_idle()
+                ),
+                self,
+            )
             idle.transport.abort()
 
     def is_idle(self) -> bool:
@@ -99,13 +109,28 @@ class HttpConnection(H11Protocol):
         code = 431 if too_large else 400
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             phrase = STATUS_PHRASES[code]
-            status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-                      "message": phrase.decode(), "reason": "" if too_large else "BadRequest", "code": code}
-            body = json.dumps({name: value for name, value in status.items() if value != ""}).encode()
-            headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()),
-                       (b"connection", b"close")]
-            for event in (h11.Response(status_code=code, headers=headers, reason=phrase), h11.Data(data=body),
-                          h11.EndOfMessage()):
+            status = {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "metadata": {},
+                "status": "Failure",
+                "message": phrase.decode(),
+                "reason": "" if too_large else "BadRequest",
+                "code": code,
+            }
+            body = json.dumps(
+                {name: value for name, value in status.items() if value != ""}
+            ).encode()
+            headers = [
+                (b"content-type", b"application/json"),
+                (b"content-length", str(len(body)).encode()),
+                (b"connection", b"close"),
+            ]
+            for event in (
+                h11.Response(status_code=code, headers=headers, reason=phrase),
+                h11.Data(data=body),
+                h11.EndOfMessage(),
+            ):
                 self.transport.write(self.conn.send(event) or b"")
         self.close_soon()
 
@@ -117,12 +142,29 @@ class HttpServer(Server):
     :param keep: is called every second, to put back what others have removed.
     """
 
-    def __init__(self, application: Application, keys: Keys, sockets: list[socket.socket],
-                 ready: Callable[[], None], keep: Callable[[], None]) -> None:
-        config = Config(HandlerChain(application), interface="asgi3", http=HttpConnection, ws="none", lifespan="off",
-                        loop="asyncio", log_config=None, log_level="critical", access_log=False, proxy_headers=False,
-                        server_header=False, timeout_keep_alive=IDLE_SECONDS,
-                        h11_max_incomplete_event_size=HEADER_BYTES)
+    def __init__(
+        self,
+        application: Application,
+        keys: Keys,
+        sockets: list[socket.socket],
+        ready: Callable[[], None],
+        keep: Callable[[], None],
+    ) -> None:
+        config = Config(
+            HandlerChain(application),
+            interface="asgi3",
+            http=HttpConnection,
+            ws="none",
+            lifespan="off",
+            loop="asyncio",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=IDLE_SECONDS,
+            h11_max_incomplete_event_size=HEADER_BYTES,
+        )
         super().__init__(config)
         self.application, self.sockets = application, sockets
         self.ready, self.keep = ready, keep
@@ -140,10 +182,17 @@ class HttpServer(Server):
             return HttpConnection(self.config, self.server_state, {}, loop)
 
         await self.application.start()
-        self.servers = [await loop.create_server(new_protocol, sock=listener, ssl=self.context, backlog=BACKLOG,
-                                                 ssl_handshake_timeout=HANDSHAKE_SECONDS,
-                                                 ssl_shutdown_timeout=FLUSH_SECONDS)
-                        for listener in self.sockets]
+        self.servers = [
+            await loop.create_server(
+                new_protocol,
+                sock=listener,
+                ssl=self.context,
+                backlog=BACKLOG,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                ssl_shutdown_timeout=FLUSH_SECONDS,
+            )
+            for listener in self.sockets
+        ]
         self.started = True
         self.ready()
 
@@ -217,16 +266,23 @@ def tls_context(keys: Keys) -> ssl.SSLContext:
 def listen(address: str, port: int) -> list[socket.socket]:
     """Return the sockets of an address. Raises OSError."""
     sockets: list[socket.socket] = []
-    for family, kind, protocol, _, place in socket.getaddrinfo(address, port, type=socket.SOCK_STREAM,
-                                                               flags=socket.AI_PASSIVE):
+    for family, kind, protocol, _, place in socket.getaddrinfo(
+        address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
         listener = socket.socket(family, kind, protocol)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            where: Any = (place[0], sockets[0].getsockname()[1], *place[2:]) if sockets and not port else place
+            where: Any = (
+                (place[0], sockets[0].getsockname()[1], *place[2:])
+                if sockets and not port
+                else place
+            )
             listener.bind(where)
-            listener.listen(BACKLOG)  # who comes before the server is ready waits, and is not refused
+            listener.listen(
+                BACKLOG
+            )  # who comes before the server is ready waits, and is not refused
         except OSError:
             listener.close()
             for other in sockets:
@@ -237,8 +293,13 @@ def listen(address: str, port: int) -> list[socket.socket]:
     return sockets
 
 
-def serve(application: Application, keys: Keys, sockets: list[socket.socket], ready: Callable[[], None],
-          keep: Callable[[], None]) -> list[int]:
+def serve(
+    application: Application,
+    keys: Keys,
+    sockets: list[socket.socket],
+    ready: Callable[[], None],
+    keep: Callable[[], None],
+) -> list[int]:
     """Serve until a signal; return the signals that came. Raises what :meth:`Application.start` raises."""
     server = HttpServer(application, keys, sockets, ready, keep)
     try:

@@ -40,7 +40,8 @@ INCONSISTENT = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
-    "deleted between the time the first chunk was returned and now may show up in the list.")
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
 
 
 class Page(NamedTuple):
@@ -54,19 +55,31 @@ class Page(NamedTuple):
 
     def result(self, call: Call) -> ListResult:
         """Return the list with its objects in the version of the request. Raises Status."""
-        objects = call.client.choose(self.view.request._replace(options=None),
-                                     [decode(record.json or "", record.revision) for record in self.records])
-        return ListResult([obj for obj in objects if obj is not None], self.resource_version, self.continue_token,
-                          self.remaining_item_count)
+        objects = call.client.choose(
+            self.view.request._replace(options=None),
+            [decode(record.json or "", record.revision) for record in self.records],
+        )
+        return ListResult(
+            [obj for obj in objects if obj is not None],
+            self.resource_version,
+            self.continue_token,
+            self.remaining_item_count,
+        )
 
     def body(self, call: Call) -> bytes | None:
         """Return the list in JSON or protobuf, None where something else is wanted. Raises Status."""
         media = self.view.media
-        is_plain = media.media_type in (JSON, PROTOBUF) and media.target is None and not media.pretty
+        is_plain = (
+            media.media_type in (JSON, PROTOBUF) and media.target is None and not media.pretty
+        )
         if not is_plain or call.application is None:
             return None
-        metadata = list_meta(ListResult([], self.resource_version, self.continue_token, self.remaining_item_count))
-        items = encode_records(call, self.view, call.application.watch_cache.encodings, self.records)
+        metadata = list_meta(
+            ListResult([], self.resource_version, self.continue_token, self.remaining_item_count)
+        )
+        items = encode_records(
+            call, self.view, call.application.watch_cache.encodings, self.records
+        )
         return list_body(self.view, metadata, items)
 
 
@@ -81,16 +94,21 @@ def parse_revision(text: str) -> int:
     if is_number and (len(text) < 20 or (len(text) < 40 and int(text) < 2**64)):
         return int(text)
     problem = "value out of range" if is_number else "invalid syntax"
-    raise errors.BadRequest(f"resourceVersion: Invalid value: {quote(text)}: strconv.ParseUint: parsing {quote(text)}: "
-                            f"{problem}")
+    raise errors.BadRequest(
+        f"resourceVersion: Invalid value: {quote(text)}: strconv.ParseUint: parsing {quote(text)}: "
+        f"{problem}"
+    )
 
 
 def require_present(revision: int, current: int) -> None:
     """Check that a revision is not one that is yet to come. Raises Timeout."""
     if revision > current:
         cause = errors.Cause("ResourceVersionTooLarge", "Too large resource version")
-        raise errors.Timeout(f"Timeout: Too large resource version: {revision}, current: {current}", causes=[cause],
-                             retry_after_seconds=1)
+        raise errors.Timeout(
+            f"Timeout: Too large resource version: {revision}, current: {current}",
+            causes=[cause],
+            retry_after_seconds=1,
+        )
 
 
 class ListRange(NamedTuple):
@@ -116,14 +134,17 @@ def parse_range(parameters: ListParameters) -> ListRange:
     if parameters.continue_token:
         start, revision = decode_token(parameters.continue_token)
         if version not in ("", "0"):
-            raise errors.BadRequest("specifying resource version is not allowed when using continue")
+            raise errors.BadRequest(
+                "specifying resource version is not allowed when using continue"
+            )
         return ListRange(revision if revision > 0 else None, 0, start, limit)
     try:
         revision = parse_revision(version)
     except errors.BadRequest as error:
         raise errors.BadRequest(f"invalid resource version: {error}") from None
     is_exact = parameters.resource_version_match == "Exact" or (
-        not parameters.resource_version_match and limit > 0 and revision > 0)
+        not parameters.resource_version_match and limit > 0 and revision > 0
+    )
     return ListRange(revision, 0, "", limit) if is_exact else ListRange(None, revision, "", limit)
 
 
@@ -131,7 +152,11 @@ def parse_range(parameters: ListParameters) -> ListRange:
 
 
 def encode_token(revision: int, start: str) -> str:
-    token = json.dumps({"v": TOKEN_VERSION, "rv": revision, "start": start}, separators=(",", ":"), ensure_ascii=False)
+    token = json.dumps(
+        {"v": TOKEN_VERSION, "rv": revision, "start": start},
+        separators=(",", ":"),
+        ensure_ascii=False,
+    )
     return urlsafe_b64encode(token.encode()).decode().rstrip("=")
 
 
@@ -164,10 +189,14 @@ def _parse_token(text: str) -> dict[str, Any]:
     if len(text) % 4 == 1:
         raise ValueError(f"illegal base64 data at input byte {len(text) - 1}")
     try:
-        token = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode(errors="replace"))
+        token = json.loads(
+            urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode(errors="replace")
+        )
     except (json.JSONDecodeError, binascii.Error, RecursionError) as error:
         if isinstance(error, json.JSONDecodeError) and error.pos < len(error.doc):
-            raise ValueError(f"invalid character '{error.doc[error.pos]}' looking for beginning of value") from None
+            raise ValueError(
+                f"invalid character '{error.doc[error.pos]}' looking for beginning of value"
+            ) from None
         raise ValueError("unexpected end of JSON input") from None
     if not isinstance(token, dict):
         raise ValueError("json: cannot unmarshal into Go value of type storage.continueToken")
@@ -196,7 +225,9 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
         records, revision = _stored_records(call, view, wanted)
     else:
         records, revision = _cached_records(call, view, cache, wanted)
-    if call.info.name and (namespace or not resource.namespaced):  # one object, chosen by a field selector
+    if call.info.name and (
+        namespace or not resource.namespaced
+    ):  # one object, chosen by a field selector
         records = [record for record in records if record.key.name == call.info.name]
     following = _from_start(records, view, wanted.start)
     encodings = cache.encodings if cache is not None else Encodings()
@@ -209,12 +240,16 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
     return Page(view, chosen, str(revision), encode_token(revision, f"{start}\0"), remaining)
 
 
-def _cached_records(call: Call, view: View, cache: WatchCache, wanted: ListRange) -> tuple[list[MemoryRecord], int]:
+def _cached_records(
+    call: Call, view: View, cache: WatchCache, wanted: ListRange
+) -> tuple[list[MemoryRecord], int]:
     """Return the objects of a view from the cache, at the revision that is wanted."""
     key, namespace = view.resource.storage_key, view.namespace
     # A list that goes on is a snapshot, which its first chunk has looked at the files for.
     goes_on = bool(wanted.start) and wanted.exact is not None
-    current, problems = cache.refresh(call.cluster.store, key, namespace, 0.0 if goes_on else time.monotonic())
+    current, problems = cache.refresh(
+        call.cluster.store, key, namespace, 0.0 if goes_on else time.monotonic()
+    )
     current = max(current, call.client.revision()) if goes_on else current
     require_present(max(wanted.exact or 0, wanted.minimum), current)
     if not cache.wait_for(current, CATCH_UP_SECONDS):
@@ -236,7 +271,9 @@ def _cached_records(call: Call, view: View, cache: WatchCache, wanted: ListRange
 def _stored_records(call: Call, view: View, wanted: ListRange) -> tuple[list[MemoryRecord], int]:
     """Return the objects of a view without a cache: there is no revision but the newest one."""
     request = Request("list", view.resource.gvr, view.namespace)
-    listed = cast(ObjectList, call.client.do(request._replace(resource=request.resource._replace(version=""))))
+    listed = cast(
+        ObjectList, call.client.do(request._replace(resource=request.resource._replace(version="")))
+    )
     revision = int(listed.resource_version)
     require_present(max(wanted.exact or 0, wanted.minimum), revision)
     if wanted.exact not in (None, revision):
@@ -267,18 +304,23 @@ def _from_start(records: list[MemoryRecord], view: View, start: str) -> list[Mem
     if not slash or view.namespace or not view.resource.namespaced:
         namespace, name = view.namespace, start
     find = bisect_right if name.endswith("\0") else bisect_left
-    return records[find(records, (namespace, name.removesuffix("\0")), key=lambda record: record.key[1:]):]
+    return records[
+        find(records, (namespace, name.removesuffix("\0")), key=lambda record: record.key[1:]) :
+    ]
 
 
-def _select(call: Call, view: View, encodings: Encodings, records: list[MemoryRecord],
-            limit: int) -> tuple[list[MemoryRecord], bool]:
+def _select(
+    call: Call, view: View, encodings: Encodings, records: list[MemoryRecord], limit: int
+) -> tuple[list[MemoryRecord], bool]:
     """Return the objects that the selectors choose, at most so many, and whether there is something after them."""
     if not view.has_selectors:
-        return records[:limit or None], 0 < limit < len(records)
+        return records[: limit or None], 0 < limit < len(records)
     chosen: list[MemoryRecord] = []
     for start in range(0, len(records), CHUNK):
-        part = records[start:start + CHUNK]
-        for index, (record, matches) in enumerate(zip(part, select(call, view, encodings, part), strict=True), start):
+        part = records[start : start + CHUNK]
+        for index, (record, matches) in enumerate(
+            zip(part, select(call, view, encodings, part), strict=True), start
+        ):
             if matches:
                 chosen.append(record)
                 if len(chosen) == limit:

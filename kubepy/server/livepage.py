@@ -55,13 +55,25 @@ def is_page(request: HttpRequest) -> bool:
 def page() -> Response:
     """Return the page, which may do nothing but ask this server."""
     text = html.live_page()
-    script, style = (base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()
-                     for part in (html.live_script(), html.page_style(0)))
-    policy = (f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; connect-src 'self'; "
-              "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-    return Response(200, text.encode(), "text/html; charset=utf-8", (
-        ("Content-Security-Policy", policy), ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
-        ("Vary", "Accept")))
+    script, style = (
+        base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()
+        for part in (html.live_script(), html.page_style(0))
+    )
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return Response(
+        200,
+        text.encode(),
+        "text/html; charset=utf-8",
+        (
+            ("Content-Security-Policy", policy),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Referrer-Policy", "no-referrer"),
+            ("Vary", "Accept"),
+        ),
+    )
 
 
 class WholeTimeline(NamedTuple):
@@ -92,23 +104,37 @@ class LiveTimelines:
         """Tell whether the next document is to wait."""
         return asyncio.get_running_loop().time() < self._rested.get(since, 0.0)
 
-    async def newest(self, application: Application, request: HttpRequest, info: RequestInfo) -> bytes:
+    async def newest(
+        self, application: Application, request: HttpRequest, info: RequestInfo
+    ) -> bytes:
         """Return the document for a requester; as long as nothing new happens it is the same object.
 
         Raises Unauthorized, Forbidden, BadRequest.
         """
         async with self._turn:
-            return await application.read(partial(self._read, application, request, info, asyncio.get_running_loop()))
+            return await application.read(
+                partial(self._read, application, request, info, asyncio.get_running_loop())
+            )
 
-    def _read(self, application: Application, request: HttpRequest, info: RequestInfo,
-              loop: asyncio.AbstractEventLoop, cluster: LocalCluster) -> bytes:
+    def _read(
+        self,
+        application: Application,
+        request: HttpRequest,
+        info: RequestInfo,
+        loop: asyncio.AbstractEventLoop,
+        cluster: LocalCluster,
+    ) -> bytes:
         since, began = request.parameter("since"), loop.time()
-        rights = listing_rights(cluster, authentication.identify(request, info, application, cluster))
+        rights = listing_rights(
+            cluster, authentication.identify(request, info, application, cluster)
+        )
         whole = self._whole(since, cluster)
         unseen = frozenset(subject for subject in whole.subjects if not rights(*subject))
         drawn_from, document = self._documents.get((since, unseen), (None, b""))
         if drawn_from is not whole.timeline:
-            document = document_of(visible(whole.timeline, rights) if unseen else whole.timeline, bool(since))
+            document = document_of(
+                visible(whole.timeline, rights) if unseen else whole.timeline, bool(since)
+            )
             put_newest(self._documents, (since, unseen), (whole.timeline, document))
             put_newest(self._rested, since, loop.time() + REST * (loop.time() - began))
         return document
@@ -118,11 +144,19 @@ class LiveTimelines:
         revision, before = cluster.client.revision(), self._wholes.get(since)
         if before is None or has_more(before, since, revision, cluster):
             shown = timelines.read_timeline(cluster, start_of(since, cluster))
-            if before and (shown.steps, shown.courses) == (before.timeline.steps, before.timeline.courses):
+            if before and (shown.steps, shown.courses) == (
+                before.timeline.steps,
+                before.timeline.courses,
+            ):
                 shown = before.timeline
-            keys = {*(step.key for step in (*shown.steps, *shown.present)), *(course.key for course in shown.courses)}
+            keys = {
+                *(step.key for step in (*shown.steps, *shown.present)),
+                *(course.key for course in shown.courses),
+            }
             subjects = {(key.resource, key.namespace) for key in keys}
-            subjects |= {(resource, namespace) for _, namespace in subjects for resource in ("pods", BUDGETS)}
+            subjects |= {
+                (resource, namespace) for _, namespace in subjects for resource in ("pods", BUDGETS)
+            }
             before = WholeTimeline(revision, shown, frozenset(subjects))
         put_newest(self._wholes, since, before._replace(revision=revision))
         return self._wholes[since]
@@ -141,9 +175,13 @@ def has_more(before: WholeTimeline, since: str, revision: int, cluster: LocalClu
     write, or it begins later."""
     if since and before.timeline.until != cluster.clock.now():
         return True
-    awaits_time = any(numbers.ready > numbers.available
-                      for _, numbers in (course.numbers[-1] for course in before.timeline.courses))
-    return before.revision != revision and (awaits_time or bool(cluster.store.timeline(after=before.revision)))
+    awaits_time = any(
+        numbers.ready > numbers.available
+        for _, numbers in (course.numbers[-1] for course in before.timeline.courses)
+    )
+    return before.revision != revision and (
+        awaits_time or bool(cluster.store.timeline(after=before.revision))
+    )
 
 
 def start_of(since: str, cluster: LocalCluster) -> datetime | None:
@@ -158,11 +196,15 @@ def document_of(shown: Timeline, has_start: bool) -> bytes:
     """Return what the page shows, as a line. Without a start, the timeline begins with the first step in it."""
     if not has_start:
         shown = shown._replace(since=shown.steps[0].at if shown.steps else shown.until)
-    return json.dumps(html.live_document(shown), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return (
+        json.dumps(html.live_document(shown), ensure_ascii=False, separators=(",", ":")).encode()
+        + b"\n"
+    )
 
 
-async def timeline(live: LiveTimelines, application: Application, request: HttpRequest,
-                   info: RequestInfo) -> Response | StreamResponse:
+async def timeline(
+    live: LiveTimelines, application: Application, request: HttpRequest, info: RequestInfo
+) -> Response | StreamResponse:
     """Answer a request for what the page shows: one document, or with ``?watch=1`` one whenever there are new steps.
 
     Raises Unauthorized, Forbidden, BadRequest, MethodNotAllowed.
@@ -211,6 +253,7 @@ def listing_rights(cluster: LocalCluster, user: Object) -> MayList:
 
     Raises Forbidden for a user who may list pods nowhere, as the list of pods would.
     """
+
     def attributes(resource: str, namespace: str) -> AttributesRecord:
         name, _, group = resource.partition(".")
         return AttributesRecord(user, "list", group, name, "", namespace, "")
@@ -220,7 +263,9 @@ def listing_rights(cluster: LocalCluster, user: Object) -> MayList:
         return cluster.client.authorizer.authorize(attributes(resource, namespace)).allowed
 
     namespaces = (item["metadata"]["name"] for item in cluster.store.list("namespaces").objects)
-    if not may_list("pods", "") and not any(may_list("pods", namespace) for namespace in namespaces):
+    if not may_list("pods", "") and not any(
+        may_list("pods", namespace) for namespace in namespaces
+    ):
         refused = attributes("pods", "")
         raise refused.forbidden(cluster.client.authorizer.authorize(refused).reason)
     return lambda resource, namespace: may_list(resource, "") or may_list(resource, namespace)
@@ -228,7 +273,11 @@ def listing_rights(cluster: LocalCluster, user: Object) -> MayList:
 
 def visible(whole: Timeline, may_list: MayList) -> Timeline:
     """Return the part of a timeline that is about objects that somebody may list."""
-    kept = [number for number, step in enumerate(whole.steps) if may_list(step.key.resource, step.key.namespace)]
+    kept = [
+        number
+        for number, step in enumerate(whole.steps)
+        if may_list(step.key.resource, step.key.namespace)
+    ]
     courses = []
     for course in whole.courses:
         namespace = course.key.namespace
@@ -236,8 +285,15 @@ def visible(whole: Timeline, may_list: MayList) -> Timeline:
             continue
         shows_budgets = may_list(BUDGETS, namespace)
         numbers = {bisect_right(kept, after - 1): entry for after, entry in course.numbers}
-        bounds = {bisect_right(kept, after - 1): entry if shows_budgets else entry._replace(budget="")
-                  for after, entry in course.bounds}
-        courses.append(course._replace(numbers=tuple(numbers.items()), bounds=tuple(bounds.items())))
-    return whole._replace(steps=tuple(whole.steps[number] for number in kept), courses=tuple(courses),
-                          present=tuple(pod for pod in whole.present if may_list("pods", pod.key.namespace)))
+        bounds = {
+            bisect_right(kept, after - 1): entry if shows_budgets else entry._replace(budget="")
+            for after, entry in course.bounds
+        }
+        courses.append(
+            course._replace(numbers=tuple(numbers.items()), bounds=tuple(bounds.items()))
+        )
+    return whole._replace(
+        steps=tuple(whole.steps[number] for number in kept),
+        courses=tuple(courses),
+        present=tuple(pod for pod in whole.present if may_list("pods", pod.key.namespace)),
+    )

@@ -40,7 +40,10 @@ class Clause(NamedTuple):
 
     def matches(self, media_type: str) -> bool:
         type_, _, subtype = media_type.partition("/")
-        return (self.type == type_ and self.subtype in (subtype, "*")) or (self.type, self.subtype) == ("*", "*")
+        return (self.type == type_ and self.subtype in (subtype, "*")) or (
+            self.type,
+            self.subtype,
+        ) == ("*", "*")
 
 
 class GroupVersionKind(NamedTuple):
@@ -68,9 +71,15 @@ class Restrictions(NamedTuple):
     def allow(self, media_type: str, target: GroupVersionKind | None) -> bool:
         if target is None:
             return self.protobuf or media_type != PROTOBUF
-        if not self.transforms or target.group != "meta.k8s.io" or target.version not in _META_VERSIONS:
+        if (
+            not self.transforms
+            or target.group != "meta.k8s.io"
+            or target.version not in _META_VERSIONS
+        ):
             return False
-        return target.kind in (PARTIAL, PARTIAL_LIST) or (target.kind == TABLE and media_type != PROTOBUF)
+        return target.kind in (PARTIAL, PARTIAL_LIST) or (
+            target.kind == TABLE and media_type != PROTOBUF
+        )
 
 
 class MediaType(NamedTuple):
@@ -95,8 +104,11 @@ def parse_accept(header: str) -> list[Clause]:
             subtype = "*"
         if not subtype or "/" in subtype:
             continue
-        pairs = {name.strip(): value.strip() for name, equals, value in (text.partition("=") for text in parameters)
-                 if value and "=" not in value}
+        pairs = {
+            name.strip(): value.strip()
+            for name, equals, value in (text.partition("=") for text in parameters)
+            if value and "=" not in value
+        }
         clause = (_quality(pairs.pop("q", "1")), Clause(type_.strip(), subtype.strip(), pairs))
         place = len(clauses)
         while place and _goes_before(clause, clauses[place - 1]):
@@ -114,8 +126,11 @@ def _quality(text: str) -> float:
 
 def _goes_before(clause: tuple[float, Clause], other: tuple[float, Clause]) -> bool:
     (quality, own), (other_quality, others) = clause, other
-    return quality > other_quality or (own.type != "*" and others.type == "*") or (
-        own.subtype != "*" and others.subtype == "*")
+    return (
+        quality > other_quality
+        or (own.type != "*" and others.type == "*")
+        or (own.subtype != "*" and others.subtype == "*")
+    )
 
 
 def negotiate(request: HttpRequest, restrictions: Restrictions) -> MediaType:
@@ -129,13 +144,17 @@ def negotiate(request: HttpRequest, restrictions: Restrictions) -> MediaType:
                 media = _agree(clause, media_type, restrictions)
                 if media is not None:
                     return media._replace(pretty=media.pretty or is_pretty)
-    raise errors.NotAcceptable(f"only the following media types are accepted: {', '.join(SUPPORTED)}")
+    raise errors.NotAcceptable(
+        f"only the following media types are accepted: {', '.join(SUPPORTED)}"
+    )
 
 
 def _agree(clause: Clause, media_type: str, restrictions: Restrictions) -> MediaType | None:
     """Return what a media range with its parameters means; None if the endpoint has no such representation."""
     parameters = clause.parameters
-    target = GroupVersionKind(parameters.get("g", ""), parameters.get("v", ""), parameters.get("as", ""))
+    target = GroupVersionKind(
+        parameters.get("g", ""), parameters.get("v", ""), parameters.get("as", "")
+    )
     stream = parameters.get("stream", "")
     if stream and (stream != "watch" or media_type == YAML):
         return None
@@ -144,7 +163,9 @@ def _agree(clause: Clause, media_type: str, restrictions: Restrictions) -> Media
     is_transformed = any(name in parameters for name in ("as", "g", "v"))
     if not restrictions.allow(media_type, target if is_transformed else None):
         return None
-    return MediaType(media_type, parameters.get("pretty") == "1", target if is_transformed else None, stream)
+    return MediaType(
+        media_type, parameters.get("pretty") == "1", target if is_transformed else None, stream
+    )
 
 
 def require_acceptable(request: HttpRequest, available: tuple[str, ...]) -> None:
@@ -155,7 +176,9 @@ def require_acceptable(request: HttpRequest, available: tuple[str, ...]) -> None
     header = request.header("accept") or "*/*"
     if any(range_.partition(";")[0].strip() in ("*/*", *available) for range_ in header.split(",")):
         return
-    error = errors.NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}")
+    error = errors.NotAcceptable(
+        f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}"
+    )
     error.has_details = True
     raise error
 
@@ -180,7 +203,9 @@ def encode(media: MediaType, obj: Object) -> bytes:
         return protobuf.encode(obj)
     if media.media_type == YAML:
         return yaml.dump(obj).encode()
-    return to_json(obj, 2 if media.pretty else 0, sort_keys=False).encode() + (b"" if media.pretty else b"\n")
+    return to_json(obj, 2 if media.pretty else 0, sort_keys=False).encode() + (
+        b"" if media.pretty else b"\n"
+    )
 
 
 def answer(request: HttpRequest, obj: Object, status: int = 200, headers: Headers = ()) -> Response:
@@ -195,7 +220,9 @@ def answer(request: HttpRequest, obj: Object, status: int = 200, headers: Header
 def error_response(request: HttpRequest, error: errors.Status) -> Response:
     """Make the answer to a request that failed: a Status in a form that the client accepts, else in JSON."""
     if isinstance(error, PathNotFound):
-        return Response(404, b"404 page not found\n", TEXT, (("X-Content-Type-Options", "nosniff"),))
+        return Response(
+            404, b"404 page not found\n", TEXT, (("X-Content-Type-Options", "nosniff"),)
+        )
     headers: Headers = ()
     if error.retry_after_seconds:
         headers += (("Retry-After", str(error.retry_after_seconds)),)

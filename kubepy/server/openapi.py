@@ -22,7 +22,14 @@ from kubepy import KUBERNETES_VERSION, __version__
 from kubepy.api.meta import Object
 from kubepy.api.schema import definitions
 from kubepy.api.schema.customresources import resources_of
-from kubepy.api.schema.definitions import META, reference, references_in, to_v2, v2_schema, with_references
+from kubepy.api.schema.definitions import (
+    META,
+    reference,
+    references_in,
+    to_v2,
+    v2_schema,
+    with_references,
+)
 from kubepy.api.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE
 from kubepy.api.scheme import AGGREGATED, BUILT_IN, Resource
 from kubepy.apiserver.client import CRDS
@@ -36,12 +43,22 @@ V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 KEPT_BYTES = 24 * 1024 * 1024  # of documents in memory
 _INFO = {"title": "Kubernetes", "version": KUBERNETES_VERSION.removeprefix("v").rpartition(".")[0]}
 _CUSTOM_INFO = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
-_SECURITY = {"BearerToken": {"type": "apiKey", "description": "Bearer Token authentication", "name": "authorization",
-                             "in": "header"}}
+_SECURITY = {
+    "BearerToken": {
+        "type": "apiKey",
+        "description": "Bearer Token authentication",
+        "name": "authorization",
+        "in": "header",
+    }
+}
 _CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 _EITHER = [{"type": "integer"}, {"type": "string"}]
-_UNSHARED = ("name", "fieldValidation", "dryRun")  # kubectl looks for these in the operations themselves
+_UNSHARED = (
+    "name",
+    "fieldValidation",
+    "dryRun",
+)  # kubectl looks for these in the operations themselves
 
 
 def find_handler(info: RequestInfo) -> Handler | None:
@@ -65,29 +82,46 @@ def serve(call: Call) -> Response:
         return Response(404, b"", "")
     tag, wanted = specification.tag(path), call.request.parameter("hash")
     if wanted and wanted != tag:
-        return Response(301, b"", headers=(("Location", _url(path, tag)), ("Vary", "Accept"),
-                                           ("Etag", f'"{tag}"')))
+        return Response(
+            301,
+            b"",
+            headers=(("Location", _url(path, tag)), ("Vary", "Accept"), ("Etag", f'"{tag}"')),
+        )
     response = _negotiated(call, path, tag, V3_PROTOBUF, lambda form: specification.v3(path, form))
     if wanted and response.status == 200:
         expires = (datetime.now(UTC) + timedelta(days=365)).strftime("%a, %d %b %Y %H:%M:%S UTC")
-        response = response._replace(headers=(*response.headers, ("Cache-Control", "public, immutable"),
-                                              ("Expires", expires)))
+        response = response._replace(
+            headers=(
+                *response.headers,
+                ("Cache-Control", "public, immutable"),
+                ("Expires", expires),
+            )
+        )
     return response
 
 
 def _index(specification: Specification) -> Response:
-    paths = {path: {"serverRelativeURL": _url(path, specification.tag(path))} for path in specification.paths()}
+    paths = {
+        path: {"serverRelativeURL": _url(path, specification.tag(path))}
+        for path in specification.paths()
+    }
     body = json.dumps({"paths": paths}, separators=(",", ":")).encode()
-    return Response(200, body, TEXT)  # of this type upstream's aggregator is silent, and Go takes it for text
+    return Response(
+        200, body, TEXT
+    )  # of this type upstream's aggregator is silent, and Go takes it for text
 
 
 def _url(path: str, tag: str) -> str:
     return f"/openapi/v3/{path}?{urlencode({'hash': tag})}"
 
 
-def _negotiated(call: Call, name: str, tag: str, protobuf: str, make: Callable[[str], bytes]) -> Response:
+def _negotiated(
+    call: Call, name: str, tag: str, protobuf: str, make: Callable[[str], bytes]
+) -> Response:
     """Answer with a document as JSON or protobuf, whichever the client prefers."""
-    deprecated = protobuf.replace(".v1.0", "@v1.0")  # the name that older clients use, with which none is answered
+    deprecated = protobuf.replace(
+        ".v1.0", "@v1.0"
+    )  # the name that older clients use, with which none is answered
     for clause in negotiation.parse_accept(call.request.header("accept") or "*/*"):
         for media_type in (JSON, protobuf, deprecated):
             if clause.matches(media_type):
@@ -126,7 +160,10 @@ class DocumentCache:
                 self._documents.move_to_end(key)
             else:
                 self._documents[key] = make()
-                while len(self._documents) > 1 and sum(map(len, self._documents.values())) > self._limit:
+                while (
+                    len(self._documents) > 1
+                    and sum(map(len, self._documents.values())) > self._limit
+                ):
                     self._documents.popitem(last=False)
             return self._documents[key]
 
@@ -142,28 +179,57 @@ class Specification:
 
     def __init__(self, call: Call) -> None:
         crds = call.client.list(CRDS).items
-        custom = sorted((resource for crd in crds for resource in resources_of(crd)),
-                        key=lambda resource: (resource.group, resource.plural))
+        custom = sorted(
+            (resource for crd in crds for resource in resources_of(crd)),
+            key=lambda resource: (resource.group, resource.plural),
+        )
         self._groups = served_groups((*BUILT_IN, *custom, *AGGREGATED))
         self._custom = {crd["metadata"]["name"]: crd for crd in crds}
 
     def paths(self) -> list[str]:
         """Return the paths of the documents of version 3, sorted."""
-        groups = [f"apis/{group}" for group, versions in self._groups.items() if group and any(
-            not resource.custom for resources in versions.values() for resource in resources)]
-        versions = [f"apis/{group}/{version}" if group else f"api/{version}"
-                    for group, versions in self._groups.items() for version in versions]
+        groups = [
+            f"apis/{group}"
+            for group, versions in self._groups.items()
+            if group
+            and any(
+                not resource.custom for resources in versions.values() for resource in resources
+            )
+        ]
+        versions = [
+            f"apis/{group}/{version}" if group else f"api/{version}"
+            for group, versions in self._groups.items()
+            for version in versions
+        ]
         return sorted((*_ABOUT, *groups, *versions))
 
     def tag(self, path: str) -> str:
         """Return the hash of a document by its path; of version 2 for ""."""
-        resources = self._resources(path) if path else [resource for versions in self._groups.values()
-                                                        for listed in versions.values() for resource in listed]
-        used = sorted({(resource.key, self._custom[resource.key]["metadata"].get("uid", ""),
-                        self._custom[resource.key]["metadata"].get("resourceVersion", ""))
-                       for resource in resources if resource.custom})
+        resources = (
+            self._resources(path)
+            if path
+            else [
+                resource
+                for versions in self._groups.values()
+                for listed in versions.values()
+                for resource in listed
+            ]
+        )
+        used = sorted(
+            {
+                (
+                    resource.key,
+                    self._custom[resource.key]["metadata"].get("uid", ""),
+                    self._custom[resource.key]["metadata"].get("resourceVersion", ""),
+                )
+                for resource in resources
+                if resource.custom
+            }
+        )
         has_descriptions = definitions.schemas_folder() is not None
-        return _digest(repr((__version__, KUBERNETES_VERSION, path, used, has_descriptions)).encode())
+        return _digest(
+            repr((__version__, KUBERNETES_VERSION, path, used, has_descriptions)).encode()
+        )
 
     def _resources(self, path: str) -> list[Resource]:
         """Return the resources of a document, [] for one that is about no group and version."""
@@ -179,13 +245,17 @@ class Specification:
         paths, own, api_version = self._parts(path)
         schemas = with_references(references_in(paths), own, () if own else ("v1", api_version))
         components = {"schemas": schemas, **({} if own else {"securitySchemes": _SECURITY})}
-        document = {"openapi": "3.0.0", "info": _CUSTOM_INFO if own else _INFO, "paths": paths,
-                    "components": components}
+        document = {
+            "openapi": "3.0.0",
+            "info": _CUSTOM_INFO if own else _INFO,
+            "paths": paths,
+            "components": components,
+        }
         return _json(document).encode() if form == JSON else gnostic.encode_v3(document)
 
     def _parts(self, path: str) -> tuple[dict[str, Object], dict[str, Object], str]:
         """Return the paths of a document, the definitions of its custom kinds, and its group and version."""
-        if (resources := self._resources(path)):
+        if resources := self._resources(path):
             group, version = resources[0].group, resources[0].version
             own: dict[str, Object] = {}
             for resource in resources:
@@ -194,9 +264,30 @@ class Specification:
             return paths_of(group, version, resources), own, f"{group}/{version}".lstrip("/")
         if path in _ABOUT:
             verb, subject, text, answer, media_types = _ABOUT[path]
-            return {f"/{path}/": {"get": information(f"/{path}/", verb, subject, text, answer, *media_types)}}, {}, ""
-        return {f"/{path}/": {"get": information(f"/{path}/", "get", "APIGroup", "get information of a group",
-                                                 f"{META}.APIGroup")}}, {}, ""
+            return (
+                {
+                    f"/{path}/": {
+                        "get": information(f"/{path}/", verb, subject, text, answer, *media_types)
+                    }
+                },
+                {},
+                "",
+            )
+        return (
+            {
+                f"/{path}/": {
+                    "get": information(
+                        f"/{path}/",
+                        "get",
+                        "APIGroup",
+                        "get information of a group",
+                        f"{META}.APIGroup",
+                    )
+                }
+            },
+            {},
+            "",
+        )
 
     def v2(self, form: str) -> bytes:
         """Return the document of version 2 in JSON or protobuf, a path and a type at a time."""
@@ -217,24 +308,47 @@ class Specification:
 
         if form != JSON:
             return gnostic.encode_v2(_INFO, paths(), schemas(), sorted_items(shared), _SECURITY)
-        members = (("paths", paths()), ("definitions", schemas()), ("parameters", sorted_items(shared)))
+        members = (
+            ("paths", paths()),
+            ("definitions", schemas()),
+            ("parameters", sorted_items(shared)),
+        )
         parts = [f'"{name}":{{{",".join(_members(items))}}}' for name, items in members]
-        head = (f'"swagger":"2.0","info":{_json(_INFO)}', *parts, f'"securityDefinitions":{_json(_SECURITY)}',
-                '"security":[{"BearerToken":[]}]')
+        head = (
+            f'"swagger":"2.0","info":{_json(_INFO)}',
+            *parts,
+            f'"securityDefinitions":{_json(_SECURITY)}',
+            '"security":[{"BearerToken":[]}]',
+        )
         return f"{{{','.join(head)}}}".encode()
 
 
 # The documents about no group: verb, subject, description, type of the answer, media types.
 _ABOUT: dict[str, tuple[str, str, str, str, tuple[Any, ...]]] = {
     ".well-known/openid-configuration": (
-        "get", "ServiceAccountIssuerOpenIDConfiguration", "get service account issuer OpenID configuration, also "
-        "known as the 'OIDC discovery doc'", "", ((JSON,),)),
+        "get",
+        "ServiceAccountIssuerOpenIDConfiguration",
+        "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
+        "",
+        ((JSON,),),
+    ),
     "api": ("get", "APIVersions", "get available API versions", f"{META}.APIVersions", ()),
     "apis": ("get", "APIVersions", "get available API versions", f"{META}.APIGroupList", ()),
-    "openid/v1/jwks": ("get", "ServiceAccountIssuerOpenIDKeyset", "get service account issuer OpenID JSON Web Key Set "
-                       "(contains public token verification keys)", "", (("application/jwk-set+json",),)),
-    "version": ("get", "CodeVersion", "get the version information for this server",
-                "io.k8s.apimachinery.pkg.version.Info", ((JSON,),)),
+    "openid/v1/jwks": (
+        "get",
+        "ServiceAccountIssuerOpenIDKeyset",
+        "get service account issuer OpenID JSON Web Key Set "
+        "(contains public token verification keys)",
+        "",
+        (("application/jwk-set+json",),),
+    ),
+    "version": (
+        "get",
+        "CodeVersion",
+        "get the version information for this server",
+        "io.k8s.apimachinery.pkg.version.Info",
+        ((JSON,),),
+    ),
 }
 
 
@@ -261,21 +375,38 @@ def custom_definitions(resource: Resource, crd: Object) -> dict[str, Object]:
     own: Object = {"type": "object"}
     if schema is not None:
         own = _unfold(schema)
-        own["properties"] = {**(own.get("properties") or {}), **definitions.type_meta(),
-                             "metadata": definitions.object_meta()}
+        own["properties"] = {
+            **(own.get("properties") or {}),
+            **definitions.type_meta(),
+            "metadata": definitions.object_meta(),
+        }
     extra: Object = {}
     if fields := version.get("selectableFields"):
-        extra["x-kubernetes-selectable-fields"] = [{"fieldPath": field["jsonPath"].removeprefix(".")}
-                                                   for field in fields]
-    own |= {"x-kubernetes-group-version-kind": [_group_version_kind(resource, resource.kind)], **extra}
-    items = {"type": "array", "description": f"List of {resource.plural}. More info: {_CONVENTIONS}",
-             "items": reference(type_name(resource))}
+        extra["x-kubernetes-selectable-fields"] = [
+            {"fieldPath": field["jsonPath"].removeprefix(".")} for field in fields
+        ]
+    own |= {
+        "x-kubernetes-group-version-kind": [_group_version_kind(resource, resource.kind)],
+        **extra,
+    }
+    items = {
+        "type": "array",
+        "description": f"List of {resource.plural}. More info: {_CONVENTIONS}",
+        "items": reference(type_name(resource)),
+    }
     list_kind = list_type(resource).rpartition(".")[2]
-    listed = {"description": f"{list_kind} is a list of {resource.kind}", "type": "object",
-              "required": ["items"],
-              "properties": {**definitions.type_meta(), "items": items,
-                             "metadata": definitions.list_meta()},
-              "x-kubernetes-group-version-kind": [_group_version_kind(resource, list_kind)], **extra}
+    listed = {
+        "description": f"{list_kind} is a list of {resource.kind}",
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            **definitions.type_meta(),
+            "items": items,
+            "metadata": definitions.list_meta(),
+        },
+        "x-kubernetes-group-version-kind": [_group_version_kind(resource, list_kind)],
+        **extra,
+    }
     return {type_name(resource): own, list_type(resource): listed}
 
 
@@ -288,27 +419,39 @@ def _unfold(node: Object) -> Object:
     what takes a number or a string says so (``Unfold``)."""
     schema = dict(node)
     if schema.get("properties"):
-        schema["properties"] = {name: _unfold(field) for name, field in schema["properties"].items()}
+        schema["properties"] = {
+            name: _unfold(field) for name, field in schema["properties"].items()
+        }
     for inner in ("items", "additionalProperties"):
         if isinstance(schema.get(inner), dict):
             schema[inner] = _unfold(schema[inner])
-    if schema.get(INT_OR_STRING) and _EITHER not in (schema.get("anyOf"), *(
-            part.get("anyOf") for part in schema.get("allOf") or ())):
+    if schema.get(INT_OR_STRING) and _EITHER not in (
+        schema.get("anyOf"),
+        *(part.get("anyOf") for part in schema.get("allOf") or ()),
+    ):
         if "anyOf" in schema:
             schema["allOf"] = [{"anyOf": _EITHER}, *(schema.get("allOf") or ())]
         else:
             schema["anyOf"] = _EITHER
     if schema.get(EMBEDDED):
-        schema["properties"] = {**(schema.get("properties") or {}), **definitions.type_meta(),
-                                "metadata": definitions.object_meta()}
-        schema["required"] = list(dict.fromkeys((*(schema.get("required") or ()), "kind", "apiVersion")))
+        schema["properties"] = {
+            **(schema.get("properties") or {}),
+            **definitions.type_meta(),
+            "metadata": definitions.object_meta(),
+        }
+        schema["required"] = list(
+            dict.fromkeys((*(schema.get("required") or ()), "kind", "apiVersion"))
+        )
     return schema
 
 
 def _v2_custom(schema: Object) -> Object:
     """Return the type of a custom kind as v2 can say it (``ToStructuralOpenAPIV2``)."""
     if schema.get(PRESERVE):
-        return {"type": "object", "x-kubernetes-group-version-kind": schema["x-kubernetes-group-version-kind"]}
+        return {
+            "type": "object",
+            "x-kubernetes-group-version-kind": schema["x-kubernetes-group-version-kind"],
+        }
     simplified: Object = v2_schema(_without_nullable(schema))
     return simplified
 
@@ -318,15 +461,26 @@ def _without_nullable(node: Object) -> Object:
     schema = dict(node)
     is_free = bool(schema.get(PRESERVE))
     if schema.get("nullable") or is_free:
-        schema = {key: value for key, value in schema.items() if key not in ("items", "properties", "nullable")}
+        schema = {
+            key: value
+            for key, value in schema.items()
+            if key not in ("items", "properties", "nullable")
+        }
         if not is_free or node.get("type") in ("object", "array"):
             schema.pop("type", None)
         if is_free and EMBEDDED in schema:  # kubectl would refuse what else such an object has
             schema.pop("required", None)
     fields = schema.get("properties")
     if fields:
-        required = [name for name in schema.get("required") or () if not (fields.get(name) or {}).get("nullable")]
-        schema = {**schema, "properties": {name: _without_nullable(field) for name, field in fields.items()}}
+        required = [
+            name
+            for name in schema.get("required") or ()
+            if not (fields.get(name) or {}).get("nullable")
+        ]
+        schema = {
+            **schema,
+            "properties": {name: _without_nullable(field) for name, field in fields.items()},
+        }
         schema.pop("required", None)
         if required:
             schema["required"] = required
@@ -343,7 +497,9 @@ def _without_nullable(node: Object) -> Object:
 
 def _v2_path(item: Object, shared: dict[str, Object]) -> Object:
     """Return a path as v2 has it; parameters that others have as well go to ``shared``."""
-    path: Object = {method: _v2_operation(item[method], shared) for method in _METHODS if method in item}
+    path: Object = {
+        method: _v2_operation(item[method], shared) for method in _METHODS if method in item
+    }
     if "parameters" in item:
         path["parameters"] = [_v2_parameter(parameter, shared) for parameter in item["parameters"]]
     return path
@@ -356,14 +512,33 @@ def _v2_operation(operation: Object, shared: dict[str, Object]) -> Object:
     parameters = [_v2_parameter(parameter, shared) for parameter in operation.get("parameters", ())]
     if body:
         schema = v2_schema(next(iter(body["content"].values()))["schema"])
-        whole = {"in": "body", "name": "body", **({"required": True} if body.get("required") else {}), "schema": schema}
-        parameters.insert(0, _share(whole, shared) if f".{META.rpartition('.')[0]}" in f".{schema['$ref']}" else whole)
-    return {"tags": operation["tags"], "description": operation["description"],
-            "operationId": operation["operationId"], "schemes": ["https"],
-            "consumes": list(body["content"]) if body else ["*/*"] if "x-kubernetes-action" in operation else produces,
-            "produces": produces, **({"parameters": parameters} if parameters else {}),
-            "responses": {code: _v2_response(response) for code, response in responses.items()},
-            **{key: value for key, value in operation.items() if key.startswith("x-")}}
+        whole = {
+            "in": "body",
+            "name": "body",
+            **({"required": True} if body.get("required") else {}),
+            "schema": schema,
+        }
+        parameters.insert(
+            0,
+            _share(whole, shared)
+            if f".{META.rpartition('.')[0]}" in f".{schema['$ref']}"
+            else whole,
+        )
+    return {
+        "tags": operation["tags"],
+        "description": operation["description"],
+        "operationId": operation["operationId"],
+        "schemes": ["https"],
+        "consumes": list(body["content"])
+        if body
+        else ["*/*"]
+        if "x-kubernetes-action" in operation
+        else produces,
+        "produces": produces,
+        **({"parameters": parameters} if parameters else {}),
+        "responses": {code: _v2_response(response) for code, response in responses.items()},
+        **{key: value for key, value in operation.items() if key.startswith("x-")},
+    }
 
 
 def _v2_response(response: Object) -> Object:
@@ -373,7 +548,10 @@ def _v2_response(response: Object) -> Object:
 
 
 def _v2_parameter(parameter: Object, shared: dict[str, Object]) -> Object:
-    flat = {**{key: value for key, value in parameter.items() if key != "schema"}, **parameter["schema"]}
+    flat = {
+        **{key: value for key, value in parameter.items() if key != "schema"},
+        **parameter["schema"],
+    }
     return flat if parameter["name"] in _UNSHARED else _share(flat, shared)
 
 

@@ -19,16 +19,34 @@ Parameters = list[Object]
 SCHEMAS = "#/components/schemas/"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 STREAMS = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
-PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json",
-           "application/apply-patch+yaml")
+PATCHES = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+)
 PROXY_METHODS = ("delete", "get", "head", "options", "patch", "post", "put")
 # Resources whose deletion answers with what was deleted, as others do with a Status.
-RETURNED = frozenset({"csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "deviceclasses.resource.k8s.io",
-                      "persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates",
-                      "resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io", "resourcequotas",
-                      "resourceslices.resource.k8s.io", "serviceaccounts", "services",
-                      "storageclasses.storage.k8s.io", "volumeattachments.storage.k8s.io",
-                      "volumeattributesclasses.storage.k8s.io"})
+RETURNED = frozenset(
+    {
+        "csidrivers.storage.k8s.io",
+        "csinodes.storage.k8s.io",
+        "deviceclasses.resource.k8s.io",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "podtemplates",
+        "resourceclaims.resource.k8s.io",
+        "resourceclaimtemplates.resource.k8s.io",
+        "resourcequotas",
+        "resourceslices.resource.k8s.io",
+        "serviceaccounts",
+        "services",
+        "storageclasses.storage.k8s.io",
+        "volumeattachments.storage.k8s.io",
+        "volumeattributesclasses.storage.k8s.io",
+    }
+)
 _QUERY = {
     "allowWatchBookmarks": ("boolean", "Ask for bookmarks in a watch."),
     "command": ("string", "The command, a parameter for each of its words."),
@@ -37,11 +55,17 @@ _QUERY = {
     "dryRun": ("string", "All: do everything but store the result."),
     "fieldManager": ("string", "The name of the client that makes the change."),
     "fieldSelector": ("string", "Choose objects by their fields."),
-    "fieldValidation": ("string", "Treatment of unknown and duplicate fields: Ignore, Warn or Strict."),
+    "fieldValidation": (
+        "string",
+        "Treatment of unknown and duplicate fields: Ignore, Warn or Strict.",
+    ),
     "follow": ("boolean", "Follow the log."),
     "force": ("boolean", "Take over the fields of other managers in server-side apply."),
     "gracePeriodSeconds": ("integer", "Seconds until the object is deleted; its own by default."),
-    "ignoreStoreReadErrorWithClusterBreakingPotential": ("boolean", "Delete an object that can't be read."),
+    "ignoreStoreReadErrorWithClusterBreakingPotential": (
+        "boolean",
+        "Delete an object that can't be read.",
+    ),
     "insecureSkipTLSVerifyBackend": ("boolean", "Don't check the certificate of the kubelet."),
     "labelSelector": ("string", "Choose objects by their labels."),
     "limit": ("integer", "The most objects of a page."),
@@ -53,7 +77,10 @@ _QUERY = {
     "previous": ("boolean", "The log of the container's previous run."),
     "propagationPolicy": ("string", "Treatment of dependents: Orphan, Background or Foreground."),
     "resourceVersion": ("string", "The resource version that the answer is to be of."),
-    "resourceVersionMatch": ("string", "Relation of the answer to resourceVersion: Exact or NotOlderThan."),
+    "resourceVersionMatch": (
+        "string",
+        "Relation of the answer to resourceVersion: Exact or NotOlderThan.",
+    ),
     "sendInitialEvents": ("boolean", "Begin a watch with all objects that there are."),
     "shardSelector": ("string", "Choose objects by a shard; not supported."),
     "sinceSeconds": ("integer", "The log of so many seconds."),
@@ -67,17 +94,43 @@ _QUERY = {
     "tty": ("boolean", "Give the container a terminal."),
     "watch": ("boolean", "Watch the objects instead of listing them."),
 }
-_SELECT = ("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch",
-           "sendInitialEvents", "shardSelector", "timeoutSeconds")
+_SELECT = (
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "shardSelector",
+    "timeoutSeconds",
+)
 _LIST = (*_SELECT, "allowWatchBookmarks", "watch")
-_DELETE = ("dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential", "orphanDependents",
-           "propagationPolicy")
+_DELETE = (
+    "dryRun",
+    "gracePeriodSeconds",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+    "orphanDependents",
+    "propagationPolicy",
+)
 _WRITE = ("dryRun", "fieldManager", "fieldValidation")
 _ATTACH = ("container", "stderr", "stdin", "stdout", "tty")
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "attach": _ATTACH, "exec": ("command", *_ATTACH), "portforward": ("ports",), "proxy": ("path",),
-    "log": ("container", "follow", "insecureSkipTLSVerifyBackend", "limitBytes", "previous", "sinceSeconds", "stream",
-            "tailLines", "timestamps"),
+    "attach": _ATTACH,
+    "exec": ("command", *_ATTACH),
+    "portforward": ("ports",),
+    "proxy": ("path",),
+    "log": (
+        "container",
+        "follow",
+        "insecureSkipTLSVerifyBackend",
+        "limitBytes",
+        "previous",
+        "sinceSeconds",
+        "stream",
+        "tailLines",
+        "timestamps",
+    ),
 }
 
 
@@ -109,19 +162,38 @@ def paths_of(group: str, version: str, resources: Iterable[Resource]) -> dict[st
     items: dict[str, dict[str, Object]] = {}
     for resource in resources:
         if not resource.custom and not items:
-            items[f"{root}/"] = {"get": information(f"{root}/", "get", "APIResources", "get available resources",
-                                                    f"{META}.APIResourceList")}
+            items[f"{root}/"] = {
+                "get": information(
+                    f"{root}/",
+                    "get",
+                    "APIResources",
+                    "get available resources",
+                    f"{META}.APIResourceList",
+                )
+            }
         for operation in _operations(root, resource):
-            items.setdefault(operation.path, {})[operation.method] = _operation(root, resource, operation)
+            items.setdefault(operation.path, {})[operation.method] = _operation(
+                root, resource, operation
+            )
     return {path: _with_common_parameters(items[path]) for path in sorted(items)}
 
 
-def information(path: str, verb: str, subject: str, description: str, answer: str,
-                media_types: Iterable[str] = (JSON, YAML, PROTOBUF)) -> Object:
+def information(
+    path: str,
+    verb: str,
+    subject: str,
+    description: str,
+    answer: str,
+    media_types: Iterable[str] = (JSON, YAML, PROTOBUF),
+) -> Object:
     """Return the operation of a path that is no resource."""
     prefix, tag = _names_of(path)
-    return {"tags": [tag], "description": description, "operationId": f"{verb}{prefix}{subject}",
-            "responses": _responses((200,), media_types, answer)}
+    return {
+        "tags": [tag],
+        "description": description,
+        "operationId": f"{verb}{prefix}{subject}",
+        "responses": _responses((200,), media_types, answer),
+    }
 
 
 # --- the operations of a resource -----------------------------------------------------------------------------------
@@ -135,8 +207,15 @@ def _operations(root: str, resource: Resource) -> Iterator[Operation]:
         place, scope = f"{root}/namespaces/{{namespace}}/{resource.plural}", "Namespaced"
     make = _Maker((resource.group, resource.version, kind))
     if resource.namespaced and "list" in resource.verbs:
-        yield make("get", f"{root}/{resource.plural}", "list", f"{kind}ForAllNamespaces",
-                   query=_LIST, answer=list_type(resource), description=_listing(resource))
+        yield make(
+            "get",
+            f"{root}/{resource.plural}",
+            "list",
+            f"{kind}ForAllNamespaces",
+            query=_LIST,
+            answer=list_type(resource),
+            description=_listing(resource),
+        )
     yield from _collection_operations(make, place, f"{scope}{kind}", resource)
     yield from _object_operations(make, f"{place}/{{name}}", f"{scope}{kind}", resource)
     if "watch" in resource.verbs and not resource.custom:
@@ -144,7 +223,9 @@ def _operations(root: str, resource: Resource) -> Iterator[Operation]:
     for name in sorted(resource.subresources):
         if (subresource := resource.subresource(name)) is not None:
             suffix = f"{scope}{kind}{name.capitalize()}"
-            yield from _subresource_operations(f"{place}/{{name}}/{name}", suffix, resource, subresource)
+            yield from _subresource_operations(
+                f"{place}/{{name}}/{name}", suffix, resource, subresource
+            )
 
 
 class _Maker(NamedTuple):
@@ -152,32 +233,67 @@ class _Maker(NamedTuple):
 
     kind: tuple[str, str, str]
 
-    def __call__(self, method: str, path: str, verb: str, subject: str, **details: Any) -> Operation:
+    def __call__(
+        self, method: str, path: str, verb: str, subject: str, **details: Any
+    ) -> Operation:
         """Return an operation; its action and description follow from the verb unless they are among the details."""
         name = self.kind[2]
         implied = {
-            "create": ("post", f"create {with_article(name)}"), "read": ("get", f"read the specified {name}"),
-            "replace": ("put", f"replace the specified {name}"), "delete": ("delete", f"delete {with_article(name)}"),
-            "patch": ("patch", f"partially update the specified {name}")}
+            "create": ("post", f"create {with_article(name)}"),
+            "read": ("get", f"read the specified {name}"),
+            "replace": ("put", f"replace the specified {name}"),
+            "delete": ("delete", f"delete {with_article(name)}"),
+            "patch": ("patch", f"partially update the specified {name}"),
+        }
         action, description = implied.get(verb, (verb, ""))
-        return Operation(method, path, verb, subject, **{
-            "action": action, "kind": self.kind, "description": description, **details})
+        return Operation(
+            method,
+            path,
+            verb,
+            subject,
+            **{"action": action, "kind": self.kind, "description": description, **details},
+        )
 
 
-def _collection_operations(make: _Maker, place: str, subject: str, resource: Resource) -> Iterator[Operation]:
+def _collection_operations(
+    make: _Maker, place: str, subject: str, resource: Resource
+) -> Iterator[Operation]:
     type_ = type_name(resource)
     if "list" in resource.verbs:
-        yield make("get", place, "list", subject, query=_LIST, answer=list_type(resource),
-                   description=_listing(resource))
+        yield make(
+            "get",
+            place,
+            "list",
+            subject,
+            query=_LIST,
+            answer=list_type(resource),
+            description=_listing(resource),
+        )
     if "create" in resource.verbs:
         yield make("post", place, "create", subject, query=_WRITE, answer=type_, body=type_)
     if "deletecollection" in resource.verbs and resource.custom:
-        yield make("delete", place, "delete", f"Collection{subject}", query=_LIST, answer=f"{META}.Status",
-                   action="deletecollection", description=f"delete collection of {resource.kind}")
+        yield make(
+            "delete",
+            place,
+            "delete",
+            f"Collection{subject}",
+            query=_LIST,
+            answer=f"{META}.Status",
+            action="deletecollection",
+            description=f"delete collection of {resource.kind}",
+        )
     elif "deletecollection" in resource.verbs:
-        yield make("delete", place, "delete", f"Collection{subject}", query=(*_SELECT, *_DELETE),
-                   answer=f"{META}.Status", body=f"{META}.DeleteOptions", action="deletecollection",
-                   description=f"delete collection of {resource.kind}")
+        yield make(
+            "delete",
+            place,
+            "delete",
+            f"Collection{subject}",
+            query=(*_SELECT, *_DELETE),
+            answer=f"{META}.Status",
+            body=f"{META}.DeleteOptions",
+            action="deletecollection",
+            description=f"delete collection of {resource.kind}",
+        )
 
 
 def _listing(resource: Resource) -> str:
@@ -185,59 +301,137 @@ def _listing(resource: Resource) -> str:
     return f"list {'or watch ' if is_watched else ''}objects of kind {resource.kind}"
 
 
-def _object_operations(make: _Maker, place: str, subject: str, resource: Resource) -> Iterator[Operation]:
+def _object_operations(
+    make: _Maker, place: str, subject: str, resource: Resource
+) -> Iterator[Operation]:
     type_ = type_name(resource)
     if "get" in resource.verbs:
-        yield make("get", place, "read", subject, query=("resourceVersion",) if resource.custom else (), answer=type_)
+        yield make(
+            "get",
+            place,
+            "read",
+            subject,
+            query=("resourceVersion",) if resource.custom else (),
+            answer=type_,
+        )
     if "update" in resource.verbs:
         yield make("put", place, "replace", subject, query=_WRITE, answer=type_, body=type_)
     if "patch" in resource.verbs:
-        yield make("patch", place, "patch", subject, query=(*_WRITE, "force"), answer=type_, body=f"{META}.Patch")
+        yield make(
+            "patch",
+            place,
+            "patch",
+            subject,
+            query=(*_WRITE, "force"),
+            answer=type_,
+            body=f"{META}.Patch",
+        )
     if "delete" in resource.verbs:
-        yield make("delete", place, "delete", subject, query=_DELETE,
-                   answer=type_ if resource.key in RETURNED else f"{META}.Status", body=f"{META}.DeleteOptions")
+        yield make(
+            "delete",
+            place,
+            "delete",
+            subject,
+            query=_DELETE,
+            answer=type_ if resource.key in RETURNED else f"{META}.Status",
+            body=f"{META}.DeleteOptions",
+        )
 
 
-def _watch_operations(make: _Maker, root: str, subject: str, resource: Resource) -> Iterator[Operation]:
+def _watch_operations(
+    make: _Maker, root: str, subject: str, resource: Resource
+) -> Iterator[Operation]:
     """Yield the deprecated watches of their own paths."""
     kind, answer = resource.kind, f"{META}.WatchEvent"
-    place, advice = f"{root}/watch/{resource.plural}", "use the 'watch' parameter with a list operation instead"
-    whole = {"query": _LIST, "answer": answer, "action": "watchlist",
-             "description": f"watch individual changes to a list of {kind}. deprecated: {advice}."}
+    place, advice = (
+        f"{root}/watch/{resource.plural}",
+        "use the 'watch' parameter with a list operation instead",
+    )
+    whole = {
+        "query": _LIST,
+        "answer": answer,
+        "action": "watchlist",
+        "description": f"watch individual changes to a list of {kind}. deprecated: {advice}.",
+    }
     if resource.namespaced:
         yield make("get", place, "watch", f"{kind}ListForAllNamespaces", **whole)
         place = f"{root}/watch/namespaces/{{namespace}}/{resource.plural}"
     yield make("get", place, "watch", f"{subject}List", **whole)
-    yield make("get", f"{place}/{{name}}", "watch", subject, query=_LIST, answer=answer,
-               description=f"watch changes to an object of kind {kind}. deprecated: {advice}, filtered to a single "
-                           "item with the 'fieldSelector' parameter.")
+    yield make(
+        "get",
+        f"{place}/{{name}}",
+        "watch",
+        subject,
+        query=_LIST,
+        answer=answer,
+        description=f"watch changes to an object of kind {kind}. deprecated: {advice}, filtered to a single "
+        "item with the 'fieldSelector' parameter.",
+    )
 
 
-def _subresource_operations(place: str, subject: str, resource: Resource, subresource: Subresource,
-                            ) -> Iterator[Operation]:
+def _subresource_operations(
+    place: str,
+    subject: str,
+    resource: Resource,
+    subresource: Subresource,
+) -> Iterator[Operation]:
     name, parent = subresource.name, resource.kind
     group, version = subresource.group or resource.group, subresource.version or resource.version
-    make = _Maker((resource.group, resource.version, parent) if resource.custom
-                  else (group, version, subresource.kind))
+    make = _Maker(
+        (resource.group, resource.version, parent)
+        if resource.custom
+        else (group, version, subresource.kind)
+    )
     if name in _OPTIONS and name != "log":
         yield from _connections(make, place, subject, name, parent)
         return
     own_kind = subresource.kind == resource.kind
     type_ = type_name(resource) if own_kind else kind_name(group, version, subresource.kind)
     if "create" in subresource.verbs:
-        yield make("post", place, "create", subject, query=_WRITE, answer=type_, body=type_,
-                   description=f"create {name} of {with_article(parent)}")
+        yield make(
+            "post",
+            place,
+            "create",
+            subject,
+            query=_WRITE,
+            answer=type_,
+            body=type_,
+            description=f"create {name} of {with_article(parent)}",
+        )
     if "get" in subresource.verbs:
         is_log = name == "log"
         query = _OPTIONS["log"] if is_log else ("resourceVersion",) if resource.custom else ()
-        yield make("get", place, "read", subject, query=query,
-                   answer="" if is_log else type_, description=f"read {name} of the specified {parent}")
+        yield make(
+            "get",
+            place,
+            "read",
+            subject,
+            query=query,
+            answer="" if is_log else type_,
+            description=f"read {name} of the specified {parent}",
+        )
     if "update" in subresource.verbs:
-        yield make("put", place, "replace", subject, query=_WRITE, answer=type_, body=type_,
-                   description=f"replace {name} of the specified {parent}")
+        yield make(
+            "put",
+            place,
+            "replace",
+            subject,
+            query=_WRITE,
+            answer=type_,
+            body=type_,
+            description=f"replace {name} of the specified {parent}",
+        )
     if "patch" in subresource.verbs:
-        yield make("patch", place, "patch", subject, query=(*_WRITE, "force"), answer=type_, body=f"{META}.Patch",
-                   description=f"partially update {name} of the specified {parent}")
+        yield make(
+            "patch",
+            place,
+            "patch",
+            subject,
+            query=(*_WRITE, "force"),
+            answer=type_,
+            body=f"{META}.Patch",
+            description=f"partially update {name} of the specified {parent}",
+        )
 
 
 def with_article(noun: str) -> str:
@@ -247,11 +441,21 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'AEIOUaeiou' else 'a'} {noun}"
 
 
-def _connections(make: _Maker, place: str, subject: str, name: str, parent: str) -> Iterator[Operation]:
+def _connections(
+    make: _Maker, place: str, subject: str, name: str, parent: str
+) -> Iterator[Operation]:
     for method in PROXY_METHODS if name == "proxy" else ("get", "post"):
-        for path, suffix in ((place, ""), (f"{place}/{{path}}", "WithPath"))[:2 if name == "proxy" else 1]:
-            yield make(method, path, "connect", f"{method.capitalize()}{subject}{suffix}", query=_OPTIONS[name],
-                       description=f"connect {method.upper()} requests to {name} of {parent}")
+        for path, suffix in ((place, ""), (f"{place}/{{path}}", "WithPath"))[
+            : 2 if name == "proxy" else 1
+        ]:
+            yield make(
+                method,
+                path,
+                "connect",
+                f"{method.capitalize()}{subject}{suffix}",
+                query=_OPTIONS[name],
+                description=f"connect {method.upper()} requests to {name} of {parent}",
+            )
 
 
 # --- their form -----------------------------------------------------------------------------------------------------
@@ -263,47 +467,86 @@ def _operation(root: str, resource: Resource, operation: Operation) -> Object:
     group, version, kind = operation.kind
     media_types = (JSON, YAML) if resource.custom else (JSON, YAML, PROTOBUF)
     bodies = media_types if resource.custom else ("*/*",)
-    node: Object = {"tags": [tag], "description": operation.description,
-                    "operationId": f"{operation.verb}{prefix}{operation.subject}",
-                    "parameters": _parameters(operation, kind)}
+    node: Object = {
+        "tags": [tag],
+        "description": operation.description,
+        "operationId": f"{operation.verb}{prefix}{operation.subject}",
+        "parameters": _parameters(operation, kind),
+    }
     if operation.body:
-        content = [type_ for type_ in PATCHES if not (resource.custom and "strategic" in type_)] \
-            if operation.method == "patch" else bodies
+        content = (
+            [type_ for type_ in PATCHES if not (resource.custom and "strategic" in type_)]
+            if operation.method == "patch"
+            else bodies
+        )
         node["requestBody"] = {"content": {type_: _content(operation.body) for type_ in content}}
         if operation.body != f"{META}.DeleteOptions":
             node["requestBody"]["required"] = True
     is_streamed = operation.verb in ("list", "watch") and not resource.custom
-    codes = {"post": (200, 201, 202), "put": (200, 201), "delete": (200, 202),
-             "patch": (200,) if resource.custom else (200, 201)}.get(operation.action, (200,))
+    codes = {
+        "post": (200, 201, 202),
+        "put": (200, 201),
+        "delete": (200, 202),
+        "patch": (200,) if resource.custom else (200, 201),
+    }.get(operation.action, (200,))
     node["responses"] = (
-        _responses((200,), ("*/*",), "") if operation.action == "connect" else
-        _responses((200,), ("text/plain", *media_types), "") if not operation.answer else
-        _responses(codes, (*media_types, *(STREAMS if is_streamed else ())), operation.answer))
-    return {**node, "x-kubernetes-action": operation.action,
-            "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind}}
+        _responses((200,), ("*/*",), "")
+        if operation.action == "connect"
+        else _responses((200,), ("text/plain", *media_types), "")
+        if not operation.answer
+        else _responses(codes, (*media_types, *(STREAMS if is_streamed else ())), operation.answer)
+    )
+    return {
+        **node,
+        "x-kubernetes-action": operation.action,
+        "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind},
+    }
 
 
 def _parameters(operation: Operation, kind: str) -> Parameters:
     """Return the parameters of path and query, sorted."""
     query = operation.query if operation.action == "connect" else (*operation.query, "pretty")
-    described = {"name": f"name of the {kind}", "path": "path to the resource",
-                 "namespace": "object name and auth scope, such as for teams and projects"}
-    in_path = [{"name": name, "in": "path", "description": text, "required": True,
-                "schema": {"type": "string", "uniqueItems": True}}
-               for name, text in described.items() if f"{{{name}}}" in operation.path]
-    in_query = [{"name": name, "in": "query", "description": _QUERY[name][1],
-                 "schema": {"type": _QUERY[name][0], "uniqueItems": True}} for name in query]
+    described = {
+        "name": f"name of the {kind}",
+        "path": "path to the resource",
+        "namespace": "object name and auth scope, such as for teams and projects",
+    }
+    in_path = [
+        {
+            "name": name,
+            "in": "path",
+            "description": text,
+            "required": True,
+            "schema": {"type": "string", "uniqueItems": True},
+        }
+        for name, text in described.items()
+        if f"{{{name}}}" in operation.path
+    ]
+    in_query = [
+        {
+            "name": name,
+            "in": "query",
+            "description": _QUERY[name][1],
+            "schema": {"type": _QUERY[name][0], "uniqueItems": True},
+        }
+        for name in query
+    ]
     return sorted([*in_path, *in_query], key=lambda parameter: (parameter["name"], parameter["in"]))
 
 
 def _with_common_parameters(item: dict[str, Object]) -> Object:
     """Return a path whose operations leave the parameters that all of them have to it."""
     operations = list(item.values())
-    common = [parameter for parameter in operations[0].get("parameters", ())
-              if all(parameter in other.get("parameters", ()) for other in operations[1:])]
+    common = [
+        parameter
+        for parameter in operations[0].get("parameters", ())
+        if all(parameter in other.get("parameters", ()) for other in operations[1:])
+    ]
     for operation in operations:
         if "parameters" in operation:
-            own = [parameter for parameter in operation.pop("parameters") if parameter not in common]
+            own = [
+                parameter for parameter in operation.pop("parameters") if parameter not in common
+            ]
             if own:
                 operation["parameters"] = own
     return {**item, **({"parameters": common} if common else {})}
@@ -312,8 +555,10 @@ def _with_common_parameters(item: dict[str, Object]) -> Object:
 def _responses(codes: Iterable[int], media_types: Iterable[str], answer: str) -> Object:
     content = {type_: _content(answer) for type_ in media_types}
     described = {200: "OK", 201: "Created", 202: "Accepted"}
-    return {**{str(code): {"description": described[code], "content": content} for code in codes},
-            "401": {"description": "Unauthorized"}}
+    return {
+        **{str(code): {"description": described[code], "content": content} for code in codes},
+        "401": {"description": "Unauthorized"},
+    }
 
 
 def _content(type_: str) -> Object:
@@ -355,7 +600,9 @@ def type_name(resource: Resource) -> str:
 
 def list_type(resource: Resource) -> str:
     """Return the full name of the type of a list of a resource's objects."""
-    return f"{type_name(resource).rpartition('.')[0]}.{resource.list_kind or f'{resource.kind}List'}"
+    return (
+        f"{type_name(resource).rpartition('.')[0]}.{resource.list_kind or f'{resource.kind}List'}"
+    )
 
 
 def kind_name(group: str, version: str, kind: str) -> str:

@@ -74,7 +74,11 @@ def integer(request: HttpRequest, name: str) -> int | None:
 
 
 def _validate_dry_run(values: list[str]) -> list[FieldError]:
-    return [errors.not_supported("dryRun", values, ["All"])] if any(value != "All" for value in values) else []
+    return (
+        [errors.not_supported("dryRun", values, ["All"])]
+        if any(value != "All" for value in values)
+        else []
+    )
 
 
 def _refuse(kind: str, problems: list[FieldError]) -> None:
@@ -106,10 +110,16 @@ def _write_options(request: HttpRequest, kind: str, problems: list[FieldError]) 
     field_validation = request.parameter("fieldValidation")
     problems = [*problems, *validate_field_manager(manager), *_validate_dry_run(dry_run)]
     if field_validation not in _FIELD_VALIDATIONS:
-        problems.append(errors.not_supported("fieldValidation", field_validation, _FIELD_VALIDATIONS))
+        problems.append(
+            errors.not_supported("fieldValidation", field_validation, _FIELD_VALIDATIONS)
+        )
     _refuse(kind, problems)
-    return WriteOptions(bool(dry_run), manager or manager_of(request.header("user-agent")), field_validation or "Warn",
-                        force=bool(flag(request, "force")))
+    return WriteOptions(
+        bool(dry_run),
+        manager or manager_of(request.header("user-agent")),
+        field_validation or "Warn",
+        force=bool(flag(request, "force")),
+    )
 
 
 def create_options(request: HttpRequest) -> CreateOptions:
@@ -147,11 +157,15 @@ def deletion_of_query(request: HttpRequest) -> Object:
     options: Object = {
         "gracePeriodSeconds": integer(request, "gracePeriodSeconds"),
         "orphanDependents": flag(request, "orphanDependents"),
-        "ignoreStoreReadErrorWithClusterBreakingPotential":
-            flag(request, "ignoreStoreReadErrorWithClusterBreakingPotential"),
+        "ignoreStoreReadErrorWithClusterBreakingPotential": flag(
+            request, "ignoreStoreReadErrorWithClusterBreakingPotential"
+        ),
         "dryRun": request.query.get("dryRun"),
-        "preconditions": {name: request.parameter(name) for name in ("uid", "resourceVersion")
-                          if request.parameter(name)},
+        "preconditions": {
+            name: request.parameter(name)
+            for name in ("uid", "resourceVersion")
+            if request.parameter(name)
+        },
     }
     if "propagationPolicy" in request.query:
         options["propagationPolicy"] = request.parameter("propagationPolicy")
@@ -164,8 +178,13 @@ def read_deletion(options: Object) -> DeleteParameters:
     dry_run: list[str] = options.get("dryRun") or []
     problems: list[FieldError] = []
     if policy is not None and orphans is not None:
-        problems.append(errors.invalid_value("propagationPolicy", policy,
-                                             "orphanDependents and deletionPropagation cannot be both set"))
+        problems.append(
+            errors.invalid_value(
+                "propagationPolicy",
+                policy,
+                "orphanDependents and deletionPropagation cannot be both set",
+            )
+        )
     if policy is not None and policy not in _POLICIES:
         problems.append(errors.not_supported("propagationPolicy", policy, [*_POLICIES, "nil"]))
     problems += _validate_dry_run(dry_run)
@@ -173,8 +192,16 @@ def read_deletion(options: Object) -> DeleteParameters:
     if orphans is not None:
         policy = "Orphan" if orphans else "Background"
     preconditions: dict[str, Any] = options.get("preconditions") or {}
-    return DeleteParameters(DeleteOptions(options.get("gracePeriodSeconds"), policy, preconditions.get("uid"),
-                                  preconditions.get("resourceVersion"), bool(dry_run)), orphans)
+    return DeleteParameters(
+        DeleteOptions(
+            options.get("gracePeriodSeconds"),
+            policy,
+            preconditions.get("uid"),
+            preconditions.get("resourceVersion"),
+            bool(dry_run),
+        ),
+        orphans,
+    )
 
 
 # --- lists --------------------------------------------------------------------------------------------------------
@@ -187,25 +214,42 @@ def list_parameters(request: HttpRequest, info: RequestInfo) -> ListParameters:
     """
     timeout_seconds = integer(request, "timeoutSeconds")  # upstream reads it before the limit
     parameters = ListParameters(
-        request.parameter("labelSelector"), request.parameter("fieldSelector"), integer(request, "limit") or 0,
-        request.parameter("continue"), request.parameter("resourceVersion"), request.parameter("resourceVersionMatch"),
-        timeout_seconds, info.verb == "watch", bool(flag(request, "allowWatchBookmarks")),
-        flag(request, "sendInitialEvents"))
+        request.parameter("labelSelector"),
+        request.parameter("fieldSelector"),
+        integer(request, "limit") or 0,
+        request.parameter("continue"),
+        request.parameter("resourceVersion"),
+        request.parameter("resourceVersionMatch"),
+        timeout_seconds,
+        info.verb == "watch",
+        bool(flag(request, "allowWatchBookmarks")),
+        flag(request, "sendInitialEvents"),
+    )
     try:
         parse_labels(parameters.label_selector)
         terms = parse_fields(parameters.field_selector)
     except SelectorError as error:
         raise errors.BadRequest(str(error)) from None
-    if parameters.send_initial_events is None and not parameters.resource_version_match and parameters.watch and (
-            parameters.resource_version in ("", "0")):
-        parameters = parameters._replace(send_initial_events=True, resource_version_match="NotOlderThan")
+    if (
+        parameters.send_initial_events is None
+        and not parameters.resource_version_match
+        and parameters.watch
+        and (parameters.resource_version in ("", "0"))
+    ):
+        parameters = parameters._replace(
+            send_initial_events=True, resource_version_match="NotOlderThan"
+        )
     validate = _validate_watch if parameters.watch else _validate_list
     _refuse("ListOptions", validate(parameters))
     if not info.name:
         return parameters
     required = f"metadata.name={info.name}"
-    if terms and not any(term.matches({"metadata.name": info.name}) and term.field == "metadata.name"
-                         and not term.negated for term in terms):
+    if terms and not any(
+        term.matches({"metadata.name": info.name})
+        and term.field == "metadata.name"
+        and not term.negated
+        for term in terms
+    ):
         raise errors.BadRequest("fieldSelector metadata.name doesn't match requested name")
     return parameters if terms else parameters._replace(field_selector=required)
 
@@ -215,28 +259,49 @@ def _validate_list(parameters: ListParameters) -> list[FieldError]:
     if match:
         field = "resourceVersionMatch"
         if not version:
-            problems.append(errors.forbidden_field(field, f"{field} is forbidden unless resourceVersion is provided"))
+            problems.append(
+                errors.forbidden_field(
+                    field, f"{field} is forbidden unless resourceVersion is provided"
+                )
+            )
         if parameters.continue_token:
-            problems.append(errors.forbidden_field(field, f"{field} is forbidden when continue is provided"))
+            problems.append(
+                errors.forbidden_field(field, f"{field} is forbidden when continue is provided")
+            )
         if match not in _MATCHES:
             problems.append(errors.not_supported(field, match, [*_MATCHES, ""]))
         if match == "Exact" and version == "0":
-            problems.append(errors.forbidden_field(field, f'{field} "exact" is forbidden for resourceVersion "0"'))
+            problems.append(
+                errors.forbidden_field(
+                    field, f'{field} "exact" is forbidden for resourceVersion "0"'
+                )
+            )
     if parameters.send_initial_events is not None:
-        problems.append(errors.forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+        problems.append(
+            errors.forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list")
+        )
     return problems
 
 
 def _validate_watch(parameters: ListParameters) -> list[FieldError]:
     match, field, problems = parameters.resource_version_match, "resourceVersionMatch", []
     if parameters.send_initial_events is not None and match != "NotOlderThan":
-        problems.append(errors.forbidden_field(field, f"sendInitialEvents requires setting {field} to NotOlderThan"))
+        problems.append(
+            errors.forbidden_field(
+                field, f"sendInitialEvents requires setting {field} to NotOlderThan"
+            )
+        )
     if match:
         if parameters.send_initial_events is None:
-            problems.append(errors.forbidden_field(
-                field, f"{field} is forbidden for watch unless sendInitialEvents is provided"))
+            problems.append(
+                errors.forbidden_field(
+                    field, f"{field} is forbidden for watch unless sendInitialEvents is provided"
+                )
+            )
         if match != "NotOlderThan":
             problems.append(errors.not_supported(field, match, ["NotOlderThan"]))
         if parameters.continue_token:
-            problems.append(errors.forbidden_field(field, f"{field} is forbidden when continue is provided"))
+            problems.append(
+                errors.forbidden_field(field, f"{field} is forbidden when continue is provided")
+            )
     return problems

@@ -65,8 +65,10 @@ def _media_type(request: HttpRequest) -> str:
 
 
 def _unknown_format(media_types: tuple[str, ...]) -> errors.UnsupportedMediaType:
-    return errors.UnsupportedMediaType("the body of the request was in an unknown format - accepted media types "
-                                       f"include: {', '.join(media_types)}")
+    return errors.UnsupportedMediaType(
+        "the body of the request was in an unknown format - accepted media types "
+        f"include: {', '.join(media_types)}"
+    )
 
 
 def _read(data: bytes, media_type: str, api_version: str = "", kind: str = "") -> Body:
@@ -80,12 +82,16 @@ def _read(data: bytes, media_type: str, api_version: str = "", kind: str = "") -
         try:
             return _read_yaml(data)
         except yaml.YamlError as error:
-            raise _UnreadableError(str(error).removeprefix("error converting YAML to JSON: ")) from None
+            raise _UnreadableError(
+                str(error).removeprefix("error converting YAML to JSON: ")
+            ) from None
     text = data.decode(errors="replace")
     try:
         return Body(yaml.read_json(text), _strict_errors(text))
     except yaml.YamlError as error:
-        raise _UnreadableError(f"couldn't get version/kind; json parse error: {error.message}") from None
+        raise _UnreadableError(
+            f"couldn't get version/kind; json parse error: {error.message}"
+        ) from None
 
 
 def _strict_errors(text: str) -> StrictErrors:
@@ -94,16 +100,25 @@ def _strict_errors(text: str) -> StrictErrors:
     repeated: dict[str, int] = {}
     for place, (path, is_repeated) in enumerate(yaml.key_paths(text)):
         (repeated if is_repeated else places).setdefault(path, place)
-    return StrictErrors(tuple((place, f"duplicate field {quote(path)}") for path, place in repeated.items()),
-                        places)
+    return StrictErrors(
+        tuple((place, f"duplicate field {quote(path)}") for path, place in repeated.items()), places
+    )
 
 
 def _read_yaml(data: bytes) -> Body:
     """Read the first document. Raises YamlError."""
     text = data.decode(errors="replace")
     value = next((document.object for document in yaml.load_each(text)), None)
-    lines = [f"  line {line}: key {quote(key)} already set in map" for line, key in constructor.repeated_keys(text)]
-    return Body(value, StrictErrors(((0, "\n".join(["yaml: unmarshal errors:", *lines])),)) if lines else NO_ERRORS)
+    lines = [
+        f"  line {line}: key {quote(key)} already set in map"
+        for line, key in constructor.repeated_keys(text)
+    ]
+    return Body(
+        value,
+        StrictErrors(((0, "\n".join(["yaml: unmarshal errors:", *lines])),))
+        if lines
+        else NO_ERRORS,
+    )
 
 
 # --- objects ------------------------------------------------------------------------------------------------------
@@ -121,20 +136,33 @@ def read_object(request: HttpRequest, resource: Resource) -> Body:
         body = _read(request.body, media_type, resource.api_version, resource.kind)
     except _UnreadableError as error:
         if error.subject:
-            raise BadRequest(f"{error.subject} cannot be handled as a {resource.kind}: {error}") from None
+            raise BadRequest(
+                f"{error.subject} cannot be handled as a {resource.kind}: {error}"
+            ) from None
         raise _unrecognized(resource, request.body, str(error)) from None
     obj = {} if body.object is None else body.object
     if reason := type_meta_error(obj):
-        raise _unrecognized(resource, request.body, f"couldn't get version/kind; json parse error: json: {reason}")
+        raise _unrecognized(
+            resource, request.body, f"couldn't get version/kind; json parse error: json: {reason}"
+        )
     if resource.custom:
         _check_custom_kind(request, resource, obj)
     else:
         _check_kind(resource, obj.get("apiVersion") or "", obj.get("kind") or "")
     if resource.custom:  # its unknown fields are in their own order
         return Body(obj, StrictErrors(body.strict.repeated))
-    return Body({"apiVersion": resource.api_version, "kind": resource.kind,
-                 **{name: value for name, value in obj.items() if value or name not in ("apiVersion", "kind")}},
-                body.strict)
+    return Body(
+        {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            **{
+                name: value
+                for name, value in obj.items()
+                if value or name not in ("apiVersion", "kind")
+            },
+        },
+        body.strict,
+    )
 
 
 def _unrecognized(resource: Resource, body: bytes, reason: str) -> BadRequest:
@@ -142,7 +170,9 @@ def _unrecognized(resource: Resource, body: bytes, reason: str) -> BadRequest:
     head = body[:_SHOWN]
     summary = head.decode(errors="replace") if body.startswith(b"{") else head.hex()
     summary = f"{summary} ..." if len(body) > _SHOWN else summary or "<empty>"
-    return BadRequest(f"the object provided is unrecognized (must be of type {resource.kind}): {reason} ({summary})")
+    return BadRequest(
+        f"the object provided is unrecognized (must be of type {resource.kind}): {reason} ({summary})"
+    )
 
 
 def _check_kind(resource: Resource, api_version: str, kind: str) -> None:
@@ -152,13 +182,17 @@ def _check_kind(resource: Resource, api_version: str, kind: str) -> None:
         return
     if detail := conversion_error(resource, api_version, kind):
         version = api_version.rpartition("/")[2]
-        raise BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {detail}")
+        raise BadRequest(
+            f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {detail}"
+        )
     raise _other_version(api_version, resource)
 
 
 def _other_version(api_version: str, resource: Resource) -> BadRequest:
-    return BadRequest(f"the API version in the data ({api_version}) does not match the expected API version "
-                      f"({resource.api_version})")
+    return BadRequest(
+        f"the API version in the data ({api_version}) does not match the expected API version "
+        f"({resource.api_version})"
+    )
 
 
 def _check_custom_kind(request: HttpRequest, resource: Resource, obj: Object) -> None:
@@ -187,9 +221,11 @@ def read_delete_options(request: HttpRequest) -> Object:
         raise BadRequest(f"couldn't get version/kind; json parse error: json: {reason}")
     kind = options.get("kind") or "DeleteOptions"
     if kind != "DeleteOptions":
-        raise BadRequest(f"no kind {quote(kind)} is registered for version "
-                         f"{quote(options.get('apiVersion') or 'meta.k8s.io/v1')} in scheme "
-                         '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"')
+        raise BadRequest(
+            f"no kind {quote(kind)} is registered for version "
+            f"{quote(options.get('apiVersion') or 'meta.k8s.io/v1')} in scheme "
+            '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
+        )
     try:
         return decode_as("meta/v1.DeleteOptions", options).object
     except DecodeError as error:
@@ -207,11 +243,15 @@ def read_patch(request: HttpRequest, resource: Resource) -> Body:
             body = _read_yaml(request.body)
         except yaml.YamlError as error:
             detail = str(error).removeprefix("error converting YAML to JSON: ")
-            raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {detail}") from None
+            raise BadRequest(
+                f"error decoding YAML: error converting YAML to JSON: {detail}"
+            ) from None
         config = {} if body.object is None else body.object
         if not isinstance(config, dict):
-            raise BadRequest("error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
-                             f"unmarshal {json_type_name(config)} into Go value of type map[string]interface {{}}")
+            raise BadRequest(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+                f"unmarshal {json_type_name(config)} into Go value of type map[string]interface {{}}"
+            )
         return body._replace(object=Patch(patch_type, config))
     text = request.body.decode(errors="replace")
     try:

@@ -13,7 +13,14 @@ from kubepy.api.scheme import Resource, Scheme
 from kubepy.api.selectors import SelectorError, parse_fields
 from kubepy.server.messages import HttpRequest, RequestInfo
 
-VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+VERBS = {
+    "POST": "create",
+    "GET": "get",
+    "HEAD": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 _VERBS_IN_PATHS = ("proxy", "watch")  # /api/v1/watch/pods: deprecated
 
@@ -30,12 +37,19 @@ def parse_request_info(request: HttpRequest) -> RequestInfo:
     """Return what a request is about. It may be something that is not served: see ``find_resource``."""
     path = unquote(request.path, errors="replace")
     parts = tuple(path.strip("/").split("/")) if path.strip("/") else ()
-    info = RequestInfo(is_resource_request=False, verb=request.method.lower(), path=path, parts=parts)
+    info = RequestInfo(
+        is_resource_request=False, verb=request.method.lower(), path=path, parts=parts
+    )
     if len(parts) < 3 or parts[0] not in ("api", "apis") or (parts[0] == "apis" and len(parts) < 4):
         return info
     group, version, *rest = ("", *parts[1:]) if parts[0] == "api" else parts[1:]
-    info = info._replace(is_resource_request=True, api_prefix=parts[0], api_group=group, api_version=version,
-                         verb=VERBS.get(request.method, ""))
+    info = info._replace(
+        is_resource_request=True,
+        api_prefix=parts[0],
+        api_group=group,
+        api_version=version,
+        verb=VERBS.get(request.method, ""),
+    )
     if rest[0] in _VERBS_IN_PATHS:
         info = info._replace(verb=rest[0])
         if len(rest) < 2:
@@ -53,8 +67,12 @@ def _of_parts(info: RequestInfo, parts: list[str]) -> RequestInfo:
     resource, name, subresource, *subresource_path = (*parts, "", "", "")
     if info.verb == "proxy":
         subresource, subresource_path = "", []
-    return info._replace(resource=resource, name=name, subresource=subresource,
-                         subresource_path="/".join(subresource_path[:len(parts) - 3]))
+    return info._replace(
+        resource=resource,
+        name=name,
+        subresource=subresource,
+        subresource_path="/".join(subresource_path[: len(parts) - 3]),
+    )
 
 
 def _choose_verb(info: RequestInfo, query: Mapping[str, list[str]]) -> RequestInfo:
@@ -77,7 +95,9 @@ def _selected_name(selector: str) -> str:
         terms = parse_fields(selector)
     except SelectorError:
         return ""
-    name = next((term.value for term in terms if term.field == "metadata.name" and not term.negated), "")
+    name = next(
+        (term.value for term in terms if term.field == "metadata.name" and not term.negated), ""
+    )
     return "" if name in (".", "..") or "/" in name or "%" in name else name
 
 
@@ -90,7 +110,10 @@ def find_resource(scheme: Scheme, info: RequestInfo) -> Resource:
     Raises NotFound if there is none: PathNotFound where no group is served at the path.
     """
     resource = scheme.get(f"{info.resource}.{info.api_group}" if info.api_group else info.resource)
-    if resource is not None and info.api_version not in (resource.version, *resource.other_versions):
+    if resource is not None and info.api_version not in (
+        resource.version,
+        *resource.other_versions,
+    ):
         resource = None
     if resource is None or (resource.custom and not _is_scoped_as(resource, info)):
         # The server of custom resources passes on what it does not have, to the end of the chain.
@@ -101,7 +124,11 @@ def find_resource(scheme: Scheme, info: RequestInfo) -> Resource:
     if "" in info.parts and info.subresource != "proxy":  # a name or a namespace is empty
         raise errors.no_such_resource()
     if info.subresource and info.subresource not in resource.subresources:
-        raise errors.not_found(resource.key, info.name) if resource.custom else errors.no_such_resource()
+        raise (
+            errors.not_found(resource.key, info.name)
+            if resource.custom
+            else errors.no_such_resource()
+        )
     return resource.at(info.api_version)
 
 
@@ -111,5 +138,7 @@ def _is_scoped_as(resource: Resource, info: RequestInfo) -> bool:
         return not info.namespace or (info.resource == "namespaces" and info.namespace == info.name)
     if info.namespace:
         return True
-    is_collection = not info.name or (info.verb in ("list", "watch") and info.parts[-1] == info.resource)
+    is_collection = not info.name or (
+        info.verb in ("list", "watch") and info.parts[-1] == info.resource
+    )
     return is_collection and (not resource.custom or info.verb in ("list", "watch"))

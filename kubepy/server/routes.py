@@ -41,5 +41,7 @@ def refuse(call: Call) -> Response:
     """Refuse a path that is not served, or a method that none has. Raises NotFound, MethodNotAllowed."""
     if call.info.is_resource_request:
         find_resource(call.cluster.scheme, call.info)
-        raise errors.no_such_resource() if call.info.verb == "proxy" else errors.method_not_allowed()
+        raise (
+            errors.no_such_resource() if call.info.verb == "proxy" else errors.method_not_allowed()
+        )
     raise path_not_found()

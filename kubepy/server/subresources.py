@@ -19,7 +19,14 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.api.types.special import DecodeError, decode_time
 from kubepy.apiserver.requests.pods import BINDING, EVICTION
-from kubepy.kubelet.logs import ContainerLog, LogOptions, choose_container, goes_on, read_log, validate_log_options
+from kubepy.kubelet.logs import (
+    ContainerLog,
+    LogOptions,
+    choose_container,
+    goes_on,
+    read_log,
+    validate_log_options,
+)
 from kubepy.quoting import quote
 from kubepy.server import parameters, requestbody
 from kubepy.server.handlers import ServedRequest
@@ -36,7 +43,6 @@ LOOK_AGAIN = 0.5  # seconds between two looks at a container whose log is follow
 BINDINGS, PODS, NODES, SERVICES = "bindings", "pods", "nodes", "services"
 
 
-
 def find_handler(info: RequestInfo) -> Handler | None:
     """Return the handler of a request for a subresource of this module, or for ``bindings``; None for others.
 
@@ -46,7 +52,8 @@ def find_handler(info: RequestInfo) -> Handler | None:
         return None
     verbs, handler = _HANDLERS.get((info.resource, info.subresource), ((), None))
     if (info.subresource_path and info.subresource != "proxy") or (
-            info.resource == BINDINGS and (info.name or not info.namespace)):
+        info.resource == BINDINGS and (info.name or not info.namespace)
+    ):
         raise errors.no_such_resource()
     if handler is not None and info.verb not in verbs:
         raise errors.method_not_allowed()
@@ -89,11 +96,16 @@ def evict(call: Call) -> Response:
 def log_options(request: HttpRequest) -> LogOptions:
     """Return the options of a log in a query. Raises BadRequest."""
     return LogOptions(
-        request.parameter("container"), bool(parameters.flag(request, "follow")),
-        bool(parameters.flag(request, "previous")), parameters.integer(request, "sinceSeconds"),
-        _time(request, "sinceTime"), bool(parameters.flag(request, "timestamps")),
-        parameters.integer(request, "tailLines"), parameters.integer(request, "limitBytes"),
-        request.query["stream"][0] if "stream" in request.query else None)
+        request.parameter("container"),
+        bool(parameters.flag(request, "follow")),
+        bool(parameters.flag(request, "previous")),
+        parameters.integer(request, "sinceSeconds"),
+        _time(request, "sinceTime"),
+        bool(parameters.flag(request, "timestamps")),
+        parameters.integer(request, "tailLines"),
+        parameters.integer(request, "limitBytes"),
+        request.query["stream"][0] if "stream" in request.query else None,
+    )
 
 
 def _time(request: HttpRequest, name: str) -> datetime | None:
@@ -123,7 +135,12 @@ def log(call: Call) -> Response | StreamResponse:
 def _read_log(cluster: LocalCluster, info: RequestInfo, options: LogOptions) -> ContainerLog | None:
     client = cluster.client
     pod = cast("Pod", client.get(PODS, info.name, namespace=info.namespace))
-    return read_log(pod, options, lambda name: cast("Node | None", _find(cluster, NODES, name)), cluster.clock.now())
+    return read_log(
+        pod,
+        options,
+        lambda name: cast("Node | None", _find(cluster, NODES, name)),
+        cluster.clock.now(),
+    )
 
 
 def _find(cluster: LocalCluster, resource: str, name: str, namespace: str = "") -> Object | None:
@@ -133,9 +150,11 @@ def _find(cluster: LocalCluster, resource: str, name: str, namespace: str = "") 
         return None
 
 
-async def _follow(application: Application, info: RequestInfo, options: LogOptions,
-                  log: ContainerLog) -> AsyncIterator[bytes]:
+async def _follow(
+    application: Application, info: RequestInfo, options: LogOptions, log: ContainerLog
+) -> AsyncIterator[bytes]:
     """Yield what the container printed at its start; more never comes. End with the container, or with the server."""
+
     def read(cluster: LocalCluster) -> bool:
         return goes_on(log, lambda: _read_log(cluster, info, options))
 
@@ -177,15 +196,21 @@ def _check_ports(request: HttpRequest) -> None:
     for text in (text for value in request.query.get("ports", ()) for text in value.split(",")):
         is_number = text.isascii() and text.isdigit()
         if not is_number or int(text) > MAX_PORT:
-            raise errors.BadRequest(f"cannot convert to []int32: strconv.ParseUint: parsing {quote(text)}: "
-                                    f"{'value out of range' if is_number else 'invalid syntax'}")
+            raise errors.BadRequest(
+                f"cannot convert to []int32: strconv.ParseUint: parsing {quote(text)}: "
+                f"{'value out of range' if is_number else 'invalid syntax'}"
+            )
 
 
 def split_scheme_name_port(text: str) -> tuple[str, str, str] | None:
     """Return the parts of ``NAME``, ``NAME:PORT`` or ``SCHEME:NAME:PORT``; None for anything else."""
     parts = text.split(":")
     scheme, name, port = (*([""] if len(parts) < 3 else []), *parts, "", "")[:3]
-    return (scheme, name, port) if name and len(parts) <= 3 and scheme in ("", "http", "https") else None
+    return (
+        (scheme, name, port)
+        if name and len(parts) <= 3 and scheme in ("", "http", "https")
+        else None
+    )
 
 
 def proxy(call: Call) -> Response:
@@ -194,13 +219,17 @@ def proxy(call: Call) -> Response:
     info, client = call.info, call.client
     target = split_scheme_name_port(info.name)
     if target is None:
-        raise errors.BadRequest(f"invalid {info.resource.removesuffix('s')} request {quote(info.name)}")
+        raise errors.BadRequest(
+            f"invalid {info.resource.removesuffix('s')} request {quote(info.name)}"
+        )
     _, name, port = target
     if info.resource == SERVICES:
         _check_endpoints(call, name, port)
     else:
         obj = client.get(info.resource, name, namespace=info.namespace)
-        if info.resource == PODS and not _is_global_unicast((obj.get("status") or {}).get("podIP") or ""):
+        if info.resource == PODS and not _is_global_unicast(
+            (obj.get("status") or {}).get("podIP") or ""
+        ):
             raise errors.BadRequest("address not allowed")
     raise errors.ServiceUnavailable(f"error trying to reach service: {NO_CONTAINERS}")
 
@@ -220,18 +249,26 @@ def _check_endpoints(call: Call, name: str, port: str) -> None:
     if port.isdecimal():
         service = client.get(SERVICES, name, namespace=namespace)
         ports = (service.get("spec") or {}).get("ports") or ()
-        named: Any = next((entry.get("name", "") for entry in ports if entry.get("port") == int(port)), None)
+        named: Any = next(
+            (entry.get("name", "") for entry in ports if entry.get("port") == int(port)), None
+        )
         if named is None:
-            raise errors.ServiceUnavailable(f"no service port {int(port)} found for service {quote(name)}")
+            raise errors.ServiceUnavailable(
+                f"no service port {int(port)} found for service {quote(name)}"
+            )
         port = named
     endpoints = _find(call.cluster, "endpoints", name, namespace)
     if endpoints is None:
         raise errors.not_found(SERVICES, name)  # as for logs
     subsets: list[Object] = endpoints.get("subsets") or []
-    if not any(subset.get("addresses") and any(entry.get("name", "") == port for entry in subset.get("ports") or ())
-               for subset in subsets):
-        raise errors.ServiceUnavailable("no endpoints available for service "
-                                        f"{quote(call.info.name if subsets else name)}")
+    if not any(
+        subset.get("addresses")
+        and any(entry.get("name", "") == port for entry in subset.get("ports") or ())
+        for subset in subsets
+    ):
+        raise errors.ServiceUnavailable(
+            f"no endpoints available for service {quote(call.info.name if subsets else name)}"
+        )
 
 
 _STREAMING, _PROXIED = ("create", "get"), ("", "create", "delete", "get", "patch", "update")

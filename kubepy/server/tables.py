@@ -24,8 +24,10 @@ from kubepy.server.negotiation import PARTIAL, PARTIAL_LIST, TABLE, GroupVersion
 
 _ENDED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 CREATED_AT = "Created At"
-_API_SERVICE_COLUMNS = {"Service": "The reference to the service that hosts this API endpoint.",
-                        "Available": "Whether this service is available."}
+_API_SERVICE_COLUMNS = {
+    "Service": "The reference to the service that hosts this API endpoint.",
+    "Available": "Whether this service is available.",
+}
 _INCLUDED = ("Metadata", "Object", "None", "")
 
 
@@ -57,7 +59,9 @@ def table_options(request: HttpRequest) -> TableOptions:
     """Read the parameters of a Table. Raises BadRequest."""
     include = request.parameter("includeObject")
     if include not in _INCLUDED:
-        problem = errors.invalid_value("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
+        problem = errors.invalid_value(
+            "includeObject", include, "must be 'Metadata', 'Object', 'None', or empty"
+        )
         raise errors.BadRequest(f"Unable to convert to Table as requested: {problem}")
     return TableOptions(include or "Metadata")
 
@@ -81,26 +85,50 @@ def list_meta(result: ListResult) -> Object:
 def partial_list(call: Call, result: ListResult, target: GroupVersionKind) -> Object:
     """Return the PartialObjectMetadataList of a list."""
     items = [partial_metadata(call, obj, target) for obj in result.items]
-    return {"kind": PARTIAL_LIST, "apiVersion": target.api_version, "metadata": list_meta(result),
-            "items": items or None}  # as upstream: a nil slice
+    return {
+        "kind": PARTIAL_LIST,
+        "apiVersion": target.api_version,
+        "metadata": list_meta(result),
+        "items": items or None,
+    }  # as upstream: a nil slice
 
 
-def table_object(call: Call, resource: Resource, result: ListResult | Object, target: GroupVersionKind,
-                 options: TableOptions) -> Object:
+def table_object(
+    call: Call,
+    resource: Resource,
+    result: ListResult | Object,
+    target: GroupVersionKind,
+    options: TableOptions,
+) -> Object:
     """Return the ``metav1.Table`` of a list, or of one object."""
     objects: list[Object] = result.items if isinstance(result, ListResult) else [result]
     subresource = "scale" if objects and objects[0].get("kind") == "Scale" else ""
     table = kinds.table(resource, objects, call.cluster.clock.now(), subresource)
-    rows = [_row(resource, cells, obj) | {"object": _row_object(call, obj, target, options)}
-            for cells, obj in zip(table.rows, objects, strict=True)]
+    rows = [
+        _row(resource, cells, obj) | {"object": _row_object(call, obj, target, options)}
+        for cells, obj in zip(table.rows, objects, strict=True)
+    ]
     if isinstance(result, ListResult):
         meta = list_meta(result)
     else:
-        meta = {name: value for name, value in (result.get("metadata") or {}).items() if name == "resourceVersion"}
-    definitions = column_definitions(resource, table.columns, subresource) if options.headers else None
-    is_plain = any(column.name == CREATED_AT for column in table.columns)  # upstream makes these rows elsewhere
-    return {"kind": TABLE, "apiVersion": target.api_version, "metadata": meta, "columnDefinitions": definitions,
-            "rows": None if is_plain and not rows else rows}
+        meta = {
+            name: value
+            for name, value in (result.get("metadata") or {}).items()
+            if name == "resourceVersion"
+        }
+    definitions = (
+        column_definitions(resource, table.columns, subresource) if options.headers else None
+    )
+    is_plain = any(
+        column.name == CREATED_AT for column in table.columns
+    )  # upstream makes these rows elsewhere
+    return {
+        "kind": TABLE,
+        "apiVersion": target.api_version,
+        "metadata": meta,
+        "columnDefinitions": definitions,
+        "rows": None if is_plain and not rows else rows,
+    }
 
 
 def _row(resource: Resource, cells: list[Cell], obj: Object) -> Object:
@@ -108,34 +136,67 @@ def _row(resource: Resource, cells: list[Cell], obj: Object) -> Object:
     phase = (obj.get("status") or {}).get("phase") if resource.key == "pods" else None
     if phase not in _ENDED:
         return {"cells": cells}
-    return {"cells": cells, "conditions": [{"type": "Completed", "status": "True", "reason": phase,
-                                            "message": _ENDED[phase]}]}
+    return {
+        "cells": cells,
+        "conditions": [
+            {"type": "Completed", "status": "True", "reason": phase, "message": _ENDED[phase]}
+        ],
+    }
 
 
 @cache
 def _definitions() -> Object:
-    return cast(Object, json.loads((Path(kinds.__file__).parent / "data" / "columns.json").read_bytes()))
+    return cast(
+        Object, json.loads((Path(kinds.__file__).parent / "data" / "columns.json").read_bytes())
+    )
 
 
-def column_definitions(resource: Resource, columns: Sequence[Column], subresource: str = "") -> list[Object]:
+def column_definitions(
+    resource: Resource, columns: Sequence[Column], subresource: str = ""
+) -> list[Object]:
     """Return the definitions of the columns of a table, as a server describes them."""
     texts = _definitions()["descriptions"]
-    kind = f"autoscaling.{subresource.capitalize()}" if subresource else f"{package_of(resource)}.{resource.kind}"
+    kind = (
+        f"autoscaling.{subresource.capitalize()}"
+        if subresource
+        else f"{package_of(resource)}.{resource.kind}"
+    )
     rows = [] if resource.custom else _definitions().get(kind, [])
     if [row[0] for row in rows] == [column.name for column in columns]:
-        return [{"name": name, "type": type_, "format": format_, "description": texts[text], "priority": priority}
-                for name, type_, format_, priority, text in rows]
-    described = dict(zip(("Name", "Age"), (texts[row[4]] for row in _definitions()["core.ServiceAccount"]),
-                         strict=True))
+        return [
+            {
+                "name": name,
+                "type": type_,
+                "format": format_,
+                "description": texts[text],
+                "priority": priority,
+            }
+            for name, type_, format_, priority, text in rows
+        ]
+    described = dict(
+        zip(
+            ("Name", "Age"),
+            (texts[row[4]] for row in _definitions()["core.ServiceAccount"]),
+            strict=True,
+        )
+    )
     described[CREATED_AT] = described["Age"]
     described |= _API_SERVICE_COLUMNS if resource.kind == "APIService" else {}
-    return [{"name": column.name, "type": "date" if column.name == CREATED_AT else column.type,
-             "format": "name" if column.name == "Name" else column.format,
-             "description": column.description or described.get(column.name, ""), "priority": column.priority}
-            for column in columns]
+    return [
+        {
+            "name": column.name,
+            "type": "date" if column.name == CREATED_AT else column.type,
+            "format": "name" if column.name == "Name" else column.format,
+            "description": column.description or described.get(column.name, ""),
+            "priority": column.priority,
+        }
+        for column in columns
+    ]
 
 
-def _row_object(call: Call, obj: Object, target: GroupVersionKind, options: TableOptions) -> Object | None:
+def _row_object(
+    call: Call, obj: Object, target: GroupVersionKind, options: TableOptions
+) -> Object | None:
     if options.include_object == "None":
         return None
     if options.include_object == "Object":
@@ -150,7 +211,9 @@ def partial_metadata(call: Call, obj: Object, target: GroupVersionKind) -> Objec
     return partial_object(call.client.with_managed_fields(obj), target)
 
 
-def transform(call: Call, resource: Resource, obj: Object | ListResult, target: GroupVersionKind) -> Object:
+def transform(
+    call: Call, resource: Resource, obj: Object | ListResult, target: GroupVersionKind
+) -> Object:
     """Return an object or a list as the client wants it. Raises NotAcceptable for a list where one object was asked
     for, and the other way round."""
     kind = f"*{package_of(resource)}.{resource.kind}"
@@ -158,10 +221,14 @@ def transform(call: Call, resource: Resource, obj: Object | ListResult, target: 
         return table_object(call, resource, obj, target, table_options(call.request))
     if isinstance(obj, ListResult):
         if target.kind == PARTIAL:
-            raise errors.NotAcceptable(f"you requested {PARTIAL}, but the requested object is a list ({kind}List)")
+            raise errors.NotAcceptable(
+                f"you requested {PARTIAL}, but the requested object is a list ({kind}List)"
+            )
         return partial_list(call, obj, target)
     if target.kind == PARTIAL_LIST:
-        raise errors.NotAcceptable(f"you requested {PARTIAL_LIST}, but the requested object is not a list ({kind})")
+        raise errors.NotAcceptable(
+            f"you requested {PARTIAL_LIST}, but the requested object is not a list ({kind})"
+        )
     return partial_metadata(call, obj, target)
 
 

@@ -48,7 +48,9 @@ if TYPE_CHECKING:
     from kubepy.server.application import Application
 
 T = TypeVar("T")
-MIN_REQUEST_SECONDS = 1800.0  # ``MinRequestTimeout``: a watch without timeoutSeconds takes one to two times as long
+MIN_REQUEST_SECONDS = (
+    1800.0  # ``MinRequestTimeout``: a watch without timeoutSeconds takes one to two times as long
+)
 BOOKMARK_SECONDS = 60.0
 LAST_BOOKMARK_SECONDS = 2.0  # before the end
 CHUNK_OBJECTS = 125  # of the initial events in one piece
@@ -75,17 +77,27 @@ class WatchStart(NamedTuple):
     headers: tuple[tuple[str, str], ...]
 
 
-async def watch(application: Application, request: HttpRequest, info: RequestInfo, user: Object) -> StreamResponse:
+async def watch(
+    application: Application, request: HttpRequest, info: RequestInfo, user: Object
+) -> StreamResponse:
     """Answer a watch. Raises Status for a request that is not understood; what is wrong with its resourceVersion is an
     event of the stream."""
     asked = time.monotonic()
-    start = await application.read(lambda cluster: _begin(Call(request, info, user, cluster, application), asked))
+    start = await application.read(
+        lambda cluster: _begin(Call(request, info, user, cluster, application), asked)
+    )
     view = start.view
     watches = Watches.of(application)
     await watches.require_revision(0)
-    channel = Channel(watches, view, lambda cluster: Call(request, info, user, cluster, application))
-    seconds = float(start.parameters.timeout_seconds or 0) or MIN_REQUEST_SECONDS * (1 + random.random())
-    content_type = JSON if view.media.media_type == JSON else f"{view.media.media_type};stream=watch"
+    channel = Channel(
+        watches, view, lambda cluster: Call(request, info, user, cluster, application)
+    )
+    seconds = float(start.parameters.timeout_seconds or 0) or MIN_REQUEST_SECONDS * (
+        1 + random.random()
+    )
+    content_type = (
+        JSON if view.media.media_type == JSON else f"{view.media.media_type};stream=watch"
+    )
     pieces = Watcher(watches, channel, start, time.monotonic() + seconds).pieces()
     return StreamResponse(200, pieces, content_type, start.headers)
 
@@ -98,18 +110,32 @@ def _begin(call: Call, asked: float) -> WatchStart:
     served = ServedRequest.of(call)
     resource, media, info = served.resource, served.media, call.info
     if media.media_type == YAML:
-        raise errors.NotAcceptable(f"only the following media types are accepted: {', '.join(STREAMED)}")
+        raise errors.NotAcceptable(
+            f"only the following media types are accepted: {', '.join(STREAMED)}"
+        )
     parameters = list_parameters(call.request, info)
     options = ListOptions(parameters.label_selector, parameters.field_selector)
     namespace = info.namespace if resource.namespaced else ""
     if "watch" not in resource.verbs:
         raise errors.method_not_supported(resource.key, "watch")
     terms = parse_fields(options.field_selector)
-    name = next((term.value for term in terms if term.field == "metadata.name" and not term.negated), "")
-    table = tables.table_options(call.request) if media.target is not None else tables.TableOptions()
+    name = next(
+        (term.value for term in terms if term.field == "metadata.name" and not term.negated), ""
+    )
+    table = (
+        tables.table_options(call.request) if media.target is not None else tables.TableOptions()
+    )
     cache = call.application.watch_cache
     definitions = cache.definitions_revision if resource.custom else 0
-    view = View(resource, namespace, name, options, media._replace(pretty=False, stream=""), table, definitions)
+    view = View(
+        resource,
+        namespace,
+        name,
+        options,
+        media._replace(pretty=False, stream=""),
+        table,
+        definitions,
+    )
     call.client.choose(view.request, [])  # the selectors, and warnings of the version
     revision = parse_revision(parameters.resource_version)
     initial = parameters.send_initial_events
@@ -173,7 +199,9 @@ class Watches:
         for channel in list(self._channels.values()):
             resource = channel.view.resource
             if touched is None:
-                channel.end(None if self.cache.is_closed else errors.Expired("too old resource version"))
+                channel.end(
+                    None if self.cache.is_closed else errors.Expired("too old resource version")
+                )
             elif resource.storage_key in touched:
                 channel.wake()
             if touched and resource.custom and CRDS in touched:
@@ -191,7 +219,9 @@ class Channel:
     :ivar error: ended the channel.
     """
 
-    def __init__(self, watches: Watches, view: View, new_call: Callable[[LocalCluster], Call]) -> None:
+    def __init__(
+        self, watches: Watches, view: View, new_call: Callable[[LocalCluster], Call]
+    ) -> None:
         self.view = view
         self.watchers = 0
         self.is_ended = False
@@ -251,7 +281,10 @@ class Channel:
             alive = [record for record in records if record.is_alive(now)]
             matches = select(call, view, encodings, alive)
             chosen = [record for record, is_chosen in zip(alive, matches, strict=True) if is_chosen]
-            return b"".join(frame(view, ADDED, encoding) for encoding in encode_records(call, view, encodings, chosen))
+            return b"".join(
+                frame(view, ADDED, encoding)
+                for encoding in encode_records(call, view, encodings, chosen)
+            )
 
         return await self.run(run)
 
@@ -260,7 +293,9 @@ class Channel:
         events = [event for event in events if self.view.concerns(event.key)]
         if not events:
             return []
-        return await self.run(lambda call: encode_events(call, self.view, self._watches.cache.encodings, events))
+        return await self.run(
+            lambda call: encode_events(call, self.view, self._watches.cache.encodings, events)
+        )
 
     def wake(self) -> None:
         """Take in what has changed."""
@@ -291,7 +326,9 @@ class Channel:
         self._size += sum(len(encoded) for _, encoded in frames)
         while len(self._frames) > MAX_FRAMES or self._size > MAX_FRAME_BYTES:
             count = max(len(self._frames) // 4, 1)
-            while count < len(self._frames) and self._frames[count][0] == self._frames[count - 1][0]:
+            while (
+                count < len(self._frames) and self._frames[count][0] == self._frames[count - 1][0]
+            ):
                 count += 1
             self.floor = self._frames[count - 1][0]
             self._size -= sum(len(encoded) for _, encoded in self._frames[:count])
@@ -306,11 +343,17 @@ class Channel:
         Raises Expired, and the Status of a conversion that fails.
         """
         if position < self.floor:
-            events, reached = self._watches.cache.events(self.view.resource.storage_key, position, CHUNK_EVENTS)
-            return b"".join(encoded for _, encoded in await self._encode_events(events)), max(reached, position)
+            events, reached = self._watches.cache.events(
+                self.view.resource.storage_key, position, CHUNK_EVENTS
+            )
+            return b"".join(encoded for _, encoded in await self._encode_events(events)), max(
+                reached, position
+            )
         start = end = bisect_right(self._frames, position, key=lambda item: item[0])
         size = 0
-        while end < len(self._frames) and (size < MAX_PIECE or self._frames[end][0] == self._frames[end - 1][0]):
+        while end < len(self._frames) and (
+            size < MAX_PIECE or self._frames[end][0] == self._frames[end - 1][0]
+        ):
             size += len(self._frames[end][1])
             end += 1
         reached = self.position if end == len(self._frames) else self._frames[end - 1][0]
@@ -319,7 +362,9 @@ class Channel:
     def latest(self, position: int) -> int:
         """Return the newest revision up to which nothing follows a position that has all frames."""
         try:
-            events, reached = self._watches.cache.events(self.view.resource.storage_key, position, 1)
+            events, reached = self._watches.cache.events(
+                self.view.resource.storage_key, position, 1
+            )
         except errors.Expired:
             return position
         return position if events else reached
@@ -329,7 +374,11 @@ class Channel:
         items, revision = self._watches.cache.snapshot(self.view.resource.storage_key)
         initial = self._initial() if self._initial is not None else None
         if initial is None or initial.revision != revision:
-            records = [record for record in records_in(items, self.view.namespace) if self.view.concerns(record.key)]
+            records = [
+                record
+                for record in records_in(items, self.view.namespace)
+                if self.view.concerns(record.key)
+            ]
             initial = InitialEvents(self, records, revision)
             self._initial = weakref.ref(initial)
         return initial
@@ -372,8 +421,10 @@ class InitialEvents:
         for start in range(0, len(self._records), CHUNK_OBJECTS):
             task = self._pieces.get(start)
             if task is None:
-                records = self._records[start:start + CHUNK_OBJECTS]
-                task = self._pieces[start] = asyncio.ensure_future(self._channel.encode_records(records))
+                records = self._records[start : start + CHUNK_OBJECTS]
+                task = self._pieces[start] = asyncio.ensure_future(
+                    self._channel.encode_records(records)
+                )
             yield await asyncio.shield(task)
 
 
@@ -383,7 +434,9 @@ class Watcher:
     :param deadline: the moment at which it ends.
     """
 
-    def __init__(self, watches: Watches, channel: Channel, start: WatchStart, deadline: float) -> None:
+    def __init__(
+        self, watches: Watches, channel: Channel, start: WatchStart, deadline: float
+    ) -> None:
         self._watches = watches
         self._channel = channel
         self._start = start
@@ -401,7 +454,9 @@ class Watcher:
             async for piece in self._follow():
                 yield await self._sent(piece)
         except errors.Status as error:
-            if not self._has_sent or not isinstance(error, errors.Expired):  # else it was too slow, and may come again
+            if not self._has_sent or not isinstance(
+                error, errors.Expired
+            ):  # else it was too slow, and may come again
                 yield self._error(error)
         finally:
             self._channel.leave()
@@ -452,7 +507,9 @@ class Watcher:
                 yield self._bookmark()
                 bookmark_due = self._next_bookmark()
             else:
-                await channel.wait(min(self._deadline, bookmark_due if bookmarks else self._deadline) - now)
+                await channel.wait(
+                    min(self._deadline, bookmark_due if bookmarks else self._deadline) - now
+                )
 
     def _next_bookmark(self) -> float:
         """Return when the next bookmark is due: each minute, and shortly before the end."""
@@ -473,7 +530,9 @@ class Watcher:
         return frame(view, ERROR, encode_status(view, error.as_object()))
 
 
-def encode_events(call: Call, view: View, encodings: Encodings, events: list[CachedEvent]) -> list[Frame]:
+def encode_events(
+    call: Call, view: View, encodings: Encodings, events: list[CachedEvent]
+) -> list[Frame]:
     """Return the frames of events: an object that begins to be chosen is added, one that ceases to be is deleted.
 
     Raises Status; Expired where nobody knows any more whether an object was chosen.
@@ -488,7 +547,9 @@ def encode_events(call: Call, view: View, encodings: Encodings, events: list[Cac
         if event.old is UNKNOWN and selects_changing_fields:
             raise errors.Expired(f"too old resource version: {event.revision - 1}")
         matches = event.new is not None and is_chosen[id(event.new)]
-        matched = matches if event.old is UNKNOWN else event.old is not None and was_chosen[id(event.old)]
+        matched = (
+            matches if event.old is UNKNOWN else event.old is not None and was_chosen[id(event.old)]
+        )
         if matches or matched:
             types.append((event, DELETED if not matches else MODIFIED if matched else ADDED))
     present = [event.new for event, type_ in types if type_ != DELETED and event.new is not None]

@@ -24,16 +24,33 @@ from kubepy.api.meta import name_of, namespace_of
 from kubepy.apiserver.implied import ImpliedObjects
 from kubepy.apiserver.settings import MINIMAL
 from kubepy.apiserver.transaction import IMPLIED
-from kubepy.storage import CompactedError, Key, LockTimeoutError, Problem, RemovedError, StorageError
+from kubepy.storage import (
+    CompactedError,
+    Key,
+    LockTimeoutError,
+    Problem,
+    RemovedError,
+    StorageError,
+)
 from kubepy.storage.memory import MemoryRecord, StoreState
-from kubepy.storage.model import ADDED, DELETED, CommittedChanges, LogEntry, LoggedChange, Object, to_json
+from kubepy.storage.model import (
+    ADDED,
+    DELETED,
+    CommittedChanges,
+    LogEntry,
+    LoggedChange,
+    Object,
+    to_json,
+)
 from kubepy.storage.sortedmap import SortedMap
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.storage.interfaces import Store
 
-COUNTER_SECONDS = 0.02  # how often the counter of revisions is read, for the commits of other processes
+COUNTER_SECONDS = (
+    0.02  # how often the counter of revisions is read, for the commits of other processes
+)
 SCAN_SECONDS = 0.1  # how often files are looked at, for edits from outside …
 SCAN_COST_RATIO = 8  # … or after so many times as long as that takes, in a large folder …
 MAX_SCAN_SECONDS = 1.0  # … but never less often than this
@@ -42,7 +59,9 @@ MAX_EVENTS = 10_000  # of one resource
 MAX_EVENT_BYTES = 16 << 20  # of one resource
 MIN_EVENTS = 16  # however large they are
 NAMESPACES = "namespaces"
-UNKNOWN = MemoryRecord(Key("", "", ""), 0, None)  # an object that was there, in a state that nobody knows any more
+UNKNOWN = MemoryRecord(
+    Key("", "", ""), 0, None
+)  # an object that was there, in a state that nobody knows any more
 
 MAX_ENCODING_BYTES = 64 << 20  # of all objects
 
@@ -88,17 +107,21 @@ class ResourceCache:
 
     def add(self, events: list[CachedEvent]) -> None:
         """Take changes in; the oldest ones are forgotten where there are too many."""
-        self.items = self.items.changed(((event.key.namespace, event.key.name), event.new) for event in events)
+        self.items = self.items.changed(
+            ((event.key.namespace, event.key.name), event.new) for event in events
+        )
         self.events.extend(events)
         self.size += sum(map(_size, events))
-        while len(self.events) > MAX_EVENTS or (self.size > MAX_EVENT_BYTES and len(self.events) > MIN_EVENTS):
-            dropped = self.events[:max(len(self.events) // 4, 1)]
-            del self.events[:len(dropped)]
+        while len(self.events) > MAX_EVENTS or (
+            self.size > MAX_EVENT_BYTES and len(self.events) > MIN_EVENTS
+        ):
+            dropped = self.events[: max(len(self.events) // 4, 1)]
+            del self.events[: len(dropped)]
             self.size -= sum(map(_size, dropped))
             self.floor = dropped[-1].revision
 
     def after(self, revision: int) -> list[CachedEvent]:
-        return self.events[bisect_right(self.events, revision, key=lambda event: event.revision):]
+        return self.events[bisect_right(self.events, revision, key=lambda event: event.revision) :]
 
 
 def _size(event: CachedEvent) -> int:
@@ -134,8 +157,11 @@ class WatchCache:
     :param log: takes a line about the store where it cannot be read.
     """
 
-    def __init__(self, open_cluster: Callable[[], LocalCluster],
-                 log: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(
+        self,
+        open_cluster: Callable[[], LocalCluster],
+        log: Callable[[str], None] = lambda line: None,
+    ) -> None:
         self._open_cluster = open_cluster
         self._log = log
         self._thread = threading.Thread(target=self._run, name="watch cache", daemon=True)
@@ -203,7 +229,9 @@ class WatchCache:
     def _has(self, revision: int) -> bool:
         return self._is_loaded and revision <= self._revision
 
-    def refresh(self, store: Store, resource: str, namespace: str, asked: float) -> tuple[int, tuple[Problem, ...]]:
+    def refresh(
+        self, store: Store, resource: str, namespace: str, asked: float
+    ) -> tuple[int, tuple[Problem, ...]]:
         """Do what :meth:`Store.refresh` does; requests that came before a look at the files began share it.
 
         :param asked: the time at which the request came, by ``time.monotonic``; 0: any look will do.
@@ -232,7 +260,9 @@ class WatchCache:
         before = ((place_of(event), event.old) for event in reversed(undone))
         return items.changed(before), revision
 
-    def events(self, resource: str, since: int, limit: int | None = None) -> tuple[list[CachedEvent], int]:
+    def events(
+        self, resource: str, since: int, limit: int | None = None
+    ) -> tuple[list[CachedEvent], int]:
         """Return the changes after a revision, oldest first, and the revision that they lead to.
 
         :param limit: return about so many of them at most.
@@ -248,7 +278,9 @@ class WatchCache:
                 end = events[limit - 1].revision
                 return [event for event in events if event.revision <= end], end
             if cache.floor != self._first or since < self._history_floor:
-                raise errors.Expired(f"too old resource version: {since} ({max(cache.floor, self._history_floor)})")
+                raise errors.Expired(
+                    f"too old resource version: {since} ({max(cache.floor, self._history_floor)})"
+                )
             first = self._first
         return self._older_events(resource, since), first
 
@@ -256,7 +288,11 @@ class WatchCache:
         """Return the changes up to the beginning of the cache, as the change log has them: one for several changes of
         an object. What was before a modification is not known. Raises Expired."""
         history = [(entry, record) for entry, record in self._history if entry.revision > since]
-        if self._has_implied and resource in IMPLIED and any(entry.resource == NAMESPACES for entry, _ in history):
+        if (
+            self._has_implied
+            and resource in IMPLIED
+            and any(entry.resource == NAMESPACES for entry, _ in history)
+        ):
             raise errors.Expired(f"too old resource version: {since} ({self._first})")
         events: list[CachedEvent] = []
         new: set[Key] = set()  # the objects that were made after the revision
@@ -267,7 +303,9 @@ class WatchCache:
             if entry.type == ADDED:
                 new.add(key)
             if record is not None:
-                events.append(CachedEvent(entry.revision, key, None if key in new else UNKNOWN, record))
+                events.append(
+                    CachedEvent(entry.revision, key, None if key in new else UNKNOWN, record)
+                )
             elif entry.type == DELETED and key not in new:
                 old = MemoryRecord(key, entry.revision, entry.json)
                 events.append(CachedEvent(entry.revision, key, old, None))
@@ -308,7 +346,11 @@ class WatchCache:
                 if (now := time.monotonic()) >= scan_due:
                     self._read_log(cluster, scan=True)
                     cost = time.monotonic() - now
-                    scan_due = now + cost + min(max(SCAN_SECONDS, SCAN_COST_RATIO * cost), MAX_SCAN_SECONDS)
+                    scan_due = (
+                        now
+                        + cost
+                        + min(max(SCAN_SECONDS, SCAN_COST_RATIO * cost), MAX_SCAN_SECONDS)
+                    )
                     self._remove_expired(cluster)
                 elif not cluster.store.is_quiet() and cluster.store.revision() != self._revision:
                     self._read_log(cluster, scan=False)
@@ -342,8 +384,12 @@ class WatchCache:
         resources: dict[str, ResourceCache] = {}
         for resource in state.tables:
             records = state.records(resource, None)
-            items = SortedMap((place, record) for place, record in sorted(
-                ((record.key.namespace, record.key.name), record) for record in records))
+            items = SortedMap(
+                (place, record)
+                for place, record in sorted(
+                    ((record.key.namespace, record.key.name), record) for record in records
+                )
+            )
             resources[resource] = ResourceCache(state.revision, items)
         history = [(entry, _survivor(state, entry)) for entry in state.entries(state.compacted)]
         self._expiring = [(expires, key) for (expires, key), _ in state.all_expiring().items()]
@@ -354,9 +400,13 @@ class WatchCache:
             self._first = state.revision
             self._history, self._history_floor = history, state.compacted
             if self._has_implied:
-                for resource, events in self._implied_changes(cluster, IMPLIED, state.revision).items():
+                for resource, events in self._implied_changes(
+                    cluster, IMPLIED, state.revision
+                ).items():
                     cache = resources.setdefault(resource, ResourceCache(state.revision))
-                    cache.items = cache.items.changed((place_of(event), event.new) for event in events)
+                    cache.items = cache.items.changed(
+                        (place_of(event), event.new) for event in events
+                    )
             self._revision = state.revision
             self._is_loaded = True
             self.definitions_revision = state.revision
@@ -369,7 +419,9 @@ class WatchCache:
         with self._changed:
             commits, self._commits = self._commits, []
         for commit in commits:
-            if commit.base > self._revision:  # others have committed before it, or files were edited
+            if (
+                commit.base > self._revision
+            ):  # others have committed before it, or files were edited
                 _, changes = cluster.store.logged_changes(self._revision, scan=False)
                 before = [change for change in changes if change.revision <= commit.base]
                 self._apply(cluster, before, commit.base)
@@ -381,7 +433,11 @@ class WatchCache:
         revision, changes = cluster.store.logged_changes(self._revision, scan=scan)
         self._apply_commits(cluster)
         if revision > self._revision:
-            self._apply(cluster, [change for change in changes if change.revision > self._revision], revision)
+            self._apply(
+                cluster,
+                [change for change in changes if change.revision > self._revision],
+                revision,
+            )
 
     def _apply(self, cluster: LocalCluster, changes: Iterable[LoggedChange], revision: int) -> None:
         """Take in changes that lead to a revision."""
@@ -399,7 +455,9 @@ class WatchCache:
                         heapq.heappush(self._expiring, (change.expires, key))
                 present[key] = new
                 if old is not None or new is not None:
-                    events.setdefault(key.resource, []).append(CachedEvent(change.revision, key, old, new))
+                    events.setdefault(key.resource, []).append(
+                        CachedEvent(change.revision, key, old, new)
+                    )
             self._add(events)
             stale = IMPLIED if NAMESPACES in events else IMPLIED & events.keys()
             if self._has_implied and stale:
@@ -417,22 +475,29 @@ class WatchCache:
         for resource, of_resource in events.items():
             self._resources.setdefault(resource, ResourceCache(self._first)).add(of_resource)
 
-    def _implied_changes(self, cluster: LocalCluster, resources: Iterable[str],
-                         revision: int) -> dict[str, list[CachedEvent]]:
+    def _implied_changes(
+        self, cluster: LocalCluster, resources: Iterable[str], revision: int
+    ) -> dict[str, list[CachedEvent]]:
         """Return the changes of objects that are there without being stored."""
         implied_objects = ImpliedObjects(cluster.settings, cluster.store, cluster.clock)
         changes: dict[str, list[CachedEvent]] = {}
         for resource in resources:
             stored = self._stored(resource, None)
             items = self._resources[resource].items if resource in self._resources else NO_ITEMS
-            implied = {(record.key.namespace, record.key.name): record for record in items.values()
-                       if isinstance(record, ImpliedRecord)}
+            implied = {
+                (record.key.namespace, record.key.name): record
+                for record in items.values()
+                if isinstance(record, ImpliedRecord)
+            }
             missing = {}
             for obj in implied_objects.missing(resource, None, stored, self._stored):
                 key = Key(resource, namespace_of(obj), name_of(obj))
                 missing[key.namespace, key.name] = ImpliedRecord(key, 1, to_json(obj))
-            events = [CachedEvent(revision, old.key, old, None) for place, old in implied.items()
-                      if place not in missing]
+            events = [
+                CachedEvent(revision, old.key, old, None)
+                for place, old in implied.items()
+                if place not in missing
+            ]
             for place, new in missing.items():
                 old = implied.get(place)
                 if old is None or old.json != new.json:
@@ -443,8 +508,16 @@ class WatchCache:
 
     def _stored(self, resource: str, namespace: str | None) -> list[Object]:
         cache = self._resources.get(resource)
-        return [record.object for record in cache.items.values()
-                if not isinstance(record, ImpliedRecord) and namespace in (None, record.key.namespace)] if cache else []
+        return (
+            [
+                record.object
+                for record in cache.items.values()
+                if not isinstance(record, ImpliedRecord)
+                and namespace in (None, record.key.namespace)
+            ]
+            if cache
+            else []
+        )
 
     def _remove_expired(self, cluster: LocalCluster) -> None:
         """Delete objects whose time is over, so that watchers hear of it. Raises FolderError."""
@@ -478,4 +551,3 @@ def _survivor(state: StoreState, entry: LogEntry) -> MemoryRecord | None:
     """Return the object whose newest change an entry of the log is."""
     record = state.get(Key(*entry[2:5])) if entry.type != DELETED else None
     return record if record is not None and record.revision == entry.revision else None
-

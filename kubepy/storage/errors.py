@@ -90,7 +90,9 @@ class NumberRangeError(YamlError):
     """A number in JSON is too large for a float64; the message is that of Go's decoder."""
 
     def __init__(self, digits: str, line: int = 0) -> None:
-        super().__init__(f"json: cannot unmarshal number {digits} into Go value of type float64", line)
+        super().__init__(
+            f"json: cannot unmarshal number {digits} into Go value of type float64", line
+        )
         self.digits = digits
 
 

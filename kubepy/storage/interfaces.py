@@ -47,8 +47,14 @@ class Store(Protocol):
     def folder(self) -> str:
         """The state folder that keeps the objects, "" where none does."""
 
-    def connect(self, admit: Admit, removal: Removal, now: Callable[[], float],
-                new_recorder: NewRecorder | None = None, links: NewLinks = tuple) -> None:
+    def connect(
+        self,
+        admit: Admit,
+        removal: Removal,
+        now: Callable[[], float],
+        new_recorder: NewRecorder | None = None,
+        links: NewLinks = tuple,
+    ) -> None:
         """Take what the API server knows of objects that something else than it has written, the cluster's time in
         seconds since the epoch, a function for its timeline, and what objects are looked up by. Without a cluster, a
         store has the system's time and no timeline."""
@@ -91,7 +97,9 @@ class Store(Protocol):
     def namespaces(self) -> Names:
         """Return the namespaces in which there are objects, sorted; events do not count."""
 
-    def changes(self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0) -> Changes:
+    def changes(
+        self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0
+    ) -> Changes:
         """Return what changed after a revision, oldest first; several changes of one object may have become one.
 
         :param reads: the objects that are to be read, where edits from outside of others may be left for later.
@@ -120,7 +128,9 @@ class Store(Protocol):
         :param after: leave out the writes up to this revision.
         """
 
-    def refresh(self, resource: str, namespace: str | None = None) -> tuple[int, tuple[Problem, ...]]:
+    def refresh(
+        self, resource: str, namespace: str | None = None
+    ) -> tuple[int, tuple[Problem, ...]]:
         """Record edits from outside to objects of a resource (in one namespace, or None: everywhere).
 
         :return: the newest revision after that, and the files among them that cannot be objects.
@@ -157,7 +167,9 @@ class Store(Protocol):
 
     # --- writing ---
 
-    def transaction(self, *, refresh: bool = False, looked_within: float = 0.0) -> AbstractContextManager[Transaction]:
+    def transaction(
+        self, *, refresh: bool = False, looked_within: float = 0.0
+    ) -> AbstractContextManager[Transaction]:
         """Run a block whose writes become visible together at its end; an exception in the block changes nothing.
 
         :param refresh: all edits from outside count from the beginning; else each from when its object is first read.
@@ -217,7 +229,9 @@ class Transaction(Protocol):
             that its JSON can be made later.
         """
 
-    def update(self, key: Key, obj: Object, *, expected: str | None = None, is_plain: bool = False) -> Object:
+    def update(
+        self, key: Key, obj: Object, *, expected: str | None = None, is_plain: bool = False
+    ) -> Object:
         """Replace an object; with ``expected``, only if it has that resourceVersion.
 
         One that changes nothing writes nothing and returns what is there. Raises MissingError, ConflictError,

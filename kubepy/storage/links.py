@@ -78,7 +78,11 @@ class Lookup(NamedTuple):
         value: Any = obj
         for name, number in _STEP.findall(self.path):
             if number:
-                value = value[int(number)] if isinstance(value, list) and len(value) > int(number) else None
+                value = (
+                    value[int(number)]
+                    if isinstance(value, list) and len(value) > int(number)
+                    else None
+                )
             else:
                 value = value.get(name) if isinstance(value, dict) else None
         if self.kind is LinkKind.PRESENCE:
@@ -94,8 +98,11 @@ Values = tuple[tuple[str, str], ...]  # names of links with the values of one ob
 
 def link_values(links: Iterable[Lookup], key: Key, obj: Object, text: str) -> Values:
     """Return the entries of an object. ``text``: its JSON."""
-    return tuple((link.name, value) for link in links
-                 if link.includes(key.resource) and (value := link.value_of(obj, text)) is not None)
+    return tuple(
+        (link.name, value)
+        for link in links
+        if link.includes(key.resource) and (value := link.value_of(obj, text)) is not None
+    )
 
 
 def partial_object(fields: Sequence[Sequence[str]], values: Iterable[Any]) -> Object:
@@ -112,7 +119,9 @@ class LinkEntries(NamedTuple):
 
     entries: SortedMap[tuple[str, ...], bool] = SortedMap()
 
-    def keys(self, link: str, value: str, resource: str | None = None, namespace: str | None = None) -> list[Key]:
+    def keys(
+        self, link: str, value: str, resource: str | None = None, namespace: str | None = None
+    ) -> list[Key]:
         """Return the keys of the objects with a value (of one resource, in one namespace), in key order."""
         prefix: tuple[str, ...] = (link, value)
         for part in (resource, namespace):
@@ -121,7 +130,7 @@ class LinkEntries(NamedTuple):
             prefix = (*prefix, part)
         found: list[Key] = []
         for entry, _ in self.entries.after(prefix):
-            if entry[:len(prefix)] != prefix:
+            if entry[: len(prefix)] != prefix:
                 break
             found.append(Key(*entry[2:]))
         return found
@@ -166,19 +175,31 @@ class RecordedView(Protocol):
     def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
         """Return the objects of a resource (in one namespace, or None: everywhere), in key order."""
 
-    def linked(self, link: str, value: str, resource: str | None = None,
-               namespace: str | None = None) -> LinkedObjects:
+    def linked(
+        self, link: str, value: str, resource: str | None = None, namespace: str | None = None
+    ) -> LinkedObjects:
         """Return the objects that a link finds by a value (of one resource, in one namespace), in key order."""
 
-    def linked_all(self, link: str, values: Collection[str], resource: str | None = None,
-                   namespace: str | None = None) -> LinkedObjects:
+    def linked_all(
+        self,
+        link: str,
+        values: Collection[str],
+        resource: str | None = None,
+        namespace: str | None = None,
+    ) -> LinkedObjects:
         """Return the objects that a link finds by any of some values, in no order."""
 
     def counts(self, link: str) -> Mapping[str, int]:
         """Return the values by which a link finds objects, each with a number: at most so many."""
 
-    def parts(self, paths: Sequence[str], resource: str, namespace: str | None = None, link: str = "",
-              value: str = "") -> LinkedObjects:
+    def parts(
+        self,
+        paths: Sequence[str],
+        resource: str,
+        namespace: str | None = None,
+        link: str = "",
+        value: str = "",
+    ) -> LinkedObjects:
         """Return only some fields, each in a section (``metadata.labels``), of the objects of a resource (that a link
         finds), in key order; the section is there without the field, too."""
 

@@ -74,7 +74,9 @@ class MemoryRecord:
 
     __slots__ = ("_object", "expires", "json", "key", "links", "revision")
 
-    def __init__(self, key: Key, revision: int, json: str | None, expires: float | None = None) -> None:
+    def __init__(
+        self, key: Key, revision: int, json: str | None, expires: float | None = None
+    ) -> None:
         self.key = key
         self.revision = revision
         self.json = json
@@ -118,7 +120,9 @@ class Source(Protocol):
     def records(self, resource: str, namespace: str) -> Records:
         """Return the objects of a resource in one namespace."""
 
-    def linked(self, link: Lookup, value: str, resource: str | None, namespace: str | None) -> Iterable[MemoryRecord]:
+    def linked(
+        self, link: Lookup, value: str, resource: str | None, namespace: str | None
+    ) -> Iterable[MemoryRecord]:
         """Return the objects that a link finds, in no order."""
 
     def counts(self, link: Lookup) -> Mapping[str, int]:
@@ -151,8 +155,12 @@ class ObjectTable:
 
     __slots__ = ("_changed", "_merged", "_place", "_source")
 
-    def __init__(self, changed: Records = NO_RECORDS, source: Source | None = None,
-                 place: tuple[str, str] = ("", "")) -> None:
+    def __init__(
+        self,
+        changed: Records = NO_RECORDS,
+        source: Source | None = None,
+        place: tuple[str, str] = ("", ""),
+    ) -> None:
         self._changed = changed
         self._source = source
         self._place = place
@@ -170,7 +178,10 @@ class ObjectTable:
         """Return all objects; those of the source are read now."""
         if self._merged is None:
             assert self._source is not None
-            changes = ((name, None if record.json is None else record) for name, record in self._changed.items())
+            changes = (
+                (name, None if record.json is None else record)
+                for name, record in self._changed.items()
+            )
             self._merged = self._source.records(*self._place).changed(changes)
         return self._merged
 
@@ -189,10 +200,16 @@ class ObjectTable:
     def changed(self, records: Iterable[MemoryRecord]) -> ObjectTable:
         """Return the table with some objects changed; a record without JSON removes its object."""
         if self._merged is None:
-            return ObjectTable(self._changed.changed((record.key.name, record) for record in records), self._source,
-                         self._place)
-        return ObjectTable(self._merged.changed(
-            (record.key.name, None if record.json is None else record) for record in records))
+            return ObjectTable(
+                self._changed.changed((record.key.name, record) for record in records),
+                self._source,
+                self._place,
+            )
+        return ObjectTable(
+            self._merged.changed(
+                (record.key.name, None if record.json is None else record) for record in records
+            )
+        )
 
 
 Tables = Mapping[str, Mapping[str, ObjectTable]]  # by resource and namespace
@@ -248,7 +265,11 @@ class StoreState(NamedTuple):
             if names is None:
                 changes = dict(tables[namespace].changes())
                 present = {*by_namespace.get(namespace, ()), *changes}
-                names = [name for name in sorted(present) if name not in changes or changes[name].json is not None]
+                names = [
+                    name
+                    for name in sorted(present)
+                    if name not in changes or changes[name].json is not None
+                ]
             yield from (Key(resource, namespace, name) for name in names)
 
     def count(self, resource: str) -> int:
@@ -258,23 +279,32 @@ class StoreState(NamedTuple):
             return sum(1 for _ in self.keys(resource))
         return sum(size for size in sizes if size is not None)
 
-    def find(self, name: str, value: str, resource: str | None = None,
-             namespace: str | None = None) -> list[MemoryRecord]:
+    def find(
+        self, name: str, value: str, resource: str | None = None, namespace: str | None = None
+    ) -> list[MemoryRecord]:
         """Return the objects that a link finds by a value (of one resource, in one namespace), in key order."""
-        found = [record for key in self.linked.keys(name, value, resource, namespace)
-                 if (record := self.get(key)) is not None]
+        found = [
+            record
+            for key in self.linked.keys(name, value, resource, namespace)
+            if (record := self.get(key)) is not None
+        ]
         if self.source is None:
             return found
         link = next(link for link in self.links if link.name == name)
-        older = (record for record in self.source.linked(link, value, resource, namespace)
-                 if (present := self.get(record.key)) is not None and present.revision == record.revision)
+        older = (
+            record
+            for record in self.source.linked(link, value, resource, namespace)
+            if (present := self.get(record.key)) is not None and present.revision == record.revision
+        )
         return sorted([*found, *older], key=lambda record: record.key)
 
     def counts(self, name: str) -> Counter[str]:
         """Return the values of a link, each with the number of objects that have it, at most."""
         counts = self.linked.counts(name)
         if self.source is not None:  # also objects that are others now, or gone
-            counts.update(self.source.counts(next(link for link in self.links if link.name == name)))
+            counts.update(
+                self.source.counts(next(link for link in self.links if link.name == name))
+            )
         return counts
 
     def with_links(self, links: Sequence[Lookup]) -> StoreState:
@@ -282,17 +312,28 @@ class StoreState(NamedTuple):
         if self.links == tuple(links):
             return self
         state = self._replace(links=tuple(links), linked=LinkEntries())
-        records = [record for tables in self.tables.values() for table in tables.values()
-                   for _, record in table.changes()]
-        return state._replace(linked=state._link((record, None, None) for record in records if record.json is not None))
+        records = [
+            record
+            for tables in self.tables.values()
+            for table in tables.values()
+            for _, record in table.changes()
+        ]
+        return state._replace(
+            linked=state._link(
+                (record, None, None) for record in records if record.json is not None
+            )
+        )
 
-    def _link(self, changes: Iterable[tuple[MemoryRecord, Object | None, MemoryRecord | None]]) -> LinkEntries:
+    def _link(
+        self, changes: Iterable[tuple[MemoryRecord, Object | None, MemoryRecord | None]]
+    ) -> LinkEntries:
         """Return the entries after changes: the new record, its object if that is known, and the record before."""
         values: dict[Key, tuple[Values, Values]] = {}
         for record, obj, before in changes:
             if record.json is not None:
-                record.links = link_values(self.links, record.key, record.object if obj is None else obj,
-                                           record.json)
+                record.links = link_values(
+                    self.links, record.key, record.object if obj is None else obj, record.json
+                )
             values[record.key] = before.links if before is not None else (), record.links
         return self.linked.changed(values)
 
@@ -300,8 +341,13 @@ class StoreState(NamedTuple):
         """Return the entries of the change log after a revision, oldest first. Raises CompactedError."""
         if not self.compacted <= since <= self.revision:
             raise CompactedError(
-                f"the change log reaches from revision {self.compacted} to {self.revision}, not to {since}")
-        older = self.source.entries(since) if self.source is not None and since < self.source.revision else []
+                f"the change log reaches from revision {self.compacted} to {self.revision}, not to {since}"
+            )
+        older = (
+            self.source.entries(since)
+            if self.source is not None and since < self.source.revision
+            else []
+        )
         return [*older, *(entry for _, entry in self.log.after(since))]
 
     def changes(self, since: int) -> Changes:
@@ -316,7 +362,11 @@ class StoreState(NamedTuple):
                 assert last is not None
                 changes.append(LoggedChange(revision, DELETED, key, last, former=former))
             elif (record := self.get(key)) is not None and record.json is not None:
-                changes.append(LoggedChange(record.revision, change_type, key, record.json, record.expires, former))
+                changes.append(
+                    LoggedChange(
+                        record.revision, change_type, key, record.json, record.expires, former
+                    )
+                )
         return changes
 
     def meta_value(self, name: str) -> str | None:
@@ -339,8 +389,15 @@ class StoreState(NamedTuple):
     def timeline_entries(self, after: int = 0) -> TimelineEntries:
         """Return the entries of the timeline after a revision, and perhaps others before those, in the order of the
         writes."""
-        older = self.source.timeline() if self.source is not None and after < self.source.revision else []
-        return [*(entry for entry in older if entry.revision > self.forgotten), *self.timeline.values()]
+        older = (
+            self.source.timeline()
+            if self.source is not None and after < self.source.revision
+            else []
+        )
+        return [
+            *(entry for entry in older if entry.revision > self.forgotten),
+            *self.timeline.values(),
+        ]
 
     def with_timeline(self, entries: TimelineEntries, keep: float) -> StoreState:
         """Return the state with further entries of the timeline. ``keep``: see :class:`TimelineRecorder`."""
@@ -350,11 +407,18 @@ class StoreState(NamedTuple):
             return self._replace(timeline=timeline)
         present = timeline.values()
         kept = cut(present, entries[-1].at - microseconds(keep), longest(keep))
-        return self._replace(timeline=SortedMap((entry.revision, entry) for entry in kept),
-                             forgotten=present[-len(kept) - 1].revision)
+        return self._replace(
+            timeline=SortedMap((entry.revision, entry) for entry in kept),
+            forgotten=present[-len(kept) - 1].revision,
+        )
 
-    def changed(self, changes: Iterable[StoredChange[MemoryRecord]], log: Iterable[LogEntry],
-                revision: int, objects: Mapping[Key, Object] = MappingProxyType({})) -> StoreState:
+    def changed(
+        self,
+        changes: Iterable[StoredChange[MemoryRecord]],
+        log: Iterable[LogEntry],
+        revision: int,
+        objects: Mapping[Key, Object] = MappingProxyType({}),
+    ) -> StoreState:
         """Return the state after a commit. ``objects``: those of the changes that are decoded already."""
         places: dict[tuple[str, str], list[MemoryRecord]] = {}
         expiring: list[tuple[tuple[float, Key], bool | None]] = []
@@ -370,11 +434,17 @@ class StoreState(NamedTuple):
         tables: dict[str, Mapping[str, ObjectTable]] = dict(self.tables)
         for (resource, namespace), records in places.items():
             of_resource = tables.get(resource, {})
-            tables[resource] = {**of_resource, namespace: of_resource.get(namespace, ObjectTable()).changed(records)}
+            tables[resource] = {
+                **of_resource,
+                namespace: of_resource.get(namespace, ObjectTable()).changed(records),
+            }
         after = self._replace(
-            revision=revision, tables=tables, linked=self._link(linked) if self.links else self.linked,
+            revision=revision,
+            tables=tables,
+            linked=self._link(linked) if self.links else self.linked,
             log=self.log.changed((entry.revision, entry) for entry in log),
-            expiring=self.all_expiring().changed(expiring) if expiring else self.expiring)
+            expiring=self.all_expiring().changed(expiring) if expiring else self.expiring,
+        )
         if revision - after.compacted <= LOG_LENGTH + LOG_SLACK:
             return after
         compacted = revision - LOG_LENGTH
@@ -388,8 +458,13 @@ class MemoryTransaction(BufferedTransaction[MemoryRecord]):
     :ivar settings: the settings that were changed.
     """
 
-    def __init__(self, state: StoreState, volatile: Mapping[str, float], now: Callable[[], float],
-                 recorder: TimelineRecorder | None) -> None:
+    def __init__(
+        self,
+        state: StoreState,
+        volatile: Mapping[str, float],
+        now: Callable[[], float],
+        recorder: TimelineRecorder | None,
+    ) -> None:
         super().__init__(state.revision, volatile, now, recorder)
         self._state = state
         self.meta: dict[str, str | None] = {}
@@ -422,11 +497,17 @@ class MemoryTransaction(BufferedTransaction[MemoryRecord]):
         """Return the state with everything that was changed."""
         state = self._state
         if self._touched:
-            objects = {key: obj for key in self._touched if (obj := self._entries[key].object) is not None}
+            objects = {
+                key: obj for key in self._touched if (obj := self._entries[key].object) is not None
+            }
             state = state.changed(self.changed(), self.log(), self._revision, objects)
         if self.timeline and self._recorder is not None:
             state = state.with_timeline(self.timeline, self._recorder.keep)
-        settings = {name: value for name, value in {**state.settings, **self.settings}.items() if value is not None}
+        settings = {
+            name: value
+            for name, value in {**state.settings, **self.settings}.items()
+            if value is not None
+        }
         return state._replace(meta={**state.meta, **self.meta}, settings=settings)
 
 
@@ -441,22 +522,39 @@ class MemoryStore:
 
     folder = ""
 
-    def __init__(self, state: StoreState | Mapping[str, Any] | None = None, *,
-                 volatile: Mapping[str, float] | None = None, now: Callable[[], float] | None = None,
-                 lock_timeout: float = 30.0) -> None:
-        self._state = state if isinstance(state, StoreState) else StoreState({"formatVersion": 1, **(state or {})})
+    def __init__(
+        self,
+        state: StoreState | Mapping[str, Any] | None = None,
+        *,
+        volatile: Mapping[str, float] | None = None,
+        now: Callable[[], float] | None = None,
+        lock_timeout: float = 30.0,
+    ) -> None:
+        self._state = (
+            state
+            if isinstance(state, StoreState)
+            else StoreState({"formatVersion": 1, **(state or {})})
+        )
         self._volatile = dict(volatile or {})
         self._now = now or time.time
         self.lock_timeout = lock_timeout
         self._lock = threading.Lock()
-        self._writer: tuple[int, MemoryTransaction] | None = None  # the thread of the transaction under way
+        self._writer: tuple[int, MemoryTransaction] | None = (
+            None  # the thread of the transaction under way
+        )
         self._held: dict[str, str] = {}  # the holders of named locks
         self._listener: Callable[[CommittedChanges], None] | None = None
         self._new_recorder: NewRecorder | None = None
         self._shares_source = False
 
-    def connect(self, admit: Admit, removal: Removal, now: Callable[[], float],
-                new_recorder: NewRecorder | None = None, links: NewLinks = tuple) -> None:
+    def connect(
+        self,
+        admit: Admit,
+        removal: Removal,
+        now: Callable[[], float],
+        new_recorder: NewRecorder | None = None,
+        links: NewLinks = tuple,
+    ) -> None:
         """Take the cluster's time, a function for its timeline, and what objects are looked up by; nothing edits
         objects here but transactions."""
         self._now = now
@@ -474,7 +572,9 @@ class MemoryStore:
 
     def fork(self) -> MemoryStore:
         """Return an independent store with everything that is committed in this one."""
-        fork = MemoryStore(self._state, volatile=self._volatile, now=self._now, lock_timeout=self.lock_timeout)
+        fork = MemoryStore(
+            self._state, volatile=self._volatile, now=self._now, lock_timeout=self.lock_timeout
+        )
         fork._shares_source = True
         return fork
 
@@ -511,7 +611,9 @@ class MemoryStore:
         """Return the objects of a resource (in one namespace, or None: everywhere)."""
         state, now = self._state, self._now()
         records = state.records(resource, namespace)
-        return Snapshot(state.revision, [record.object for record in records if record.is_alive(now)])
+        return Snapshot(
+            state.revision, [record.object for record in records if record.is_alive(now)]
+        )
 
     def stream(self, resource: str, namespace: str | None = None) -> ObjectStream:
         """Return the same objects one by one."""
@@ -525,16 +627,30 @@ class MemoryStore:
     def resources(self) -> Names:
         """Return the resources of which there are objects, sorted."""
         now = self._now()
-        return sorted(resource for resource, tables in self._state.tables.items()
-                      if any(record.is_alive(now) for table in tables.values() for record in table.records().values()))
+        return sorted(
+            resource
+            for resource, tables in self._state.tables.items()
+            if any(
+                record.is_alive(now)
+                for table in tables.values()
+                for record in table.records().values()
+            )
+        )
 
     def namespaces(self) -> Names:
         """Return the namespaces in which there are objects that do not expire, sorted."""
-        names = {name for resource, tables in self._state.tables.items() if resource not in self._volatile
-                 for name, table in tables.items() if name and table.records()}
+        names = {
+            name
+            for resource, tables in self._state.tables.items()
+            if resource not in self._volatile
+            for name, table in tables.items()
+            if name and table.records()
+        }
         return sorted(names)
 
-    def changes(self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0) -> Changes:
+    def changes(
+        self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0
+    ) -> Changes:
         """Return what changed after a revision, oldest first; several changes of one object may have become one.
 
         Raises CompactedError if the log no longer reaches back that far: list again.
@@ -550,10 +666,16 @@ class MemoryStore:
         """Return the entries of the timeline that are kept, in the order of the writes."""
         keep = recorder.keep if (recorder := self._recorder()) is not None else inf
         first = microseconds(self._now() - keep)
-        entries = cut(self._state.timeline_entries(after), first if since is None else max(first, since), longest(keep))
+        entries = cut(
+            self._state.timeline_entries(after),
+            first if since is None else max(first, since),
+            longest(keep),
+        )
         return [entry for entry in entries if entry.revision > after]
 
-    def refresh(self, resource: str, namespace: str | None = None) -> tuple[int, tuple[Problem, ...]]:
+    def refresh(
+        self, resource: str, namespace: str | None = None
+    ) -> tuple[int, tuple[Problem, ...]]:
         """Return the newest revision, and no problems: there are no files."""
         return self._state.revision, ()
 
@@ -591,16 +713,22 @@ class MemoryStore:
     # --- writing ---
 
     @contextmanager
-    def transaction(self, *, refresh: bool = False, looked_within: float = 0.0) -> Iterator[MemoryTransaction]:
+    def transaction(
+        self, *, refresh: bool = False, looked_within: float = 0.0
+    ) -> Iterator[MemoryTransaction]:
         """Run the block and commit. An exception in the block changes nothing. Raises LockTimeoutError.
 
         ``refresh``, ``looked_within``: as for other stores; nothing is ever edited from outside."""
         if self._current() is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
         if not self._lock.acquire(timeout=max(self.lock_timeout, 0.0)):
-            raise LockTimeoutError(f"the store is held by another thread (waited {self.lock_timeout:g} s)")
+            raise LockTimeoutError(
+                f"the store is held by another thread (waited {self.lock_timeout:g} s)"
+            )
         try:
-            changes = MemoryTransaction(self._state, self._volatile, lambda: self._now(), self._recorder())
+            changes = MemoryTransaction(
+                self._state, self._volatile, lambda: self._now(), self._recorder()
+            )
             self._writer = threading.get_ident(), changes
             yield changes
             self._state = changes.after()
@@ -694,23 +822,48 @@ class MemoryView:
     def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
         return _with_keys(self._state.records(resource, namespace))
 
-    def linked(self, link: str, value: str, resource: str | None = None,
-               namespace: str | None = None) -> LinkedObjects:
+    def linked(
+        self, link: str, value: str, resource: str | None = None, namespace: str | None = None
+    ) -> LinkedObjects:
         return _with_keys(self._state.find(link, value, resource, namespace))
 
-    def linked_all(self, link: str, values: Collection[str], resource: str | None = None,
-                   namespace: str | None = None) -> LinkedObjects:
-        return [entry for value in values for entry in self.linked(link, value, resource, namespace)]
+    def linked_all(
+        self,
+        link: str,
+        values: Collection[str],
+        resource: str | None = None,
+        namespace: str | None = None,
+    ) -> LinkedObjects:
+        return [
+            entry for value in values for entry in self.linked(link, value, resource, namespace)
+        ]
 
     def counts(self, link: str) -> Mapping[str, int]:
         return self._state.counts(link)
 
-    def parts(self, paths: Sequence[str], resource: str, namespace: str | None = None, link: str = "",
-              value: str = "") -> LinkedObjects:
-        objects = self.linked(link, value, resource, namespace) if link else self.list(resource, namespace)
+    def parts(
+        self,
+        paths: Sequence[str],
+        resource: str,
+        namespace: str | None = None,
+        link: str = "",
+        value: str = "",
+    ) -> LinkedObjects:
+        objects = (
+            self.linked(link, value, resource, namespace)
+            if link
+            else self.list(resource, namespace)
+        )
         fields = [path.split(".") for path in paths]
-        return [(key, partial_object(fields, ((obj.get(section) or {}).get(field) for section, field in fields)))
-                for key, obj in objects]
+        return [
+            (
+                key,
+                partial_object(
+                    fields, ((obj.get(section) or {}).get(field) for section, field in fields)
+                ),
+            )
+            for key, obj in objects
+        ]
 
     def keys(self, resource: str, limit: int | None = None) -> Keys:
         return list(islice(self._state.keys(resource), limit))
@@ -719,11 +872,18 @@ class MemoryView:
         return self._state.count(resource)
 
     def names(self, resource: str, namespace: str, prefix: str) -> Names:
-        return [key.name for key in self._state.keys(resource)
-                if key.namespace == namespace and key.name.startswith(prefix)]
+        return [
+            key.name
+            for key in self._state.keys(resource)
+            if key.namespace == namespace and key.name.startswith(prefix)
+        ]
 
     def places(self) -> Places:
-        return [(resource, namespace) for resource, tables in self._state.tables.items() for namespace in tables]
+        return [
+            (resource, namespace)
+            for resource, tables in self._state.tables.items()
+            for namespace in tables
+        ]
 
 
 def _with_keys(records: Iterable[MemoryRecord]) -> LinkedObjects:

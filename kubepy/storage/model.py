@@ -16,7 +16,9 @@ DELETED = "DELETED"
 LOG_LENGTH = 20_000  # revisions the change log reaches back at least
 LOG_SLACK = 5_000
 MAX_INTEGER = 2**63
-_WHOLE_FLOAT = re.compile(r"[0-9](?:\.0|e\+[0-9]+)[],}]")  # a part of a JSON text that may be a float without fraction
+_WHOLE_FLOAT = re.compile(
+    r"[0-9](?:\.0|e\+[0-9]+)[],}]"
+)  # a part of a JSON text that may be a float without fraction
 
 
 class Key(NamedTuple):
@@ -33,7 +35,11 @@ class Key(NamedTuple):
     @property
     def place(self) -> str:
         """The object as a report names it: ``pods/web-0 in default``."""
-        return f"{self.resource}/{self.name} in {self.namespace}" if self.namespace else f"{self.resource}/{self.name}"
+        return (
+            f"{self.resource}/{self.name} in {self.namespace}"
+            if self.namespace
+            else f"{self.resource}/{self.name}"
+        )
 
 
 Object = dict[str, Any]
@@ -64,7 +70,11 @@ class Problem(NamedTuple):
     keeps_object: bool = False
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.reason}" if self.line else f"{self.path}: {self.reason}"
+        return (
+            f"{self.path}:{self.line}: {self.reason}"
+            if self.line
+            else f"{self.path}: {self.reason}"
+        )
 
 
 class Snapshot(NamedTuple):
@@ -206,7 +216,9 @@ def former_state(before: str | None, after: str | None) -> str | None:
 # --- objects as JSON ---
 
 
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
+_encoder = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False
+)
 
 
 def to_json(obj: Object) -> str:
@@ -220,7 +232,9 @@ def to_json(obj: Object) -> str:
     try:
         text = _encoder.encode(obj)
         may_have_floats = ".0," in text or ".0}" in text or ".0]" in text or "e+" in text
-        if may_have_floats and _WHOLE_FLOAT.search(text):  # the first look takes a fraction of the second's time
+        if may_have_floats and _WHOLE_FLOAT.search(
+            text
+        ):  # the first look takes a fraction of the second's time
             _make_integers(obj)
             text = _encoder.encode(obj)
     except TypeError as error:

@@ -24,9 +24,10 @@ class SortedMap(Generic[K, V]):
     def __init__(self, entries: Iterable[tuple[K, V]] = ()) -> None:
         """Make a map of entries that are sorted by their keys, each key once."""
         pairs = list(entries)
-        parts = [pairs[start:start + CHUNK] for start in range(0, len(pairs), CHUNK)]
+        parts = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
         self._chunks: list[tuple[list[Any], list[V]]] = [
-            ([key for key, _ in part], [value for _, value in part]) for part in parts]
+            ([key for key, _ in part], [value for _, value in part]) for part in parts
+        ]
         self._firsts: list[Any] = [keys[0] for keys, _ in self._chunks]
 
     def __len__(self) -> int:
@@ -96,12 +97,16 @@ class SortedMap(Generic[K, V]):
         elif len(keys) > 2 * CHUNK:
             # An entry at the end is mostly followed by others there, so the full chunk stays full.
             half = 2 * CHUNK if place == len(keys) - 1 else CHUNK
-            self._insert_chunks(number, 1, [(keys[:half], values[:half]), (keys[half:], values[half:])], own)
+            self._insert_chunks(
+                number, 1, [(keys[:half], values[:half]), (keys[half:], values[half:])], own
+            )
         else:
             self._firsts[number] = keys[0]
 
-    def _insert_chunks(self, number: int, count: int, chunks: list[tuple[list[Any], list[V]]], own: set[int]) -> None:
+    def _insert_chunks(
+        self, number: int, count: int, chunks: list[tuple[list[Any], list[V]]], own: set[int]
+    ) -> None:
         """Put new chunks in place of some."""
-        self._chunks[number:number + count] = chunks
-        self._firsts[number:number + count] = [keys[0] for keys, _ in chunks]
+        self._chunks[number : number + count] = chunks
+        self._firsts[number : number + count] = [keys[0] for keys, _ in chunks]
         own.update(id(keys) for keys, _ in chunks)

@@ -66,11 +66,23 @@ class TimelineRecorder(NamedTuple):
     keep: float
     edit_time: Callable[[], float]
 
-    def entries(self, key: Key, revision: int, now: float, old: Object | None, new: Object | None, *,
-                is_outside: bool = False) -> Entries:
+    def entries(
+        self,
+        key: Key,
+        revision: int,
+        now: float,
+        old: Object | None,
+        new: Object | None,
+        *,
+        is_outside: bool = False,
+    ) -> Entries:
         """Return the entry of a write, or none. ``now``: the cluster's time in seconds since the epoch."""
         seen = self.look(key, old, new)
-        return [] if seen is None else [TimelineEntry(revision, microseconds(now), key, *seen, is_outside)]
+        return (
+            []
+            if seen is None
+            else [TimelineEntry(revision, microseconds(now), key, *seen, is_outside)]
+        )
 
 
 NewRecorder = Callable[[], TimelineRecorder]  # is called when a transaction begins
@@ -88,13 +100,18 @@ def longest(keep: float) -> float:
 
 def is_overlong(first: int, last: int, count: int, keep: float) -> bool:
     """Return whether the oldest entries are to be removed, by the times of the first and the last entry."""
-    return count > longest(keep) + TIMELINE_SLACK or (last - first) / SECOND > keep * (1 + AGE_SLACK)
+    return count > longest(keep) + TIMELINE_SLACK or (last - first) / SECOND > keep * (
+        1 + AGE_SLACK
+    )
 
 
 def cut(entries: Entries, since: int, length: float) -> Entries:
     """Return the entries after the last that is older than a time, at most so many."""
     start = max(0, len(entries) - int(length)) if length != inf else 0
-    start = next((number for number in range(len(entries), start, -1) if entries[number - 1].at < since), start)
+    start = next(
+        (number for number in range(len(entries), start, -1) if entries[number - 1].at < since),
+        start,
+    )
     return entries[start:]
 
 

@@ -52,7 +52,17 @@ Stored = TypeVar("Stored", bound=StoredObject)
 class TransactionEntry(Generic[Stored]):
     """One object as the transaction sees it: as it was stored before, and its state now (``json`` None: not there)."""
 
-    __slots__ = ("_json", "before", "deleted_at", "expires", "has_moved", "is_there", "object", "plain", "revision")
+    __slots__ = (
+        "_json",
+        "before",
+        "deleted_at",
+        "expires",
+        "has_moved",
+        "is_there",
+        "object",
+        "plain",
+        "revision",
+    )
 
     def __init__(self, before: Stored | None) -> None:
         self._json = before.json if before is not None else None
@@ -110,8 +120,13 @@ class BufferedTransaction(Generic[Stored]):
     :ivar timeline: the entries, in the order of the writes.
     """
 
-    def __init__(self, revision: int, volatile: Mapping[str, float], now: Callable[[], float],
-                 recorder: TimelineRecorder | None = None) -> None:
+    def __init__(
+        self,
+        revision: int,
+        volatile: Mapping[str, float],
+        now: Callable[[], float],
+        recorder: TimelineRecorder | None = None,
+    ) -> None:
         self._base = self._revision = revision
         self._volatile = volatile
         self._now = now
@@ -120,11 +135,15 @@ class BufferedTransaction(Generic[Stored]):
         self.timeline: TimelineEntries = []
         self._entries: dict[Key, TransactionEntry[Stored]] = {}
         self._listed: set[tuple[str, str | None]] = set()
-        self._keys: dict[str, set[Key]] = {}  # of the objects there are, by resource, as far as loaded
+        self._keys: dict[
+            str, set[Key]
+        ] = {}  # of the objects there are, by resource, as far as loaded
         self._lists: dict[tuple[str, str | None], Objects] = {}
         self._touched: dict[Key, None] = {}
         self._next_expiry: float | None = None  # of a stored object; None: not yet asked for
-        self._expired: list[Expiry] = []  # a heap of stored objects that are over, as far as they are loaded …
+        self._expired: list[
+            Expiry
+        ] = []  # a heap of stored objects that are over, as far as they are loaded …
         self._last_expired: Expiry = (-inf, Key("", "", ""))  # … which is up to this one
         self._expiring: list[Expiry] = []  # a heap of this transaction's own writes
 
@@ -183,9 +202,15 @@ class BufferedTransaction(Generic[Stored]):
                     if stored.key not in self._entries:
                         self._remember(stored.key, stored)
                 self._listed.add((resource, namespace))
-            keys = [key for key in self._keys.get(resource, ()) if namespace is None or key.namespace == namespace]
+            keys = [
+                key
+                for key in self._keys.get(resource, ())
+                if namespace is None or key.namespace == namespace
+            ]
             entries = ((key, self._entry(key)) for key in sorted(keys))
-            objects = [self._object(key, entry) for key, entry in entries if self._is_present(entry)]
+            objects = [
+                self._object(key, entry) for key, entry in entries if self._is_present(entry)
+            ]
             if resource not in self._volatile:
                 self._lists[resource, namespace] = objects
         return objects[:]
@@ -229,7 +254,9 @@ class BufferedTransaction(Generic[Stored]):
             self._remove(key, entry)
         return self._put(key, entry, obj, None if is_plain else to_json(obj))
 
-    def update(self, key: Key, obj: Object, *, expected: str | None = None, is_plain: bool = False) -> Object:
+    def update(
+        self, key: Key, obj: Object, *, expected: str | None = None, is_plain: bool = False
+    ) -> Object:
         """Replace an object; with ``expected``, only if it has that resourceVersion.
 
         One that changes nothing writes nothing and returns what is there. Raises MissingError, ConflictError,
@@ -260,10 +287,14 @@ class BufferedTransaction(Generic[Stored]):
         if not self._is_present(entry):
             raise MissingError(f"{_describe(key)} is not there")
         if expected is not None and expected != str(entry.revision):
-            raise ConflictError(f"{_describe(key)} has resourceVersion {entry.revision}, not {expected}")
+            raise ConflictError(
+                f"{_describe(key)} has resourceVersion {entry.revision}, not {expected}"
+            )
         return entry
 
-    def _put(self, key: Key, entry: TransactionEntry[Stored], obj: Object, text: str | None) -> Object:
+    def _put(
+        self, key: Key, entry: TransactionEntry[Stored], obj: Object, text: str | None
+    ) -> Object:
         self._remove_expired()
         self._touch(key, entry, obj)
         if entry.is_there and entry.before is not None and not entry.has_moved:
@@ -323,14 +354,19 @@ class BufferedTransaction(Generic[Stored]):
 
     def is_empty(self) -> bool:
         """Return whether there is nothing to commit."""
-        return not any(entry.is_there or entry.before is not None
-                       for entry in map(self._entries.__getitem__, self._touched))
+        return not any(
+            entry.is_there or entry.before is not None
+            for entry in map(self._entries.__getitem__, self._touched)
+        )
 
     def changed(self) -> Iterable[StoredChange[Stored]]:
         """Return the changes in key order, without objects that were made and deleted within the transaction."""
         entries = ((key, self._entries[key]) for key in sorted(self._touched))
-        return [StoredChange(key, entry.before, entry.json, entry.revision, entry.expires, entry.plain)
-                for key, entry in entries if entry.is_there or entry.before is not None]
+        return [
+            StoredChange(key, entry.before, entry.json, entry.revision, entry.expires, entry.plain)
+            for key, entry in entries
+            if entry.is_there or entry.before is not None
+        ]
 
     def log(self) -> LogEntries:
         """Return the entries of the change log, oldest first."""
@@ -372,7 +408,9 @@ def _check_place(key: Key, obj: Object) -> None:
 
 def _differs(new: Object, old: Object) -> bool:
     """Tell whether two plain objects differ beyond their metadata, which has the resourceVersion."""
-    return new.keys() != old.keys() or any(new[field] != old[field] for field in new if field != "metadata")
+    return new.keys() != old.keys() or any(
+        new[field] != old[field] for field in new if field != "metadata"
+    )
 
 
 def _describe(key: Key) -> str:

@@ -23,13 +23,21 @@ if TYPE_CHECKING:
 SUFFIX = ".kubepy.txt"
 INI_OPTIONS = {
     "nodes": ("1", "kubepy: how many Ready nodes a test's cluster has (default: 1)"),
-    "clock": ("2026-01-01T00:00:00Z", "kubepy: when the time of a test's cluster begins, or 'system' for the system's "
-                                      "time (default: 2026-01-01T00:00:00Z)"),
-    "seed": ("1", "kubepy: what everything random in a test's cluster is a function of, or 'random' for another one "
-                  "in each run (default: 1)"),
+    "clock": (
+        "2026-01-01T00:00:00Z",
+        "kubepy: when the time of a test's cluster begins, or 'system' for the system's "
+        "time (default: 2026-01-01T00:00:00Z)",
+    ),
+    "seed": (
+        "1",
+        "kubepy: what everything random in a test's cluster is a function of, or 'random' for another one "
+        "in each run (default: 1)",
+    ),
 }
-MARKER = ("kubepy(nodes=1, clock='2026-01-01T00:00:00Z', seed=1, folder=False, settings=None): the cluster of the "
-          "fixture kubepy; with folder=True it is a state folder in tmp_path")
+MARKER = (
+    "kubepy(nodes=1, clock='2026-01-01T00:00:00Z', seed=1, folder=False, settings=None): the cluster of the "
+    "fixture kubepy; with folder=True it is a state folder in tmp_path"
+)
 UPDATED = "kubepy_updated_transcript"  # a test's user property
 WORKER_SEED = "kubepy_seed"  # in the input of a worker of xdist
 
@@ -66,11 +74,19 @@ USE = pytest.StashKey[ClusterUse]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("kubepy")
-    group.addoption("--kubepy-seed", metavar="SEED", default=None,
-                    help="the seed of the tests' clusters, in place of the ini option's: repeats a run; 'random' "
-                         "draws one")
-    group.addoption("--kubepy-update", action="store_true", default=False,
-                    help=f"let transcripts (*{SUFFIX}) expect what their commands print now")
+    group.addoption(
+        "--kubepy-seed",
+        metavar="SEED",
+        default=None,
+        help="the seed of the tests' clusters, in place of the ini option's: repeats a run; 'random' "
+        "draws one",
+    )
+    group.addoption(
+        "--kubepy-update",
+        action="store_true",
+        default=False,
+        help=f"let transcripts (*{SUFFIX}) expect what their commands print now",
+    )
     for name, (default, text) in INI_OPTIONS.items():
         parser.addini(f"kubepy_{name}", text, default=default)
 
@@ -103,7 +119,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, Any]:
     hide_insides(item, call)
     report = yield
     use = item.stash.get(USE, None)
@@ -112,7 +130,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             text = use.describe()
         except Exception as error:  # a test may have closed the cluster, or damaged its folder
             text = f"what changed cannot be shown: {error}"
-        report.sections.append(("kubepy: the cluster", f"{text}\nrepeat with: {repeat_command(item, use)}"))
+        report.sections.append(
+            ("kubepy: the cluster", f"{text}\nrepeat with: {repeat_command(item, use)}")
+        )
     return report
 
 
@@ -120,8 +140,14 @@ def hide_insides(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     """Cut a traceback where a test calls the package, unless the exception is none of those that the package raises
     on purpose."""
     error = call.excinfo
-    if error is None or item.config.getoption("fulltrace") or not (
-            isinstance(error.value, TypeError | ValueError) or type(error.value).__module__.startswith("kubepy.")):
+    if (
+        error is None
+        or item.config.getoption("fulltrace")
+        or not (
+            isinstance(error.value, TypeError | ValueError)
+            or type(error.value).__module__.startswith("kubepy.")
+        )
+    ):
         return
     entry = error.tb
     while entry.tb_next is not None:
@@ -133,8 +159,14 @@ def hide_insides(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     reports = [report for reports in terminalreporter.stats.values() for report in reports]
-    updated = sorted({value for report in reports for name, value in getattr(report, "user_properties", ())
-                      if name == UPDATED})
+    updated = sorted(
+        {
+            value
+            for report in reports
+            for name, value in getattr(report, "user_properties", ())
+            if name == UPDATED
+        }
+    )
     for path in updated:
         terminalreporter.write_line(f"kubepy: updated {path}")
 
@@ -176,7 +208,9 @@ def new_cluster(config: pytest.Config, options: dict[str, Any], folder: Path | N
     try:
         settings = cluster_settings({**defaults, **options})
         if settings["seed"] is None:  # that of the command line repeats what was drawn before
-            settings["seed"] = cluster_settings({"seed": defaults["seed"]})["seed"] if seed else draw_seed()
+            settings["seed"] = (
+                cluster_settings({"seed": defaults["seed"]})["seed"] if seed else draw_seed()
+            )
         if folder is not None:
             return Cluster.create(folder, **settings)
         return Cluster.temporary(**settings)
@@ -188,9 +222,15 @@ def new_cluster(config: pytest.Config, options: dict[str, Any], folder: Path | N
 def repeat_command(item: pytest.Item, use: ClusterUse) -> str:
     """Return the command that runs a test again, in the same folder and on the same cluster."""
     config = item.config
-    options = [word for override in config.getoption("override_ini") or () if override.startswith("kubepy_")
-               for word in ("-o", override)]
-    seed = config.getoption("kubepy_seed") or ("" if str(use.seed) == config.getini("kubepy_seed") else use.seed)
+    options = [
+        word
+        for override in config.getoption("override_ini") or ()
+        if override.startswith("kubepy_")
+        for word in ("-o", override)
+    ]
+    seed = config.getoption("kubepy_seed") or (
+        "" if str(use.seed) == config.getini("kubepy_seed") else use.seed
+    )
     if seed != "":
         options.append(f"--kubepy-seed={seed}")
     path, separator, name = item.nodeid.partition("::")
@@ -249,7 +289,9 @@ class TranscriptItem(pytest.Item):
             try:
                 result = runner.run(step.command)
             except shell.StepTimeoutError:
-                text = f"{path}:{step.line}: $ {step.command}\nno end within {shell.STEP_SECONDS:g} s"
+                text = (
+                    f"{path}:{step.line}: $ {step.command}\nno end within {shell.STEP_SECONDS:g} s"
+                )
                 raise TranscriptFailure(text) from None
             printed = transcripts.rendered(result.stdout, result.stderr, result.status)
             if not transcripts.is_as_expected(step, printed):

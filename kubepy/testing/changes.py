@@ -24,7 +24,10 @@ from kubepy.storage.folder.paths import path_of
 from kubepy.storage.model import Key
 
 NOISE = ("managedFields", "resourceVersion", "uid", "creationTimestamp")
-UNSHOWN = ("events", "leases.coordination.k8s.io")  # many, and mostly about what the other objects show
+UNSHOWN = (
+    "events",
+    "leases.coordination.k8s.io",
+)  # many, and mostly about what the other objects show
 MAX_TIMELINE_ROWS = 16
 MAX_OBJECT_LINES = 40
 MAX_LINES = 400
@@ -42,10 +45,18 @@ class ObjectPair(NamedTuple):
 def describe_changes(before: LocalCluster, after: LocalCluster) -> str:
     """Return the number of changes in a line and, below it, the diff; long ones are cut, which is said."""
     pairs = list(changed_objects(before, after))
-    created, deleted = (sum(getattr(pair, side) is None for pair in pairs) for side in ("old", "new"))
-    text = [f"changes since the test began: {created} created, {len(pairs) - created - deleted} changed, "
-            f"{deleted} deleted"]
-    by_hand = [pair for pair in pairs if (pair.old and pair.new) or not controller_of(pair.old or pair.new or {})]
+    created, deleted = (
+        sum(getattr(pair, side) is None for pair in pairs) for side in ("old", "new")
+    )
+    text = [
+        f"changes since the test began: {created} created, {len(pairs) - created - deleted} changed, "
+        f"{deleted} deleted"
+    ]
+    by_hand = [
+        pair
+        for pair in pairs
+        if (pair.old and pair.new) or not controller_of(pair.old or pair.new or {})
+    ]
     for number, pair in enumerate(by_hand):
         if len(text) >= MAX_LINES:
             text += [f"… and {other.path}" for other in by_hand[number:]]
@@ -54,7 +65,10 @@ def describe_changes(before: LocalCluster, after: LocalCluster) -> str:
     for title, cluster, side in (("created", after, "new"), ("deleted", before, "old")):
         others = [pair for pair in pairs if pair not in by_hand and getattr(pair, side)]
         if others:
-            text += [f"{title} by controllers:", *_table(cluster, [(pair.key, getattr(pair, side)) for pair in others])]
+            text += [
+                f"{title} by controllers:",
+                *_table(cluster, [(pair.key, getattr(pair, side)) for pair in others]),
+            ]
     return "\n".join(text)
 
 
@@ -67,7 +81,9 @@ def describe_timeline(cluster: LocalCluster, began: datetime, revision: int) -> 
     timeline = read_timeline(cluster, began, after_revision=revision)
     if not timeline.steps:
         return ""
-    text = TimelineText(StringIO(), timeline, MAX_TIMELINE_ROWS).lines()[2:]  # the time is in the report already
+    text = TimelineText(StringIO(), timeline, MAX_TIMELINE_ROWS).lines()[
+        2:
+    ]  # the time is in the report already
     if len(text) > MAX_OBJECT_LINES:
         text[MAX_OBJECT_LINES:] = [f"… {len(text) - MAX_OBJECT_LINES} more lines"]
     return "\n".join(["timeline:", *text, "", ""])
@@ -76,7 +92,9 @@ def describe_timeline(cluster: LocalCluster, began: datetime, revision: int) -> 
 def _table(cluster: LocalCluster, objects: list[tuple[Key, Object]]) -> list[str]:
     """Return the rows of objects as ``get`` prints them, each kind below its header, at most MAX_LINES."""
     text: list[str] = []
-    for resource, group in groupby(sorted(objects, key=lambda entry: entry[0]), key=lambda entry: entry[0].resource):
+    for resource, group in groupby(
+        sorted(objects, key=lambda entry: entry[0]), key=lambda entry: entry[0].resource
+    ):
         served = cluster.scheme.get(resource)
         if served is not None:
             style = Style(with_namespace=served.namespaced, with_kind=True)
@@ -105,7 +123,10 @@ def diff_lines(cluster: LocalCluster, pair: ObjectPair) -> list[str]:
     if pair.new and not pair.old and resource is not None and not resource.custom:
         pair = pair._replace(new=without_defaults(cluster, resource, pair.new))
     old, new = (_text(obj).splitlines() if obj else [] for obj in (pair.old, pair.new))
-    names = (f"a/{pair.path}" if pair.old else "/dev/null", f"b/{pair.path}" if pair.new else "/dev/null")
+    names = (
+        f"a/{pair.path}" if pair.old else "/dev/null",
+        f"b/{pair.path}" if pair.new else "/dev/null",
+    )
     mode = [] if pair.old and pair.new else [f"{'deleted' if pair.old else 'new'} file mode 100644"]
     diff = list(difflib.unified_diff(old, new, *names, lineterm=""))
     status = next((index for index, line in enumerate(diff) if line[1:] == "status:"), len(diff))
@@ -117,13 +138,18 @@ def diff_lines(cluster: LocalCluster, pair: ObjectPair) -> list[str]:
 
 
 def _objects(cluster: LocalCluster) -> dict[Key, Object]:
-    return {Key(resource, namespace_of(obj), name_of(obj)): obj
-            for resource in cluster.store.resources() if resource not in UNSHOWN
-            for obj in cluster.store.list(resource).objects}
+    return {
+        Key(resource, namespace_of(obj), name_of(obj)): obj
+        for resource in cluster.store.resources()
+        if resource not in UNSHOWN
+        for obj in cluster.store.list(resource).objects
+    }
 
 
 def _text(obj: Object) -> str:
     metadata = {key: value for key, value in obj["metadata"].items() if key not in NOISE}
     if LAST_APPLIED in (annotations := metadata.get("annotations") or {}):  # the manifest once more
-        metadata["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
+        metadata["annotations"] = {
+            key: value for key, value in annotations.items() if key != LAST_APPLIED
+        }
     return yaml.dump({**obj, "metadata": metadata})

@@ -83,7 +83,9 @@ class CallBack:
         self._status: int | None = None
 
     def receive(self) -> dict[str, Any]:
-        request: dict[str, Any] = json.loads(b"".join(iter(lambda: self.connection.recv(65536), b"")) or b"{}")
+        request: dict[str, Any] = json.loads(
+            b"".join(iter(lambda: self.connection.recv(65536), b"")) or b"{}"
+        )
         if not request:
             raise BrokenPipeError
         return request
@@ -117,8 +119,16 @@ class Shell:
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self._cluster = cluster
         self._folder = folder
-        self._answers: list[CallBack] = []  # commands that have ended, while another waits: it looks before they return
-        self._environment = {**os.environ, "HOME": str(folder), "TZ": "UTC", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"}
+        self._answers: list[
+            CallBack
+        ] = []  # commands that have ended, while another waits: it looks before they return
+        self._environment = {
+            **os.environ,
+            "HOME": str(folder),
+            "TZ": "UTC",
+            "LC_ALL": "C.UTF-8",
+            "LANG": "C.UTF-8",
+        }
         for name in [name for name in self._environment if name.startswith(("KUBE", "KUBECTL_"))]:
             del self._environment[name]
         if cluster.folder:
@@ -133,7 +143,9 @@ class Shell:
                     return self._run_command(words)
             return self._run_in_bash(line)
 
-    def _run_command(self, words: list[str], stdin: str = "", call: CallBack | None = None) -> CommandResult:
+    def _run_command(
+        self, words: list[str], stdin: str = "", call: CallBack | None = None
+    ) -> CommandResult:
         """Run one of COMMANDS."""
         name, *args = words
         if name in ("kubectl", "kubepy"):
@@ -141,7 +153,9 @@ class Shell:
                 return self._cluster.run(words, stdin=stdin)
             return self._cluster._run(words, stdin, call.stdout, call.stderr)
         if len(args) > 1 or (name == "sleep" and not args):
-            return CommandResult("", f"usage: {name} {'[LIMIT]' if name == 'settle' else 'SECONDS'}\n", 2)
+            return CommandResult(
+                "", f"usage: {name} {'[LIMIT]' if name == 'settle' else 'SECONDS'}\n", 2
+            )
         duration = f"{args[0]}s" if args and re.fullmatch(r"\d*\.?\d+", args[0]) else "".join(args)
         try:
             if name == "settle":
@@ -159,10 +173,20 @@ class Shell:
             server.bind(os.path.join(folder, "socket"))
             server.listen(16)
             server.settimeout(POLL_SECONDS)
-            environment = {**self._environment, "PATH": f"{folder}:{self._environment.get('PATH', os.defpath)}"}
+            environment = {
+                **self._environment,
+                "PATH": f"{folder}:{self._environment.get('PATH', os.defpath)}",
+            }
             with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-                process = subprocess.Popen(["bash", "-c", line], cwd=self._folder, env=environment, stdout=stdout,
-                                           stderr=stderr, stdin=subprocess.DEVNULL, start_new_session=True)
+                process = subprocess.Popen(
+                    ["bash", "-c", line],
+                    cwd=self._folder,
+                    env=environment,
+                    stdout=stdout,
+                    stderr=stderr,
+                    stdin=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
                 try:
                     status = self._answer_until_end(process, server)
                 finally:
@@ -227,6 +251,7 @@ def plain_words(line: str) -> list[str]:
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
     """Raise StepTimeoutError in a block that takes longer; only the main thread can be stopped."""
+
     def stop(number: int, frame: FrameType | None) -> None:
         raise StepTimeoutError
 
@@ -234,12 +259,16 @@ def time_limit(seconds: float) -> Iterator[None]:
         yield
         return
     handler = signal.signal(signal.SIGALRM, stop)
-    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)  # of a limit that pytest has for the test
+    left, _ = signal.setitimer(
+        signal.ITIMER_REAL, seconds
+    )  # of a limit that pytest has for the test
     start = time.monotonic()
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - start), 0.001) if left else 0.0)
+        signal.setitimer(
+            signal.ITIMER_REAL, max(left - (time.monotonic() - start), 0.001) if left else 0.0
+        )
         signal.signal(signal.SIGALRM, handler)
 
 

@@ -30,7 +30,7 @@ PLACEHOLDERS = {
     "...": ".*",
     "<age>": r"(?:\d+(?:ms|[smhdy]))+",
     "<time>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)"
-              r"|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}",
+    r"|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}",
     "<uid>": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
     "<ip>": r"\d{1,3}(?:\.\d{1,3}){3}",
     "<hash>": "[456789bcdf]{6,10}",
@@ -39,7 +39,9 @@ PLACEHOLDERS = {
 _PLACEHOLDER = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
 _ESCAPED = re.compile(r"\\+(?=(?:[$#>]|--) )")
 _FILE = re.compile(r"-- (\S.*?) --")
-_SPECIAL = re.compile(r"! |\[\d+\]$")  # standard error and the exit status, for which a line of ... does not stand
+_SPECIAL = re.compile(
+    r"! |\[\d+\]$"
+)  # standard error and the exit status, for which a line of ... does not stand
 _SETTINGS = "# kubepy:"
 OPTIONS = ("nodes", "clock", "seed")
 FILE_SETTINGS = ("bootstrap", "reconcile")  # those of kubepy.yaml that are one word
@@ -90,7 +92,9 @@ def read(path: Path) -> Transcript:
         text = content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise TranscriptError(f"{path}:{line}: not UTF-8: byte 0x{content[error.start]:02x}") from None
+        raise TranscriptError(
+            f"{path}:{line}: not UTF-8: byte 0x{content[error.start]:02x}"
+        ) from None
     lines = text.removesuffix("\n").split("\n")
     reader = _Reader(path, [line.removesuffix("\r") for line in lines])
     reader.read()
@@ -108,10 +112,14 @@ class _Reader:
         self.files: dict[str, str] = {}
 
     def read(self) -> None:
-        end_of_steps = next((index for index, line in enumerate(self._lines) if _FILE.fullmatch(line)),
-                            len(self._lines))
-        starts = [index for index, line in enumerate(self._lines[:end_of_steps]) if line.startswith("$ ")]
-        for index, line in enumerate(self._lines[:starts[0] if starts else end_of_steps]):
+        end_of_steps = next(
+            (index for index, line in enumerate(self._lines) if _FILE.fullmatch(line)),
+            len(self._lines),
+        )
+        starts = [
+            index for index, line in enumerate(self._lines[:end_of_steps]) if line.startswith("$ ")
+        ]
+        for index, line in enumerate(self._lines[: starts[0] if starts else end_of_steps]):
             if line.startswith(_SETTINGS):
                 self._read_settings(index)
             elif line.strip() and not line.startswith("#"):
@@ -138,16 +146,24 @@ class _Reader:
         first = start + 1
         while first < end and self._lines[first].startswith("> "):
             first += 1
-        command = "\n".join([self._lines[start][2:], *(line[2:] for line in self._lines[start + 1:first])])
+        command = "\n".join(
+            [self._lines[start][2:], *(line[2:] for line in self._lines[start + 1 : first])]
+        )
         if not command.strip():
             raise self._error(start, "a command must follow the $")
         last = end
-        while last > first and (not self._lines[last - 1].strip() or self._lines[last - 1].startswith("#")):
+        while last > first and (
+            not self._lines[last - 1].strip() or self._lines[last - 1].startswith("#")
+        ):
             last -= 1
         while last < end and self._lines[last].strip():  # comments only behind an empty line
             last += 1
-        expected = tuple(_ESCAPED.sub(lambda match: match[0][1:], line, count=1) if line.startswith("\\") else line
-                         for line in self._lines[first:last])
+        expected = tuple(
+            _ESCAPED.sub(lambda match: match[0][1:], line, count=1)
+            if line.startswith("\\")
+            else line
+            for line in self._lines[first:last]
+        )
         self.steps.append(TranscriptStep(command, start + 1, first, expected))
 
     def _read_files(self, index: int) -> None:
@@ -159,7 +175,9 @@ class _Reader:
                 if name in content:
                     raise self._error(number, f"the file {name} is there already")
                 if name.startswith("/") or ".." in name.split("/"):
-                    raise self._error(number, f"the file {name} is outside the folder of the transcript")
+                    raise self._error(
+                        number, f"the file {name} is outside the folder of the transcript"
+                    )
                 content[name] = []
             else:
                 content[name].append(line)
@@ -199,8 +217,17 @@ def line_matcher(expected: Sequence[str]) -> Callable[[str, str], bool]:
 def _pattern(expected: str) -> re.Pattern[str]:
     parts = re.split(rf"({_PLACEHOLDER.pattern}| {{2,}})", expected)
     start = rf"(?!{_SPECIAL.pattern})" if expected.startswith(ANY_LINES) else ""
-    return re.compile(start + "".join(f"(?:{PLACEHOLDERS[part]})" if part in PLACEHOLDERS else " {2,}"
-                              if part.startswith("  ") else re.escape(part) for part in parts))
+    return re.compile(
+        start
+        + "".join(
+            f"(?:{PLACEHOLDERS[part]})"
+            if part in PLACEHOLDERS
+            else " {2,}"
+            if part.startswith("  ")
+            else re.escape(part)
+            for part in parts
+        )
+    )
 
 
 def aligned(expected: Sequence[str], printed: Sequence[str]) -> list[tuple[str, str]]:
@@ -219,9 +246,15 @@ def aligned(expected: Sequence[str], printed: Sequence[str]) -> list[tuple[str, 
             choices: list[tuple[float, str, int]] = []
             if i < n and expected[i].strip() == ANY_LINES:
                 special = next((end for end in range(j, m) if _SPECIAL.match(printed[end])), m)
-                ends = (end for end in range(j, special + 1) if (i + 1 == n and end == m) or (
-                    i + 1 < n and end < m and matches(expected[i + 1], printed[end])))
-                choices += [(1 - 0.001 * (end - j) + best[i + 1][end][0], " ", end - j) for end in ends]
+                ends = (
+                    end
+                    for end in range(j, special + 1)
+                    if (i + 1 == n and end == m)
+                    or (i + 1 < n and end < m and matches(expected[i + 1], printed[end]))
+                )
+                choices += [
+                    (1 - 0.001 * (end - j) + best[i + 1][end][0], " ", end - j) for end in ends
+                ]
             elif i < n and j < m and matches(expected[i], printed[j]):
                 choices.append((1 + best[i + 1][j + 1][0], " ", 1))
             if i < n:
@@ -244,7 +277,9 @@ def is_as_expected(step: TranscriptStep, printed: Sequence[str]) -> bool:
     expected = step.expected
     if len(expected) == len(printed) and all(map(line_matcher(expected), expected, printed)):
         return True
-    return ANY_LINES in map(str.strip, expected) and all(mark == " " for mark, _ in aligned(expected, printed))
+    return ANY_LINES in map(str.strip, expected) and all(
+        mark == " " for mark, _ in aligned(expected, printed)
+    )
 
 
 # --- updating -----------------------------------------------------------------------------------------------------
@@ -262,7 +297,7 @@ def updated(transcript: Transcript, differences: Sequence[StepDifference]) -> st
             if mark == " ":
                 new.append(lines[index])
             index += 1
-        lines[step.start:index] = new
+        lines[step.start : index] = new
     return "\n".join(lines) + "\n"
 
 
@@ -293,7 +328,9 @@ def report(transcript: Transcript, differences: Sequence[StepDifference], path: 
         parts.append(f"{path}:{step.line}: $ {step.command}")
         parts += [f"{mark} {line}".rstrip() for mark, line in aligned(step.expected, printed)]
     count = len(differences)
-    parts.append(f"{count} of {len(transcript.steps)} commands printed something else (-: expected, +: printed)")
+    parts.append(
+        f"{count} of {len(transcript.steps)} commands printed something else (-: expected, +: printed)"
+    )
     return "\n".join(parts)
 
 
@@ -302,7 +339,9 @@ def cluster_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
     ``clock=system`` is the system's time, ``seed=random`` no seed. Raises ValueError.
     """
-    result: dict[str, Any] = {name: value for name, value in settings.items() if name not in FILE_SETTINGS}
+    result: dict[str, Any] = {
+        name: value for name, value in settings.items() if name not in FILE_SETTINGS
+    }
     if others := {name: settings[name] for name in FILE_SETTINGS if name in settings}:
         result["settings"] = others
     if "nodes" in result and isinstance(result["nodes"], str):

@@ -13,7 +13,9 @@ from kubepy.api.clock import Clock, Ids, format_micro_time, format_time, later
 @pytest.mark.parametrize("seed", [None, 7, "lab"])
 def test_uids_sort_by_when_they_were_made(seed: int | str | None) -> None:
     ids = Ids(seed)
-    made = [uuid.UUID(ids.uid("pods", "default", "web", revision=revision)) for revision in range(300)]
+    made = [
+        uuid.UUID(ids.uid("pods", "default", "web", revision=revision)) for revision in range(300)
+    ]
     assert made == sorted(made)
     assert {(one.version, one.variant) for one in made} == {(7, uuid.RFC_4122)}
 
@@ -23,14 +25,21 @@ def test_seeded_draw_depends_on_seed_subject_and_number_alone() -> None:
         ids = Ids(seed)
         return ids.uid(*subject, revision=number), ids.suffix(*subject, number=number)
 
-    draws = [draw(7, "pods", "a", number=1), draw(8, "pods", "a", number=1), draw(7, "pods", "b", number=1),
-             draw(7, "pods", "a", number=2)]
+    draws = [
+        draw(7, "pods", "a", number=1),
+        draw(8, "pods", "a", number=1),
+        draw(7, "pods", "b", number=1),
+        draw(7, "pods", "a", number=2),
+    ]
     assert draws[0] == draw(7, "pods", "a", number=1)
     assert len({uid for uid, _ in draws}) == len({suffix for _, suffix in draws}) == 4
 
 
 def test_seeded_suffix_differs_with_each_attempt() -> None:
-    assert len({Ids(7).suffix("pods", "a", "web-", number=1, attempt=attempt) for attempt in range(8)}) == 8
+    assert (
+        len({Ids(7).suffix("pods", "a", "web-", number=1, attempt=attempt) for attempt in range(8)})
+        == 8
+    )
 
 
 def test_seeded_uid_holds_milliseconds_of_own_time_and_revision() -> None:
@@ -50,11 +59,21 @@ def test_draws_are_the_same_with_every_python() -> None:
 
 def test_times_have_four_digits_of_year() -> None:
     moment = datetime(1, 2, 3, 4, 5, 6, 7, UTC)
-    assert (format_time(moment), format_micro_time(moment)) == ("0001-02-03T04:05:06Z", "0001-02-03T04:05:06.000007Z")
+    assert (format_time(moment), format_micro_time(moment)) == (
+        "0001-02-03T04:05:06Z",
+        "0001-02-03T04:05:06.000007Z",
+    )
 
 
-@pytest.mark.parametrize(("seconds", "moment"), [
-    (60, "2026-01-01T00:01:00Z"), (-60, "2025-12-31T23:59:00Z"), (2**63 - 1, "9999-12-31T23:59:59Z"),
-    (-2**63, "0001-01-01T00:00:00Z"), (10**12, "9999-12-31T23:59:59Z")])
+@pytest.mark.parametrize(
+    ("seconds", "moment"),
+    [
+        (60, "2026-01-01T00:01:00Z"),
+        (-60, "2025-12-31T23:59:00Z"),
+        (2**63 - 1, "9999-12-31T23:59:59Z"),
+        (-(2**63), "0001-01-01T00:00:00Z"),
+        (10**12, "9999-12-31T23:59:59Z"),
+    ],
+)
 def test_later_ends_at_last_moment(seconds: int, moment: str) -> None:
     assert format_time(later(datetime(2026, 1, 1, tzinfo=UTC), seconds)) == moment

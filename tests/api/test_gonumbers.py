@@ -9,22 +9,41 @@ from kubepy.api.values.gonumbers import NumberError, atoi, int_or_none, parse_in
 LONG = "1" * 5000
 
 
-@pytest.mark.parametrize(("text", "value"), [
-    ("0", 0), ("-0", 0), ("+7", 7), ("007", 7), ("0" * 5000 + "7", 7), ("9223372036854775807", 2**63 - 1),
-    ("-9223372036854775808", -2**63)])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0", 0),
+        ("-0", 0),
+        ("+7", 7),
+        ("007", 7),
+        ("0" * 5000 + "7", 7),
+        ("9223372036854775807", 2**63 - 1),
+        ("-9223372036854775808", -(2**63)),
+    ],
+)
 def test_parse_int_reads_decimal_integers(text: str, value: int) -> None:
     assert parse_int(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "-", "--1", "1_0", " 1", "1\n", "²", "٣", "0x1", "1.0", "1e3"])
+@pytest.mark.parametrize(
+    "text", ["", "-", "--1", "1_0", " 1", "1\n", "²", "٣", "0x1", "1.0", "1e3"]
+)
 def test_parse_int_anything_else_is_invalid_syntax(text: str) -> None:
     with pytest.raises(NumberError, match="invalid syntax"):
         parse_int(text)
     assert int_or_none(text) is None
 
 
-@pytest.mark.parametrize(("text", "bits"), [
-    ("9223372036854775808", 64), ("-9223372036854775809", 64), ("2147483648", 32), (LONG, 64), (f"-{LONG}", 32)])
+@pytest.mark.parametrize(
+    ("text", "bits"),
+    [
+        ("9223372036854775808", 64),
+        ("-9223372036854775809", 64),
+        ("2147483648", 32),
+        (LONG, 64),
+        (f"-{LONG}", 32),
+    ],
+)
 def test_parse_int_too_large_number_is_out_of_range(text: str, bits: int) -> None:
     with pytest.raises(NumberError, match="value out of range"):
         parse_int(text, bits)

@@ -11,11 +11,23 @@ from kubepy.api.types.hashing import compute_hash, go_syntax, hash_controller_re
 
 
 def container(name: str, image: str, **more: Any) -> Object:
-    defaults = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
-    return {"name": name, "image": image, "imagePullPolicy": "IfNotPresent", "resources": {}, **defaults, **more}
+    defaults = {
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    }
+    return {
+        "name": name,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "resources": {},
+        **defaults,
+        **more,
+    }
 
 
-def template(labels: Object, *containers: Object, annotations: Object | None = None, **spec: Any) -> Object:
+def template(
+    labels: Object, *containers: Object, annotations: Object | None = None, **spec: Any
+) -> Object:
     defaults = {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler",
                 "securityContext": {}, "terminationGracePeriodSeconds": 30}  # fmt: skip
     metadata = {"labels": labels, **({"annotations": annotations} if annotations else {})}
@@ -114,7 +126,9 @@ def test_go_syntax_prints_as_go_spew() -> None:
         "unscaled:(big.Int){neg:(bool)false abs:(big.nat)[8568098291072368640 5960]} scale:(inf.Scale)9}} "
         "s:(string) Format:(resource.Format)BinarySI}}"
     )
-    assert go_syntax("core/v1.ResourceRequirements", {"limits": {"cpu": "1", "memory": "128Mi"}}) == (
+    assert go_syntax(
+        "core/v1.ResourceRequirements", {"limits": {"cpu": "1", "memory": "128Mi"}}
+    ) == (
         "(v1.ResourceRequirements){Limits:(v1.ResourceList)map[cpu:{i:(resource.int64Amount){value:(int64)1 "
         "scale:(resource.Scale)0} d:(resource.infDecAmount){Dec:(*inf.Dec)<nil>} s:(string)1 "
         "Format:(resource.Format)DecimalSI} memory:{i:(resource.int64Amount){value:(int64)134217728 "

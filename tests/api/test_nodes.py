@@ -36,7 +36,9 @@ TAINT = taint("dedicated", value="db")
     ],
     ids=str,
 )
-def test_toleration_covers_taint_of_same_key_value_and_effect(toleration: dict[str, str], covers: bool) -> None:
+def test_toleration_covers_taint_of_same_key_value_and_effect(
+    toleration: dict[str, str], covers: bool
+) -> None:
     assert nodes.tolerates(toleration, TAINT) is covers
 
 
@@ -47,8 +49,12 @@ def test_toleration_without_value_covers_taint_without_value() -> None:
 def test_find_untolerated_taint_returns_first_of_given_effects() -> None:
     taints = [taint("soft", "PreferNoSchedule"), taint("a"), taint("b"), taint("c", "NoExecute")]
     tolerations = [{"key": "a", "operator": "Exists"}]
-    assert nodes.find_untolerated_taint(taints, tolerations, ("NoSchedule", "NoExecute")) == taint("b")
-    assert nodes.find_untolerated_taint(taints, tolerations, ("NoExecute",)) == taint("c", "NoExecute")
+    assert nodes.find_untolerated_taint(taints, tolerations, ("NoSchedule", "NoExecute")) == taint(
+        "b"
+    )
+    assert nodes.find_untolerated_taint(taints, tolerations, ("NoExecute",)) == taint(
+        "c", "NoExecute"
+    )
     assert nodes.find_untolerated_taint(taints, [{"operator": "Exists"}], ("NoSchedule",)) is None
     assert nodes.find_untolerated_taint([taint("a")], None, ("NoSchedule",)) == taint("a")
 
@@ -79,7 +85,9 @@ LABELS = {"zone": "b", "cores": "16", "odd": "1_0"}
         ("zone", "Near", ["b"], False),
     ],
 )
-def test_match_expressions_compare_labels(key: str, operator: str, values: list[str], fits: bool) -> None:
+def test_match_expressions_compare_labels(
+    key: str, operator: str, values: list[str], fits: bool
+) -> None:
     term = {"matchExpressions": [{"key": key, "operator": operator, "values": values}]}
     assert nodes.node_selector_term_matches(term, node(labels=LABELS)) is fits
 
@@ -89,7 +97,9 @@ def test_match_expressions_compare_labels(key: str, operator: str, values: list[
     [("In", ["node-1"], True), ("In", ["node-2"], False), ("NotIn", ["node-2"], True), ("NotIn", ["node-1"], False),
      ("In", ["node-1", "node-2"], False), ("Exists", [], False)],
 )  # fmt: skip
-def test_match_fields_compare_name_with_exactly_one_value(operator: str, values: list[str], fits: bool) -> None:
+def test_match_fields_compare_name_with_exactly_one_value(
+    operator: str, values: list[str], fits: bool
+) -> None:
     term = {"matchFields": [{"key": "metadata.name", "operator": operator, "values": values}]}
     assert nodes.node_selector_term_matches(term, node("node-1")) is fits
 
@@ -100,14 +110,20 @@ def test_node_selector_ors_terms_and_ands_requirements() -> None:
     here = node(labels=LABELS)
     either = {"nodeSelectorTerms": [{"matchExpressions": [big]}, {"matchExpressions": [in_b]}]}
     assert nodes.node_selector_matches(either, here)
-    assert not nodes.node_selector_matches({"nodeSelectorTerms": [{"matchExpressions": [in_b, big]}]}, here)
+    assert not nodes.node_selector_matches(
+        {"nodeSelectorTerms": [{"matchExpressions": [in_b, big]}]}, here
+    )
     assert not nodes.node_selector_matches({"nodeSelectorTerms": [{}]}, here)
     assert not nodes.node_selector_matches({"nodeSelectorTerms": []}, here)
 
 
 def test_required_node_affinity_needs_node_selector_and_required_terms() -> None:
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}]
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    affinity = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+        }
+    }
     pod = {"spec": {"nodeSelector": {"zone": "b"}, "affinity": affinity}}
     assert nodes.required_node_affinity_matches(pod, node("node-1", LABELS))
     assert not nodes.required_node_affinity_matches(pod, node("node-1"))

@@ -13,8 +13,16 @@ NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 
 
 def pod(ready: str | None = None, phase: str = "Running", **meta: Any) -> dict[str, Any]:
-    conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-11-20T12:00:00Z"}] if ready else []
-    return {"metadata": {"name": "p", **meta}, "spec": {}, "status": {"phase": phase, "conditions": conditions}}
+    conditions = (
+        [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-11-20T12:00:00Z"}]
+        if ready
+        else []
+    )
+    return {
+        "metadata": {"name": "p", **meta},
+        "spec": {},
+        "status": {"phase": phase, "conditions": conditions},
+    }
 
 
 def test_pod_with_true_ready_condition_is_ready() -> None:
@@ -49,37 +57,58 @@ def test_ready_time_is_last_transition_of_ready_pod() -> None:
         ("Succeeded", False, False, False, True),
     ],
 )
-def test_pod_life_by_phase_and_deletion(phase: str, deleted: bool, active: bool, terminating: bool,
-                                        terminal: bool) -> None:
+def test_pod_life_by_phase_and_deletion(
+    phase: str, deleted: bool, active: bool, terminating: bool, terminal: bool
+) -> None:
     one = pod(phase=phase, **({"deletionTimestamp": "2026-11-20T12:00:00Z"} if deleted else {}))
     assert (pods.is_pod_active(one), pods.is_pod_terminating(one), pods.is_pod_terminal(one)) == (
         active, terminating, terminal)  # fmt: skip
 
 
 def test_set_condition_appends_new_type() -> None:
-    ready, unscheduled = {"type": "Ready", "status": "True"}, {"type": "PodScheduled", "status": "False"}
+    ready, unscheduled = (
+        {"type": "Ready", "status": "True"},
+        {"type": "PodScheduled", "status": "False"},
+    )
     conditions = [ready]
     assert pods.set_condition(conditions, unscheduled, NOON)
     assert conditions == [ready, {**unscheduled, "lastTransitionTime": "2026-11-20T12:00:00Z"}]
 
 
 def test_set_condition_changes_transition_time_only_with_status() -> None:
-    old = {"type": "Ready", "status": "False", "reason": "A", "lastTransitionTime": "2026-11-20T11:00:00Z"}
+    old = {
+        "type": "Ready",
+        "status": "False",
+        "reason": "A",
+        "lastTransitionTime": "2026-11-20T11:00:00Z",
+    }
     conditions = [old]
     assert pods.set_condition(conditions, {"type": "Ready", "status": "False", "reason": "B"}, NOON)
     assert conditions == [{**old, "reason": "B"}]
     assert old["reason"] == "A", "the old condition is shared and stays as it was"
-    assert not pods.set_condition(conditions, {"type": "Ready", "status": "False", "reason": "B"}, NOON)
+    assert not pods.set_condition(
+        conditions, {"type": "Ready", "status": "False", "reason": "B"}, NOON
+    )
     assert pods.set_condition(conditions, {"type": "Ready", "status": "True"}, NOON)
-    assert conditions == [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-20T12:00:00Z"}]
+    assert conditions == [
+        {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-20T12:00:00Z"}
+    ]
 
 
 def test_host_ports_are_those_of_containers_and_sidecars() -> None:
     def container(port: int, **rest: Any) -> dict[str, Any]:
-        return {"name": f"c{port}", "ports": [{"containerPort": port, "hostPort": port}, {"containerPort": 1}], **rest}
+        return {
+            "name": f"c{port}",
+            "ports": [{"containerPort": port, "hostPort": port}, {"containerPort": 1}],
+            **rest,
+        }
 
     spec = {
-        "containers": [container(80), {"ports": [{"hostPort": 53, "protocol": "UDP", "hostIP": "10.0.0.1"}]}, {}],
+        "containers": [
+            container(80),
+            {"ports": [{"hostPort": 53, "protocol": "UDP", "hostIP": "10.0.0.1"}]},
+            {},
+        ],
         "initContainers": [container(90), container(91, restartPolicy="Always")],
     }
     assert pods.host_ports({"spec": spec}) == [
@@ -87,7 +116,9 @@ def test_host_ports_are_those_of_containers_and_sidecars() -> None:
 
 
 def test_host_ports_clash_on_same_address_or_with_all_addresses() -> None:
-    everywhere, here, there = (pods.HostPort(ip, "TCP", 80) for ip in ("0.0.0.0", "10.0.0.1", "10.0.0.2"))
+    everywhere, here, there = (
+        pods.HostPort(ip, "TCP", 80) for ip in ("0.0.0.0", "10.0.0.1", "10.0.0.2")
+    )
     assert everywhere.clashes(here)
     assert here.clashes(everywhere)
     assert here.clashes(here)
@@ -96,14 +127,21 @@ def test_host_ports_clash_on_same_address_or_with_all_addresses() -> None:
     assert not everywhere.clashes(pods.HostPort("0.0.0.0", "TCP", 81))
 
 
-def holding(cpu: str | None = None, memory: str | None = None, *, limit: bool = False, **rest: Any) -> dict[str, Any]:
-    amounts = {name: value for name, value in (("cpu", cpu), ("memory", memory)) if value is not None}
+def holding(
+    cpu: str | None = None, memory: str | None = None, *, limit: bool = False, **rest: Any
+) -> dict[str, Any]:
+    amounts = {
+        name: value for name, value in (("cpu", cpu), ("memory", memory)) if value is not None
+    }
     resources = {"requests": amounts} | ({"limits": amounts} if limit else {})
     return {"name": "c", "resources": resources if amounts else {}, **rest}
 
 
 def within(cpu: str, cpu_limit: str, memory: str, memory_limit: str) -> dict[str, Any]:
-    resources = {"requests": {"cpu": cpu, "memory": memory}, "limits": {"cpu": cpu_limit, "memory": memory_limit}}
+    resources = {
+        "requests": {"cpu": cpu, "memory": memory},
+        "limits": {"cpu": cpu_limit, "memory": memory_limit},
+    }
     return {"name": "c", "resources": resources}
 
 
@@ -118,7 +156,11 @@ def test_pod_requests_sum_containers_and_overhead() -> None:
 
 
 def test_pod_requests_count_largest_init_container_with_earlier_sidecars() -> None:
-    init = [holding("200m", restartPolicy="Always"), holding("600m"), holding("100m", restartPolicy="Always")]
+    init = [
+        holding("200m", restartPolicy="Always"),
+        holding("600m"),
+        holding("100m", restartPolicy="Always"),
+    ]
     spec = {"containers": [holding("100m")], "initContainers": init}
     assert amounts(pods.pod_requests({"spec": spec})) == {"cpu": "800m"}
     spec["containers"] = [holding("700m")]
@@ -151,7 +193,9 @@ def test_pod_limits_add_overhead_only_to_set_limits() -> None:
         ([within("1", "1000m", "1Gi", "1024Mi")], "Guaranteed"),
     ],
 )
-def test_qos_class_follows_requests_and_limits(containers: list[dict[str, Any]], wanted: str) -> None:
+def test_qos_class_follows_requests_and_limits(
+    containers: list[dict[str, Any]], wanted: str
+) -> None:
     assert pods.qos_class({"spec": {"containers": containers}}) == wanted
 
 
@@ -166,6 +210,7 @@ def test_qos_class_uses_pod_level_resources(resources: dict[str, Any], wanted: s
 
 # --- aggregate -----------------------------------------------------------------------------------------------------
 
+
 def requesting(cpu: str, **more: Any) -> dict[str, Any]:
     return {"resources": {"requests": {"cpu": cpu}}, **more}
 
@@ -175,7 +220,11 @@ def requested(**spec: Any) -> dict[str, str]:
 
 
 def test_aggregate_sums_containers() -> None:
-    containers = [requesting("100m"), requesting("1"), {"resources": {"requests": {"memory": "1Mi"}}}]
+    containers = [
+        requesting("100m"),
+        requesting("1"),
+        {"resources": {"requests": {"memory": "1Mi"}}},
+    ]
     assert requested(containers=containers) == {"cpu": "1100m", "memory": "1Mi"}
 
 

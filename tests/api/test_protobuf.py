@@ -17,7 +17,11 @@ from kubepy.api import errors, protobuf, types
 from kubepy.api.types import table
 
 # A checkout of k8s.io/api (and others): each kind with every field, in JSON and as Go encodes it.
-TESTDATA = [Path(folder) for folder in os.environ.get("KUBERNETES_TESTDATA", "").split(":") if folder]
+TESTDATA = [
+    Path(folder) for folder in os.environ.get("KUBERNETES_TESTDATA", "").split(":") if folder
+]
+
+
 def varint(number: int) -> bytes:
     return bytes((number,)) if number < 128 else bytes((number & 127 | 128,)) + varint(number >> 7)
 
@@ -36,8 +40,17 @@ def body(raw: bytes, api_version: str = "v1", kind: str = "ConfigMap") -> bytes:
 
 
 def upstream_cases() -> list[Any]:
-    files = [file for folder in TESTDATA for file in sorted(folder.glob("*.pb")) if "after_roundtrip" not in file.name]
-    return [pytest.param(file, id=f"{file.parent.name}/{file.stem}") for file in files if has_message(file)]
+    files = [
+        file
+        for folder in TESTDATA
+        for file in sorted(folder.glob("*.pb"))
+        if "after_roundtrip" not in file.name
+    ]
+    return [
+        pytest.param(file, id=f"{file.parent.name}/{file.stem}")
+        for file in files
+        if has_message(file)
+    ]
 
 
 def has_message(file: Path) -> bool:
@@ -45,11 +58,17 @@ def has_message(file: Path) -> bool:
     return protobuf.has_message(want.get("apiVersion", ""), want.get("kind", ""))
 
 
-@pytest.mark.skipif(not TESTDATA, reason="KUBERNETES_TESTDATA names no folders of Kubernetes' round-trip data")
+@pytest.mark.skipif(
+    not TESTDATA, reason="KUBERNETES_TESTDATA names no folders of Kubernetes' round-trip data"
+)
 @pytest.mark.parametrize("file", upstream_cases())
 def test_upstream_object_decodes_as_its_json_and_encodes_to_the_same_bytes(file: Path) -> None:
-    round_trip = file.with_suffix(".after_roundtrip.json")  # without the fields that v1.36 does not have any more
-    want = json.loads((round_trip if round_trip.exists() else file.with_suffix(".json")).read_bytes())
+    round_trip = file.with_suffix(
+        ".after_roundtrip.json"
+    )  # without the fields that v1.36 does not have any more
+    want = json.loads(
+        (round_trip if round_trip.exists() else file.with_suffix(".json")).read_bytes()
+    )
     wire = file.with_suffix(".after_roundtrip.pb")
     decoded = protobuf.decode(file.read_bytes())
     assert decoded == (types.decode(want).object if types.type_of(want) else want)
@@ -60,13 +79,29 @@ def test_upstream_object_decodes_as_its_json_and_encodes_to_the_same_bytes(file:
 
 
 def test_config_map_is_read_and_written_byte_by_byte() -> None:
-    metadata = b"".join((field(1, b"web"), field(2, b""), field(3, b""), field(4, b""), field(5, b""), field(6, b""),
-                         b"\x38\0", field(8, b"")))
+    metadata = b"".join(
+        (
+            field(1, b"web"),
+            field(2, b""),
+            field(3, b""),
+            field(4, b""),
+            field(5, b""),
+            field(6, b""),
+            b"\x38\0",
+            field(8, b""),
+        )
+    )
     entries = field(2, field(1, b"a") + field(2, b"1")) + field(2, field(1, b"b") + field(2, b""))
     binary = field(3, field(1, b"raw") + field(2, b"\xff\0"))
     data = body(field(1, metadata) + entries + binary + b"\x20\1")
-    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {"a": "1", "b": ""},
-           "binaryData": {"raw": "/wA="}, "immutable": True}
+    obj = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "web"},
+        "data": {"a": "1", "b": ""},
+        "binaryData": {"raw": "/wA="},
+        "immutable": True,
+    }
     assert protobuf.decode(data) == obj
     assert protobuf.encode(obj) == data
 
@@ -97,7 +132,8 @@ def test_unknown_fields_of_every_wire_type_are_skipped() -> None:
 
 def test_bytes_that_are_no_utf8_become_replacement_characters_one_by_one() -> None:
     assert decoded(field(2, field(1, b"a") + field(2, b"\xe2\x82x\xed\xa0\x80")))["data"] == {
-        "a": "\ufffd\ufffdx\ufffd\ufffd\ufffd"}
+        "a": "\ufffd\ufffdx\ufffd\ufffd\ufffd"
+    }
 
 
 def test_time_zero_is_null_and_time_beyond_rfc3339_is_refused() -> None:
@@ -112,14 +148,20 @@ def test_time_zero_is_null_and_time_beyond_rfc3339_is_refused() -> None:
 
 
 def test_micro_time_keeps_microseconds() -> None:
-    lease = decoded(field(2, field(3, b"\x08\1\x10\xc7\x8a\x94\x9d\3")), "Lease", "coordination.k8s.io/v1")
+    lease = decoded(
+        field(2, field(3, b"\x08\1\x10\xc7\x8a\x94\x9d\3")), "Lease", "coordination.k8s.io/v1"
+    )
     assert lease["spec"] == {"acquireTime": "1970-01-01T00:00:01.866452Z"}
 
 
 def test_options_are_decoded_in_any_version_and_defaults_name_what_the_body_does_not() -> None:
     options = decoded(b"\x08\0" + field(5, b"All"), "DeleteOptions", "stable.example.com/v1")
-    assert options == {"apiVersion": "stable.example.com/v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
-                       "dryRun": ["All"]}
+    assert options == {
+        "apiVersion": "stable.example.com/v1",
+        "kind": "DeleteOptions",
+        "gracePeriodSeconds": 0,
+        "dryRun": ["All"],
+    }
     config_map = protobuf.decode(body(b"", "", ""), "v1", "ConfigMap")
     assert config_map == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}
 
@@ -131,17 +173,31 @@ def test_watch_event_is_a_frame_with_its_length() -> None:
 
 
 @pytest.mark.parametrize(("version", "order"), [("v1", [1, 2]), ("v1beta1", [2, 1])])
-def test_partial_object_metadata_list_has_the_numbers_of_its_version(version: str, order: list[int]) -> None:
-    partial = {"apiVersion": f"meta.k8s.io/{version}", "kind": "PartialObjectMetadataList", "metadata": {},
-               "items": [{"metadata": {"name": "web"}}]}
+def test_partial_object_metadata_list_has_the_numbers_of_its_version(
+    version: str, order: list[int]
+) -> None:
+    partial = {
+        "apiVersion": f"meta.k8s.io/{version}",
+        "kind": "PartialObjectMetadataList",
+        "metadata": {},
+        "items": [{"metadata": {"name": "web"}}],
+    }
     encoded = protobuf.encode(partial)
     assert protobuf.decode(encoded) == partial
     metadata = field(order[0], b"".join(field(number, b"") for number in (1, 2, 3)))
     assert metadata in encoded
 
 
-@pytest.mark.parametrize(("api_version", "kind"), [("stable.example.com/v1", "CronTab"), ("meta.k8s.io/v1", "Table"),
-                                                   ("v1", "PodSpec"), ("", ""), ("v1", "Nonsense")])
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        ("stable.example.com/v1", "CronTab"),
+        ("meta.k8s.io/v1", "Table"),
+        ("v1", "PodSpec"),
+        ("", ""),
+        ("v1", "Nonsense"),
+    ],
+)
 def test_kind_without_protobuf_is_not_acceptable(api_version: str, kind: str) -> None:
     assert not protobuf.has_message(api_version, kind)
     with pytest.raises(errors.NotAcceptable, match="cannot be encoded to a protobuf message"):
@@ -199,19 +255,31 @@ def test_random_bytes_are_an_object_or_an_error(raw: bytes, kind: str) -> None:
 
 TEXTS = st.text(max_size=5)
 SCALARS = {
-    "string": TEXTS, "bool": st.booleans(), "float64": st.floats(allow_nan=False, allow_infinity=False),
-    "int32": st.integers(-(2**31), 2**31 - 1), "int64": st.integers(-(2**63), 2**63 - 1),
+    "string": TEXTS,
+    "bool": st.booleans(),
+    "float64": st.floats(allow_nan=False, allow_infinity=False),
+    "int32": st.integers(-(2**31), 2**31 - 1),
+    "int64": st.integers(-(2**63), 2**63 - 1),
     "[]byte": st.sampled_from(["", "YQ==", "//79"]),
-    "meta/v1.Time": st.sampled_from(["2026-11-20T10:13:48Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z"]),
-    "meta/v1.MicroTime": st.sampled_from(["2026-11-20T10:13:48.000001Z", "1969-12-31T23:59:59.999999Z"]),
+    "meta/v1.Time": st.sampled_from(
+        ["2026-11-20T10:13:48Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z"]
+    ),
+    "meta/v1.MicroTime": st.sampled_from(
+        ["2026-11-20T10:13:48.000001Z", "1969-12-31T23:59:59.999999Z"]
+    ),
     "meta/v1.Duration": st.sampled_from(["30s", "1m0.5s", "0s"]),
-    "meta/v1.FieldsV1": st.just({"f:spec": {".": {}}}), "runtime.RawExtension": st.just({"kind": "A", "n": [1, None]}),
+    "meta/v1.FieldsV1": st.just({"f:spec": {".": {}}}),
+    "runtime.RawExtension": st.just({"kind": "A", "n": [1, None]}),
     "apiextensions/v1.JSON": st.sampled_from([1, "a", {"a": [1.5]}, False]),
     "resource.Quantity": st.sampled_from(["1", "100m", "1536Mi", "0"]),
     "intstr.IntOrString": st.integers(-(2**31), 2**31 - 1) | TEXTS,
     "apiextensions/v1.JSONSchemaPropsOrBool": st.booleans() | st.just({"type": "string"}),
-    "apiextensions/v1.JSONSchemaPropsOrArray": st.sampled_from([{"type": "string"}, [{"type": "string"}, {}]]),
-    "apiextensions/v1.JSONSchemaPropsOrStringArray": st.sampled_from([{"type": "string"}, ["a", "b"]]),
+    "apiextensions/v1.JSONSchemaPropsOrArray": st.sampled_from(
+        [{"type": "string"}, [{"type": "string"}, {}]]
+    ),
+    "apiextensions/v1.JSONSchemaPropsOrStringArray": st.sampled_from(
+        [{"type": "string"}, ["a", "b"]]
+    ),
 }
 
 
@@ -230,25 +298,42 @@ def values(type_name: str, depth: int) -> st.SearchStrategy[Any]:
 
 
 def structs(type_name: str, depth: int) -> st.SearchStrategy[Any]:
-    fields = [inner for field in table.fields(type_name) if field.number
-              for inner in (table.flat_fields(field.type) if field.inline else [field])]
-    return st.lists(st.sampled_from(fields), max_size=4).flatmap(lambda chosen: st.fixed_dictionaries(
-        {field.json: values(field.type, depth) for field in chosen}))
+    fields = [
+        inner
+        for field in table.fields(type_name)
+        if field.number
+        for inner in (table.flat_fields(field.type) if field.inline else [field])
+    ]
+    return st.lists(st.sampled_from(fields), max_size=4).flatmap(
+        lambda chosen: st.fixed_dictionaries(
+            {field.json: values(field.type, depth) for field in chosen}
+        )
+    )
 
 
 def kinds() -> list[tuple[str, str]]:
     """Return the apiVersion and name of each kind in the tables."""
     data = Path(table.__file__).parent / "data"
-    packages = {version: data / f"{package.replace('/', '_')}.json"
-                for version, package in json.loads((data / "index.json").read_bytes()).items() if "/" in package}
-    return [(version, kind) for version, file in packages.items() if file.exists()
-            for kind in json.loads(file.read_bytes())["structs"] if protobuf.has_message(version, kind)]
+    packages = {
+        version: data / f"{package.replace('/', '_')}.json"
+        for version, package in json.loads((data / "index.json").read_bytes()).items()
+        if "/" in package
+    }
+    return [
+        (version, kind)
+        for version, file in packages.items()
+        if file.exists()
+        for kind in json.loads(file.read_bytes())["structs"]
+        if protobuf.has_message(version, kind)
+    ]
 
 
 @settings(deadline=None, max_examples=10)
 @given(st.data())
 @pytest.mark.parametrize(("api_version", "kind"), kinds())
-def test_every_kind_survives_the_round_trip(api_version: str, kind: str, data: st.DataObject) -> None:
+def test_every_kind_survives_the_round_trip(
+    api_version: str, kind: str, data: st.DataObject
+) -> None:
     type_name = f"{table.package_of(api_version)}.{kind}"
     obj = types.decode_as(type_name, data.draw(structs(type_name, 0))).object
     obj = {"apiVersion": api_version, "kind": kind} | obj

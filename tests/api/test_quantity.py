@@ -41,11 +41,26 @@ def test_json_numbers_are_quantities_too() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
-        ("lots", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
-        (" 1", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
-        ("1 Gi", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
-        ("1.2.3", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
+        (
+            "",
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
+        (
+            "lots",
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
+        (
+            " 1",
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
+        (
+            "1 Gi",
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
+        (
+            "1.2.3",
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
         ("1ki", "unable to parse quantity's suffix"),
         ("1e", "unable to parse quantity's suffix"),
         ("1e999999999", "unable to parse quantity's suffix"),
@@ -80,10 +95,17 @@ def test_values_are_rounded_up() -> None:
 
 
 def test_values_are_at_most_int64() -> None:
-    assert (Quantity.parse("1e400").value(), Quantity.parse("-1e400").milli_value()) == (2**63 - 1, -2**63)
+    assert (Quantity.parse("1e400").value(), Quantity.parse("-1e400").milli_value()) == (
+        2**63 - 1,
+        -(2**63),
+    )
 
 
-@given(st.integers(0, 10**6), st.integers(0, 999), st.sampled_from(["", "m", "k", "M", "Ki", "Mi", "e3", "e-3"]))
+@given(
+    st.integers(0, 10**6),
+    st.integers(0, 999),
+    st.sampled_from(["", "m", "k", "M", "Ki", "Mi", "e3", "e-3"]),
+)
 def test_canonical_form_parses_to_same_amount_and_form(whole: int, part: int, suffix: str) -> None:
     factors = {"": 1, "m": Fraction(1, 1000), "k": 1000, "M": 10**6, "Ki": 1024, "Mi": 2**20, "e3": 1000,
                "e-3": Fraction(1, 1000)}  # fmt: skip

@@ -58,15 +58,27 @@ def test_decode_inlined_structs_maps_and_null_items() -> None:
 
 
 def test_decode_normalizes_times_and_quantities() -> None:
-    condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-20T10:00:00.5+02:00"}
-    node = {"apiVersion": "v1", "kind": "Node", "status": {"conditions": [condition], "capacity": {"cpu": 0.5}}}
+    condition = {
+        "type": "Ready",
+        "status": "True",
+        "lastTransitionTime": "2026-11-20T10:00:00.5+02:00",
+    }
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "status": {"conditions": [condition], "capacity": {"cpu": 0.5}},
+    }
     status = decode(node).object["status"]
     assert status["conditions"] == [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-20T08:00:00Z",
                                      "lastHeartbeatTime": None}]  # fmt: skip
     assert status["capacity"] == {"cpu": "500m"}
     padded = {"apiVersion": "v1", "kind": "Node", "status": {"capacity": {"cpu": " 2 "}}}
     assert decode(padded).object["status"]["capacity"] == {"cpu": "2"}
-    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"renewTime": "2026-01-01T00:00:00.5Z"}}
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "spec": {"renewTime": "2026-01-01T00:00:00.5Z"},
+    }
     with pytest.raises(DecodeError, match=r'cannot parse ".5Z" as ".000000"'):
         decode(lease)
 
@@ -80,7 +92,9 @@ def test_decode_returns_unknown_fields_in_key_order() -> None:
     assert decoded.unknown_fields == [
         "metadata.nmae", "spec.replica", "spec.template.spec.containers[0].imagePullPolice",
     ]  # fmt: skip
-    assert decoded.object["spec"]["template"]["spec"]["containers"] == [{"name": "c", "resources": {}}]
+    assert decoded.object["spec"]["template"]["spec"]["containers"] == [
+        {"name": "c", "resources": {}}
+    ]
 
 
 def test_decode_field_names_are_case_sensitive() -> None:
@@ -98,7 +112,12 @@ def test_decode_leaves_input_unchanged() -> None:
 
 
 def test_decode_unknown_kind_decodes_metadata_only() -> None:
-    boat = {"apiVersion": "example.org/v1", "kind": "Boat", "metadata": {"name": "b", "sail": 1}, "spec": {"a": []}}
+    boat = {
+        "apiVersion": "example.org/v1",
+        "kind": "Boat",
+        "metadata": {"name": "b", "sail": 1},
+        "spec": {"a": []},
+    }
     decoded = decode(boat)
     assert decoded.object == {**boat, "metadata": {"name": "b"}}
     assert decoded.unknown_fields == ["metadata.sail"]
@@ -155,7 +174,9 @@ def test_decode_keeps_free_form_parts() -> None:
          'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"'),
     ],
 )  # fmt: skip
-def test_decode_value_of_wrong_type_reports_upstream_error(obj: dict[str, Any], message: str) -> None:
+def test_decode_value_of_wrong_type_reports_upstream_error(
+    obj: dict[str, Any], message: str
+) -> None:
     with pytest.raises(DecodeError) as caught:
         decode(obj)
     assert str(caught.value) == message
@@ -186,7 +207,10 @@ def test_go_fields_have_go_names_and_all_fields(type_name: str, value: Any, show
 
 def test_go_fields_of_pod_spec_move_host_fields_to_security_context() -> None:
     shown = go_fields("core.PodSpec", {"hostNetwork": True, "securityContext": {"runAsUser": 0}})
-    assert (shown["SecurityContext"]["HostNetwork"], shown["SecurityContext"]["RunAsUser"]) == (True, 0)
+    assert (shown["SecurityContext"]["HostNetwork"], shown["SecurityContext"]["RunAsUser"]) == (
+        True,
+        0,
+    )
 
 
 def test_go_order_sorts_keys_as_go_fields() -> None:
@@ -198,5 +222,10 @@ def test_go_order_sorts_keys_as_go_fields() -> None:
 
 
 def test_decode_null_bytes_become_empty() -> None:
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": None, "b": "eHg="}}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s"},
+        "data": {"a": None, "b": "eHg="},
+    }
     assert decode(secret).object["data"] == {"a": "", "b": "eHg="}

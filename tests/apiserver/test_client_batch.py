@@ -26,8 +26,10 @@ def key(name: str) -> Key:
 
 def shown(events: list[WatchEvent]) -> list[tuple[str, Any, Any]]:
     """Return (name, data before, data after) of each event; None where the object does not exist."""
-    return [(event.key.name, event.old and event.old.get("data"), event.new and event.new.get("data"))
-            for event in events]
+    return [
+        (event.key.name, event.old and event.old.get("data"), event.new and event.new.get("data"))
+        for event in events
+    ]
 
 
 def test_requests_of_batch_become_visible_together(cluster: LocalCluster, tmp_path: Path) -> None:
@@ -72,28 +74,39 @@ def test_drain_tells_batchs_own_writes_in_order(client: Client) -> None:
         assert shown(batch.drain()) == [("a", {"k": "2"}, None)]
 
 
-def test_drain_tells_what_others_did_since_last_batch(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_drain_tells_what_others_did_since_last_batch(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
     client, other = cluster.client, LocalCluster.open(tmp_path / "state").client
     client.observe_from(client.revision())
     other.create(CM, config_map("theirs", k="1"), namespace="default")
     client.create(CM, config_map("own", k="1"), namespace="default")
     (tmp_path / "state/namespaces/default/configmaps/edited.yaml").write_text(
-        "metadata: {name: edited}\ndata: {k: edited}\n")
+        "metadata: {name: edited}\ndata: {k: edited}\n"
+    )
     known: dict[Key, Object] = {}
     with client.batch(known.get) as batch:
         events = batch.drain()
-        assert shown(events) == [("theirs", None, {"k": "1"}), ("own", None, {"k": "1"}),
-                                 ("edited", None, {"k": "edited"})]
+        assert shown(events) == [
+            ("theirs", None, {"k": "1"}),
+            ("own", None, {"k": "1"}),
+            ("edited", None, {"k": "edited"}),
+        ]
         known.update({event.key: event.new for event in events if event.new})
     with client.batch(known.get) as batch:
         assert batch.drain() == []
     other.patch(CM, "theirs", Patch(MERGE_PATCH, {"data": {"k": "2"}}), namespace="default")
     other.delete(CM, "own", namespace="default")
     with client.batch(known.get) as batch:
-        assert shown(batch.drain()) == [("theirs", {"k": "1"}, {"k": "2"}), ("own", {"k": "1"}, None)]
+        assert shown(batch.drain()) == [
+            ("theirs", {"k": "1"}, {"k": "2"}),
+            ("own", {"k": "1"}, None),
+        ]
 
 
-def test_object_replaced_by_another_is_deletion_and_addition(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_object_replaced_by_another_is_deletion_and_addition(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
     client, other = cluster.client, LocalCluster.open(tmp_path / "state").client
     old = client.create(CM, config_map("a", k="old"), namespace="default")
     client.observe_from(client.revision())
@@ -102,7 +115,8 @@ def test_object_replaced_by_another_is_deletion_and_addition(cluster: LocalClust
     with client.batch({key("a"): old}.get) as batch:
         assert shown(batch.drain()) in (
             [("a", {"k": "old"}, None), ("a", None, {"k": "new"})],
-            [("a", {"k": "old"}, None), ("a", {"k": "old"}, None), ("a", None, {"k": "new"})])
+            [("a", {"k": "old"}, None), ("a", {"k": "old"}, None), ("a", None, {"k": "new"})],
+        )
 
 
 def test_change_seen_by_caller_is_not_delivered_again(cluster: LocalCluster) -> None:
@@ -131,7 +145,9 @@ def test_ids_repeat_with_seed_and_go_on_in_next_process(tmp_path: Path) -> None:
         for _ in range(processes):
             cluster = LocalCluster.open(tmp_path / folder)
             for _ in range(4 // processes):
-                made = cluster.client.create(CM, {"metadata": {"generateName": "a-"}}, namespace="default")
+                made = cluster.client.create(
+                    CM, {"metadata": {"generateName": "a-"}}, namespace="default"
+                )
                 found.append(made["metadata"]["uid"] + made["metadata"]["name"])
             cluster.close()
         return found

@@ -36,24 +36,39 @@ def test_clock_that_is_no_time_is_said_plainly(tmp_path: Path) -> None:
         LocalCluster.open(tmp_path / "state")
 
 
-def test_manifest_written_into_folder_becomes_complete_object(client: Client, tmp_path: Path) -> None:
-    write(tmp_path, "namespaces/default/daemonsets.apps/ds.yaml", """\
+def test_manifest_written_into_folder_becomes_complete_object(
+    client: Client, tmp_path: Path
+) -> None:
+    write(
+        tmp_path,
+        "namespaces/default/daemonsets.apps/ds.yaml",
+        """\
         metadata: {name: ds}
         spec:
           selector: {matchLabels: {app: x}}
           template:
             metadata: {labels: {app: x}}
             spec: {containers: [{name: c, image: "c:1"}]}
-    """)
+    """,
+    )
     made = client.get("daemonsets.apps", "ds", namespace="default")
-    assert made["metadata"].items() >= {
-        "creationTimestamp": "2026-11-20T10:00:00Z", "generation": 1, "name": "ds", "namespace": "default"}.items()
+    assert (
+        made["metadata"].items()
+        >= {
+            "creationTimestamp": "2026-11-20T10:00:00Z",
+            "generation": 1,
+            "name": "ds",
+            "namespace": "default",
+        }.items()
+    )
     assert made["spec"]["updateStrategy"]["type"] == "RollingUpdate"
     assert client.get("daemonsets.apps", "ds", namespace="default") == made
 
 
 def test_edit_of_file_keeps_what_makes_it_that_object(client: Client, tmp_path: Path) -> None:
-    made = client.create("configmaps", {"metadata": {"name": "cm"}, "data": {"k": "v"}}, namespace="default")
+    made = client.create(
+        "configmaps", {"metadata": {"name": "cm"}, "data": {"k": "v"}}, namespace="default"
+    )
     file = tmp_path / "state/namespaces/default/configmaps/cm.yaml"
     file.write_text(file.read_text().replace("k: v", "k: edited"))
     edited = client.get("configmaps", "cm", namespace="default")
@@ -61,16 +76,34 @@ def test_edit_of_file_keeps_what_makes_it_that_object(client: Client, tmp_path: 
     assert int(edited["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
 
 
-@pytest.mark.parametrize(("path", "text", "why"), [
-    ("namespaces/default/configmaps/x.yaml", "kind: Secret\nmetadata: {name: x}\n",
-     "a Secret is not of the kind of its folder, ConfigMap"),
-    ("namespaces/default/nodes/x.yaml", "kind: Node\nmetadata: {name: x}\n", "a Node belongs into no namespace"),
-    ("cluster/configmaps/x.yaml", "kind: ConfigMap\nmetadata: {name: x}\n",
-     "a ConfigMap belongs into a namespace"),
-    ("namespaces/default/configmaps/x.yaml", "metadata: {name: x}\ndata: {k: [1]}\n",
-     "json: cannot unmarshal array into Go struct field ConfigMap.data of type string"),
-])
-def test_file_that_cannot_be_its_object_is_problem(tmp_path: Path, path: str, text: str, why: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "text", "why"),
+    [
+        (
+            "namespaces/default/configmaps/x.yaml",
+            "kind: Secret\nmetadata: {name: x}\n",
+            "a Secret is not of the kind of its folder, ConfigMap",
+        ),
+        (
+            "namespaces/default/nodes/x.yaml",
+            "kind: Node\nmetadata: {name: x}\n",
+            "a Node belongs into no namespace",
+        ),
+        (
+            "cluster/configmaps/x.yaml",
+            "kind: ConfigMap\nmetadata: {name: x}\n",
+            "a ConfigMap belongs into a namespace",
+        ),
+        (
+            "namespaces/default/configmaps/x.yaml",
+            "metadata: {name: x}\ndata: {k: [1]}\n",
+            "json: cannot unmarshal array into Go struct field ConfigMap.data of type string",
+        ),
+    ],
+)
+def test_file_that_cannot_be_its_object_is_problem(
+    tmp_path: Path, path: str, text: str, why: str
+) -> None:
     cluster = LocalCluster.open(tmp_path / "state", create=True)
     write(tmp_path, path, text)
     [problem] = cluster.problems()
@@ -78,30 +111,62 @@ def test_file_that_cannot_be_its_object_is_problem(tmp_path: Path, path: str, te
     assert why in problem.reason
 
 
-def test_custom_resource_is_served_as_its_definition_says(client: Client, cluster: LocalCluster) -> None:
+def test_custom_resource_is_served_as_its_definition_says(
+    client: Client, cluster: LocalCluster
+) -> None:
     with pytest.raises(Status, match="the server could not find the requested resource"):
         client.list("boats.harbour.example.org")
     assert cluster.scheme.find("bt") is None
-    client.create("customresourcedefinitions.apiextensions.k8s.io", {
-        "metadata": {"name": "boats.harbour.example.org"},
-        "spec": {
-            "group": "harbour.example.org", "scope": "Namespaced",
-            "names": {"plural": "boats", "singular": "boat", "kind": "Boat", "shortNames": ["bt"],
-                      "categories": ["fleet"], "listKind": "BoatList"},
-            "versions": [
-                {"name": "v1beta1", "served": True, "storage": False,
-                 "schema": {"openAPIV3Schema": {"type": "object"}}},
-                {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
-                 "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}},
-            ],
+    client.create(
+        "customresourcedefinitions.apiextensions.k8s.io",
+        {
+            "metadata": {"name": "boats.harbour.example.org"},
+            "spec": {
+                "group": "harbour.example.org",
+                "scope": "Namespaced",
+                "names": {
+                    "plural": "boats",
+                    "singular": "boat",
+                    "kind": "Boat",
+                    "shortNames": ["bt"],
+                    "categories": ["fleet"],
+                    "listKind": "BoatList",
+                },
+                "versions": [
+                    {
+                        "name": "v1beta1",
+                        "served": True,
+                        "storage": False,
+                        "schema": {"openAPIV3Schema": {"type": "object"}},
+                    },
+                    {
+                        "name": "v1",
+                        "served": True,
+                        "storage": True,
+                        "subresources": {"status": {}},
+                        "schema": {
+                            "openAPIV3Schema": {
+                                "type": "object",
+                                "x-kubernetes-preserve-unknown-fields": True,
+                            }
+                        },
+                    },
+                ],
+            },
         },
-    })
+    )
     resource = cluster.scheme.find("bt")
     assert resource is not None
     assert (resource.key, resource.api_version, resource.other_versions, resource.subresources) == (
-        "boats.harbour.example.org", "harbour.example.org/v1", ("v1beta1",), ("status",))
+        "boats.harbour.example.org",
+        "harbour.example.org/v1",
+        ("v1beta1",),
+        ("status",),
+    )
     assert [one.key for one in cluster.scheme.in_category("fleet")] == [resource.key]
-    made = client.create(resource.key, {"metadata": {"name": "ada"}, "spec": {"length": 7}}, namespace="default")
+    made = client.create(
+        resource.key, {"metadata": {"name": "ada"}, "spec": {"length": 7}}, namespace="default"
+    )
     assert made["metadata"]["generation"] == 1
     definitions = "customresourcedefinitions.apiextensions.k8s.io"
     going = client.delete(definitions, "boats.harbour.example.org")
@@ -115,7 +180,9 @@ def test_settings_written_by_hand_become_whole_cluster_that_repeats(tmp_path: Pa
     uids = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "kubepy.yaml").write_text("formatVersion: 1\nclock: 2026-01-01T00:00:00Z\nseed: 7\n")
+        (tmp_path / name / "kubepy.yaml").write_text(
+            "formatVersion: 1\nclock: 2026-01-01T00:00:00Z\nseed: 7\n"
+        )
         with pytest.raises(Status):
             LocalCluster.open(tmp_path / name).client.get("namespaces", "default")
         cluster = LocalCluster.open(tmp_path / name, create=True)
@@ -124,17 +191,41 @@ def test_settings_written_by_hand_become_whole_cluster_that_repeats(tmp_path: Pa
     assert uids[0] == uids[1]
 
 
-def test_kind_that_is_not_its_singular_name_is_known_in_two_cases(client: Client, cluster: LocalCluster) -> None:
-    client.create("customresourcedefinitions.apiextensions.k8s.io", {
-        "metadata": {"name": "boats.harbour.example.org"},
-        "spec": {
-            "group": "harbour.example.org", "scope": "Namespaced",
-            "names": {"plural": "boats", "singular": "vessel", "kind": "RowBoat", "listKind": "RowBoatList"},
-            "versions": [{"name": "v1", "served": True, "storage": True,
-                          "schema": {"openAPIV3Schema": {"type": "object"}}}],
+def test_kind_that_is_not_its_singular_name_is_known_in_two_cases(
+    client: Client, cluster: LocalCluster
+) -> None:
+    client.create(
+        "customresourcedefinitions.apiextensions.k8s.io",
+        {
+            "metadata": {"name": "boats.harbour.example.org"},
+            "spec": {
+                "group": "harbour.example.org",
+                "scope": "Namespaced",
+                "names": {
+                    "plural": "boats",
+                    "singular": "vessel",
+                    "kind": "RowBoat",
+                    "listKind": "RowBoatList",
+                },
+                "versions": [
+                    {
+                        "name": "v1",
+                        "served": True,
+                        "storage": True,
+                        "schema": {"openAPIV3Schema": {"type": "object"}},
+                    }
+                ],
+            },
         },
-    })
-    words = ("boats", "vessel", "VESSEL", "rowboat", "RowBoat.harbour", "rowboat.v1.harbour.example.org")
+    )
+    words = (
+        "boats",
+        "vessel",
+        "VESSEL",
+        "rowboat",
+        "RowBoat.harbour",
+        "rowboat.v1.harbour.example.org",
+    )
     assert {found.plural for word in words if (found := cluster.scheme.find(word))} == {"boats"}
     assert [cluster.scheme.find(word) for word in ("ROWBOAT", "rowboats")] == [None, None]
 

@@ -25,23 +25,48 @@ def gvr(version: str) -> GroupVersionResource:
 
 def definition(conversion: Object | None = None, storage: str = "v1") -> Object:
     """Make a definition: ``spec.size`` (v1) is ``spec.length`` in v1alpha1; discovery prefers v1."""
-    def version(name: str, field: str) -> Object:
-        spec = {"type": "object", "properties": {field: {"type": "integer", "minimum": 1}}, "required": [field]}
-        return {"name": name, "served": True, "storage": name == storage,
-                "additionalPrinterColumns": [{"name": field.title(), "type": "integer", "jsonPath": f".spec.{field}"}],
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}
 
-    webhook = {"conversionReviewVersions": ["v1"],
-               "clientConfig": {"service": {"namespace": "default", "name": "hook", "path": "/convert"}}}
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": FOOS},
-            "spec": {"group": "example.com", "scope": "Namespaced",
-                     "names": {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"},
-                     "versions": [version("v1", "size"), version("v1alpha1", "length")],
-                     "conversion": conversion or {"strategy": "Webhook", "webhook": webhook}}}
+    def version(name: str, field: str) -> Object:
+        spec = {
+            "type": "object",
+            "properties": {field: {"type": "integer", "minimum": 1}},
+            "required": [field],
+        }
+        return {
+            "name": name,
+            "served": True,
+            "storage": name == storage,
+            "additionalPrinterColumns": [
+                {"name": field.title(), "type": "integer", "jsonPath": f".spec.{field}"}
+            ],
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
+        }
+
+    webhook = {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"namespace": "default", "name": "hook", "path": "/convert"}},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": FOOS},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"},
+            "versions": [version("v1", "size"), version("v1alpha1", "length")],
+            "conversion": conversion or {"strategy": "Webhook", "webhook": webhook},
+        },
+    }
 
 
 def foo(version: str, name: str = "a", **spec: int) -> Object:
-    return {"apiVersion": f"example.com/{version}", "kind": "Foo", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": f"example.com/{version}",
+        "kind": "Foo",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 def converted(request: Object) -> Object:
@@ -74,7 +99,9 @@ def client(cluster: LocalCluster) -> Client:
     return cluster.client
 
 
-def test_object_is_stored_in_storage_version_and_shown_in_that_of_request(client: Client, hook: Hook) -> None:
+def test_object_is_stored_in_storage_version_and_shown_in_that_of_request(
+    client: Client, hook: Hook
+) -> None:
     made = client.create(gvr("v1alpha1"), foo("v1alpha1", length=3), namespace="default")
     assert (made["apiVersion"], made["spec"]) == ("example.com/v1alpha1", {"length": 3})
     stored = client.get(FOOS, "a", namespace="default")
@@ -104,11 +131,18 @@ def test_list_is_converted_by_one_call(client: Client, hook: Hook) -> None:
 
 def test_patch_in_other_version_changes_what_is_stored(client: Client) -> None:
     client.create(gvr("v1"), foo("v1", size=3), namespace="default")
-    patched = client.patch(gvr("v1alpha1"), "a", Patch(MERGE_PATCH, {"spec": {"length": 7}}), namespace="default")
+    patched = client.patch(
+        gvr("v1alpha1"), "a", Patch(MERGE_PATCH, {"spec": {"length": 7}}), namespace="default"
+    )
     assert (patched["spec"], patched["metadata"]["generation"]) == ({"length": 7}, 2)
     assert client.get(FOOS, "a", namespace="default")["spec"] == {"size": 7}
-    applied = client.patch(gvr("v1alpha1"), "b", Patch(APPLY_PATCH, foo("v1alpha1", "b", length=9)),
-                           namespace="default", options=PatchOptions(field_manager="me"))
+    applied = client.patch(
+        gvr("v1alpha1"),
+        "b",
+        Patch(APPLY_PATCH, foo("v1alpha1", "b", length=9)),
+        namespace="default",
+        options=PatchOptions(field_manager="me"),
+    )
     assert applied["spec"] == {"length": 9}
     assert client.get(FOOS, "b", namespace="default")["spec"] == {"size": 9}
 
@@ -116,21 +150,26 @@ def test_patch_in_other_version_changes_what_is_stored(client: Client) -> None:
 def test_object_is_validated_by_schema_of_request(client: Client) -> None:
     with pytest.raises(Status) as error:
         client.create(gvr("v1alpha1"), foo("v1alpha1", length=0), namespace="default")
-    assert error.value.message == ('Foo.example.com "a" is invalid: spec.length: Invalid value: 0: spec.length in body '
-                                   "should be greater than or equal to 1")
+    assert error.value.message == (
+        'Foo.example.com "a" is invalid: spec.length: Invalid value: 0: spec.length in body '
+        "should be greater than or equal to 1"
+    )
 
 
 def test_version_without_webhook_only_changes_its_name(cluster: LocalCluster, hook: Hook) -> None:
     client = cluster.client
     client.create(CRDS, definition({"strategy": "None"}, storage="v1alpha1"))
     client.create(gvr("v1alpha1"), foo("v1alpha1", length=3), namespace="default")
-    assert client.get(gvr("v1"), "a", namespace="default")["spec"] == {}  # pruned: v1 does not know it
+    assert (
+        client.get(gvr("v1"), "a", namespace="default")["spec"] == {}
+    )  # pruned: v1 does not know it
     assert client.get(FOOS, "a", namespace="default")["apiVersion"] == "example.com/v1alpha1"
     assert hook.reviews == []
 
 
 def test_object_keeps_its_version_until_it_is_written_after_storage_moved(
-        client: Client, cluster: LocalCluster) -> None:
+    client: Client, cluster: LocalCluster
+) -> None:
     client.create(gvr("v1"), foo("v1", size=3), namespace="default")
     versions = definition(storage="v1alpha1")["spec"]["versions"]
     client.patch(CRDS, FOOS, Patch(MERGE_PATCH, {"spec": {"versions": versions}}))
@@ -141,7 +180,9 @@ def test_object_keeps_its_version_until_it_is_written_after_storage_moved(
     assert client.get(CRDS, FOOS)["status"]["storedVersions"] == ["v1", "v1alpha1"]
 
 
-def test_columns_and_subresources_are_those_of_version(client: Client, cluster: LocalCluster) -> None:
+def test_columns_and_subresources_are_those_of_version(
+    client: Client, cluster: LocalCluster
+) -> None:
     resource = cluster.scheme.find("foos.v1alpha1.example.com")
     assert resource is not None
     assert [column.name for column in resource.printer_columns] == ["Length"]
@@ -153,32 +194,49 @@ def test_columns_and_subresources_are_those_of_version(client: Client, cluster: 
 def with_metadata(**metadata: Any) -> Any:
     def respond(request: Object) -> Object:
         answer = converted(request)
-        answer["convertedObjects"][0]["metadata"] = {**answer["convertedObjects"][0]["metadata"], **metadata}
+        answer["convertedObjects"][0]["metadata"] = {
+            **answer["convertedObjects"][0]["metadata"],
+            **metadata,
+        }
         return answer
 
     return respond
 
 
-@pytest.mark.parametrize(("respond", "problem"), [
-    (lambda request: {"result": {"status": "Failure", "message": "no way"}}, "failed: no way"),
-    (lambda request: {"result": {}}, "failed: response.result.status was '', not 'Success'"),
-    (lambda request: {"result": {"status": "Success"}}, "returned 0 objects, expected 1"),
-    (lambda request: {**converted(request), "uid": "x"}, 'failed: expected response.uid="'),
-    (lambda request: {**converted(request), "convertedObjects": request["objects"]},
-     "returned invalid object at index 0: invalid groupVersion (expected example.com/v1alpha1, received "
-     "example.com/v1)"),
-    (with_metadata(name="b"), "returned invalid object: must have the same name: a != b"),
-    (with_metadata(uid="b"), "returned invalid object: must have the same UID: "),
-    (with_metadata(labels={"a": "b c"}), 'returned invalid metadata: metadata.labels: Invalid value: "b c"'),
-    (with_metadata(labels={"a": 1}),
-     "returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object"),
-])
-def test_bad_conversion_fails_in_upstreams_words(client: Client, hook: Hook, respond: Any, problem: str) -> None:
+@pytest.mark.parametrize(
+    ("respond", "problem"),
+    [
+        (lambda request: {"result": {"status": "Failure", "message": "no way"}}, "failed: no way"),
+        (lambda request: {"result": {}}, "failed: response.result.status was '', not 'Success'"),
+        (lambda request: {"result": {"status": "Success"}}, "returned 0 objects, expected 1"),
+        (lambda request: {**converted(request), "uid": "x"}, 'failed: expected response.uid="'),
+        (
+            lambda request: {**converted(request), "convertedObjects": request["objects"]},
+            "returned invalid object at index 0: invalid groupVersion (expected example.com/v1alpha1, received "
+            "example.com/v1)",
+        ),
+        (with_metadata(name="b"), "returned invalid object: must have the same name: a != b"),
+        (with_metadata(uid="b"), "returned invalid object: must have the same UID: "),
+        (
+            with_metadata(labels={"a": "b c"}),
+            'returned invalid metadata: metadata.labels: Invalid value: "b c"',
+        ),
+        (
+            with_metadata(labels={"a": 1}),
+            "returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object",
+        ),
+    ],
+)
+def test_bad_conversion_fails_in_upstreams_words(
+    client: Client, hook: Hook, respond: Any, problem: str
+) -> None:
     client.create(gvr("v1"), foo("v1", size=3), namespace="default")
     hook.respond = respond
     with pytest.raises(Status) as error:
         client.get(gvr("v1alpha1"), "a", namespace="default")
-    assert error.value.message.startswith(f"conversion webhook for example.com/v1, Kind=Foo {problem}")
+    assert error.value.message.startswith(
+        f"conversion webhook for example.com/v1, Kind=Foo {problem}"
+    )
     assert (error.value.code, error.value.reason) == (500, "")
 
 
@@ -186,7 +244,11 @@ def test_conversion_may_change_labels_but_no_other_metadata(client: Client, hook
     client.create(gvr("v1"), foo("v1", size=3), namespace="default")
     hook.respond = with_metadata(labels={"a": "b"}, generation=99, finalizers=["x/y"])
     metadata = client.get(gvr("v1alpha1"), "a", namespace="default")["metadata"]
-    assert (metadata["labels"], metadata["generation"], "finalizers" in metadata) == ({"a": "b"}, 1, False)
+    assert (metadata["labels"], metadata["generation"], "finalizers" in metadata) == (
+        {"a": "b"},
+        1,
+        False,
+    )
 
 
 def test_unreachable_webhook_is_named_and_does_not_block_deletion(cluster: LocalCluster) -> None:
@@ -195,8 +257,10 @@ def test_unreachable_webhook_is_named_and_does_not_block_deletion(cluster: Local
     made["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["name"] = "gone"
     client.create(CRDS, made)
     client.create(gvr("v1"), foo("v1", size=3), namespace="default")
-    failed = ('conversion webhook for example.com/{}, Kind=Foo failed: Post "https://gone.default.svc:443/convert?'
-              'timeout=30s": service "gone" not found')
+    failed = (
+        'conversion webhook for example.com/{}, Kind=Foo failed: Post "https://gone.default.svc:443/convert?'
+        'timeout=30s": service "gone" not found'
+    )
     with pytest.raises(Status) as error:
         client.get(gvr("v1alpha1"), "a", namespace="default")
     assert error.value.message == failed.format("v1")
@@ -218,8 +282,10 @@ def test_admission_webhook_sees_version_of_its_rule(client: Client, hook: Hook) 
 
     hook.respond = respond
     rules = [rule("foos", group="example.com", version="v1alpha1")]
-    client.create("validatingwebhookconfigurations.admissionregistration.k8s.io",
-                  configuration("ValidatingWebhookConfiguration", rules=rules))
+    client.create(
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        configuration("ValidatingWebhookConfiguration", rules=rules),
+    )
     client.create(gvr("v1"), foo("v1", size=3), namespace="default")
     [review] = reviews
     assert (review["kind"]["version"], review["requestKind"]["version"]) == ("v1alpha1", "v1")

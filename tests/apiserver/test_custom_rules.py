@@ -23,15 +23,35 @@ def definition(spec: Object, *, rules: list[Object] | None = None, **version: An
     schema: Object = {"type": "object", "properties": {"spec": spec, "status": {"type": "object"}}}
     if rules:
         schema[RULES] = rules
-    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}]
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": BOATS},
-            "spec": {"group": "example.org", "scope": "Namespaced", "versions": versions,
-                     "names": {"plural": "boats", "kind": "Boat"}}}
+    versions = [
+        {
+            "name": "v1",
+            "served": True,
+            "storage": True,
+            "schema": {"openAPIV3Schema": schema},
+            **version,
+        }
+    ]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": BOATS},
+        "spec": {
+            "group": "example.org",
+            "scope": "Namespaced",
+            "versions": versions,
+            "names": {"plural": "boats", "kind": "Boat"},
+        },
+    }
 
 
 def boat(version: str = "v1", name: str = "ada", **spec: Any) -> Object:
-    return {"apiVersion": f"example.org/{version}", "kind": "Boat", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": f"example.org/{version}",
+        "kind": "Boat",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 def create(client: Client, **spec: Any) -> Object:
@@ -54,20 +74,43 @@ SPEC: Object = {
     "type": "object",
     RULES: [
         {"rule": "self.min <= self.max", "message": "min must not be above max"},
-        {"rule": "self.max < 100", "messageExpression": "'max is %d'.format([self.max])", "fieldPath": ".max",
-         "reason": "FieldValueForbidden"},
+        {
+            "rule": "self.max < 100",
+            "messageExpression": "'max is %d'.format([self.max])",
+            "fieldPath": ".max",
+            "reason": "FieldValueForbidden",
+        },
     ],
     "properties": {
-        "min": {"type": "integer"}, "max": {"type": "integer"},
-        "flag": {"type": "string", RULES: [{"rule": "self == oldSelf", "message": "flag is immutable"}]},
-        "size": {"x-kubernetes-int-or-string": True,
-                 RULES: [{"rule": "type(self) == int ? self > 0 : self.endsWith('%')"}]},
-        "until": {"type": "string", "format": "date-time", RULES: [{"rule": "self.getFullYear() > 2000"}]},
-        "crew": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {
-            "type": "object", "required": ["name"],
-            "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
-            RULES: [{"rule": "self.age >= oldSelf.age", "message": "nobody gets younger"},
-                    {"rule": "self.name.size() > 1"}]}},
+        "min": {"type": "integer"},
+        "max": {"type": "integer"},
+        "flag": {
+            "type": "string",
+            RULES: [{"rule": "self == oldSelf", "message": "flag is immutable"}],
+        },
+        "size": {
+            "x-kubernetes-int-or-string": True,
+            RULES: [{"rule": "type(self) == int ? self > 0 : self.endsWith('%')"}],
+        },
+        "until": {
+            "type": "string",
+            "format": "date-time",
+            RULES: [{"rule": "self.getFullYear() > 2000"}],
+        },
+        "crew": {
+            "type": "array",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            "items": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+                RULES: [
+                    {"rule": "self.age >= oldSelf.age", "message": "nobody gets younger"},
+                    {"rule": "self.name.size() > 1"},
+                ],
+            },
+        },
     },
 }
 
@@ -77,39 +120,52 @@ def test_failing_rule_reports_its_message(client: Client) -> None:
     assert refusal(client, min=5, max=3) == "spec: Invalid value: min must not be above max"
     assert refusal(client, min=5, max=300) == "spec.max: Forbidden: max is 300"
     assert refusal(client, min=1, max=2, size="5") == (
-        'spec.size: Invalid value: "5": failed rule: type(self) == int ? self > 0 : self.endsWith(\'%\')')
+        "spec.size: Invalid value: \"5\": failed rule: type(self) == int ? self > 0 : self.endsWith('%')"
+    )
     assert refusal(client, min=1, max=2, until="1999-01-01T00:00:00Z") == (
-        'spec.until: Invalid value: "1999-01-01T00:00:00Z": failed rule: self.getFullYear() > 2000')
+        'spec.until: Invalid value: "1999-01-01T00:00:00Z": failed rule: self.getFullYear() > 2000'
+    )
     assert refusal(client, min=1, max=2, crew=[{"name": "x"}]) == (
-        "spec.crew[0]: Invalid value: failed rule: self.name.size() > 1")
+        "spec.crew[0]: Invalid value: failed rule: self.name.size() > 1"
+    )
 
 
 def test_rule_about_missing_field_fails(client: Client) -> None:
     client.create(CRDS, definition(SPEC))
     assert refusal(client, min=1) == (
         '[spec: Invalid value: "object": no such key: max evaluating rule: min must not be above max, '
-        'spec: Invalid value: "object": no such key: max evaluating rule: self.max < 100]')
+        'spec: Invalid value: "object": no such key: max evaluating rule: self.max < 100]'
+    )
 
 
 def test_rules_run_only_on_valid_objects(client: Client) -> None:
     client.create(CRDS, definition(SPEC))
     assert refusal(client, min="a", max=1) == (
         '[spec.min: Invalid value: "string": spec.min in body must be of type integer: "string", <nil>: Invalid value: '
-        'null: some validation rules were not checked because the object was invalid; correct the existing errors to '
-        'complete validation]')
+        "null: some validation rules were not checked because the object was invalid; correct the existing errors to "
+        "complete validation]"
+    )
 
 
 def test_transition_rule_compares_with_old_value(client: Client) -> None:
     client.create(CRDS, definition(SPEC))
     create(client, min=1, max=2, flag="nl", crew=[{"name": "ann", "age": 30}])
-    assert patch_refusal(client, {"spec": {"flag": "de"}}) == 'spec.flag: Invalid value: "de": flag is immutable'
-    assert patch_refusal(client, {"spec": {"crew": [{"name": "bob", "age": 1}, {"name": "ann", "age": 29}]}}) == (
-        "spec.crew[1]: Invalid value: nobody gets younger")
+    assert (
+        patch_refusal(client, {"spec": {"flag": "de"}})
+        == 'spec.flag: Invalid value: "de": flag is immutable'
+    )
+    assert patch_refusal(
+        client, {"spec": {"crew": [{"name": "bob", "age": 1}, {"name": "ann", "age": 29}]}}
+    ) == ("spec.crew[1]: Invalid value: nobody gets younger")
     client.patch(BOATS, "ada", Patch(MERGE_PATCH, {"spec": {"flag": None}}), namespace="default")
 
 
 def test_rule_with_optional_old_self_runs_on_create(client: Client) -> None:
-    rule = {"rule": "oldSelf.hasValue() || self.min == 0", "optionalOldSelf": True, "message": "begins at 0"}
+    rule = {
+        "rule": "oldSelf.hasValue() || self.min == 0",
+        "optionalOldSelf": True,
+        "message": "begins at 0",
+    }
     client.create(CRDS, definition({**SPEC, RULES: [rule]}))
     assert refusal(client, min=1) == "spec: Invalid value: begins at 0"
     create(client, min=0)
@@ -119,24 +175,41 @@ def test_rule_with_optional_old_self_runs_on_create(client: Client) -> None:
 def test_update_of_unchanged_value_passes_new_rule(client: Client) -> None:
     made = client.create(CRDS, definition({**SPEC, RULES: []}))
     create(client, min=5, max=3)
-    made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][RULES] = SPEC[RULES]
+    made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][RULES] = SPEC[
+        RULES
+    ]
     client.update(CRDS, made)
-    client.patch(BOATS, "ada", Patch(MERGE_PATCH, {"metadata": {"labels": {"a": "b"}}}), namespace="default")
-    assert patch_refusal(client, {"spec": {"min": 6}}) == "spec: Invalid value: min must not be above max"
+    client.patch(
+        BOATS, "ada", Patch(MERGE_PATCH, {"metadata": {"labels": {"a": "b"}}}), namespace="default"
+    )
+    assert (
+        patch_refusal(client, {"spec": {"min": 6}})
+        == "spec: Invalid value: min must not be above max"
+    )
 
 
 def test_root_rule_sees_metadata_name(client: Client) -> None:
-    client.create(CRDS, definition(SPEC, rules=[{"rule": "self.metadata.name == 'eve'", "message": "only eve"}]))
+    client.create(
+        CRDS,
+        definition(SPEC, rules=[{"rule": "self.metadata.name == 'eve'", "message": "only eve"}]),
+    )
     assert refusal(client, min=1, max=1) == "<nil>: Invalid value: only eve"
 
 
-@pytest.mark.parametrize(("rule", "why"), [
-    ({"rule": "self.maxx > 1"},
-     "compilation failed: ERROR: <input>:1:5: undefined field 'maxx'\n | self.maxx > 1\n | ....^"),
-    ({"rule": "self.max + 1"}, "cel expression must evaluate to a bool"),
-    ({"rule": "true", "messageExpression": "5"}, "messageExpression must evaluate to a string"),
-])
-def test_definition_with_uncompilable_rule_is_refused(client: Client, rule: Object, why: str) -> None:
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        (
+            {"rule": "self.maxx > 1"},
+            "compilation failed: ERROR: <input>:1:5: undefined field 'maxx'\n | self.maxx > 1\n | ....^",
+        ),
+        ({"rule": "self.max + 1"}, "cel expression must evaluate to a bool"),
+        ({"rule": "true", "messageExpression": "5"}, "messageExpression must evaluate to a string"),
+    ],
+)
+def test_definition_with_uncompilable_rule_is_refused(
+    client: Client, rule: Object, why: str
+) -> None:
     with pytest.raises(Status) as error:
         client.create(CRDS, definition({**SPEC, RULES: [rule]}))
     assert error.value.message.endswith(why)
@@ -149,7 +222,10 @@ def test_old_self_of_items_without_keys_is_refused(client: Client) -> None:
     items = {"type": "array", "items": {"type": "string", RULES: [{"rule": "self == oldSelf"}]}}
     with pytest.raises(Status) as error:
         client.create(CRDS, definition({"type": "object", "properties": {"tags": items}}))
-    assert "oldSelf cannot be used on the uncorrelatable portion of the schema within spec." in error.value.message
+    assert (
+        "oldSelf cannot be used on the uncorrelatable portion of the schema within spec."
+        in error.value.message
+    )
 
 
 # --- versions, names, fields ------------------------------------------------------------------------------------------
@@ -157,9 +233,23 @@ def test_old_self_of_items_without_keys_is_refused(client: Client) -> None:
 
 def two_versions(**old: Any) -> Object:
     made = definition({"type": "object", "properties": {"length": {"type": "integer"}}})
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {
-        "length": {"type": "integer", "default": 3}, "width": {"type": "integer"}}}}}}
-    made["spec"]["versions"].append({"name": "v1beta1", "served": True, "storage": False, "schema": schema, **old})
+    schema = {
+        "openAPIV3Schema": {
+            "type": "object",
+            "properties": {
+                "spec": {
+                    "type": "object",
+                    "properties": {
+                        "length": {"type": "integer", "default": 3},
+                        "width": {"type": "integer"},
+                    },
+                }
+            },
+        }
+    }
+    made["spec"]["versions"].append(
+        {"name": "v1beta1", "served": True, "storage": False, "schema": schema, **old}
+    )
     return made
 
 
@@ -167,28 +257,55 @@ def test_object_of_older_version_is_stored_in_storage_version(client: Client) ->
     warnings: list[str] = []
     client.warn = warnings.append
     client.create(CRDS, two_versions(deprecated=True))
-    made = client.create(BOATS, boat("v1beta1", width=5), namespace="default",
-                         options=CreateOptions(field_validation="Strict"))
+    made = client.create(
+        BOATS,
+        boat("v1beta1", width=5),
+        namespace="default",
+        options=CreateOptions(field_validation="Strict"),
+    )
     assert (made["apiVersion"], made["spec"]) == ("example.org/v1beta1", {"length": 3})
     stored = client.get(BOATS, "ada", namespace="default")
     assert (stored["apiVersion"], stored["spec"]) == ("example.org/v1", {"length": 3})
     assert warnings == ["example.org/v1beta1 Boat is deprecated; use example.org/v1 Boat"]
 
 
-@pytest.mark.parametrize(("versions", "warning"), [
-    ([("v1beta1", True, {}), ("v1beta2", True, {"deprecated": True}), ("v1alpha1", True, {})],
-     "example.org/v1beta2 Boat is deprecated"),
-    ([("v1beta1", False, {}), ("v1alpha9", True, {"deprecated": True})], "example.org/v1alpha9 Boat is deprecated"),
-    ([("v2", True, {}), ("v10", True, {}), ("v1", True, {"deprecated": True})],
-     "example.org/v1 Boat is deprecated; use example.org/v10 Boat"),
-    ([("blue", True, {}), ("red", True, {"deprecated": True})],
-     "example.org/red Boat is deprecated; use example.org/blue Boat"),
-    ([("v2", True, {}), ("v1", True, {"deprecated": True, "deprecationWarning": "sinks"})], "sinks"),
-])
+@pytest.mark.parametrize(
+    ("versions", "warning"),
+    [
+        (
+            [
+                ("v1beta1", True, {}),
+                ("v1beta2", True, {"deprecated": True}),
+                ("v1alpha1", True, {}),
+            ],
+            "example.org/v1beta2 Boat is deprecated",
+        ),
+        (
+            [("v1beta1", False, {}), ("v1alpha9", True, {"deprecated": True})],
+            "example.org/v1alpha9 Boat is deprecated",
+        ),
+        (
+            [("v2", True, {}), ("v10", True, {}), ("v1", True, {"deprecated": True})],
+            "example.org/v1 Boat is deprecated; use example.org/v10 Boat",
+        ),
+        (
+            [("blue", True, {}), ("red", True, {"deprecated": True})],
+            "example.org/red Boat is deprecated; use example.org/blue Boat",
+        ),
+        (
+            [("v2", True, {}), ("v1", True, {"deprecated": True, "deprecationWarning": "sinks"})],
+            "sinks",
+        ),
+    ],
+)
 def test_deprecated_version_warning_names_best_better_version(
-        versions: list[tuple[str, bool, Object]], warning: str) -> None:
-    spec = {"group": "example.org", "names": {"kind": "Boat"},
-            "versions": [{"name": name, "served": served, **more} for name, served, more in versions]}
+    versions: list[tuple[str, bool, Object]], warning: str
+) -> None:
+    spec = {
+        "group": "example.org",
+        "names": {"kind": "Boat"},
+        "versions": [{"name": name, "served": served, **more} for name, served, more in versions],
+    }
     deprecated = next(one for one in spec["versions"] if one.get("deprecated"))
     assert deprecation_of(spec, deprecated) == warning
 
@@ -196,9 +313,15 @@ def test_deprecated_version_warning_names_best_better_version(
 def test_unknown_fields_are_checked_by_sent_version(client: Client) -> None:
     client.create(CRDS, two_versions())
     with pytest.raises(Status) as error:
-        client.create(BOATS, boat("v1", width=5), namespace="default", options=CreateOptions(field_validation="Strict"))
+        client.create(
+            BOATS,
+            boat("v1", width=5),
+            namespace="default",
+            options=CreateOptions(field_validation="Strict"),
+        )
     assert error.value.message == (
-        'Boat in version "v1" cannot be handled as a Boat: strict decoding error: unknown field "spec.width"')
+        'Boat in version "v1" cannot be handled as a Boat: strict decoding error: unknown field "spec.width"'
+    )
 
 
 def test_deprecated_preferred_version_warns_on_every_request(client: Client) -> None:
@@ -215,9 +338,12 @@ def test_definition_with_taken_names_is_not_served(client: Client) -> None:
     other["metadata"]["name"] = "ships.example.org"
     other["spec"]["names"] = {"plural": "ships", "kind": "Boat"}
     made = client.create(CRDS, other)
-    assert [(one["type"], one["status"], one["message"]) for one in made["status"]["conditions"]] == [
+    assert [
+        (one["type"], one["status"], one["message"]) for one in made["status"]["conditions"]
+    ] == [
         ("NamesAccepted", "False", '"BoatList" is already in use'),
-        ("Established", "False", "not all names are accepted")]
+        ("Established", "False", "not all names are accepted"),
+    ]
     with pytest.raises(Status) as error:
         client.list("ships.example.org")
     assert error.value.message == "the server could not find the requested resource"
@@ -242,7 +368,9 @@ def test_terminating_definition_refuses_creates(cluster: LocalCluster) -> None:
     with pytest.raises(Status) as error:
         client.create(BOATS, boat(name="eve", min=1, max=2), namespace="default")
     assert (error.value.code, error.value.message) == (
-        403, 'boats.example.org "eve" is forbidden: create not allowed while custom resource definition is terminating')
+        403,
+        'boats.example.org "eve" is forbidden: create not allowed while custom resource definition is terminating',
+    )
 
 
 def test_finalizer_without_path_warns(client: Client) -> None:
@@ -252,41 +380,70 @@ def test_finalizer_without_path_warns(client: Client) -> None:
     held = boat(min=1, max=2)
     held["metadata"]["finalizers"] = ["example.org/fine", "example.org"]
     client.create(BOATS, held, namespace="default")
-    assert warnings == ['metadata.finalizers: "example.org": prefer a domain-qualified finalizer name including a path '
-                        "(/) to avoid accidental conflicts with other finalizer writers"]
+    assert warnings == [
+        'metadata.finalizers: "example.org": prefer a domain-qualified finalizer name including a path '
+        "(/) to avoid accidental conflicts with other finalizer writers"
+    ]
 
 
 def test_null_of_non_nullable_field_is_dropped(client: Client) -> None:
-    client.create(CRDS, definition({"type": "object", "properties": {
-        "length": {"type": "integer"}, "note": {"type": "string", "nullable": True},
-        "flag": {"type": "string", "default": "nl"}}}))
+    client.create(
+        CRDS,
+        definition(
+            {
+                "type": "object",
+                "properties": {
+                    "length": {"type": "integer"},
+                    "note": {"type": "string", "nullable": True},
+                    "flag": {"type": "string", "default": "nl"},
+                },
+            }
+        ),
+    )
     assert create(client, length=None, note=None, flag=None)["spec"] == {"note": None, "flag": "nl"}
-    replaced = client.patch(BOATS, "ada", Patch(JSON_PATCH, [{"op": "add", "path": "/spec/length", "value": None}]),
-                            namespace="default")
+    replaced = client.patch(
+        BOATS,
+        "ada",
+        Patch(JSON_PATCH, [{"op": "add", "path": "/spec/length", "value": None}]),
+        namespace="default",
+    )
     assert replaced["spec"] == {"note": None, "flag": "nl"}
 
 
 # --- where rules point ------------------------------------------------------------------------------------------------
 
 MOORING: Object = {
-    "type": "object", "properties": {
-        "berth.no": {"type": "integer"}, "if": {"type": "boolean"}, "void": {"type": "string"},
+    "type": "object",
+    "properties": {
+        "berth.no": {"type": "integer"},
+        "if": {"type": "boolean"},
+        "void": {"type": "string"},
         "lines": {"type": "object", "additionalProperties": {"type": "string"}},
         "list": {"type": "array", "items": {"type": "string"}},
     },
 }
 
 
-@pytest.mark.parametrize(("path", "named"), [
-    (".if", "spec.if"), ("['berth.no']", "spec.berth.no"), (".lines.stern", "spec.lines[stern]"),
-    (".lines['it\\'s']", "spec.lines[it's]"),
-])
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        (".if", "spec.if"),
+        ("['berth.no']", "spec.berth.no"),
+        (".lines.stern", "spec.lines[stern]"),
+        (".lines['it\\'s']", "spec.lines[it's]"),
+    ],
+)
 def test_rule_with_field_path_reports_that_field(client: Client, path: str, named: str) -> None:
-    client.create(CRDS, definition({**MOORING, RULES: [{"rule": "false", "message": "no", "fieldPath": path}]}))
+    client.create(
+        CRDS,
+        definition({**MOORING, RULES: [{"rule": "false", "message": "no", "fieldPath": path}]}),
+    )
     assert refusal(client, void="x") == f"{named}: Invalid value: no"
 
 
-@pytest.mark.parametrize("path", [".", "..", "if", ".list[0]", ".berth.no", ".lines['a'", ".lines['\\q']", ".if.then"])
+@pytest.mark.parametrize(
+    "path", [".", "..", "if", ".list[0]", ".berth.no", ".lines['a'", ".lines['\\q']", ".if.then"]
+)
 def test_rule_field_path_must_exist_in_schema(client: Client, path: str) -> None:
     with pytest.raises(Status) as error:
         client.create(CRDS, definition({**MOORING, RULES: [{"rule": "true", "fieldPath": path}]}))
@@ -296,14 +453,26 @@ def test_rule_field_path_must_exist_in_schema(client: Client, path: str) -> None
 
 def test_rule_sees_null_field_as_absent(client: Client) -> None:
     rules = [{"rule": "!has(self.note)"}]
-    client.create(CRDS, definition({"type": "object", RULES: rules, "properties": {
-        "note": {"type": "string", "nullable": True}}}))
+    client.create(
+        CRDS,
+        definition(
+            {
+                "type": "object",
+                RULES: rules,
+                "properties": {"note": {"type": "string", "nullable": True}},
+            }
+        ),
+    )
     assert create(client, note=None)["spec"] == {"note": None}
 
 
 def test_objects_with_different_hidden_fields_are_unequal(client: Client) -> None:
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    pair = {"type": "array", "items": free, RULES: [{"rule": "self[0] != self[1]", "message": "twins"}]}
+    pair = {
+        "type": "array",
+        "items": free,
+        RULES: [{"rule": "self[0] != self[1]", "message": "twins"}],
+    }
     client.create(CRDS, definition({"type": "object", "properties": {"pair": pair}}))
     create(client, name="bob", pair=[{"a": 1}, {"a": 2}])
     assert refusal(client, pair=[{"a": 1}, {"a": 1}]) == "spec.pair: Invalid value: twins"
@@ -311,27 +480,38 @@ def test_objects_with_different_hidden_fields_are_unequal(client: Client) -> Non
 
 def test_rule_sees_metadata_that_schema_describes_fully(client: Client) -> None:
     text = {"type": "string"}
-    metadata = {"type": "object", "properties": {"name": text, "generateName": text, "namespace": text}}
-    pod = {"type": "object", "x-kubernetes-embedded-resource": True,
-           "properties": {"apiVersion": text, "kind": text, "metadata": metadata},
-           RULES: [{"rule": "self.metadata.namespace == 'default'", "message": "elsewhere"}]}
+    metadata = {
+        "type": "object",
+        "properties": {"name": text, "generateName": text, "namespace": text},
+    }
+    pod = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "properties": {"apiVersion": text, "kind": text, "metadata": metadata},
+        RULES: [{"rule": "self.metadata.namespace == 'default'", "message": "elsewhere"}],
+    }
     client.create(CRDS, definition({"type": "object", "properties": {"pod": pod}}))
     said = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "x"}}
     assert refusal(client, pod=said) == "spec.pod: Invalid value: elsewhere"
 
 
 def test_field_named_like_reserved_word_is_readable(client: Client) -> None:
-    rules = [{"rule": "!has(self.if) || self.if == self.__if__"}, {"rule": "self.?void.orValue('x') == 'x'"},
-             {"rule": "self.void != 'y'", "message": "not void"}]
+    rules = [
+        {"rule": "!has(self.if) || self.if == self.__if__"},
+        {"rule": "self.?void.orValue('x') == 'x'"},
+        {"rule": "self.void != 'y'", "message": "not void"},
+    ]
     client.create(CRDS, definition({**MOORING, RULES: rules}))
     assert create(client, **{"if": True, "void": "x"})["spec"] == {"if": True, "void": "x"}
-    assert refusal(client, name="eve", void="y").endswith('Invalid value: not void]')
+    assert refusal(client, name="eve", void="y").endswith("Invalid value: not void]")
 
 
 # --- cost -----------------------------------------------------------------------------------------------------------
 
-ADVICE = ("(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings "
-          "are declared)")
+ADVICE = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings "
+    "are declared)"
+)
 AT = f"spec.validation.openAPIV3Schema.properties[spec].{RULES}"
 
 
@@ -345,19 +525,33 @@ def test_definition_with_too_expensive_rule_is_refused(client: Client) -> None:
     with pytest.raises(Status) as error:
         client.create(CRDS, definition(of_numbers(cubic)))
     each = f"{AT}[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x {ADVICE}"
-    share = (f"{AT}[0].rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire "
-             "OpenAPIv3 schema")
-    whole = ("spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost total for "
-             f"entire OpenAPIv3 schema exceeds budget by factor of more than 100x {ADVICE}")
+    share = (
+        f"{AT}[0].rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire "
+        "OpenAPIv3 schema"
+    )
+    whole = (
+        "spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost total for "
+        f"entire OpenAPIv3 schema exceeds budget by factor of more than 100x {ADVICE}"
+    )
     assert error.value.message == (
-        f'CustomResourceDefinition.apiextensions.k8s.io "{BOATS}" is invalid: [{each}, {share}, {whole}]')
+        f'CustomResourceDefinition.apiextensions.k8s.io "{BOATS}" is invalid: [{each}, {share}, {whole}]'
+    )
     client.create(CRDS, definition(of_numbers(cubic, maxItems=20)))
 
 
-@pytest.mark.parametrize(("most", "factor"), [
-    (1, ""), (1820, ""), (1900, "1.084140"), (3000, "2.7"), (200000, "more than 100"),
-])
-def test_refusal_of_rule_tells_how_far_it_goes_over_its_budget(client: Client, most: int, factor: str) -> None:
+@pytest.mark.parametrize(
+    ("most", "factor"),
+    [
+        (1, ""),
+        (1820, ""),
+        (1900, "1.084140"),
+        (3000, "2.7"),
+        (200000, "more than 100"),
+    ],
+)
+def test_refusal_of_rule_tells_how_far_it_goes_over_its_budget(
+    client: Client, most: int, factor: str
+) -> None:
     spec = of_numbers("self.numbers.all(a, self.numbers.all(b, true))", maxItems=most)
     if not factor:
         client.create(CRDS, definition(spec))
@@ -367,50 +561,79 @@ def test_refusal_of_rule_tells_how_far_it_goes_over_its_budget(client: Client, m
 
 
 def test_cost_of_rule_counts_for_every_item_it_runs_on(client: Client) -> None:
-    items: Object = {"type": "array", "items": {"type": "string", RULES: [{"rule": "self.contains('a')"}]}}
-    with pytest.raises(Status, match="estimated rule cost exceeds budget by factor of more than 100x"):
+    items: Object = {
+        "type": "array",
+        "items": {"type": "string", RULES: [{"rule": "self.contains('a')"}]},
+    }
+    with pytest.raises(
+        Status, match="estimated rule cost exceeds budget by factor of more than 100x"
+    ):
         client.create(CRDS, definition({"type": "object", "properties": {"names": items}}))
     items["items"]["maxLength"] = 100
-    client.create(CRDS, definition({"type": "object", "properties": {"names": {**items, "maxItems": 1000}}}))
+    client.create(
+        CRDS, definition({"type": "object", "properties": {"names": {**items, "maxItems": 1000}}})
+    )
 
 
 def test_cost_of_message_expression_is_limited_too(client: Client) -> None:
     message = "string(self.numbers.all(a, self.numbers.all(b, true)))"
     spec = {**of_numbers("true"), RULES: [{"rule": "true", "messageExpression": message}]}
-    with pytest.raises(Status, match=r"\[0\].messageExpression: Forbidden: estimated messageExpression cost exceeds"):
+    with pytest.raises(
+        Status,
+        match=r"\[0\].messageExpression: Forbidden: estimated messageExpression cost exceeds",
+    ):
         client.create(CRDS, definition(spec))
 
 
 def test_object_is_refused_if_rule_exceeds_limit(client: Client) -> None:
     rule = "self.lists.all(a, self.lists.all(b, a.all(x, b.all(y, x + y >= 0))))"
-    lists = {"type": "array", "maxItems": 40, "items": {"type": "array", "maxItems": 15, "items": {"type": "integer"}}}
-    spec: Object = {"type": "object", "properties": {"lists": lists, "label": {"type": "string", "maxLength": 5}},
-                    RULES: [{"rule": rule}, {"rule": "self.label == 'x'"}]}
+    lists = {
+        "type": "array",
+        "maxItems": 40,
+        "items": {"type": "array", "maxItems": 15, "items": {"type": "integer"}},
+    }
+    spec: Object = {
+        "type": "object",
+        "properties": {"lists": lists, "label": {"type": "string", "maxLength": 5}},
+        RULES: [{"rule": rule}, {"rule": "self.label == 'x'"}],
+    }
     client.create(CRDS, definition(spec))
     start = monotonic()
     assert refusal(client, label="y", lists=[list(range(15))] * 40) == (
         "spec: Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation "
-        f"rules will be run due to call cost exceeds limit for rule: {rule}")
+        f"rules will be run due to call cost exceeds limit for rule: {rule}"
+    )
     assert monotonic() - start < 10
     create(client, label="x", lists=[[1, 2]] * 3)
 
 
 def test_rules_of_one_object_share_budget(client: Client) -> None:
     rule = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, self.text.matches('^(a|b|c|d|e|f|g|h|i|j|k|l|m|n|o)*$'))"
-    spec: Object = {"type": "object", "properties": {"text": {"type": "string", "maxLength": 90_000}},
-                    RULES: [{"rule": rule}] * 13}
+    spec: Object = {
+        "type": "object",
+        "properties": {"text": {"type": "string", "maxLength": 90_000}},
+        RULES: [{"rule": rule}] * 13,
+    }
     client.create(CRDS, definition(spec))
     assert refusal(client, text="a" * 90_000) == (
-        "spec: Invalid value: \"object\": validation failed due to running out of cost budget, no further validation "
-        "rules will be run")
+        'spec: Invalid value: "object": validation failed due to running out of cost budget, no further validation '
+        "rules will be run"
+    )
     create(client, text="a" * 9_000)
 
 
 def test_backtracking_pattern_is_decided_in_linear_time(client: Client) -> None:
-    spec = {"type": "object", "properties": {
-        "pattern": {"type": "string", "pattern": "^(a+)+$"},
-        "rule": {"type": "string", "maxLength": 100,
-                 RULES: [{"rule": "self.matches('^(a+)+$')", "message": "no match"}]}}}
+    spec = {
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "pattern": "^(a+)+$"},
+            "rule": {
+                "type": "string",
+                "maxLength": 100,
+                RULES: [{"rule": "self.matches('^(a+)+$')", "message": "no match"}],
+            },
+        },
+    }
     client.create(CRDS, definition(spec))
     text = "a" * 50 + "b"
     start = monotonic()
@@ -420,14 +643,20 @@ def test_backtracking_pattern_is_decided_in_linear_time(client: Client) -> None:
     create(client, pattern="a" * 50, rule="a" * 50)
 
 
-def test_update_of_unchanged_schema_keeps_too_expensive_rule(cluster: LocalCluster, client: Client,
-                                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+def test_update_of_unchanged_schema_keeps_too_expensive_rule(
+    cluster: LocalCluster, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec = of_numbers("self.numbers.all(a, self.numbers.all(b, true))", maxItems=3000)
     with monkeypatch.context() as patched:
         patched.setattr("kubepy.apiserver.validation.definition_rules.RULE_LIMIT", 10**9)
         client.create(CRDS, definition(spec))
     client.patch(CRDS, BOATS, Patch(MERGE_PATCH, {"spec": {"names": {"shortNames": ["bt"]}}}))
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {**spec, "description": "new"}}}}
+    schema = {
+        "openAPIV3Schema": {
+            "type": "object",
+            "properties": {"spec": {**spec, "description": "new"}},
+        }
+    }
     changed = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
     with pytest.raises(Status, match=r"estimated rule cost exceeds budget by factor of 2\.7x"):
         client.patch(CRDS, BOATS, Patch(MERGE_PATCH, {"spec": {"versions": changed}}))

@@ -17,34 +17,48 @@ EMBEDDED = "x-kubernetes-embedded-resource"
 
 
 def complaints(**properties: Object) -> list[str]:
-    return [str(error) for error in validate_defaults({"type": "object", "properties": properties}, "s")]
+    return [
+        str(error) for error in validate_defaults({"type": "object", "properties": properties}, "s")
+    ]
 
 
 def embedded(metadata: Object) -> Object:
     """Return a field that holds an object of any kind, whose metadata has this schema."""
-    return {"type": "object", EMBEDDED: True, "properties": {
-        "kind": {"type": "string"}, "metadata": {"type": "object", "properties": {"name": metadata}}}}
+    return {
+        "type": "object",
+        EMBEDDED: True,
+        "properties": {
+            "kind": {"type": "string"},
+            "metadata": {"type": "object", "properties": {"name": metadata}},
+        },
+    }
 
 
 def test_default_with_unknown_field_is_refused() -> None:
-    crew = {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}}
+    crew = {
+        "type": "array",
+        "items": {"type": "object", "properties": {"name": {"type": "string"}}},
+    }
     assert complaints(crew={**crew, "default": [{"name": "ada"}]}) == []
     assert complaints(crew={**crew, "default": [{"name": "ada", "age": 3}]}) == [
-        's.properties[crew].default: Invalid value: [{"age":3,"name":"ada"}]: must not have unknown fields']
+        's.properties[crew].default: Invalid value: [{"age":3,"name":"ada"}]: must not have unknown fields'
+    ]
 
 
 def test_default_against_rules_is_refused() -> None:
     size = {"type": "integer", RULES: [{"rule": "self > 2", "message": "too small"}]}
     assert complaints(size={**size, "default": 3}) == []
     assert complaints(size={**size, "default": 1}) == [
-        's.properties[size].default: Invalid value: 1: too small']
+        "s.properties[size].default: Invalid value: 1: too small"
+    ]
 
 
 def test_default_of_metadata_must_be_valid_and_embedded() -> None:
     assert complaints(pod=embedded({"type": "string", "default": "ada"})) == []
     assert complaints(pod=embedded({"type": "string", "default": "a/b"})) == [
         's.properties[pod].properties[metadata].properties[name].default: Invalid value: "a/b": must result in valid '
-        "metadata: metadata.name: Invalid value: \"a/b\": may not contain '/'"]
+        "metadata: metadata.name: Invalid value: \"a/b\": may not contain '/'"
+    ]
 
 
 @pytest.mark.parametrize(("default", "wrong"), [
@@ -61,9 +75,16 @@ def test_default_embedded_object_without_kind_is_refused(default: Object, wrong:
 
 
 def test_embedded_object_with_invalid_name_is_refused(client: Client) -> None:
-    client.create(CRDS, definition({"type": "object", "properties": {"pod": embedded({"type": "string"})}}))
+    client.create(
+        CRDS, definition({"type": "object", "properties": {"pod": embedded({"type": "string"})}})
+    )
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": ["ada"]}}
-    boat = {"apiVersion": "example.org/v1", "kind": "Boat", "metadata": {"name": "ada"}, "spec": {"pod": pod}}
+    boat = {
+        "apiVersion": "example.org/v1",
+        "kind": "Boat",
+        "metadata": {"name": "ada"},
+        "spec": {"pod": pod},
+    }
     with pytest.raises(Status) as error:
         client.create("boats.example.org", boat, namespace="default")
     assert "spec.pod.metadata: Invalid value: " in error.value.message

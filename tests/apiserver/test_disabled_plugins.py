@@ -13,12 +13,16 @@ POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web", "ima
 
 
 def test_plugins_that_can_be_disabled_are_those_of_kinds() -> None:
-    plugins = {plugin.name for kind in KINDS.values() for plugin in (*kind.mutating, *kind.validating)}
+    plugins = {
+        plugin.name for kind in KINDS.values() for plugin in (*kind.mutating, *kind.validating)
+    }
     assert plugins == set(ADMISSION_PLUGINS)
 
 
 def test_disabled_plugin_does_not_run_and_others_do() -> None:
-    cluster = LocalCluster.in_memory({"admission": {"disablePlugins": ["DefaultTolerationSeconds"]}})
+    cluster = LocalCluster.in_memory(
+        {"admission": {"disablePlugins": ["DefaultTolerationSeconds"]}}
+    )
     spec = cluster.client.create("pods", POD, namespace="default")["spec"]
     assert "tolerations" not in spec
     assert spec["priority"] == 0  # of the plugin Priority
@@ -31,13 +35,21 @@ def test_pod_needs_no_service_account_without_the_plugin() -> None:
     assert "serviceAccountName" not in pod["spec"]
 
 
-@pytest.mark.parametrize(("value", "message"), [
-    ("ServiceAccount", "admission: must be a map of disablePlugins"),
-    ({"enablePlugins": []}, "admission.enablePlugins: unknown setting: must be disablePlugins"),
-    ({"disablePlugins": "Priority"}, "admission.disablePlugins: must be a list of names of admission plugins"),
-    ({"disablePlugins": ["Priority", "NamespaceLifecycle"]},
-     'admission.disablePlugins[1]: "NamespaceLifecycle" is not one of CertificateApproval, '),
-])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("ServiceAccount", "admission: must be a map of disablePlugins"),
+        ({"enablePlugins": []}, "admission.enablePlugins: unknown setting: must be disablePlugins"),
+        (
+            {"disablePlugins": "Priority"},
+            "admission.disablePlugins: must be a list of names of admission plugins",
+        ),
+        (
+            {"disablePlugins": ["Priority", "NamespaceLifecycle"]},
+            'admission.disablePlugins[1]: "NamespaceLifecycle" is not one of CertificateApproval, ',
+        ),
+    ],
+)
 def test_wrong_setting_names_its_field(value: object, message: str) -> None:
     with pytest.raises(FolderError) as error:
         parse_settings({"admission": value})

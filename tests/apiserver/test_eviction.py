@@ -18,7 +18,9 @@ DISALLOWED = {"type": "DisruptionAllowed", "status": "False", "reason": "Insuffi
               "lastTransitionTime": NOW}  # fmt: skip
 
 
-def pod(client: Client, *, phase: str = "Running", ready: bool = True, labels: Object | None = None) -> None:
+def pod(
+    client: Client, *, phase: str = "Running", ready: bool = True, labels: Object | None = None
+) -> None:
     """Create pod ``p`` on a node, in the given state."""
     meta = {"name": "p", "labels": {"app": "x"} if labels is None else labels}
     made = client.create("pods", {"metadata": meta, "spec": {"nodeName": "n", "containers": [
@@ -30,7 +32,10 @@ def pod(client: Client, *, phase: str = "Running", ready: bool = True, labels: O
 def budget(client: Client, allowed: int, name: str = "b", policy: str | None = None, selector: Any = ..., **status: Any
            ) -> None:  # fmt: skip
     """Create a budget over ``app=x`` whose controller has written this status."""
-    spec = {"minAvailable": 2, "selector": {"matchLabels": {"app": "x"}} if selector is ... else selector}
+    spec = {
+        "minAvailable": 2,
+        "selector": {"matchLabels": {"app": "x"}} if selector is ... else selector,
+    }
     if policy:
         spec["unhealthyPodEvictionPolicy"] = policy
     made = client.create(BUDGETS, {"metadata": {"name": name}, "spec": spec}, namespace="default")
@@ -73,7 +78,11 @@ def test_eviction_marks_pod_and_counts_against_its_budget(client: Client) -> Non
         "lastProbeTime": None, "lastTransitionTime": NOW, "message": "Eviction API: evicting",
         "reason": "EvictionByEvictionAPI", "status": "True", "type": "DisruptionTarget"}]  # fmt: skip
     status = budget_status(client)
-    assert (status["disruptionsAllowed"], status["disruptedPods"], status.get("conditions")) == (1, {"p": NOW}, None)
+    assert (status["disruptionsAllowed"], status["disruptedPods"], status.get("conditions")) == (
+        1,
+        {"p": NOW},
+        None,
+    )
 
 
 def test_last_disruption_allowed_turns_condition(client: Client) -> None:
@@ -81,13 +90,18 @@ def test_last_disruption_allowed_turns_condition(client: Client) -> None:
     budget(client, 1)
     evict(client)
     status = budget_status(client)
-    assert (status["disruptionsAllowed"], status["conditions"]) == (0, [{**DISALLOWED, "observedGeneration": 1}])
+    assert (status["disruptionsAllowed"], status["conditions"]) == (
+        0,
+        [{**DISALLOWED, "observedGeneration": 1}],
+    )
 
 
 def test_eviction_without_budget_is_deletion(client: Client) -> None:
     pod(client)
     evict(client, grace_period_seconds=5)
-    assert client.get("pods", "p", namespace="default")["metadata"]["deletionGracePeriodSeconds"] == 5
+    assert (
+        client.get("pods", "p", namespace="default")["metadata"]["deletionGracePeriodSeconds"] == 5
+    )
 
 
 @pytest.mark.parametrize(("labels", "selector", "is_covered"), [
@@ -96,7 +110,9 @@ def test_eviction_without_budget_is_deletion(client: Client) -> None:
     ({"app": "x"}, None, False),
     ({}, {}, True),
 ])  # fmt: skip
-def test_budget_covers_selected_pods(client: Client, labels: Object, selector: Object | None, is_covered: bool) -> None:
+def test_budget_covers_selected_pods(
+    client: Client, labels: Object, selector: Object | None, is_covered: bool
+) -> None:
     pod(client, labels=labels)
     budget(client, 0, selector=selector)
     if is_covered:
@@ -122,7 +138,12 @@ def test_budget_that_allows_nothing_says_what_it_needs(client: Client) -> None:
     pod(client)
     budget(client, 0, currentHealthy=1)
     found = refusal(client)
-    assert (found.code, found.reason, str(found), found.retry_after_seconds) == (429, "TooManyRequests", REFUSED, 0)
+    assert (found.code, found.reason, str(found), found.retry_after_seconds) == (
+        429,
+        "TooManyRequests",
+        REFUSED,
+        0,
+    )
     assert [(one.reason, one.message) for one in found.causes] == [
         ("DisruptionBudget", "The disruption budget b needs 2 healthy pods and has 1 currently")]  # fmt: skip
 
@@ -132,7 +153,9 @@ def test_budget_that_its_controller_has_not_seen_asks_to_come_again(client: Clie
     budget(client, 1, observedGeneration=0)
     found = refusal(client)
     assert (found.code, str(found), found.retry_after_seconds) == (429, REFUSED, 10)
-    assert [one.message for one in found.causes] == ["The disruption budget b is still being processed by the server."]
+    assert [one.message for one in found.causes] == [
+        "The disruption budget b is still being processed by the server."
+    ]
 
 
 def test_budget_that_cannot_be_judged_says_why(client: Client) -> None:
@@ -194,7 +217,9 @@ def test_pod_that_is_going_needs_no_budget(client: Client) -> None:
     client.delete("pods", "p", namespace="default")
     budget(client, 0)
     evict(client, grace_period_seconds=3)
-    assert client.get("pods", "p", namespace="default")["metadata"]["deletionGracePeriodSeconds"] == 3
+    assert (
+        client.get("pods", "p", namespace="default")["metadata"]["deletionGracePeriodSeconds"] == 3
+    )
 
 
 @pytest.mark.parametrize(("policy", "healthy", "desired", "may_go"), [
@@ -260,13 +285,20 @@ def post(client: Client, body: Object, **options: Any) -> None:
 @pytest.mark.parametrize("version", ["policy/v1", "policy/v1beta1"])
 def test_eviction_with_delete_options_deletes_with_them(client: Client, version: str) -> None:
     pod(client)
-    post(client, {"apiVersion": version, "kind": "Eviction", "deleteOptions": {"gracePeriodSeconds": 7}})
+    post(
+        client,
+        {"apiVersion": version, "kind": "Eviction", "deleteOptions": {"gracePeriodSeconds": 7}},
+    )
     [left] = client.list("pods").items
     assert left["metadata"]["deletionGracePeriodSeconds"] == 7
 
 
-@pytest.mark.parametrize(("body", "options"), [({"deleteOptions": {"dryRun": ["All"]}}, {}), ({}, {"dry_run": True})])
-def test_dry_run_of_request_or_body_evicts_nothing(client: Client, body: Object, options: Any) -> None:
+@pytest.mark.parametrize(
+    ("body", "options"), [({"deleteOptions": {"dryRun": ["All"]}}, {}), ({}, {"dry_run": True})]
+)
+def test_dry_run_of_request_or_body_evicts_nothing(
+    client: Client, body: Object, options: Any
+) -> None:
     pod(client)
     budget(client, 1)
     post(client, body, **options)
@@ -274,16 +306,24 @@ def test_dry_run_of_request_or_body_evicts_nothing(client: Client, body: Object,
     assert budget_status(client)["disruptionsAllowed"] == 1
 
 
-@pytest.mark.parametrize(("body", "code", "message"), [
-    ({"metadata": {"name": "q"}}, 400, "name in URL does not match name in Eviction object"),
-    ({"deleteOptions": {"preconditions": {"uid": "x"}}}, 409, None),
-    ({"deleteOptions": {"preconditions": {"resourceVersion": "1"}}}, 409, None),
-    ({"deleteOptions": {"gracePeriodSeconds": "1"}}, 400, None),
-    ({"deleteOptions": {"ignoreStoreReadErrorWithClusterBreakingPotential": True}}, 422,
-     'Eviction.policy "p" is invalid: deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: '
-     "true: can not be set for pod eviction, try after removing the option"),
-])
-def test_eviction_that_is_wrong_is_refused(client: Client, body: Object, code: int, message: str | None) -> None:
+@pytest.mark.parametrize(
+    ("body", "code", "message"),
+    [
+        ({"metadata": {"name": "q"}}, 400, "name in URL does not match name in Eviction object"),
+        ({"deleteOptions": {"preconditions": {"uid": "x"}}}, 409, None),
+        ({"deleteOptions": {"preconditions": {"resourceVersion": "1"}}}, 409, None),
+        ({"deleteOptions": {"gracePeriodSeconds": "1"}}, 400, None),
+        (
+            {"deleteOptions": {"ignoreStoreReadErrorWithClusterBreakingPotential": True}},
+            422,
+            'Eviction.policy "p" is invalid: deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: '
+            "true: can not be set for pod eviction, try after removing the option",
+        ),
+    ],
+)
+def test_eviction_that_is_wrong_is_refused(
+    client: Client, body: Object, code: int, message: str | None
+) -> None:
     pod(client)
     with pytest.raises(Status) as caught:
         post(client, body)

@@ -15,7 +15,9 @@ NO_NETWORK = ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
     ("::ffff:10.0.0.7", ["must not be an IPv4-mapped IPv6 address"]),
     ("fe80::7%eth1", NO_ADDRESS), ("10.0.0.7%eth1", NO_ADDRESS), ("[fd00::7]", NO_ADDRESS), ("", NO_ADDRESS),
 ])  # fmt: skip
-def test_ip_address_with_zone_or_leading_zeros_is_refused(address: str, complaints: list[str]) -> None:
+def test_ip_address_with_zone_or_leading_zeros_is_refused(
+    address: str, complaints: list[str]
+) -> None:
     assert formats.ip_address(address) == complaints
 
 

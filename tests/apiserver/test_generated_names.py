@@ -17,9 +17,17 @@ def config_map(prefix: str = "note-") -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": prefix}}
 
 
-def generated(client: Client, prefix: str = "note-", namespace: str = "default", *, dry_run: bool = False) -> str:
-    return name_of(client.create("configmaps", config_map(prefix), namespace=namespace,
-                                 options=CreateOptions(dry_run=dry_run)))
+def generated(
+    client: Client, prefix: str = "note-", namespace: str = "default", *, dry_run: bool = False
+) -> str:
+    return name_of(
+        client.create(
+            "configmaps",
+            config_map(prefix),
+            namespace=namespace,
+            options=CreateOptions(dry_run=dry_run),
+        )
+    )
 
 
 @pytest.fixture
@@ -51,8 +59,11 @@ def test_dry_run_and_refused_request_use_no_name(client: Client) -> None:
     expected = [generated(fork) for _ in range(2)]
     assert generated(client, dry_run=True) == expected[0]
     assert generated(client) == expected[0]
-    client.create("resourcequotas", {"metadata": {"name": "none"}, "spec": {"hard": {"count/configmaps": "0"}}},
-                  namespace="default")
+    client.create(
+        "resourcequotas",
+        {"metadata": {"name": "none"}, "spec": {"hard": {"count/configmaps": "0"}}},
+        namespace="default",
+    )
     with pytest.raises(Forbidden):
         generated(client)
     client.delete("resourcequotas", "none", namespace="default")
@@ -61,5 +72,9 @@ def test_dry_run_and_refused_request_use_no_name(client: Client) -> None:
 
 def test_prefixes_and_namespaces_have_names_of_their_own(client: Client) -> None:
     client.create("namespaces", {"metadata": {"name": "other"}})
-    suffixes = {generated(client)[-5:], generated(client, "task-")[-5:], generated(client, namespace="other")[-5:]}
+    suffixes = {
+        generated(client)[-5:],
+        generated(client, "task-")[-5:],
+        generated(client, namespace="other")[-5:],
+    }
     assert len(suffixes) == 3

@@ -31,7 +31,9 @@ def key_of(resource: Resource, name: str) -> Key:
     return Key(resource.key, "default" if resource.namespaced else "", name)
 
 
-def admit(cluster: LocalCluster, key: Key, obj: Object, old: Object | None, modified: float = 1.0) -> Object:
+def admit(
+    cluster: LocalCluster, key: Key, obj: Object, old: Object | None, modified: float = 1.0
+) -> Object:
     """Return the object of a file as storage asks the API server for it."""
     asked = copy.deepcopy(obj)
     metadata = asked.setdefault("metadata", {})
@@ -100,8 +102,9 @@ def random_edits(draw: st.DrawFn) -> tuple[Resource, Object, Object]:
 
 @given(random_edits())
 @settings(SOME)
-def test_edited_file_derived_again_gives_same_object(cluster: LocalCluster, edit: tuple[Resource, Object, Object]
-                                                         ) -> None:
+def test_edited_file_derived_again_gives_same_object(
+    cluster: LocalCluster, edit: tuple[Resource, Object, Object]
+) -> None:
     resource, first, second = edit
     key, old = key_of(resource, "a"), None
     for content in (first, second, first):
@@ -115,8 +118,19 @@ def test_edited_file_derived_again_gives_same_object(cluster: LocalCluster, edit
 
 def leaves(value: Any, path: str = "") -> list[str]:
     """Yield the paths of the scalar values in an object."""
-    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    below = [leaf for step, item in steps if "." not in str(step) for leaf in leaves(item, f"{path}.{step}")]
+    steps = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    below = [
+        leaf
+        for step, item in steps
+        if "." not in str(step)
+        for leaf in leaves(item, f"{path}.{step}")
+    ]
     return below or [path.removeprefix(".")]
 
 
@@ -139,7 +153,9 @@ HOW = st.sampled_from(("drop", "drop", "other", *WORDS))
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Key, Object]]:
-    cluster = LocalCluster.make(tmp_path_factory.mktemp("originals") / "state", {"clock": NOW, "seed": 1})
+    cluster = LocalCluster.make(
+        tmp_path_factory.mktemp("originals") / "state", {"clock": NOW, "seed": 1}
+    )
     found = [stored(cluster, manifest) for manifest in manifests()]
     cluster.close()
     return found
@@ -148,7 +164,8 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Key, Objec
 @given(st.data())
 @settings(SOME)
 def test_changed_field_of_any_kind_is_taken_same_again_or_refused(
-        cluster: LocalCluster, originals: list[tuple[Key, Object]], data: st.DataObject) -> None:
+    cluster: LocalCluster, originals: list[tuple[Key, Object]], data: st.DataObject
+) -> None:
     key, old = data.draw(st.sampled_from(originals))
     content = copy.deepcopy(old)
     for _ in range(data.draw(st.integers(1, 3))):
@@ -168,7 +185,9 @@ def test_file_of_every_stored_kind_is_its_object(cluster: LocalCluster) -> None:
         assert admit(cluster, key, made, made) == made, manifest["kind"]
 
 
-def test_manifest_in_place_of_every_stored_kind_is_taken_or_refused_for_field(cluster: LocalCluster) -> None:
+def test_manifest_in_place_of_every_stored_kind_is_taken_or_refused_for_field(
+    cluster: LocalCluster,
+) -> None:
     refused = set()
     for manifest in stored_manifests():
         key, made = stored(cluster, manifest)
@@ -188,9 +207,16 @@ def test_manifest_in_place_of_every_stored_kind_is_taken_or_refused_for_field(cl
 
 def counted(obj: Object, generation: int, template: int, observed: int) -> Object:
     """Return a DaemonSet with these generations."""
-    metadata = {**obj["metadata"], "generation": generation,
-                "annotations": {**obj["metadata"]["annotations"], TEMPLATE_GENERATION: str(template)}}
-    return {**obj, "metadata": metadata, "status": {**obj["status"], "observedGeneration": observed}}
+    metadata = {
+        **obj["metadata"],
+        "generation": generation,
+        "annotations": {**obj["metadata"]["annotations"], TEMPLATE_GENERATION: str(template)},
+    }
+    return {
+        **obj,
+        "metadata": metadata,
+        "status": {**obj["status"], "observedGeneration": observed},
+    }
 
 
 def numbers(obj: Object) -> tuple[int, int, int]:
@@ -209,15 +235,21 @@ def daemon_set(cluster: LocalCluster) -> tuple[Key, Object]:
 IMAGE = "spec__template__spec__containers__0__image"
 
 
-@pytest.mark.parametrize(("of_file", "expected"), [
-    pytest.param((4, 3, 4), (5, 4, 4), id="as before"),
-    pytest.param((2, 1, 2), (5, 4, 2), id="an older file"),
-    pytest.param((7, 6, 7), (8, 7, 7), id="a file from a branch that went further"),
-    pytest.param((4, 3, 9), (10, 4, 9), id="a status that tells of a later generation"),
-])
+@pytest.mark.parametrize(
+    ("of_file", "expected"),
+    [
+        pytest.param((4, 3, 4), (5, 4, 4), id="as before"),
+        pytest.param((2, 1, 2), (5, 4, 2), id="an older file"),
+        pytest.param((7, 6, 7), (8, 7, 7), id="a file from a branch that went further"),
+        pytest.param((4, 3, 9), (10, 4, 9), id="a status that tells of a later generation"),
+    ],
+)
 def test_changed_template_raises_generations_beyond_those_of_file_and_index(
-        cluster: LocalCluster, daemon_set: tuple[Key, Object], of_file: tuple[int, int, int],
-        expected: tuple[int, int, int]) -> None:
+    cluster: LocalCluster,
+    daemon_set: tuple[Key, Object],
+    of_file: tuple[int, int, int],
+    expected: tuple[int, int, int],
+) -> None:
     key, old = daemon_set
     file = edited(counted(old, *of_file), **{IMAGE: "other"})
     made = admit(cluster, key, file, old)
@@ -225,36 +257,49 @@ def test_changed_template_raises_generations_beyond_those_of_file_and_index(
     assert admit(cluster, key, file, made) == made
 
 
-@pytest.mark.parametrize(("of_file", "expected"), [
-    pytest.param((2, 1, 2), (4, 3, 2), id="an older file"),
-    pytest.param((7, 6, 7), (7, 6, 6), id="a file from a branch that went further is still to be observed"),
-    pytest.param((4, 3, 3), (4, 3, 3), id="a status from before"),
-])
-def test_same_spec_keeps_highest_generations(cluster: LocalCluster, daemon_set: tuple[Key, Object],
-                                                 of_file: tuple[int, int, int],
-                                                 expected: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize(
+    ("of_file", "expected"),
+    [
+        pytest.param((2, 1, 2), (4, 3, 2), id="an older file"),
+        pytest.param(
+            (7, 6, 7),
+            (7, 6, 6),
+            id="a file from a branch that went further is still to be observed",
+        ),
+        pytest.param((4, 3, 3), (4, 3, 3), id="a status from before"),
+    ],
+)
+def test_same_spec_keeps_highest_generations(
+    cluster: LocalCluster,
+    daemon_set: tuple[Key, Object],
+    of_file: tuple[int, int, int],
+    expected: tuple[int, int, int],
+) -> None:
     key, old = daemon_set
     made = admit(cluster, key, counted(old, *of_file), old)
     assert numbers(made) == expected
     assert admit(cluster, key, counted(old, *of_file), made) == made
 
 
-def test_changed_spec_outside_template_raises_generation_only(cluster: LocalCluster,
-                                                                      daemon_set: tuple[Key, Object]) -> None:
+def test_changed_spec_outside_template_raises_generation_only(
+    cluster: LocalCluster, daemon_set: tuple[Key, Object]
+) -> None:
     key, old = daemon_set
     assert numbers(admit(cluster, key, edited(old, spec__minReadySeconds=77), old)) == (5, 3, 4)
 
 
-def test_status_with_other_counts_is_taken_and_to_be_observed_again(cluster: LocalCluster,
-                                                                    daemon_set: tuple[Key, Object]) -> None:
+def test_status_with_other_counts_is_taken_and_to_be_observed_again(
+    cluster: LocalCluster, daemon_set: tuple[Key, Object]
+) -> None:
     key, old = daemon_set
     made = admit(cluster, key, edited(old, status__numberReady=9), old)
     assert made["status"]["numberReady"] == 9
     assert numbers(made) == (4, 3, 3)
 
 
-def test_file_without_status_generation_and_uid_keeps_those_known(cluster: LocalCluster,
-                                                                  daemon_set: tuple[Key, Object]) -> None:
+def test_file_without_status_generation_and_uid_keeps_those_known(
+    cluster: LocalCluster, daemon_set: tuple[Key, Object]
+) -> None:
     key, old = daemon_set
     made = admit(cluster, key, edited(manifest_of("DaemonSet"), **{IMAGE: "other"}), old)
     assert made["status"] == old["status"]
@@ -262,7 +307,9 @@ def test_file_without_status_generation_and_uid_keeps_those_known(cluster: Local
     assert numbers(made) == (5, 4, 4)
 
 
-def test_empty_list_in_spec_is_no_change(cluster: LocalCluster, daemon_set: tuple[Key, Object]) -> None:
+def test_empty_list_in_spec_is_no_change(
+    cluster: LocalCluster, daemon_set: tuple[Key, Object]
+) -> None:
     key, old = daemon_set
     file = copy.deepcopy(old)
     file["spec"]["template"]["spec"]["imagePullSecrets"] = []
@@ -270,7 +317,8 @@ def test_empty_list_in_spec_is_no_change(cluster: LocalCluster, daemon_set: tupl
 
 
 def test_template_generation_that_is_no_number_is_refused(
-        cluster: LocalCluster, daemon_set: tuple[Key, Object]) -> None:
+    cluster: LocalCluster, daemon_set: tuple[Key, Object]
+) -> None:
     key, old = daemon_set
     file = copy.deepcopy(old)
     file["metadata"]["annotations"][TEMPLATE_GENERATION] = "many"
@@ -278,21 +326,25 @@ def test_template_generation_that_is_no_number_is_refused(
         admit(cluster, key, file, old)
 
 
-@pytest.mark.parametrize(("kind", "path", "value", "rise"), [
-    ("Deployment", "metadata__annotations", {"a": "b"}, 1),
-    ("Deployment", "spec__replicas", 9, 1),
-    ("StatefulSet", "spec__replicas", 9, 1),
-    ("StatefulSet", "metadata__annotations", {"a": "b"}, 0),
-    ("ReplicaSet", "spec__replicas", 9, 1),
-    ("Job", "spec__parallelism", 9, 1),
-    ("CronJob", "spec__suspend", True, 1),
-    ("PodDisruptionBudget", "spec__minAvailable", 9, 1),
-    ("Pod", "spec__containers__0__image", "other", 1),
-    ("Pod", "metadata__labels", {"a": "b"}, 0),
-    ("PriorityClass", "description", "other", 0),
-])
-def test_generation_rises_with_what_kind_counts(cluster: LocalCluster, kind: str, path: str, value: Any,
-                                                    rise: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "rise"),
+    [
+        ("Deployment", "metadata__annotations", {"a": "b"}, 1),
+        ("Deployment", "spec__replicas", 9, 1),
+        ("StatefulSet", "spec__replicas", 9, 1),
+        ("StatefulSet", "metadata__annotations", {"a": "b"}, 0),
+        ("ReplicaSet", "spec__replicas", 9, 1),
+        ("Job", "spec__parallelism", 9, 1),
+        ("CronJob", "spec__suspend", True, 1),
+        ("PodDisruptionBudget", "spec__minAvailable", 9, 1),
+        ("Pod", "spec__containers__0__image", "other", 1),
+        ("Pod", "metadata__labels", {"a": "b"}, 0),
+        ("PriorityClass", "description", "other", 0),
+    ],
+)
+def test_generation_rises_with_what_kind_counts(
+    cluster: LocalCluster, kind: str, path: str, value: Any, rise: int
+) -> None:
     key, old = stored(cluster, manifest_of(kind))
     file = edited(old, **{path: value})
     made = admit(cluster, key, file, old)
@@ -304,8 +356,12 @@ CUSTOM = Key("ships.sea.example.org", "default", "a")
 
 
 def ship(generation: int, **content: Any) -> Object:
-    return {"apiVersion": "sea.example.org/v1", "kind": "Ship", "metadata": {"name": "a", "generation": generation},
-            **content}
+    return {
+        "apiVersion": "sea.example.org/v1",
+        "kind": "Ship",
+        "metadata": {"name": "a", "generation": generation},
+        **content,
+    }
 
 
 def test_custom_resource_counts_everything_but_metadata_and_status(cluster: LocalCluster) -> None:
@@ -321,9 +377,15 @@ def test_custom_resource_counts_everything_but_metadata_and_status(cluster: Loca
 # --- what is kept, and what comes back ----------------------------------------------------------------------------
 
 
-def test_service_keeps_what_was_allocated_and_drops_what_its_type_cannot_have(cluster: LocalCluster) -> None:
-    manifest = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
-                "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
+def test_service_keeps_what_was_allocated_and_drops_what_its_type_cannot_have(
+    cluster: LocalCluster,
+) -> None:
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "s"},
+        "spec": {"type": "NodePort", "ports": [{"port": 80}]},
+    }
     key, old = stored(cluster, manifest)
     again = admit(cluster, key, manifest, old)
     assert again["spec"] == old["spec"]
@@ -335,8 +397,16 @@ def test_service_keeps_what_was_allocated_and_drops_what_its_type_cannot_have(cl
 
 
 def test_job_from_manifest_edited_again_keeps_its_selector(cluster: LocalCluster) -> None:
-    manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"spec": {
-        "restartPolicy": "Never", "containers": [{"name": "c", "image": "app"}]}}}}
+    manifest = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j"},
+        "spec": {
+            "template": {
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "app"}]}
+            }
+        },
+    }
     key = Key("jobs.batch", "default", "j")
     old = admit(cluster, key, manifest, None)
     made = admit(cluster, key, edited(manifest, spec__backoffLimit=3), old, modified=99.0)
@@ -348,7 +418,9 @@ def test_job_from_manifest_edited_again_keeps_its_selector(cluster: LocalCluster
 def test_pod_file_from_before_it_was_bound_is_taken(cluster: LocalCluster) -> None:
     key, pod = stored(cluster, manifest_of("Pod"))
     bound = edited(pod, spec__nodeName="node-1")
-    assert "nodeName" not in admit(cluster, key, {**pod, "metadata": bound["metadata"]}, bound)["spec"]
+    assert (
+        "nodeName" not in admit(cluster, key, {**pod, "metadata": bound["metadata"]}, bound)["spec"]
+    )
     with pytest.raises(EditError, match="pod updates may not change fields"):
         admit(cluster, key, edited(bound, spec__nodeName="node-2"), bound)
 
@@ -356,18 +428,29 @@ def test_pod_file_from_before_it_was_bound_is_taken(cluster: LocalCluster) -> No
 NAMESPACE = Key("namespaces", "", "shop")
 
 
-def test_removed_namespace_is_terminating_until_its_finalizer_is_gone(cluster: LocalCluster) -> None:
-    _, old = stored(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+def test_removed_namespace_is_terminating_until_its_finalizer_is_gone(
+    cluster: LocalCluster,
+) -> None:
+    _, old = stored(
+        cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    )
     kept = removed(NAMESPACE, old, 0.0)
     assert kept is not None
-    assert (kept["metadata"]["deletionTimestamp"], kept["status"]) == ("1970-01-01T00:00:00Z", {"phase": "Terminating"})
+    assert (kept["metadata"]["deletionTimestamp"], kept["status"]) == (
+        "1970-01-01T00:00:00Z",
+        {"phase": "Terminating"},
+    )
     assert removed(NAMESPACE, kept, 9.0) == kept
     assert removed(NAMESPACE, {**kept, "spec": {}}, 9.0) is None
 
 
 @pytest.mark.parametrize("has_status", [True, False])
-def test_namespace_file_from_before_its_deletion_brings_it_back(cluster: LocalCluster, has_status: bool) -> None:
-    _, old = stored(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+def test_namespace_file_from_before_its_deletion_brings_it_back(
+    cluster: LocalCluster, has_status: bool
+) -> None:
+    _, old = stored(
+        cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    )
     kept = removed(NAMESPACE, old, 0.0)
     file = old if has_status else {name: value for name, value in old.items() if name != "status"}
     assert admit(cluster, NAMESPACE, file, kept) == old
@@ -382,19 +465,39 @@ def test_removed_object_of_another_kind_is_gone(cluster: LocalCluster) -> None:
     assert removed(Key("nodes", "", "default"), {"metadata": {"name": "default"}}, 0.0) is None
 
 
-ENTRY = {"apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:a": {}}}, "manager": "kubectl",
-         "operation": "Apply", "time": "2026-01-01T00:00:00Z"}
+ENTRY = {
+    "apiVersion": "v1",
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:data": {"f:a": {}}},
+    "manager": "kubectl",
+    "operation": "Apply",
+    "time": "2026-01-01T00:00:00Z",
+}
 
 
-@pytest.mark.parametrize("wrong", [
-    {"operation": "Drop"}, {"apiVersion": ""}, {"fieldsType": "Other"}, {"fieldsV1": {"zzz": {}}},
-    {"fieldsV1": {"v:99x": {}}}, {"fieldsV1": {"f:a": 5}},
-    {"fieldsV1": {"k:5": {}}}, {"fieldsV1": {"f:a": {f"v:{'9' * 5000}": {}}}},
-], ids=lambda wrong: str(wrong)[:40])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"operation": "Drop"},
+        {"apiVersion": ""},
+        {"fieldsType": "Other"},
+        {"fieldsV1": {"zzz": {}}},
+        {"fieldsV1": {"v:99x": {}}},
+        {"fieldsV1": {"f:a": 5}},
+        {"fieldsV1": {"k:5": {}}},
+        {"fieldsV1": {"f:a": {f"v:{'9' * 5000}": {}}}},
+    ],
+    ids=lambda wrong: str(wrong)[:40],
+)
 def test_entry_of_manager_that_cannot_be_read_gives_way_to_old_ones(
     cluster: LocalCluster, wrong: Object
 ) -> None:
-    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "1"}, "data": {"a": "1"}}
+    obj = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "a", "uid": "1"},
+        "data": {"a": "1"},
+    }
     key = Key("configmaps", "default", "a")
     good, bad = copy.deepcopy(obj), copy.deepcopy(obj)
     good["metadata"]["managedFields"] = [ENTRY]  # type: ignore[index]
@@ -406,10 +509,22 @@ def test_entry_of_manager_that_cannot_be_read_gives_way_to_old_ones(
 
 
 @pytest.mark.parametrize("missing", ["apiVersion", "manager", "time"])
-def test_stamp_of_client_that_lacks_something_is_left_out(cluster: LocalCluster, missing: str) -> None:
-    stamp = {"apiVersion": "v1", "manager": "kubectl", "operation": "Update", "time": "2026-01-01T00:00:00Z"}
+def test_stamp_of_client_that_lacks_something_is_left_out(
+    cluster: LocalCluster, missing: str
+) -> None:
+    stamp = {
+        "apiVersion": "v1",
+        "manager": "kubectl",
+        "operation": "Update",
+        "time": "2026-01-01T00:00:00Z",
+    }
     key = Key("configmaps", "default", "a")
     whole: Object = {"metadata": {"name": "a", "managedFields": [stamp]}}
-    cut = {"metadata": {"name": "a", "managedFields": [{k: v for k, v in stamp.items() if k != missing}]}}
+    cut = {
+        "metadata": {
+            "name": "a",
+            "managedFields": [{k: v for k, v in stamp.items() if k != missing}],
+        }
+    }
     assert admit(cluster, key, whole, None)["metadata"]["managedFields"] == [stamp]
     assert "managedFields" not in admit(cluster, key, cut, None)["metadata"]

@@ -65,16 +65,26 @@ def test_bound_pod_is_nominated_for_no_node() -> None:
     at = "status.nominatedNodeName"
     assert refusals({"nominatedNodeName": "node-1"}) == []
     assert refusals({"nominatedNodeName": "node-1"}, nodeName="node-2") == [
-        f"{at}: Forbidden: may not be set on pods that are already bound to a node"]
-    assert refusals({"nominatedNodeName": "node-1"}, {"nominatedNodeName": "node-1"}, nodeName="node-2") == []
+        f"{at}: Forbidden: may not be set on pods that are already bound to a node"
+    ]
+    assert (
+        refusals(
+            {"nominatedNodeName": "node-1"}, {"nominatedNodeName": "node-1"}, nodeName="node-2"
+        )
+        == []
+    )
 
 
 def test_container_that_has_ended_runs_again_as_its_policy_lets_it() -> None:
     again = ({"containerStatuses": [RUNNING]}, {"containerStatuses": [ENDED]})
-    refused = ["status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"]
+    refused = [
+        "status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"
+    ]
     assert refusals(*again, restartPolicy="Never") == refused
     assert refusals(*again, restartPolicy="OnFailure") == []
     rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [7]}}
-    containers = [{"name": "c", "image": "a:1"},
-                  {"name": "d", "image": "a:1", "restartPolicy": "Never", "restartPolicyRules": [rule]}]
+    containers = [
+        {"name": "c", "image": "a:1"},
+        {"name": "d", "image": "a:1", "restartPolicy": "Never", "restartPolicyRules": [rule]},
+    ]
     assert refusals(*again, restartPolicy="Never", containers=containers) == []

@@ -16,14 +16,21 @@ Object = dict[str, Any]
 @pytest.fixture
 def pod(client: Client) -> Object:
     resources = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "200m"}}
-    spec = {"containers": [{"name": "c", "image": "web:1", "resources": resources}],
-            "initContainers": [{"name": "i", "image": "web:1"}]}
+    spec = {
+        "containers": [{"name": "c", "image": "web:1", "resources": resources}],
+        "initContainers": [{"name": "i", "image": "web:1"}],
+    }
     return client.create("pods", {"metadata": {"name": "p"}, "spec": spec}, namespace="default")
 
 
 def patch(client: Client, spec: Object, subresource: str) -> Object:
-    return client.patch("pods", "p", Patch(STRATEGIC_MERGE_PATCH, {"metadata": {"labels": {"a": "b"}}, "spec": spec}),
-                        namespace="default", subresource=subresource)
+    return client.patch(
+        "pods",
+        "p",
+        Patch(STRATEGIC_MERGE_PATCH, {"metadata": {"labels": {"a": "b"}}, "spec": spec}),
+        namespace="default",
+        subresource=subresource,
+    )
 
 
 def refusal(client: Client, spec: Object, subresource: str) -> str:
@@ -36,12 +43,16 @@ def container(**resources: Object) -> Object:
     return {"containers": [{"name": "c", "resources": resources}]}
 
 
-def test_resize_changes_amounts_and_generation_but_nothing_else(client: Client, pod: Object) -> None:
+def test_resize_changes_amounts_and_generation_but_nothing_else(
+    client: Client, pod: Object
+) -> None:
     asked = container(requests={"cpu": "150m"}, limits={"cpu": "300m"})
     asked["containers"][0]["image"] = "other:1"
     resized = patch(client, asked, "resize")
     assert resized["spec"]["containers"][0]["resources"] == {
-        "requests": {"cpu": "150m", "memory": "64Mi"}, "limits": {"cpu": "300m"}}
+        "requests": {"cpu": "150m", "memory": "64Mi"},
+        "limits": {"cpu": "300m"},
+    }
     assert resized["spec"]["containers"][0]["image"] == "web:1"
     assert "labels" not in resized["metadata"]
     assert resized["metadata"]["generation"] == 2
@@ -59,7 +70,9 @@ def test_resize_changes_amounts_and_generation_but_nothing_else(client: Client, 
     ({"initContainers": [{"name": "i", "resources": {"requests": {"cpu": "1m"}}}]},
      "spec: Forbidden: resources for non-sidecar init containers are immutable"),
 ])  # fmt: skip
-def test_resize_of_immutable_fields_is_refused(client: Client, pod: Object, spec: Object, why: str) -> None:
+def test_resize_of_immutable_fields_is_refused(
+    client: Client, pod: Object, spec: Object, why: str
+) -> None:
     if "QOS" in why:
         client.delete("pods", "p", namespace="default")
         alone = {**pod["spec"], "initContainers": None}
@@ -68,21 +81,29 @@ def test_resize_of_immutable_fields_is_refused(client: Client, pod: Object, spec
 
 
 def test_resources_of_pod_as_whole_are_resized(client: Client) -> None:
-    spec = {"containers": [{"name": "c", "image": "web:1"}],
-            "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}}}
+    spec = {
+        "containers": [{"name": "c", "image": "web:1"}],
+        "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}},
+    }
     client.create("pods", {"metadata": {"name": "p"}, "spec": spec}, namespace="default")
     resized = patch(client, {"resources": {"limits": {"cpu": "3"}}}, "resize")
-    assert resized["spec"]["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"},
-                                            "limits": {"cpu": "3", "memory": "1Gi"}}
+    assert resized["spec"]["resources"] == {
+        "requests": {"cpu": "1", "memory": "1Gi"},
+        "limits": {"cpu": "3", "memory": "1Gi"},
+    }
     assert refusal(client, {"resources": None}, "resize") == (
-        "[spec: Invalid value: \"Burstable\": Pod QOS Class may not change as a result of resizing, "
-        "spec.resources: Forbidden: pod-level resources cannot be removed]")
+        '[spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing, '
+        "spec.resources: Forbidden: pod-level resources cannot be removed]"
+    )
     assert refusal(client, {"resources": {"limits": {"cpu": None}}}, "resize") == (
-        "spec.resources.limits: Forbidden: pod-level resource limits cannot be removed")
+        "spec.resources.limits: Forbidden: pod-level resource limits cannot be removed"
+    )
 
 
 def test_resize_is_not_for_other_updates(client: Client, pod: Object) -> None:
-    assert "pod updates may not change fields other than" in refusal(client, container(requests={"cpu": "150m"}), "")
+    assert "pod updates may not change fields other than" in refusal(
+        client, container(requests={"cpu": "150m"}), ""
+    )
 
 
 def test_ephemeral_containers_are_added_and_stay(client: Client, pod: Object) -> None:
@@ -90,8 +111,11 @@ def test_ephemeral_containers_are_added_and_stay(client: Client, pod: Object) ->
     added = patch(client, {"ephemeralContainers": [debugger]}, "ephemeralcontainers")
     assert [one["name"] for one in added["spec"]["ephemeralContainers"]] == ["d"]
     assert added["metadata"]["generation"] == 2
-    assert refusal(client, {"ephemeralContainers": [{"name": "d", "$patch": "delete"}]}, "ephemeralcontainers") == (
-        'spec.ephemeralContainers: Forbidden: existing ephemeral containers "d" may not be removed\n')
+    assert refusal(
+        client, {"ephemeralContainers": [{"name": "d", "$patch": "delete"}]}, "ephemeralcontainers"
+    ) == (
+        'spec.ephemeralContainers: Forbidden: existing ephemeral containers "d" may not be removed\n'
+    )
 
 
 def test_ephemeral_containers_are_not_for_other_updates(client: Client, pod: Object) -> None:

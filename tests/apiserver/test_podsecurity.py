@@ -12,17 +12,34 @@ from kubepy.apiserver.client import Client
 from kubepy.apiserver.request import MERGE_PATCH, Patch
 
 Object = dict[str, Any]
-SAFE: Object = {"runAsNonRoot": True, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
-                "seccompProfile": {"type": "RuntimeDefault"}}
+SAFE: Object = {
+    "runAsNonRoot": True,
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
 
 
 def pod(context: Object | None = None, *, container: Object | None = None, **spec: Any) -> Object:
-    made = {"name": "c", "image": "c:1", **({"securityContext": context} if context else {}), **(container or {})}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [made], **spec}}
+    made = {
+        "name": "c",
+        "image": "c:1",
+        **({"securityContext": context} if context else {}),
+        **(container or {}),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [made], **spec},
+    }
 
 
 def found(level: str, one: Object, minor: int | None = None) -> list[str]:
-    return [str(violation) for violation in violations(LevelVersion(level, minor), one["metadata"], one["spec"])]
+    return [
+        str(violation)
+        for violation in violations(LevelVersion(level, minor), one["metadata"], one["spec"])
+    ]
 
 
 @pytest.mark.parametrize(("one", "forbidden"), [
@@ -64,7 +81,8 @@ def test_restricted_reports_missing_fields_of_plain_pod() -> None:
         'unrestricted capabilities (container "c" must set securityContext.capabilities.drop=["ALL"])',
         'runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)',
         'seccompProfile (pod or container "c" must set securityContext.seccompProfile.type to "RuntimeDefault" or '
-        '"Localhost")']
+        '"Localhost")',
+    ]
 
 
 @pytest.mark.parametrize(("one", "forbidden"), [
@@ -88,14 +106,20 @@ def test_namespace_may_ask_for_older_standard() -> None:
     sysctl = pod(securityContext={"sysctls": [{"name": "net.ipv4.tcp_rmem"}]})
     assert found("baseline", sysctl, 31) == ["forbidden sysctls (net.ipv4.tcp_rmem)"]
     assert [one.partition(" ")[0] for one in found("restricted", pod(), 21)] == [
-        "allowPrivilegeEscalation", "runAsNonRoot", "seccompProfile"]
+        "allowPrivilegeEscalation",
+        "runAsNonRoot",
+        "seccompProfile",
+    ]
 
 
 # --- namespaces -------------------------------------------------------------------------------------------------------
 
 
 def namespace(client: Client, **labels: str) -> None:
-    made = {f"pod-security.kubernetes.io/{key.replace('_', '-')}": value for key, value in labels.items()}
+    made = {
+        f"pod-security.kubernetes.io/{key.replace('_', '-')}": value
+        for key, value in labels.items()
+    }
     client.create("namespaces", {"metadata": {"name": "safe", "labels": made}})
 
 
@@ -103,9 +127,12 @@ def test_pods_that_violate_what_is_enforced_are_refused(client: Client) -> None:
     namespace(client, enforce="baseline", enforce_version="v1.30")
     client.create("pods", pod(), namespace="safe")
     with pytest.raises(Status) as error:
-        client.create("pods", {**pod(hostNetwork=True), "metadata": {"name": "q"}}, namespace="safe")
+        client.create(
+            "pods", {**pod(hostNetwork=True), "metadata": {"name": "q"}}, namespace="safe"
+        )
     assert error.value.message == (
-        'pods "q" is forbidden: violates PodSecurity "baseline:v1.30": host namespaces (hostNetwork=true)')
+        'pods "q" is forbidden: violates PodSecurity "baseline:v1.30": host namespaces (hostNetwork=true)'
+    )
 
 
 def test_workloads_are_warned_of(client: Client) -> None:
@@ -113,9 +140,17 @@ def test_workloads_are_warned_of(client: Client) -> None:
     warnings: list[str] = []
     client.warn = warnings.append
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod(hostPID=True)["spec"]}
-    client.create("deployments.apps", {"metadata": {"name": "d"}, "spec": {
-        "selector": {"matchLabels": {"a": "b"}}, "template": template}}, namespace="safe")
-    assert warnings == ['would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)']
+    client.create(
+        "deployments.apps",
+        {
+            "metadata": {"name": "d"},
+            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+        },
+        namespace="safe",
+    )
+    assert warnings == [
+        'would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)'
+    ]
 
 
 def test_warnings_can_be_of_another_level_than_what_is_enforced(client: Client) -> None:
@@ -123,8 +158,10 @@ def test_warnings_can_be_of_another_level_than_what_is_enforced(client: Client) 
     warnings: list[str] = []
     client.warn = warnings.append
     client.create("pods", pod({"privileged": True}), namespace="safe")
-    assert warnings == ['would violate PodSecurity "baseline:latest": privileged (container "c" must not set '
-                        'securityContext.privileged=true)']
+    assert warnings == [
+        'would violate PodSecurity "baseline:latest": privileged (container "c" must not set '
+        "securityContext.privileged=true)"
+    ]
 
 
 def test_labels_that_mean_nothing_are_refused(client: Client) -> None:
@@ -132,8 +169,9 @@ def test_labels_that_mean_nothing_are_refused(client: Client) -> None:
         namespace(client, enforce="strict", warn_version="1.30")
     assert error.value.message == (
         'Namespace "safe" is invalid: [metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "strict": '
-        'must be one of privileged, baseline, restricted, metadata.labels[pod-security.kubernetes.io/warn-version]: '
-        'Invalid value: "1.30": must be "latest" or "v1.x"]')
+        "must be one of privileged, baseline, restricted, metadata.labels[pod-security.kubernetes.io/warn-version]: "
+        'Invalid value: "1.30": must be "latest" or "v1.x"]'
+    )
 
 
 def test_stricter_level_is_tried_on_pods_that_are_there(client: Client) -> None:
@@ -147,4 +185,6 @@ def test_stricter_level_is_tried_on_pods_that_are_there(client: Client) -> None:
     plain = "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile"
     assert warnings == [
         'existing pods in namespace "safe" violate the new PodSecurity enforce level "restricted:latest"',
-        f"a (and 1 other pod): {plain}", f"c: host namespaces, {plain}"]
+        f"a (and 1 other pod): {plain}",
+        f"c: host namespaces, {plain}",
+    ]

@@ -29,8 +29,11 @@ Object = dict[str, Any]
 
 EXAMPLES = int(os.environ.get("RANDOM_REQUESTS", "40"))
 SOME = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-TYPES = {resource: f"{table.package_of(resource.api_version)}.{resource.kind}" for resource in BUILT_IN
-         if "update" in resource.verbs and table.package_of(resource.api_version)}
+TYPES = {
+    resource: f"{table.package_of(resource.api_version)}.{resource.kind}"
+    for resource in BUILT_IN
+    if "update" in resource.verbs and table.package_of(resource.api_version)
+}
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +48,9 @@ def play(cluster: LocalCluster, resource: Resource, obj: Object, other: Object) 
     """Create, replace, patch, write the status, delete; each request may be refused."""
     client, key = cluster.client, resource.key
     try:
-        name = client.create(key, obj, namespace="default",
-                             options=CreateOptions(field_validation="Warn"))["metadata"]["name"]
+        name = client.create(
+            key, obj, namespace="default", options=CreateOptions(field_validation="Warn")
+        )["metadata"]["name"]
     except Status:
         return
     content = {field: value for field, value in other.items() if field != "metadata"}
@@ -56,7 +60,9 @@ def play(cluster: LocalCluster, resource: Resource, obj: Object, other: Object) 
     try:
         client.delete(key, name, namespace="default")
         stuck = client.get(key, name, namespace="default")
-        client.update(key, {**stuck, "metadata": {**stuck["metadata"], "finalizers": []}}, namespace="default")
+        client.update(
+            key, {**stuck, "metadata": {**stuck["metadata"], "finalizers": []}}, namespace="default"
+        )
     except Status:
         return
 
@@ -68,7 +74,13 @@ def change(cluster: LocalCluster, resource: Resource, obj: Object, subresource: 
     with suppress(Status):
         client.update(resource.key, obj, namespace="default", subresource=subresource)
     with suppress(Status):
-        client.patch(resource.key, name, Patch(MERGE_PATCH, patch), namespace="default", subresource=subresource)
+        client.patch(
+            resource.key,
+            name,
+            Patch(MERGE_PATCH, patch),
+            namespace="default",
+            subresource=subresource,
+        )
 
 
 @st.composite
@@ -82,7 +94,9 @@ def random_requests(draw: st.DrawFn) -> tuple[Resource, Object, Object]:
 
 @SOME
 @given(request=random_requests())
-def test_random_objects_are_stored_or_refused(cluster: LocalCluster, request: tuple[Resource, Object, Object]) -> None:
+def test_random_objects_are_stored_or_refused(
+    cluster: LocalCluster, request: tuple[Resource, Object, Object]
+) -> None:
     play(cluster, *request)
 
 
@@ -113,7 +127,9 @@ def _changed(draw: st.DrawFn, manifest: Object) -> Object:
 
 @SOME
 @given(pair=changed_manifests())
-def test_manifests_with_wrong_values_are_stored_or_refused(cluster: LocalCluster, pair: tuple[Object, Object]) -> None:
+def test_manifests_with_wrong_values_are_stored_or_refused(
+    cluster: LocalCluster, pair: tuple[Object, Object]
+) -> None:
     resource = cluster.scheme.for_kind(pair[0]["apiVersion"], pair[0]["kind"])
     assert resource is not None
     play(cluster, resource, *pair)
@@ -130,14 +146,20 @@ def _with_status() -> Iterator[tuple[Object, str]]:
     """Return valid manifests, and the types of their statuses."""
     for manifest in manifests():
         kind = type_of(manifest)
-        types = [field.type for field in table.flat_fields(kind) if field.json == "status"] if kind else []
+        types = (
+            [field.type for field in table.flat_fields(kind) if field.json == "status"]
+            if kind
+            else []
+        )
         if types:
             yield manifest, types[0].removeprefix("*")
 
 
 @SOME
 @given(pair=random_statuses())
-def test_random_status_is_stored_or_refused(cluster: LocalCluster, pair: tuple[Object, Object]) -> None:
+def test_random_status_is_stored_or_refused(
+    cluster: LocalCluster, pair: tuple[Object, Object]
+) -> None:
     manifest, status = pair
     resource = cluster.scheme.for_kind(manifest["apiVersion"], manifest["kind"])
     assert resource is not None
@@ -146,6 +168,8 @@ def test_random_status_is_stored_or_refused(cluster: LocalCluster, pair: tuple[O
 
 def test_kind_that_is_no_text_is_refused(cluster: LocalCluster) -> None:
     with pytest.raises(Status) as error:
-        cluster.client.create("configmaps", {"kind": {"a": "b"}, "metadata": {"name": "a"}}, namespace="default")
+        cluster.client.create(
+            "configmaps", {"kind": {"a": "b"}, "metadata": {"name": "a"}}, namespace="default"
+        )
     assert error.value.code == 400
     assert "Go struct field .kind of type string" in error.value.message

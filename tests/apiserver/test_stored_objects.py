@@ -30,17 +30,25 @@ def manifests() -> list[Object]:
 def stored(cluster: LocalCluster, manifest: Object) -> Object:
     resource = cluster.scheme.for_kind(manifest["apiVersion"], manifest["kind"])
     assert resource is not None
-    made = cluster.client.create(resource.key, manifest, namespace="default",
-                                 options=CreateOptions(field_validation="Strict"))
+    made = cluster.client.create(
+        resource.key,
+        manifest,
+        namespace="default",
+        options=CreateOptions(field_validation="Strict"),
+    )
     metadata = {key: value for key, value in made["metadata"].items() if key not in _UNSTORED}
     return {**made, "metadata": metadata}
 
 
 def test_manifest_exists_for_every_stored_kind() -> None:
     kinds = {(one["apiVersion"].rpartition("/")[0], one["kind"]) for one in manifests()}
-    missing = [one.key for one in BUILT_IN if "update" in one.verbs and (one.group, one.kind) not in kinds]
-    assert missing == ["mutatingadmissionpolicies.admissionregistration.k8s.io",
-                       "mutatingadmissionpolicybindings.admissionregistration.k8s.io"]
+    missing = [
+        one.key for one in BUILT_IN if "update" in one.verbs and (one.group, one.kind) not in kinds
+    ]
+    assert missing == [
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+    ]
 
 
 def test_stored_object_of_every_kind_has_defaults_of_its_version(cluster: LocalCluster) -> None:

@@ -20,13 +20,21 @@ from tests.apiserver import rules
 from tests.apiserver.test_stored_objects import manifests, stored
 
 Object = dict[str, Any]
-SOME = settings(max_examples=int(os.environ.get("VALID_OBJECTS", "60")), deadline=None,
-                suppress_health_check=list(HealthCheck))
+SOME = settings(
+    max_examples=int(os.environ.get("VALID_OBJECTS", "60")),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
-KEYS = st.builds(lambda prefix, name: prefix + name, st.sampled_from(("", "example.com/", "a.b-c.io/")),
-                 st.from_regex(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,20}[A-Za-z0-9])?", fullmatch=True))
-VALUES = st.just("") | st.from_regex(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,20}[A-Za-z0-9])?", fullmatch=True)
+KEYS = st.builds(
+    lambda prefix, name: prefix + name,
+    st.sampled_from(("", "example.com/", "a.b-c.io/")),
+    st.from_regex(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,20}[A-Za-z0-9])?", fullmatch=True),
+)
+VALUES = st.just("") | st.from_regex(
+    r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,20}[A-Za-z0-9])?", fullmatch=True
+)
 LABELS = st.dictionaries(KEYS, VALUES, max_size=2)
 PORTS = st.integers(1, 65535)
 AMOUNTS = st.sampled_from(("0", "1", "100m", "1500m", "1Gi", "1.5Gi", "2e3", "12E"))
@@ -37,65 +45,149 @@ def optional(**fields: SearchStrategy[Any]) -> SearchStrategy[Object]:
 
 
 EXPRESSIONS = st.one_of(
-    st.builds(lambda key, operator, values: {"key": key, "operator": operator, "values": values}, KEYS,
-              st.sampled_from(("In", "NotIn")), st.lists(VALUES, min_size=1, max_size=2)),
-    st.builds(lambda key, operator: {"key": key, "operator": operator}, KEYS,
-              st.sampled_from(("Exists", "DoesNotExist"))))
+    st.builds(
+        lambda key, operator, values: {"key": key, "operator": operator, "values": values},
+        KEYS,
+        st.sampled_from(("In", "NotIn")),
+        st.lists(VALUES, min_size=1, max_size=2),
+    ),
+    st.builds(
+        lambda key, operator: {"key": key, "operator": operator},
+        KEYS,
+        st.sampled_from(("Exists", "DoesNotExist")),
+    ),
+)
 SELECTORS = optional(matchLabels=LABELS, matchExpressions=st.lists(EXPRESSIONS, max_size=2))
 HANDLERS = st.one_of(
-    st.builds(lambda command: {"exec": {"command": command}}, st.lists(st.text(max_size=5), min_size=1, max_size=2)),
-    st.builds(lambda port, scheme: {"httpGet": {"port": port, "scheme": scheme}}, PORTS | st.just("web"),
-              st.sampled_from(("HTTP", "HTTPS"))),
-    st.builds(lambda port: {"tcpSocket": {"port": port}}, PORTS))
-PROBES = st.builds(lambda handler, numbers: {**handler, **numbers}, HANDLERS,
-                   optional(periodSeconds=st.integers(1, 60), failureThreshold=st.integers(1, 9)))
+    st.builds(
+        lambda command: {"exec": {"command": command}},
+        st.lists(st.text(max_size=5), min_size=1, max_size=2),
+    ),
+    st.builds(
+        lambda port, scheme: {"httpGet": {"port": port, "scheme": scheme}},
+        PORTS | st.just("web"),
+        st.sampled_from(("HTTP", "HTTPS")),
+    ),
+    st.builds(lambda port: {"tcpSocket": {"port": port}}, PORTS),
+)
+PROBES = st.builds(
+    lambda handler, numbers: {**handler, **numbers},
+    HANDLERS,
+    optional(periodSeconds=st.integers(1, 60), failureThreshold=st.integers(1, 9)),
+)
 RESOURCES = st.builds(
-    lambda names, amount: {"requests": dict.fromkeys(names, amount), "limits": dict.fromkeys(names, amount)},
-    st.lists(st.sampled_from(("cpu", "memory", "ephemeral-storage", "example.com/gpu")), unique=True), AMOUNTS).filter(
-        lambda one: one["limits"].get("example.com/gpu") not in ("100m", "1500m"))
+    lambda names, amount: {
+        "requests": dict.fromkeys(names, amount),
+        "limits": dict.fromkeys(names, amount),
+    },
+    st.lists(
+        st.sampled_from(("cpu", "memory", "ephemeral-storage", "example.com/gpu")), unique=True
+    ),
+    AMOUNTS,
+).filter(lambda one: one["limits"].get("example.com/gpu") not in ("100m", "1500m"))
 TOLERATIONS = st.one_of(
-    st.builds(lambda key, value: {"key": key, "value": value, "effect": "NoSchedule"}, KEYS, VALUES),
-    st.builds(lambda seconds: {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds},
-              st.integers(-1, 99)))
-SPREADS = st.builds(lambda key, skew, selector: {"topologyKey": key, "maxSkew": skew, "labelSelector": selector,
-                                                 "whenUnsatisfiable": "ScheduleAnyway"},
-                    KEYS, st.integers(1, 5), SELECTORS)
-TERMS = st.builds(lambda expressions: {"matchExpressions": expressions}, st.lists(EXPRESSIONS, max_size=2))
+    st.builds(
+        lambda key, value: {"key": key, "value": value, "effect": "NoSchedule"}, KEYS, VALUES
+    ),
+    st.builds(
+        lambda seconds: {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds},
+        st.integers(-1, 99),
+    ),
+)
+SPREADS = st.builds(
+    lambda key, skew, selector: {
+        "topologyKey": key,
+        "maxSkew": skew,
+        "labelSelector": selector,
+        "whenUnsatisfiable": "ScheduleAnyway",
+    },
+    KEYS,
+    st.integers(1, 5),
+    SELECTORS,
+)
+TERMS = st.builds(
+    lambda expressions: {"matchExpressions": expressions}, st.lists(EXPRESSIONS, max_size=2)
+)
 
 
 @st.composite
 def containers(draw: st.DrawFn, name: str, volumes: list[Object]) -> Object:
-    mounts = [{"name": one["name"], "mountPath": f"/m/{index}"} for index, one in enumerate(volumes) if draw(
-        st.booleans())]
-    return {"name": name, "image": draw(st.sampled_from(("web", "web:1", "r.io:5000/a/b@sha256:" + "0" * 64))),
-            "volumeMounts": mounts, **draw(optional(
-                command=st.lists(st.text(max_size=3), max_size=2), resources=RESOURCES, livenessProbe=PROBES,
-                readinessProbe=PROBES, stdin=st.booleans(),
+    mounts = [
+        {"name": one["name"], "mountPath": f"/m/{index}"}
+        for index, one in enumerate(volumes)
+        if draw(st.booleans())
+    ]
+    return {
+        "name": name,
+        "image": draw(st.sampled_from(("web", "web:1", "r.io:5000/a/b@sha256:" + "0" * 64))),
+        "volumeMounts": mounts,
+        **draw(
+            optional(
+                command=st.lists(st.text(max_size=3), max_size=2),
+                resources=RESOURCES,
+                livenessProbe=PROBES,
+                readinessProbe=PROBES,
+                stdin=st.booleans(),
                 ports=st.lists(PORTS.map(lambda port: {"containerPort": port}), max_size=3),
-                env=st.lists(st.builds(lambda key, value: {"name": key, "value": value}, NAMES, st.text(max_size=9)),
-                             max_size=2)))}
+                env=st.lists(
+                    st.builds(
+                        lambda key, value: {"name": key, "value": value}, NAMES, st.text(max_size=9)
+                    ),
+                    max_size=2,
+                ),
+            )
+        ),
+    }
 
 
 @st.composite
 def pods(draw: st.DrawFn) -> Object:
-    sources = st.sampled_from(({"emptyDir": {}}, {"emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}},
-                               {"configMap": {"name": "a", "items": [{"key": "k", "path": "a/b"}]}},
-                               {"secret": {"secretName": "s", "defaultMode": 0o400}},
-                               {"hostPath": {"path": "/v", "type": "Directory"}},
-                               {"persistentVolumeClaim": {"claimName": "c"}}))
+    sources = st.sampled_from(
+        (
+            {"emptyDir": {}},
+            {"emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}},
+            {"configMap": {"name": "a", "items": [{"key": "k", "path": "a/b"}]}},
+            {"secret": {"secretName": "s", "defaultMode": 0o400}},
+            {"hostPath": {"path": "/v", "type": "Directory"}},
+            {"persistentVolumeClaim": {"claimName": "c"}},
+        )
+    )
     names = draw(st.lists(NAMES, max_size=3, unique=True))
     volumes = [{"name": name, **draw(sources)} for name in names]
-    spec = draw(optional(
-        nodeSelector=LABELS, tolerations=st.lists(TOLERATIONS, max_size=2), hostname=NAMES, subdomain=NAMES,
-        restartPolicy=st.sampled_from(("Always", "OnFailure", "Never")), activeDeadlineSeconds=st.integers(1, 99),
-        topologySpreadConstraints=st.lists(SPREADS, max_size=2, unique_by=lambda one: one["topologyKey"]),
-        affinity=st.builds(lambda terms: {"nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}},
-            st.lists(TERMS, min_size=1, max_size=2))))
-    made = [draw(containers(name, volumes)) for name in draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))]
+    spec = draw(
+        optional(
+            nodeSelector=LABELS,
+            tolerations=st.lists(TOLERATIONS, max_size=2),
+            hostname=NAMES,
+            subdomain=NAMES,
+            restartPolicy=st.sampled_from(("Always", "OnFailure", "Never")),
+            activeDeadlineSeconds=st.integers(1, 99),
+            topologySpreadConstraints=st.lists(
+                SPREADS, max_size=2, unique_by=lambda one: one["topologyKey"]
+            ),
+            affinity=st.builds(
+                lambda terms: {
+                    "nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {
+                            "nodeSelectorTerms": terms
+                        }
+                    }
+                },
+                st.lists(TERMS, min_size=1, max_size=2),
+            ),
+        )
+    )
+    made = [
+        draw(containers(name, volumes))
+        for name in draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
+    ]
     metadata = {"name": "p", "namespace": "default", "labels": draw(LABELS)}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata,
-            "spec": {**spec, "containers": made, "volumes": volumes}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {**spec, "containers": made, "volumes": volumes},
+    }
 
 
 @SOME
@@ -128,5 +220,12 @@ def test_update_with_stored_object_changes_nothing(cluster: LocalCluster, index:
     assert resource is not None
     stored(cluster, manifest)
     before = cluster.client.get(resource.key, manifest["metadata"]["name"], namespace="default")
-    assert cluster.client.update(resource.key, before, namespace="default",
-                                 options=UpdateOptions(field_validation="Strict")) == before
+    assert (
+        cluster.client.update(
+            resource.key,
+            before,
+            namespace="default",
+            options=UpdateOptions(field_validation="Strict"),
+        )
+        == before
+    )

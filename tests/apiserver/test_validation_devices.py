@@ -6,39 +6,92 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.rules import GONE, changed, created, defaulted, refusals, strategy, update_refusals
+from tests.apiserver.rules import (
+    GONE,
+    changed,
+    created,
+    defaulted,
+    refusals,
+    strategy,
+    update_refusals,
+)
 
 V1 = "resource.k8s.io/v1"
 CLAIMS, TEMPLATES, CLASSES, SLICES = (
-    f"{name}.resource.k8s.io" for name in ("resourceclaims", "resourceclaimtemplates", "deviceclasses",
-                                           "resourceslices"))
-SPEC: dict[str, Any] = {"devices": {"requests": [
-    {"name": "r", "exactly": {"deviceClassName": "gpu"}},
-    {"name": "s", "firstAvailable": [{"name": "a", "deviceClassName": "gpu"}]}]}}
+    f"{name}.resource.k8s.io"
+    for name in ("resourceclaims", "resourceclaimtemplates", "deviceclasses", "resourceslices")
+)
+SPEC: dict[str, Any] = {
+    "devices": {
+        "requests": [
+            {"name": "r", "exactly": {"deviceClassName": "gpu"}},
+            {"name": "s", "firstAvailable": [{"name": "a", "deviceClassName": "gpu"}]},
+        ]
+    }
+}
 GOOD: dict[str, dict[str, Any]] = {
-    CLAIMS: {"apiVersion": V1, "kind": "ResourceClaim", "spec": {**SPEC, "devices": {
-        **SPEC["devices"], "constraints": [{"requests": ["r", "s/a"], "matchAttribute": "example.com/model"}],
-        "config": [{"requests": ["s"], "opaque": {"driver": "gpu.example.com", "parameters": {"a": 1}}}]}}},
+    CLAIMS: {
+        "apiVersion": V1,
+        "kind": "ResourceClaim",
+        "spec": {
+            **SPEC,
+            "devices": {
+                **SPEC["devices"],
+                "constraints": [{"requests": ["r", "s/a"], "matchAttribute": "example.com/model"}],
+                "config": [
+                    {
+                        "requests": ["s"],
+                        "opaque": {"driver": "gpu.example.com", "parameters": {"a": 1}},
+                    }
+                ],
+            },
+        },
+    },
     TEMPLATES: {"apiVersion": V1, "kind": "ResourceClaimTemplate", "spec": {"spec": SPEC}},
-    CLASSES: {"apiVersion": V1, "kind": "DeviceClass", "spec": {
-        "selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}],
-        "extendedResourceName": "example.com/gpu"}},
-    SLICES: {"apiVersion": V1, "kind": "ResourceSlice", "spec": {
-        "driver": "gpu.example.com", "nodeName": "n", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
-        "devices": [{"name": "g", "attributes": {"model": {"string": "x"}}, "allowMultipleAllocations": True,
-                     "capacity": {"memory": {"value": "10"}}, "taints": [{"key": "k", "effect": "None"}]}]}},
+    CLASSES: {
+        "apiVersion": V1,
+        "kind": "DeviceClass",
+        "spec": {
+            "selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}],
+            "extendedResourceName": "example.com/gpu",
+        },
+    },
+    SLICES: {
+        "apiVersion": V1,
+        "kind": "ResourceSlice",
+        "spec": {
+            "driver": "gpu.example.com",
+            "nodeName": "n",
+            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+            "devices": [
+                {
+                    "name": "g",
+                    "attributes": {"model": {"string": "x"}},
+                    "allowMultipleAllocations": True,
+                    "capacity": {"memory": {"value": "10"}},
+                    "taints": [{"key": "k", "effect": "None"}],
+                }
+            ],
+        },
+    },
 }
 REQUEST = "spec.devices.requests[0]"
 EXACTLY = "spec.devices.requests.0.exactly"
 DEVICE = "spec.devices[0]"
 NO_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
-NODES = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
-LABEL = ("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
-         "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-         "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')")
-IDENTIFIER = ("a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
-              "characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is "
-              "'[A-Za-z_][A-Za-z0-9_]*')")
+NODES = (
+    "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+)
+LABEL = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
+    "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+IDENTIFIER = (
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
+    "characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is "
+    "'[A-Za-z_][A-Za-z0-9_]*')"
+)
 
 
 def good(key: str) -> dict[str, Any]:
@@ -155,7 +208,9 @@ def test_claim_invalid_is_refused(changes: dict[str, Any], errors: list[str]) ->
       f'{DEVICE}.bindingFailureConditions[1]: Invalid value: "a": bindingFailureConditions must not overlap with '
       "bindingConditions"]),
 ])  # fmt: skip
-def test_device_object_invalid_is_refused(key: str, changes: dict[str, Any], errors: list[str]) -> None:
+def test_device_object_invalid_is_refused(
+    key: str, changes: dict[str, Any], errors: list[str]
+) -> None:
     assert refusals(key, changed(good(key), changes)) == errors
 
 
@@ -168,12 +223,16 @@ def test_device_object_invalid_is_refused(key: str, changes: dict[str, Any], err
     (SLICES, {"spec.pool.generation": 2, "spec.devices.0.name": "h"}, []),
     (CLASSES, {"spec": {}}, []),
 ])  # fmt: skip
-def test_device_object_update_is_validated(key: str, changes: dict[str, Any], errors: list[str]) -> None:
+def test_device_object_update_is_validated(
+    key: str, changes: dict[str, Any], errors: list[str]
+) -> None:
     assert update_refusals(key, changed(good(key), changes), good(key)) == errors
 
 
 def test_slice_fields_of_features_that_are_off_are_dropped() -> None:
-    made = created(SLICES, changed(good(SLICES), {"spec.devices.0.attributes.model.strings": ["y"]}))
+    made = created(
+        SLICES, changed(good(SLICES), {"spec.devices.0.attributes.model.strings": ["y"]})
+    )
     assert made["spec"]["devices"][0]["attributes"] == {"model": {"string": "x"}}
 
 
@@ -218,9 +277,14 @@ def test_claim_status_is_validated(status: dict[str, Any], errors: list[str]) ->
 def test_claim_allocation_cannot_change() -> None:
     other = {"devices": {"results": [{**RESULT, "device": "h"}]}}
     [error] = status_refusals({"allocation": other}, {"allocation": ALLOCATION})
-    assert error.startswith('status.allocation: Invalid value: {"Devices":{"Results":[{"Request":"r"')
+    assert error.startswith(
+        'status.allocation: Invalid value: {"Devices":{"Results":[{"Request":"r"'
+    )
     assert error.endswith(": field is immutable")
 
 
 def test_claim_deallocated_loses_the_statuses_of_its_devices() -> None:
-    assert status_refusals({"devices": [STATUS]}, {"allocation": ALLOCATION, "devices": [STATUS]}) == []
+    assert (
+        status_refusals({"devices": [STATUS]}, {"allocation": ALLOCATION, "devices": [STATUS]})
+        == []
+    )

@@ -8,31 +8,73 @@ import pytest
 
 from tests.apiserver.rules import changed, created, refusals, strategy, update_refusals, warnings
 
-SUBDOMAIN = ("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-             "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-             r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')")
-KEY = ("name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-       "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-       "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')")
+SUBDOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+KEY = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
 V1 = "storage.k8s.io/v1"
 GOOD: dict[str, dict[str, Any]] = {
-    "csidrivers.storage.k8s.io": {"apiVersion": V1, "kind": "CSIDriver", "spec": {
-        "tokenRequests": [{"audience": "a", "expirationSeconds": 600}]}},
-    "csinodes.storage.k8s.io": {"apiVersion": V1, "kind": "CSINode", "spec": {"drivers": [
-        {"name": "disk.example.com", "nodeID": "n", "topologyKeys": ["example.com/zone"],
-         "allocatable": {"count": 3}}]}},
+    "csidrivers.storage.k8s.io": {
+        "apiVersion": V1,
+        "kind": "CSIDriver",
+        "spec": {"tokenRequests": [{"audience": "a", "expirationSeconds": 600}]},
+    },
+    "csinodes.storage.k8s.io": {
+        "apiVersion": V1,
+        "kind": "CSINode",
+        "spec": {
+            "drivers": [
+                {
+                    "name": "disk.example.com",
+                    "nodeID": "n",
+                    "topologyKeys": ["example.com/zone"],
+                    "allocatable": {"count": 3},
+                }
+            ]
+        },
+    },
     "csistoragecapacities.storage.k8s.io": {
-        "apiVersion": V1, "kind": "CSIStorageCapacity", "storageClassName": "fast", "capacity": "1Gi",
-        "nodeTopology": {"matchLabels": {"zone": "a"}}},
-    "volumeattachments.storage.k8s.io": {"apiVersion": V1, "kind": "VolumeAttachment", "spec": {
-        "attacher": "disk.example.com", "nodeName": "node-1", "source": {"persistentVolumeName": "v"}}},
+        "apiVersion": V1,
+        "kind": "CSIStorageCapacity",
+        "storageClassName": "fast",
+        "capacity": "1Gi",
+        "nodeTopology": {"matchLabels": {"zone": "a"}},
+    },
+    "volumeattachments.storage.k8s.io": {
+        "apiVersion": V1,
+        "kind": "VolumeAttachment",
+        "spec": {
+            "attacher": "disk.example.com",
+            "nodeName": "node-1",
+            "source": {"persistentVolumeName": "v"},
+        },
+    },
     "volumeattributesclasses.storage.k8s.io": {
-        "apiVersion": V1, "kind": "VolumeAttributesClass", "driverName": "disk.example.com",
-        "parameters": {"iops": "3"}},
-    "storageclasses.storage.k8s.io": {"apiVersion": V1, "kind": "StorageClass", "provisioner": "example.com/disk"},
-    "persistentvolumes": {"apiVersion": "v1", "kind": "PersistentVolume", "spec": {
-        "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
-        "iscsi": {"targetPortal": "10.0.0.1", "iqn": "iqn.2001-04.com.example:disk"}}},
+        "apiVersion": V1,
+        "kind": "VolumeAttributesClass",
+        "driverName": "disk.example.com",
+        "parameters": {"iops": "3"},
+    },
+    "storageclasses.storage.k8s.io": {
+        "apiVersion": V1,
+        "kind": "StorageClass",
+        "provisioner": "example.com/disk",
+    },
+    "persistentvolumes": {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": "1Gi"},
+            "iscsi": {"targetPortal": "10.0.0.1", "iqn": "iqn.2001-04.com.example:disk"},
+        },
+    },
 }
 
 
@@ -94,7 +136,9 @@ def test_storage_object_valid_is_accepted(key: str) -> None:
      ["spec.hostPath.path: Invalid value: \"/a/..\": must not contain '..'",
       "spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath mount of '/'"]),
 ])  # fmt: skip
-def test_storage_object_invalid_is_refused(key: str, changes: dict[str, Any], errors: list[str]) -> None:
+def test_storage_object_invalid_is_refused(
+    key: str, changes: dict[str, Any], errors: list[str]
+) -> None:
     assert refusals(key, changed(good(key), changes)) == errors
 
 
@@ -117,7 +161,9 @@ def test_storage_object_invalid_is_refused(key: str, changes: dict[str, Any], er
      ["driverName: Forbidden: updates to driverName are forbidden.",
       "parameters: Forbidden: updates to parameters are forbidden."]),
 ])  # fmt: skip
-def test_storage_update_invalid_is_refused(key: str, changes: dict[str, Any], errors: list[str]) -> None:
+def test_storage_update_invalid_is_refused(
+    key: str, changes: dict[str, Any], errors: list[str]
+) -> None:
     assert update_refusals(key, changed(good(key), changes), good(key)) == errors
 
 
@@ -125,7 +171,8 @@ def test_capacity_with_deprecated_node_label_is_accepted_with_warning() -> None:
     key = "csistoragecapacities.storage.k8s.io"
     obj = changed(good(key), {"nodeTopology": {"matchLabels": {"beta.kubernetes.io/os": "linux"}}})
     assert warnings(key, obj) == [
-        'nodeTopology.matchLabels.beta.kubernetes.io/os: deprecated since v1.14; use "kubernetes.io/os" instead']
+        'nodeTopology.matchLabels.beta.kubernetes.io/os: deprecated since v1.14; use "kubernetes.io/os" instead'
+    ]
 
 
 @pytest.mark.parametrize(("status", "errors"), [
@@ -141,7 +188,17 @@ def test_capacity_with_deprecated_node_label_is_accepted_with_warning() -> None:
 ])  # fmt: skip
 def test_claim_status_invalid_is_refused(status: dict[str, Any], errors: list[str]) -> None:
     key = "persistentvolumeclaims"
-    claim = created(key, {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "x"}, "spec": {
-        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})
+    claim = created(
+        key,
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "x"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        },
+    )
     found = strategy(key).validate_status_update({**claim, "status": status}, claim)
     assert [str(error) for error in found] == errors

@@ -10,13 +10,30 @@ from tests.apiserver.rules import changed, refusals, update_refusals
 
 KEY = "validatingwebhookconfigurations.admissionregistration.k8s.io"
 GOOD: dict[str, Any] = {
-    "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
-    "metadata": {"name": "x"}, "webhooks": [{
-        "name": "pods.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1", "v9"],
-        "clientConfig": {"service": {"namespace": "n", "name": "s", "path": "/check/pods"}},
-        "matchConditions": [{"name": "own", "expression": "authorizer.requestResource.check('x').allowed()"}],
-        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
-                   "resources": ["pods", "pods/*", "*/scale"], "scope": "*"}]}]}
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "x"},
+    "webhooks": [
+        {
+            "name": "pods.example.com",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1", "v9"],
+            "clientConfig": {"service": {"namespace": "n", "name": "s", "path": "/check/pods"}},
+            "matchConditions": [
+                {"name": "own", "expression": "authorizer.requestResource.check('x').allowed()"}
+            ],
+            "rules": [
+                {
+                    "apiGroups": [""],
+                    "apiVersions": ["v1"],
+                    "operations": ["CREATE", "UPDATE"],
+                    "resources": ["pods", "pods/*", "*/scale"],
+                    "scope": "*",
+                }
+            ],
+        }
+    ],
+}
 W = "webhooks.0"  # for ``changed``
 AT = "webhooks[0]"  # in errors
 
@@ -67,20 +84,29 @@ def test_webhook_configuration_valid_is_accepted() -> None:
      [f"{AT}.matchConditions[0].expression: Required value", f"{AT}.matchConditions[0].name: Required value"]),
     ({"webhooks": [GOOD["webhooks"][0]] * 2}, ['webhooks[1].name: Duplicate value: "pods.example.com"']),
 ])  # fmt: skip
-def test_webhook_configuration_invalid_is_refused(changes: dict[str, Any], errors: list[str]) -> None:
+def test_webhook_configuration_invalid_is_refused(
+    changes: dict[str, Any], errors: list[str]
+) -> None:
     assert refusals(KEY, changed(GOOD, changes)) == errors
 
 
 def test_match_condition_with_syntax_error_is_refused() -> None:
     found = refusals(KEY, changed(GOOD, {f"{W}.matchConditions.0.expression": "1 +"}))
     assert len(found) == 1
-    assert found[0].startswith(f'{AT}.matchConditions[0].expression: Invalid value: "1 +": compilation failed: ERROR: '
-                               "<input>:1:4: Syntax error: ")
+    assert found[0].startswith(
+        f'{AT}.matchConditions[0].expression: Invalid value: "1 +": compilation failed: ERROR: '
+        "<input>:1:4: Syntax error: "
+    )
 
 
-@pytest.mark.parametrize("changes", [
-    {"webhooks": [GOOD["webhooks"][0]] * 2}, {f"{W}.sideEffects": "Unknown"}, {f"{W}.admissionReviewVersions": ["v7"]},
-])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"webhooks": [GOOD["webhooks"][0]] * 2},
+        {f"{W}.sideEffects": "Unknown"},
+        {f"{W}.admissionReviewVersions": ["v7"]},
+    ],
+)
 def test_webhook_update_tolerates_old_faults(changes: dict[str, Any]) -> None:
     old = changed(GOOD, changes)
     assert update_refusals(KEY, changed(old, {f"{W}.timeoutSeconds": 5}), old) == []

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 Object = dict[str, Any]
-Respond = Callable[[Object], Object]  # from the request of a review to its response, without the uid
+Respond = Callable[
+    [Object], Object
+]  # from the request of a review to its response, without the uid
 
 CERTIFICATES = Path(__file__).parent / "certificates"
 CA_BUNDLE = base64.b64encode((CERTIFICATES / "ca.crt").read_bytes()).decode()
@@ -24,7 +26,9 @@ class Hook:
 
     def __init__(self, respond: Respond) -> None:
         self.respond = respond
-        self.raw: Callable[[Object], tuple[int, str, bytes]] | None = None  # status, content type, body
+        self.raw: Callable[[Object], tuple[int, str, bytes]] | None = (
+            None  # status, content type, body
+        )
         self.reviews: list[Object] = []
         self.paths: list[str] = []
         self.url = ""
@@ -40,13 +44,18 @@ class Hook:
         if self.raw is not None:
             return self.raw(review)
         request = review["request"]
-        answer = {"apiVersion": review["apiVersion"], "kind": review["kind"],
-                  "response": {"uid": request["uid"], **self.respond(request)}}
+        answer = {
+            "apiVersion": review["apiVersion"],
+            "kind": review["kind"],
+            "response": {"uid": request["uid"], **self.respond(request)},
+        }
         return 200, "application/json", json.dumps(answer).encode()
 
 
 @contextmanager
-def serving(respond: Respond = lambda request: {"allowed": True}, certificate: str = "") -> Iterator[Hook]:
+def serving(
+    respond: Respond = lambda request: {"allowed": True}, certificate: str = ""
+) -> Iterator[Hook]:
     """Run a webhook. ``certificate``: the file of it for HTTPS, without its suffix."""
     hook = Hook(respond)
 
@@ -64,14 +73,18 @@ def serving(respond: Respond = lambda request: {"allowed": True}, certificate: s
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = False  # closing waits for answers at work: a late one would work in the next test's folder
+    server.daemon_threads = (
+        False  # closing waits for answers at work: a late one would work in the next test's folder
+    )
     server.handle_error = lambda *args: None  # type: ignore[method-assign]
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(CERTIFICATES / f"{certificate}.pem")
         server.socket = context.wrap_socket(server.socket, server_side=True)
     hook.url = f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    )
     thread.start()
     try:
         yield hook
@@ -83,20 +96,47 @@ def serving(respond: Respond = lambda request: {"allowed": True}, certificate: s
 
 def json_patch(*operations: Object) -> Object:
     """Make the part of a response that patches the object."""
-    return {"allowed": True, "patchType": "JSONPatch",
-            "patch": base64.b64encode(json.dumps(operations).encode()).decode()}
+    return {
+        "allowed": True,
+        "patchType": "JSONPatch",
+        "patch": base64.b64encode(json.dumps(operations).encode()).decode(),
+    }
 
 
-def rule(resources: str = "configmaps", operations: tuple[str, ...] = ("CREATE", "UPDATE"), *, group: str = "",
-         version: str = "v1", **others: Any) -> Object:
-    return {"apiGroups": [group], "apiVersions": [version], "operations": list(operations), "resources": [resources],
-            **others}
+def rule(
+    resources: str = "configmaps",
+    operations: tuple[str, ...] = ("CREATE", "UPDATE"),
+    *,
+    group: str = "",
+    version: str = "v1",
+    **others: Any,
+) -> Object:
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": list(operations),
+        "resources": [resources],
+        **others,
+    }
 
 
 def configuration(kind: str, name: str = "hooks", *webhooks: Object, **common: Any) -> Object:
     """Make a configuration; each webhook is completed by what all of them have in common."""
-    complete = [{"admissionReviewVersions": ["v1"], "sideEffects": "None", "name": "hook.example.com",
-                 "clientConfig": {"service": {"namespace": "default", "name": "hook"}}, "rules": [rule()],
-                 **common, **webhook} for webhook in webhooks or ({},)]
-    return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name},
-            "webhooks": complete}
+    complete = [
+        {
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "name": "hook.example.com",
+            "clientConfig": {"service": {"namespace": "default", "name": "hook"}},
+            "rules": [rule()],
+            **common,
+            **webhook,
+        }
+        for webhook in webhooks or ({},)
+    ]
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "webhooks": complete,
+    }

@@ -43,7 +43,13 @@ def write_recorded(form: str, values: dict[str, float]) -> None:
 
 def digits(value: float) -> str:
     """Return two significant digits, more of large numbers."""
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 and value * 10 % 1 == 0 else f"{value:.2f}"
+    return (
+        f"{value:.0f}"
+        if value >= 10
+        else f"{value:.1f}"
+        if value >= 1 and value * 10 % 1 == 0
+        else f"{value:.2f}"
+    )
 
 
 def is_worse(row: Row, value: float, recorded: float | None) -> bool:
@@ -77,8 +83,9 @@ def line(row: Row, sizes: Sizes, figure: Figure, recorded: float | None) -> str:
     return f"{text:72} {value:>6} {unit.replace('`', ''):27} {compared:18} {' / '.join(seconds)}".rstrip()
 
 
-def run(rows: Iterable[Row], bench: Bench, sizes: Sizes,
-        recorded: dict[str, float]) -> tuple[dict[str, float], list[str]]:
+def run(
+    rows: Iterable[Row], bench: Bench, sizes: Sizes, recorded: dict[str, float]
+) -> tuple[dict[str, float], list[str]]:
     """Measure and print rows; return the values and the names of those that are worse than recorded."""
     values: dict[str, float] = {}
     worse = []
@@ -112,21 +119,36 @@ def readme_with_table(text: str) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("rows", nargs="*", metavar="ROW", help="names of rows (default: all)")
     parser.add_argument("--list", action="store_true", help="list the rows, and measure nothing")
-    parser.add_argument("--short", action="store_true", help="small clusters, and compare with the recorded figures")
+    parser.add_argument(
+        "--short", action="store_true", help="small clusters, and compare with the recorded figures"
+    )
     parser.add_argument("--record", action="store_true", help="write the figures to recorded.json")
-    parser.add_argument("--readme", action="store_true", help="write the recorded table to the README")
-    parser.add_argument("--wall", action="store_true", help="compare seconds instead of CPU seconds")
+    parser.add_argument(
+        "--readme", action="store_true", help="write the recorded table to the README"
+    )
+    parser.add_argument(
+        "--wall", action="store_true", help="compare seconds instead of CPU seconds"
+    )
     parser.add_argument("--rounds", type=int, default=0, help="runs of each work (default 3)")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the clusters in DIR for the next run")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="leave the clusters in DIR for the next run"
+    )
     options = parser.parse_args()
     if unknown := set(options.rows) - {row.name for row in ROWS}:
         parser.error(f"no row named {', '.join(sorted(unknown))}; --list names them")
     form, sizes = ("short", SHORT) if options.short else ("full", FULL)
-    rows = [row for row in ROWS if row.name in (options.rows or [row.name]) and (row.short or not options.short)]
+    rows = [
+        row
+        for row in ROWS
+        if row.name in (options.rows or [row.name]) and (row.short or not options.short)
+    ]
     if options.readme:
         README.write_text(readme_with_table(README.read_text()))
         return 0
@@ -142,7 +164,9 @@ def main() -> int:
     if options.record:
         write_recorded(form, values)
     if worse:
-        print(f"worse than recorded by more than a third: {', '.join(worse)}. If that is meant: --record")
+        print(
+            f"worse than recorded by more than a third: {', '.join(worse)}. If that is meant: --record"
+        )
     return 1 if worse and options.short else 0
 
 

@@ -36,11 +36,20 @@ def median(run: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 
 def fill(cluster: LocalCluster, pods: int) -> None:
-    tolerations = [{"key": f"node.kubernetes.io/{number}", "operator": "Exists"} for number in range(6)]
-    spec = {"containers": [{"name": "main", "image": "nginx:1.27"}], "tolerations": tolerations, "nodeName": "node-1"}
+    tolerations = [
+        {"key": f"node.kubernetes.io/{number}", "operator": "Exists"} for number in range(6)
+    ]
+    spec = {
+        "containers": [{"name": "main", "image": "nginx:1.27"}],
+        "tolerations": tolerations,
+        "nodeName": "node-1",
+    }
     with cluster.client.joined():
         for number in range(pods):
-            pod = {"metadata": {"name": f"pod-{number:05}", "labels": {"app": "web"}}, "spec": dict(spec)}
+            pod = {
+                "metadata": {"name": f"pod-{number:05}", "labels": {"app": "web"}},
+                "spec": dict(spec),
+            }
             cluster.client.create("pods", pod, namespace="default")
 
 
@@ -82,12 +91,26 @@ def measure(size: int, limit: float, base: Path) -> list[bool]:
     fill(cluster, size)
     in_memory = cluster.fork()
     in_memory.client.list("pods")
-    holds = [report(f"fork in memory of {size} pods", median(in_memory.fork), limit),
-             report(f"fork in memory of {size} pods, and a write", median(lambda: fork_and_write(in_memory)), limit)]
+    holds = [
+        report(f"fork in memory of {size} pods", median(in_memory.fork), limit),
+        report(
+            f"fork in memory of {size} pods, and a write",
+            median(lambda: fork_and_write(in_memory)),
+            limit,
+        ),
+    ]
     # Its files are looked at, which takes the system most of that time.
     print(f"fork in memory of a folder of {size} pods        {median(cluster.fork):8.2f} ms")
     cluster.close()
-    return [*holds, report(f"copy of a folder of {size} pods", compare_with_cp(state, base), COPY_LIMIT, "times cp -r")]
+    return [
+        *holds,
+        report(
+            f"copy of a folder of {size} pods",
+            compare_with_cp(state, base),
+            COPY_LIMIT,
+            "times cp -r",
+        ),
+    ]
 
 
 def main() -> int:

@@ -87,8 +87,14 @@ def launch(*command: str, state: Path | None = None, stdin: str | None = None) -
     read, write = os.pipe()
     environment = {**os.environ, **({"KUBEPY_STATE": str(state)} if state else {})}
     launcher = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(write), *command]
-    with subprocess.Popen(launcher, pass_fds=[write], env=environment, text=True, stdout=subprocess.DEVNULL,
-                          stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE) as process:
+    with subprocess.Popen(
+        launcher,
+        pass_fds=[write],
+        env=environment,
+        text=True,
+        stdout=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+    ) as process:
         process.communicate(stdin)
     os.close(write)
     with open(read) as pipe:
@@ -108,8 +114,11 @@ class Watcher:
     """``kubepy controller --watch`` beside other commands; ready when it has nothing to do any more."""
 
     def __init__(self, state: Path) -> None:
-        self._process = subprocess.Popen([KUBEPY, "--state", str(state), "controller", "--watch", "-q"],
-                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            [KUBEPY, "--state", str(state), "controller", "--watch", "-q"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
     def __enter__(self) -> "Watcher":
         self.rest()
@@ -122,7 +131,9 @@ class Watcher:
     def rest(self, at_least: float = 3.0, at_most: float = 60.0) -> None:
         """Wait until it hardly does anything for three times half a second."""
         quiet, before, start = 0, 0.0, time.monotonic()
-        while (quiet < 3 or time.monotonic() - start < at_least) and time.monotonic() - start < at_most:
+        while (
+            quiet < 3 or time.monotonic() - start < at_least
+        ) and time.monotonic() - start < at_most:
             time.sleep(0.5)
             assert self._process.poll() is None, "controller --watch has ended"
             now = cpu_of(self._process.pid)
@@ -157,7 +168,9 @@ class Clusters:
             making = folder.with_name(f"{folder.name}.part")
             launch("rm", "-rf", str(making))
             launch(KUBEPY, "init", f"--nodes={size.nodes}", state=making)
-            manifests = "---".join(DAEMON_SET.format(number=number) for number in range(size.daemon_sets))
+            manifests = "---".join(
+                DAEMON_SET.format(number=number) for number in range(size.daemon_sets)
+            )
             launch(KUBEPY, "create", "-f", "-", state=making, stdin=manifests)
             making.rename(folder)
         return folder
@@ -168,10 +181,23 @@ class Clusters:
         launch(KUBEPY, "fork", str(folder), state=self.unsettled(size))
         say("making", size.pods, "pods")
         run = launch(KUBEPY, "controller", "--once", "-q", state=folder)
-        available = subprocess.run([KUBEPY, "--state", str(folder), "get", "ds", "-o",
-                                    "jsonpath={.items[*].status.numberAvailable}"], capture_output=True, text=True,
-                                   check=True).stdout
-        assert available == " ".join([str(size.nodes)] * size.daemon_sets), f"available: {available}"
+        available = subprocess.run(
+            [
+                KUBEPY,
+                "--state",
+                str(folder),
+                "get",
+                "ds",
+                "-o",
+                "jsonpath={.items[*].status.numberAvailable}",
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert available == " ".join([str(size.nodes)] * size.daemon_sets), (
+            f"available: {available}"
+        )
         self.runs.append((size, run))
         return run, folder
 
@@ -222,19 +248,33 @@ class Bench:
     def y(self) -> Run:
         """Let libyaml write the pods of the base cluster; returns the time of 1000 pods."""
         if self.pods is None:
-            folder, self.pods = self.clusters.settled(self.base), self.clusters.scratch / "pods.json"
+            folder, self.pods = (
+                self.clusters.settled(self.base),
+                self.clusters.scratch / "pods.json",
+            )
             with open(self.pods, "w") as file:
-                subprocess.run([KUBEPY, "--state", str(folder), "get", "pods", "-o", "json"], stdout=file, check=True)
+                subprocess.run(
+                    [KUBEPY, "--state", str(folder), "get", "pods", "-o", "json"],
+                    stdout=file,
+                    check=True,
+                )
         written = self.clusters.scratch / "libyaml"
-        printed = subprocess.run([sys.executable, "-c", WRITER, str(self.pods), str(written), str(PODS_OF_Y)],
-                                 capture_output=True, text=True, check=True).stdout
+        printed = subprocess.run(
+            [sys.executable, "-c", WRITER, str(self.pods), str(written), str(PODS_OF_Y)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         cpu, wall, pods = ast.literal_eval(printed)
         return Run(cpu * PODS_OF_Y / pods, wall * PODS_OF_Y / pods)
 
     def alternate(self, *works: Callable[[], Run], rounds: int = 0) -> list[Run]:
         """Return the best of several runs of each work; the runs alternate, so that others slow all of them alike."""
         runs = [[work() for work in works] for _ in range(rounds or self.rounds)]
-        return [Run(*(min(values) for values in zip(*column, strict=True))) for column in zip(*runs, strict=True)]
+        return [
+            Run(*(min(values) for values in zip(*column, strict=True)))
+            for column in zip(*runs, strict=True)
+        ]
 
     def seconds(self, run: Run) -> float:
         return run.wall if self.clock == "wall" else run.cpu
@@ -244,8 +284,11 @@ class Bench:
         return lambda: launch(KUBEPY, *words, state=self.clusters.settled(size))
 
 
-
 def say(doing: str, number: int, what: str) -> None:
     """Say on stderr what takes long."""
     if number >= 1000:
-        print(f"{time.strftime('%H:%M:%S')} {doing} {number:,} {what} ...", file=sys.stderr, flush=True)
+        print(
+            f"{time.strftime('%H:%M:%S')} {doing} {number:,} {what} ...",
+            file=sys.stderr,
+            flush=True,
+        )

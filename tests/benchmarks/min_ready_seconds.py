@@ -24,10 +24,24 @@ WAVES = 10
 
 def daemon_set(min_ready_seconds: int) -> dict:
     labels = {"app": "agent"}
-    spec = {"selector": {"matchLabels": labels}, "minReadySeconds": min_ready_seconds,
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": f"{100 // WAVES}%"}},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "agent:1"}]}}}
-    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": spec}
+    spec = {
+        "selector": {"matchLabels": labels},
+        "minReadySeconds": min_ready_seconds,
+        "updateStrategy": {
+            "type": "RollingUpdate",
+            "rollingUpdate": {"maxUnavailable": f"{100 // WAVES}%"},
+        },
+        "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "c", "image": "agent:1"}]},
+        },
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent"},
+        "spec": spec,
+    }
 
 
 def roll_out(folder: Path, nodes: int, min_ready_seconds: int) -> float:
@@ -35,7 +49,9 @@ def roll_out(folder: Path, nodes: int, min_ready_seconds: int) -> float:
     cluster = LocalCluster.make(folder, {"clock": "2026-01-01T00:00:00Z", "seed": 1})
     client = cluster.client
     for number in range(nodes):
-        client.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{number:04}"}})
+        client.create(
+            "nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{number:04}"}}
+        )
     client.create("daemonsets.apps", daemon_set(min_ready_seconds), namespace="default")
     build_manager(cluster).advance(settled=True)
     changed = deepcopy(client.get("daemonsets.apps", "agent", namespace="default"))
@@ -46,7 +62,9 @@ def roll_out(folder: Path, nodes: int, min_ready_seconds: int) -> float:
     seconds = time.process_time() - start
     status = client.get("daemonsets.apps", "agent", namespace="default")["status"]
     assert status["updatedNumberScheduled"] == status["numberAvailable"] == nodes, status
-    assert cluster.clock.now() - begin == timedelta(seconds=WAVES * min_ready_seconds), cluster.clock.now() - begin
+    assert cluster.clock.now() - begin == timedelta(seconds=WAVES * min_ready_seconds), (
+        cluster.clock.now() - begin
+    )
     cluster.close()
     return seconds
 

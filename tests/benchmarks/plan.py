@@ -41,7 +41,14 @@ def cpu_seconds(*words: str, stdin: str = "") -> float:
 def new_cluster(folder: str, nodes: int) -> list[str]:
     state = f"--state={folder}/state"
     cpu_seconds(state, "init", f"--nodes={nodes}", "--clock=2026-01-01T00:00:00Z", "--seed=7")
-    cpu_seconds(state, "annotate", "nodes", "--all", "kubepy.dev/ready-after=2s..9s", "kubepy.dev/stops-after=1s..3s")
+    cpu_seconds(
+        state,
+        "annotate",
+        "nodes",
+        "--all",
+        "kubepy.dev/ready-after=2s..9s",
+        "kubepy.dev/stops-after=1s..3s",
+    )
     return [state]
 
 
@@ -57,16 +64,24 @@ def daemon_set(nodes: int) -> tuple[float, float]:
         for number in range(RUNS):
             cpu_seconds(*state, "fork", f"{folder}/{number}")
             copy = f"--state={folder}/{number}"
-            done.append(cpu_seconds(copy, *command) + cpu_seconds(copy, "controller", "--until-settled", "-q"))
+            done.append(
+                cpu_seconds(copy, *command)
+                + cpu_seconds(copy, "controller", "--until-settled", "-q")
+            )
         return planned, min(done)
 
 
 def deployment(replicas: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         state = new_cluster(folder, 10)
-        cpu_seconds(*state, "create", "deployment", "web", "--image=web:1", f"--replicas={replicas}")
+        cpu_seconds(
+            *state, "create", "deployment", "web", "--image=web:1", f"--replicas={replicas}"
+        )
         cpu_seconds(*state, "controller", "--until-settled", "-q")
-        return min(cpu_seconds(*state, "plan", "set", "image", "deploy/web", "web=web:2") for _ in range(RUNS))
+        return min(
+            cpu_seconds(*state, "plan", "set", "image", "deploy/web", "web=web:2")
+            for _ in range(RUNS)
+        )
 
 
 def main() -> int:

@@ -54,17 +54,33 @@ def fixture_times() -> list[float]:
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         path = Path(folder, "test_clusters.py")
         path.write_text(TEST)
-        assert pytest.main(["-q", "-p", "no:cacheprovider", f"--rootdir={folder}", str(path)], plugins=[recorder]) == 0
+        assert (
+            pytest.main(
+                ["-q", "-p", "no:cacheprovider", f"--rootdir={folder}", str(path)],
+                plugins=[recorder],
+            )
+            == 0
+        )
     return recorder.milliseconds
 
 
 def main() -> int:
     one, three, fixture = cluster_times(), cluster_times(nodes=3), fixture_times()
-    rows = [("a new cluster in memory", one, CLUSTER_MS), ("one with other settings", three, CLUSTER_MS),
-            ("the setup of a test", fixture, FIXTURE_MS)]
+    rows = [
+        ("a new cluster in memory", one, CLUSTER_MS),
+        ("one with other settings", three, CLUSTER_MS),
+        ("the setup of a test", fixture, FIXTURE_MS),
+    ]
     for name, times, limit in rows:
-        print(f"{name:<25} first {times[0]:6.2f} ms   median {statistics.median(times):6.2f} ms   limit {limit:g} ms")
-    return 0 if one[0] <= CLUSTER_MS and all(statistics.median(times) <= limit for _, times, limit in rows) else 1
+        print(
+            f"{name:<25} first {times[0]:6.2f} ms   median {statistics.median(times):6.2f} ms   limit {limit:g} ms"
+        )
+    return (
+        0
+        if one[0] <= CLUSTER_MS
+        and all(statistics.median(times) <= limit for _, times, limit in rows)
+        else 1
+    )
 
 
 if __name__ == "__main__":

@@ -41,8 +41,10 @@ MEMORY_LIMIT = 250.0  # MB
 CHANGES = 10
 REQUESTS = 200
 CORES = 4
-WATCH = ("/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
-         "&allowWatchBookmarks=true")
+WATCH = (
+    "/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+    "&allowWatchBookmarks=true"
+)
 EVENT, END = b'{"type":"', b'"k8s.io/initial-events-end":"true"'
 READY = re.compile(r"https?://\S+")
 
@@ -54,8 +56,20 @@ class Server:
         kubeconfig = state.parent / f"{state.name}.kubeconfig"
         start = time.perf_counter()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "kubepy", "--state", str(state), "serve", "--port=0",
-             f"--write-kubeconfig={kubeconfig}", *flags], stdout=subprocess.PIPE, text=True)
+            [
+                sys.executable,
+                "-m",
+                "kubepy",
+                "--state",
+                str(state),
+                "serve",
+                "--port=0",
+                f"--write-kubeconfig={kubeconfig}",
+                *flags,
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         self.ready_seconds = time.perf_counter() - start
@@ -65,14 +79,20 @@ class Server:
         config: Any = document.object
         cluster = config["clusters"][0]["cluster"]
         url = urlsplit(cluster["server"])
-        self.address = Address(str(url.hostname), int(url.port or 0),
-                               base64.b64decode(cluster["certificate-authority-data"]).decode(),
-                               config["users"][0]["user"]["token"])
+        self.address = Address(
+            str(url.hostname),
+            int(url.port or 0),
+            base64.b64decode(cluster["certificate-authority-data"]).decode(),
+            config["users"][0]["user"]["token"],
+        )
 
     def memory(self, field: str = "VmRSS") -> float:
         """Return the memory of the process in MB, with ``VmHWM`` the most that it has had."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith(field)) / 1024
+        return (
+            next(int(line.split()[1]) for line in status.splitlines() if line.startswith(field))
+            / 1024
+        )
 
     def stop(self) -> None:
         self.process.terminate()
@@ -90,13 +110,23 @@ class Address(NamedTuple):
         return {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
 
     def connect(self) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection(self.host, self.port, context=ssl.create_default_context(cadata=self.ca))
+        return http.client.HTTPSConnection(
+            self.host, self.port, context=ssl.create_default_context(cadata=self.ca)
+        )
 
     def watch(self) -> ssl.SSLSocket:
         """Begin a watch."""
         plain = socket.create_connection((self.host, self.port))
-        stream = ssl.create_default_context(cadata=self.ca).wrap_socket(plain, server_hostname=self.host)
-        lines = f"GET {WATCH} HTTP/1.1", f"Host: {self.host}", f"Authorization: Bearer {self.token}", "", ""
+        stream = ssl.create_default_context(cadata=self.ca).wrap_socket(
+            plain, server_hostname=self.host
+        )
+        lines = (
+            f"GET {WATCH} HTTP/1.1",
+            f"Host: {self.host}",
+            f"Authorization: Bearer {self.token}",
+            "",
+            "",
+        )
         stream.sendall("\r\n".join(lines).encode())
         return stream
 
@@ -153,7 +183,7 @@ def count(address: Address, pipe: Connection, number: int) -> None:
                 synced += 1
                 if synced == number:
                     pipe.send((time.time(), total))
-            state[1] = text[1 - len(END):]
+            state[1] = text[1 - len(END) :]
             if found and later >= number:
                 later -= number
                 pipe.send((time.time(), number))
@@ -168,7 +198,9 @@ class Clients:
         for values in arguments:
             ours, theirs = multiprocessing.Pipe()
             address, *rest = values
-            process = multiprocessing.Process(target=target, args=(address, theirs, *rest), daemon=True)
+            process = multiprocessing.Process(
+                target=target, args=(address, theirs, *rest), daemon=True
+            )
             process.start()
             self._pipes.append(ours)
             self._processes.append(process)
@@ -205,7 +237,10 @@ def busyness() -> float:
     factor = statistics.median(ours.recv() for ours, _ in pipes)
     for process in processes:
         process.join()
-    print(f"the machine takes {factor:.2f} times as long as it would with nothing else to do", flush=True)
+    print(
+        f"the machine takes {factor:.2f} times as long as it would with nothing else to do",
+        flush=True,
+    )
     return max(float(factor), 1.0)
 
 
@@ -237,8 +272,10 @@ def measure_start(state: Path) -> list[bool]:
         seconds.append(server.ready_seconds)
         megabytes.append(server.memory())
         server.stop()
-    return [report(f"ready with {PODS} pods", statistics.median(seconds), READY_LIMIT * factor),
-            report("memory then", statistics.median(megabytes), READY_MEMORY_LIMIT, "MB")]
+    return [
+        report(f"ready with {PODS} pods", statistics.median(seconds), READY_LIMIT * factor),
+        report("memory then", statistics.median(megabytes), READY_MEMORY_LIMIT, "MB"),
+    ]
 
 
 def measure_requests(state: Path) -> None:
@@ -247,7 +284,9 @@ def measure_requests(state: Path) -> None:
     connection, address = server.address.connect(), server.address
     path = "/api/v1/namespaces/default"
 
-    def send(method: str, url: str, body: Any = None, content_type: str = "application/json") -> None:
+    def send(
+        method: str, url: str, body: Any = None, content_type: str = "application/json"
+    ) -> None:
         headers = {**address.headers, "Content-Type": content_type}
         connection.request(method, url, json.dumps(body) if body else None, headers)
         response = connection.getresponse()
@@ -263,29 +302,57 @@ def measure_requests(state: Path) -> None:
 
     rate("get", REQUESTS, lambda index: send("GET", f"{path}/pods/pod-00500"))
     rate(f"list {PODS} pods", REQUESTS // 10, lambda index: send("GET", f"{path}/pods"))
-    rate("create", REQUESTS, lambda index: send("POST", f"{path}/configmaps", {
-        "metadata": {"name": f"new-{index}"}, "data": {"key": "x" * 300}}))
-    rate("patch", REQUESTS, lambda index: send("PATCH", f"{path}/configmaps/new-1", {"data": {"key": str(index)}},
-                                               "application/merge-patch+json"))
+    rate(
+        "create",
+        REQUESTS,
+        lambda index: send(
+            "POST",
+            f"{path}/configmaps",
+            {"metadata": {"name": f"new-{index}"}, "data": {"key": "x" * 300}},
+        ),
+    )
+    rate(
+        "patch",
+        REQUESTS,
+        lambda index: send(
+            "PATCH",
+            f"{path}/configmaps/new-1",
+            {"data": {"key": str(index)}},
+            "application/merge-patch+json",
+        ),
+    )
     connection.close()
     server.stop()
 
 
-def measure_informers(server: Server, what: str, watchers: int, limit: float, clients: Clients) -> list[bool]:
+def measure_informers(
+    server: Server, what: str, watchers: int, limit: float, clients: Clients
+) -> list[bool]:
     synced, events = clients.wait()
     factor = busyness()
     assert events == watchers * CONFIG_MAPS, events
-    holds = [report(f"{watchers} watchers that {what}: {CONFIG_MAPS} ConfigMaps", synced - clients.began,
-                    limit * factor)]
+    holds = [
+        report(
+            f"{watchers} watchers that {what}: {CONFIG_MAPS} ConfigMaps",
+            synced - clients.began,
+            limit * factor,
+        )
+    ]
     connection, delays = server.address.connect(), []
     for index in range(CHANGES):
         body = json.dumps({"data": {"key": f"changed {index}"}})
         start = time.time()
-        connection.request("PATCH", f"/api/v1/namespaces/default/configmaps/config-{index:05}", body,
-                           {**server.address.headers, "Content-Type": "application/merge-patch+json"})
+        connection.request(
+            "PATCH",
+            f"/api/v1/namespaces/default/configmaps/config-{index:05}",
+            body,
+            {**server.address.headers, "Content-Type": "application/merge-patch+json"},
+        )
         connection.getresponse().read()
         delays.append(clients.wait()[0] - start)
-    holds.append(report("  a change reaches all of them", statistics.median(delays), CHANGE_LIMIT * factor))
+    holds.append(
+        report("  a change reaches all of them", statistics.median(delays), CHANGE_LIMIT * factor)
+    )
     holds.append(report("  most memory of the server", server.memory("VmHWM"), MEMORY_LIMIT, "MB"))
     connection.close()
     return holds
@@ -301,10 +368,16 @@ def main() -> int:
         maps = LocalCluster.open(base / "maps")
         maps.copy_to(base / "more")  # with its index: `cp -r` would have each file read again
         maps.close()
-        for state, what, watchers, limit in ((base / "maps", "parse", PARSERS, PARSERS_LIMIT),
-                                             (base / "more", "count", COUNTERS, COUNTERS_LIMIT)):
+        for state, what, watchers, limit in (
+            (base / "maps", "parse", PARSERS, PARSERS_LIMIT),
+            (base / "more", "count", COUNTERS, COUNTERS_LIMIT),
+        ):
             server = Server(state, "--controllers=off")
-            arguments = [(server.address,)] * watchers if what == "parse" else [(server.address, watchers // 2)] * 2
+            arguments = (
+                [(server.address,)] * watchers
+                if what == "parse"
+                else [(server.address, watchers // 2)] * 2
+            )
             clients = Clients(parse if what == "parse" else count, arguments)
             try:
                 holds += measure_informers(server, what, watchers, limit, clients)

@@ -26,20 +26,38 @@ CRASHES = {"kubepy.dev/runs-for": "30s", "kubepy.dev/exit-code": "1"}
 
 
 def template(app: str, **spec: object) -> dict:
-    return {"metadata": {"labels": {"app": app}}, "spec": {"containers": [{"name": "c", "image": "web:1"}], **spec}}
+    return {
+        "metadata": {"labels": {"app": app}},
+        "spec": {"containers": [{"name": "c", "image": "web:1"}], **spec},
+    }
 
 
 def make_busy(cluster: LocalCluster) -> None:
     client = cluster.client
     for number in range(NODES):
-        client.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{number}"}})
-    spec = {"replicas": PODS, "selector": {"matchLabels": {"app": "web"}}, "template": template("web")}
-    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+        client.create(
+            "nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{number}"}}
+        )
+    spec = {
+        "replicas": PODS,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": template("web"),
+    }
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": spec,
+    }
     client.create("deployments.apps", deployment, namespace="default")
     job = {"spec": {"template": template("report", restartPolicy="Never")}}
     for number in range(CRON_JOBS):
-        cron_job = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": f"report-{number}"},
-                    "spec": {"schedule": f"{number} */6 * * *", "jobTemplate": job}}
+        cron_job = {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": {"name": f"report-{number}"},
+            "spec": {"schedule": f"{number} */6 * * *", "jobTemplate": job},
+        }
         client.create("cronjobs.batch", cron_job, namespace="default")
     build_manager(cluster).advance(cluster.clock.now())
     for pod in client.list("pods").items[:CRASHING]:
@@ -59,7 +77,9 @@ def live(cluster: LocalCluster, days: float) -> float:
     restarts = [pod["status"]["containerStatuses"][0]["restartCount"] for pod in crashing]
     assert len(restarts) == CRASHING
     assert min(restarts) > days * 250, restarts
-    starts = [cron_job["status"]["lastScheduleTime"] for cron_job in client.list("cronjobs.batch").items]
+    starts = [
+        cron_job["status"]["lastScheduleTime"] for cron_job in client.list("cronjobs.batch").items
+    ]
     assert len(starts) == CRON_JOBS
     assert min(starts) >= (cluster.clock.now() - timedelta(hours=6)).isoformat()[:19], starts
     return seconds

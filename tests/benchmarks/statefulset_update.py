@@ -35,12 +35,24 @@ def seconds_per_pod(replicas: int) -> float:
         kubepy = [binary, "--state", f"{folder}/state"]
         subprocess.run([*kubepy, "init", "--nodes", "10"], check=True, stdout=subprocess.DEVNULL)
         manifest = MANIFEST.format(replicas=replicas)
-        subprocess.run([*kubepy, "apply", "-f", "-"], input=manifest, text=True, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [*kubepy, "apply", "-f", "-"],
+            input=manifest,
+            text=True,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         subprocess.run([*kubepy, "controller", "--once", "-q"], check=True)
-        subprocess.run([*kubepy, "set", "image", "sts/db", "c=db:2"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [*kubepy, "set", "image", "sts/db", "c=db:2"], check=True, stdout=subprocess.DEVNULL
+        )
         update, idle = seconds_of_a_run(kubepy), seconds_of_a_run(kubepy)
-        shown = subprocess.run([*kubepy, "get", "sts", "db", "-o", "jsonpath={.status.updatedReplicas}"],
-                               check=True, capture_output=True, text=True).stdout
+        shown = subprocess.run(
+            [*kubepy, "get", "sts", "db", "-o", "jsonpath={.status.updatedReplicas}"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
         assert shown == str(replicas), f"{shown} of {replicas} pods are updated"
     return (update - idle) / replicas
 

@@ -93,9 +93,21 @@ def update(bench: Bench, size: Size) -> Run:
     launch(KUBEPY, "set", "image", "ds/agent-0", f"agent=agent:{time.time_ns()}", state=state)
     say("updating", size.nodes, "pods")
     run = launch(KUBEPY, "controller", "--once", "-q", state=state)
-    updated = subprocess.run([KUBEPY, "--state", str(state), "get", "ds", "agent-0", "-o",
-                              "jsonpath={.status.updatedNumberScheduled}"], capture_output=True, text=True,
-                             check=True).stdout
+    updated = subprocess.run(
+        [
+            KUBEPY,
+            "--state",
+            str(state),
+            "get",
+            "ds",
+            "agent-0",
+            "-o",
+            "jsonpath={.status.updatedNumberScheduled}",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     assert updated == str(size.nodes), f"{updated} of {size.nodes} pods are updated"
     bench.clusters.check(state)
     return run
@@ -109,23 +121,31 @@ def measure_update(bench: Bench, sizes: Sizes) -> Figure:
     return against_y(bench, lambda: update(bench, sizes.base))
 
 
-def per_pod(work: Callable[[Bench, Size], Run], pods: Callable[[Size], int]) -> Callable[[Bench, Sizes], Figure]:
+def per_pod(
+    work: Callable[[Bench, Size], Run], pods: Callable[[Size], int]
+) -> Callable[[Bench, Sizes], Figure]:
     """Return the measurement of the cost of a pod in the large cluster against that in the base cluster."""
+
     def measure(bench: Bench, sizes: Sizes) -> Figure:
         [small] = bench.alternate(lambda: work(bench, sizes.base))
-        [large] = bench.alternate(lambda: work(bench, sizes.large), rounds=1 if sizes is FULL else 2)
+        [large] = bench.alternate(
+            lambda: work(bench, sizes.large), rounds=1 if sizes is FULL else 2
+        )
         figure = ratio(bench, large, small)
         return figure._replace(value=figure.value * pods(sizes.base) / pods(sizes.large))
+
     return measure
 
 
 def memory(name: str) -> Callable[[Bench, Sizes], Figure]:
     """Return the measurement of the most memory of the controllers while they make a cluster."""
+
     def measure(bench: Bench, sizes: Sizes) -> Figure:
         size = getattr(sizes, name)
         if size not in dict(bench.clusters.runs):
             make(bench, size)
         return Figure(dict(bench.clusters.runs)[size].megabytes)
+
     return measure
 
 
@@ -138,7 +158,10 @@ def measure_start(bench: Bench, sizes: Sizes) -> Figure:
     get = bench.kubepy(FEW, "get", "ds", "agent-0")
     kubectl: Callable[[], Run] = lambda: launch(str(KUBECTL), "version", "--client")  # noqa: E731
     bench.alternate(get, kubectl, rounds=2)
-    return ratio(replace(bench, clock="wall"), *bench.alternate(get, kubectl, rounds=31 if sizes is FULL else 15))
+    return ratio(
+        replace(bench, clock="wall"),
+        *bench.alternate(get, kubectl, rounds=31 if sizes is FULL else 15),
+    )
 
 
 def measure_get_memory(bench: Bench, sizes: Sizes) -> Figure:
@@ -151,19 +174,32 @@ def label(size: str) -> Callable[[Bench, Sizes], Figure]:
 
     The controllers run in between: a command that reads after a change lets them catch up with it first.
     """
+
     def work(bench: Bench, size: Size) -> Callable[[], Run]:
         state = bench.clusters.settled(size)
 
         def settle_and_label() -> Run:
             launch(KUBEPY, "controller", "--once", "-q", state=state)
-            return launch(KUBEPY, "label", "ds", "agent-0", f"at=t{time.time_ns()}", "--overwrite", state=state)
+            return launch(
+                KUBEPY,
+                "label",
+                "ds",
+                "agent-0",
+                f"at=t{time.time_ns()}",
+                "--overwrite",
+                state=state,
+            )
+
         return settle_and_label
 
     def measure(bench: Bench, sizes: Sizes) -> Figure:
         large, few = work(bench, getattr(sizes, size)), work(bench, FEW)
         figure = ratio(bench, *bench.alternate(large, few, rounds=max(bench.rounds, 5)))
-        bench.clusters.check(bench.clusters.settled(getattr(sizes, size)), bench.clusters.settled(FEW))
+        bench.clusters.check(
+            bench.clusters.settled(getattr(sizes, size)), bench.clusters.settled(FEW)
+        )
         return figure
+
     return measure
 
 
@@ -172,6 +208,7 @@ def idle_once(size: str) -> Callable[[Bench, Sizes], Figure]:
         work = bench.kubepy(getattr(sizes, size), "controller", "--once", "-q")
         work()
         return against_y(bench, work)
+
     return measure
 
 
@@ -185,7 +222,9 @@ def measure_delete(bench: Bench, sizes: Sizes) -> Figure:
     state, afterwards = bench.clusters.settled(sizes.large), []
 
     def delete() -> Run:
-        run = launch(KUBEPY, "delete", "pod", min(pods_of(state)).removesuffix(".yaml"), state=state)
+        run = launch(
+            KUBEPY, "delete", "pod", min(pods_of(state)).removesuffix(".yaml"), state=state
+        )
         afterwards.append(launch(KUBEPY, "controller", "--once", "-q", state=state))
         assert len(pods_of(state)) == sizes.large.pods, "the pod has no replacement"
         return run
@@ -254,34 +293,101 @@ def measure_idle_watch(bench: Bench, sizes: Sizes) -> Figure:
 
 ONCE = "`controller --once`"
 ROWS = (
-    Row("make", "DaemonSet over {nodes} nodes until all pods are available", "Y", 1.0, measure_make),
+    Row(
+        "make", "DaemonSet over {nodes} nodes until all pods are available", "Y", 1.0, measure_make
+    ),
     Row("update", "rolling update of it at 10 %", "Y", 1.6, measure_update),
     Row("get", "`get pods`, {base_pods}", "Y", 0.17, read("base", "get", "pods")),
     Row("get-wide", "`get pods`, {wide_pods}", "Y", 0.7, read("wide", "get", "pods"), short=False),
     Row("get-large", "`get pods`, {large_pods}", "Y", 3.6, read("large", "get", "pods")),
-    Row("yaml", "`get pods -o yaml`, {base_pods}", "Y", 0.27, read("base", "get", "pods", "-o", "yaml")),
-    Row("yaml-large", "`get pods -o yaml`, {large_pods}", "Y", 5.7, read("large", "get", "pods", "-o", "yaml"),
-        short=False),
-    Row("json", "`get pods -o json`, {base_pods}", "Y", 0.21, read("base", "get", "pods", "-o", "json")),
-    Row("json-large", "`get pods -o json`, {large_pods}", "Y", 4.3, read("large", "get", "pods", "-o", "json"),
-        short=False),
+    Row(
+        "yaml",
+        "`get pods -o yaml`, {base_pods}",
+        "Y",
+        0.27,
+        read("base", "get", "pods", "-o", "yaml"),
+    ),
+    Row(
+        "yaml-large",
+        "`get pods -o yaml`, {large_pods}",
+        "Y",
+        5.7,
+        read("large", "get", "pods", "-o", "yaml"),
+        short=False,
+    ),
+    Row(
+        "json",
+        "`get pods -o json`, {base_pods}",
+        "Y",
+        0.21,
+        read("base", "get", "pods", "-o", "json"),
+    ),
+    Row(
+        "json-large",
+        "`get pods -o json`, {large_pods}",
+        "Y",
+        4.3,
+        read("large", "get", "pods", "-o", "json"),
+        short=False,
+    ),
     Row("start", "`get ds x`", "× `kubectl version --client`", 1.2, measure_start),
-    Row("label-middle", "`label ds x`, {middle_objects} objects", "× with 30", 1.2, label("middle"), short=False),
+    Row(
+        "label-middle",
+        "`label ds x`, {middle_objects} objects",
+        "× with 30",
+        1.2,
+        label("middle"),
+        short=False,
+    ),
     Row("label-large", "`label ds x`, {large_objects} objects", "× with 30", 1.2, label("large")),
-    Row("idle-middle", f"{ONCE}, nothing to do, {{middle_objects}} objects", "Y", 0.21, idle_once("middle"),
-        short=False),
-    Row("idle-large", f"{ONCE}, nothing to do, {{large_objects}} objects", "Y", 0.36, idle_once("large")),
+    Row(
+        "idle-middle",
+        f"{ONCE}, nothing to do, {{middle_objects}} objects",
+        "Y",
+        0.21,
+        idle_once("middle"),
+        short=False,
+    ),
+    Row(
+        "idle-large",
+        f"{ONCE}, nothing to do, {{large_objects}} objects",
+        "Y",
+        0.36,
+        idle_once("large"),
+    ),
     Row("delete", "one pod deleted among {large_pods}", "Y", 0.71, measure_delete),
     Row("delete-once", f"then {ONCE}", "Y", 1.0, measure_once_after_delete),
-    Row("latency", "the same beside `--watch`, until its replacement is bound", "s", 0.2, measure_latency,
-        short=False),
+    Row(
+        "latency",
+        "the same beside `--watch`, until its replacement is bound",
+        "s",
+        0.2,
+        measure_latency,
+        short=False,
+    ),
     Row("latency-flat", "the same", "× among {small_pods}", 1.5, measure_flatness, short=False),
-    Row("idle-watch", "`controller --watch`, nothing to do, {middle_objects} objects", "% of a core", 0.5,
-        measure_idle_watch, slack=3),
-    Row("made-per-pod", "a pod of {large_pods} made", "× of {base_pods}", 1.15,
-        per_pod(make, lambda size: size.pods)),
-    Row("updated-per-pod", "a pod updated in one of the DaemonSets of {large_pods}", "× of {base_pods}", 1.15,
-        per_pod(update, lambda size: size.nodes)),
+    Row(
+        "idle-watch",
+        "`controller --watch`, nothing to do, {middle_objects} objects",
+        "% of a core",
+        0.5,
+        measure_idle_watch,
+        slack=3,
+    ),
+    Row(
+        "made-per-pod",
+        "a pod of {large_pods} made",
+        "× of {base_pods}",
+        1.15,
+        per_pod(make, lambda size: size.pods),
+    ),
+    Row(
+        "updated-per-pod",
+        "a pod updated in one of the DaemonSets of {large_pods}",
+        "× of {base_pods}",
+        1.15,
+        per_pod(update, lambda size: size.nodes),
+    ),
     Row("memory", "memory, {base_pods} pods made", "MB", 90, memory("base")),
     Row("memory-large", "memory, {large_pods} pods made", "MB", 500, memory("large"), short=False),
     Row("memory-get", "memory, `get ds x`", "MB", 16, measure_get_memory),

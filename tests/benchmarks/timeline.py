@@ -25,8 +25,13 @@ MANIFEST = Path(__file__).parents[2] / "manifests" / "nginx-ds.yaml"
 
 def roll_out(folder: str, nodes: int, keep: str) -> float:
     """Return the CPU seconds that the controllers take to make a DaemonSet available and to update it."""
-    with Cluster.create(folder, nodes=nodes, clock="2026-01-01T00:00:00Z", seed=7,
-                        settings={"timeline": {"keep": keep}}) as cluster:
+    with Cluster.create(
+        folder,
+        nodes=nodes,
+        clock="2026-01-01T00:00:00Z",
+        seed=7,
+        settings={"timeline": {"keep": keep}},
+    ) as cluster:
         seconds = 0.0
         for command in (f"apply -f {MANIFEST}", "set image daemonset/nginx-ds *=nginx:1.29"):
             cluster.run(command, check=True)
@@ -35,7 +40,11 @@ def roll_out(folder: str, nodes: int, keep: str) -> float:
             cluster.settle()
             seconds += time.process_time() - start
         daemon_set = cluster.client.get("daemonset/nginx-ds")
-        assert daemon_set["status"]["updatedNumberScheduled"] == daemon_set["status"]["numberAvailable"] == nodes
+        assert (
+            daemon_set["status"]["updatedNumberScheduled"]
+            == daemon_set["status"]["numberAvailable"]
+            == nodes
+        )
     return seconds
 
 
@@ -63,8 +72,10 @@ def main() -> int:
                     readings.append(read(f"{folder}/state", nodes))
     without, with_timeline = (min(times) for times in seconds.values())
     ratio = with_timeline / without
-    print(f"{nodes} nodes: {without:.2f} s without a timeline, {with_timeline:.2f} s with it; ratio {ratio:.3f} "
-          f"(limit {COST_LIMIT})")
+    print(
+        f"{nodes} nodes: {without:.2f} s without a timeline, {with_timeline:.2f} s with it; ratio {ratio:.3f} "
+        f"(limit {COST_LIMIT})"
+    )
     print(f"reading it: {min(readings):.3f} s (limit {READ_LIMIT})")
     return 0 if ratio <= COST_LIMIT and min(readings) <= READ_LIMIT else 1
 

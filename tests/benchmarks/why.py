@@ -21,7 +21,10 @@ LIMIT = 1.0
 RUNS = 5
 PODS_PER_NODE = 50
 LABELS = {"app": "web"}
-TEMPLATE = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+TEMPLATE = {
+    "metadata": {"labels": LABELS},
+    "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+}
 
 
 class State(NamedTuple):
@@ -47,8 +50,12 @@ STATES = {
     "rollout under way": State("Deployment", SLOW, ("progressing", "not-ready")),
     "rollout, one by one": State("DaemonSet", SLOW, ("progressing", "not-ready")),
     "no valid image name": State("Deployment", BAD_NAME, ("stuck", "invalid-image-name")),
-    "no node fits": State("Deployment", {"spec": {"nodeSelector": {"disk": "ssd"}}}, ("stuck", "node-selector")),
-    "node is missing": State("StatefulSet", {"spec": {"nodeName": "missing"}}, ("stuck", "dead-node")),
+    "no node fits": State(
+        "Deployment", {"spec": {"nodeSelector": {"disk": "ssd"}}}, ("stuck", "node-selector")
+    ),
+    "node is missing": State(
+        "StatefulSet", {"spec": {"nodeName": "missing"}}, ("stuck", "dead-node")
+    ),
     "image is not there": State("Deployment", BROKEN, ("stuck", "image-pull")),
     "image is not there, DaemonSet": State("DaemonSet", BROKEN, ("stuck", "image-pull")),
 }
@@ -68,7 +75,9 @@ def make(folder: str, state: State, pods: int) -> None:
     if state.kind == "StatefulSet":
         spec["podManagementPolicy"] = "Parallel"
     with Cluster.create(folder, nodes=nodes, clock="2026-01-01T00:00:00Z", seed=7) as cluster:
-        cluster.client.create({"apiVersion": "apps/v1", "kind": state.kind, "metadata": {"name": "web"}, "spec": spec})
+        cluster.client.create(
+            {"apiVersion": "apps/v1", "kind": state.kind, "metadata": {"name": "web"}, "spec": spec}
+        )
         cluster.settle()
         cluster.client.patch(f"{state.kind}/web", {"spec": {"template": state.change}})
         cluster.advance("5s")

@@ -28,12 +28,17 @@ def test_bundle_with_pods_of_its_own_lives_in_cluster_with_service_accounts() ->
     bundle = next(bundle for bundle in BUNDLES if bundle.name == "granary-storage.yaml")
     report = run_bundle(bundle, bootstrap="full")
     assert (report.problems, report.refused) == ([], [])
-    assert any(note.startswith("pod/tenant is configured again:") for note in report.notes)  # its token volume
+    assert any(
+        note.startswith("pod/tenant is configured again:") for note in report.notes
+    )  # its token volume
 
 
 def test_bundles_are_many_and_some_are_large() -> None:
     assert len(BUNDLES) >= 12
-    lines = {bundle.name: sum(path.read_text().count("\n") for path in files_of(bundle)) for bundle in BUNDLES}
+    lines = {
+        bundle.name: sum(path.read_text().count("\n") for path in files_of(bundle))
+        for bundle in BUNDLES
+    }
     assert sorted(lines.values())[-1] > 10_000
     assert min(lines.values()) > 300
 

@@ -67,21 +67,29 @@ def test_conflict_shows_all_three_configurations_in_json_and_managers(kubepy: Ku
     kubepy("set", "image", "deploy", "web", "c=c:9", "--reconcile=never")
     done = apply(kubepy, DEPLOYMENT.replace("c:1", "c:2"), "--overwrite=false", "--reconcile=never")
     assert done.status == 1
-    assert done.err.startswith("warning: error calculating patch from openapi v3 spec: patch:\nmetadata:\n")
+    assert done.err.startswith(
+        "warning: error calculating patch from openapi v3 spec: patch:\nmetadata:\n"
+    )
     assert "\nwarning: error calculating patch from openapi spec: patch:\nmetadata:\n" in done.err
-    error = done.err[done.err.index("error: error when applying patch"):]
+    error = done.err[done.err.index("error: error when applying patch") :]
     lines = error.splitlines()
     assert lines[:6] == [
-        "error: error when applying patch:", "", "to:",
+        "error: error when applying patch:",
+        "",
+        "to:",
         'Resource: "apps/v1, Resource=deployments", GroupVersionKind: "apps/v1, Kind=Deployment"',
-        'Name: "web", Namespace: "default"', 'for: "STDIN": error when patching "STDIN": creating patch with:']
+        'Name: "web", Namespace: "default"',
+        'for: "STDIN": error when patching "STDIN": creating patch with:',
+    ]
     assert [lines[6], lines[9], lines[12]] == ["original:", "modified:", "current:"]
     original, modified, current = (json.loads(lines[index]) for index in (7, 10, 13))
     assert LAST_APPLIED in modified["metadata"].pop("annotations")
     assert modified["spec"]["template"]["spec"]["containers"] == [{"image": "c:2", "name": "c"}]
     assert original["metadata"] == {"annotations": {}, **modified["metadata"]}
     assert [entry["manager"] for entry in current["metadata"]["managedFields"]] == [
-        "kubectl-client-side-apply", "kubectl-set"]
+        "kubectl-client-side-apply",
+        "kubectl-set",
+    ]
     assert "\nconflicts with changes made from original to current:\n" in error
 
 
@@ -92,9 +100,14 @@ def test_annotation_that_is_no_configuration(kubepy: Kubepy, annotation: str, fl
     done = apply(kubepy, config_map("{a: b}"), f"--openapi-patch={flag}")
     assert done.err.endswith("\nfor: invalid JSON document\n")
     warnings = [line for line in done.err.splitlines() if line.startswith("warning: ")]
-    assert warnings == (["warning: error calculating patch from openapi v3 spec: invalid JSON document",
-                         "warning: error calculating patch from openapi spec: invalid JSON document"]
-                        if flag == "true" else [])
+    assert warnings == (
+        [
+            "warning: error calculating patch from openapi v3 spec: invalid JSON document",
+            "warning: error calculating patch from openapi spec: invalid JSON document",
+        ]
+        if flag == "true"
+        else []
+    )
 
 
 def test_fields_that_type_does_not_have_cannot_be_compared(kubepy: Kubepy) -> None:
@@ -105,12 +118,15 @@ def test_fields_that_type_does_not_have_cannot_be_compared(kubepy: Kubepy) -> No
         'warning: error calculating patch from openapi v3 spec: unable to find api field "colour"',
         "warning: error calculating patch from openapi spec: LookupPatchMetaError(io.k8s.api.apps.v1.DeploymentSpec): "
         'unable to find api field "colour" in io.k8s.api.apps.v1.DeploymentSpec',
-        'for: unable to find api field in struct DeploymentSpec for the json field "colour"']
+        'for: unable to find api field in struct DeploymentSpec for the json field "colour"',
+    ]
 
 
 def test_unreadable_input_is_reported_before_wrong_format(kubepy: Kubepy) -> None:
     assert apply(kubepy, "[", "-o", "bogus").err.startswith("error: error parsing STDIN")
-    assert apply(kubepy, config_map("{a: b}"), "-o", "bogus").err.startswith("error: unable to match a printer")
+    assert apply(kubepy, config_map("{a: b}"), "-o", "bogus").err.startswith(
+        "error: unable to match a printer"
+    )
     assert kubepy("get", "cm", "plain", "-o", "jsonpath={.data.a}").out == "b"
 
 
@@ -129,8 +145,14 @@ def test_command_line_is_recorded_where_kubectl_does(kubepy: Kubepy, folder: Pat
         path = r"jsonpath={.metadata.annotations.kubernetes\.io/change-cause}"
         return kubepy("get", "deploy", "web", "-o", path).out
 
-    for words in ("create -f d.yaml", "label deploy web a=b", "annotate deploy web c=d", "apply -f d.yaml",
-                  "scale deploy web --replicas=1", 'patch deploy web -p {"spec":{"minReadySeconds":2}}'):
+    for words in (
+        "create -f d.yaml",
+        "label deploy web a=b",
+        "annotate deploy web c=d",
+        "apply -f d.yaml",
+        "scale deploy web --replicas=1",
+        'patch deploy web -p {"spec":{"minReadySeconds":2}}',
+    ):
         assert kubepy(*words.split(), "--record").status == 0
         verb, *rest = words.replace("-f ", "--filename=").replace("-p ", "--patch=").split()
         flags = [word for word in rest if word.startswith("-")]
@@ -145,17 +167,26 @@ def test_view_last_applied_shows_configuration_as_written(kubepy: Kubepy) -> Non
     kubepy("create", "cm", "plain")
     kubepy("annotate", "cm", "plain", LAST_APPLIED + '={"b":1.50,  "a":"<x>"}')
     assert kubepy("apply", "view-last-applied", "cm", "plain").out == "a: <x>\nb: 1.5\n"
-    assert kubepy("apply", "view-last-applied", "cm", "plain", "-o", "json").out == '{\n  "b": 1.50,\n  "a": "<x>"\n}\n'
+    assert (
+        kubepy("apply", "view-last-applied", "cm", "plain", "-o", "json").out
+        == '{\n  "b": 1.50,\n  "a": "<x>"\n}\n'
+    )
     kubepy("annotate", "cm", "plain", f"{LAST_APPLIED}=no json", "--overwrite")
     assert kubepy("apply", "view-last-applied", "cm", "plain").out == "no json\n"
     assert kubepy("apply", "view-last-applied", "cm", "plain", "-o", "json") == Done(
-        "", "error: invalid character 'o' in literal null (expecting 'u')\n", 1)
+        "", "error: invalid character 'o' in literal null (expecting 'u')\n", 1
+    )
 
 
-def test_file_whose_object_was_never_applied_has_nothing_to_view(kubepy: Kubepy, folder: Path) -> None:
+def test_file_whose_object_was_never_applied_has_nothing_to_view(
+    kubepy: Kubepy, folder: Path
+) -> None:
     (folder / "plain.yaml").write_text(config_map("{a: b}"))
     kubepy("create", "-f", "plain.yaml")
     assert kubepy("apply", "view-last-applied", "cm", "plain") == Done("", "", 0)
     assert kubepy("apply", "view-last-applied", "-f", "plain.yaml") == Done(
-        "", "error: error when no last-applied-configuration annotation found on resource: plain\n "
-        '"plain.yaml": <nil>\n', 1)
+        "",
+        "error: error when no last-applied-configuration annotation found on resource: plain\n "
+        '"plain.yaml": <nil>\n',
+        1,
+    )

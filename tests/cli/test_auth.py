@@ -35,7 +35,10 @@ def test_can_i_always_says_yes(kubepy: Kubepy) -> None:
     assert kubepy("auth", "can-i", "--list") == Done(
         "Resources   Non-Resource URLs   Resource Names   Verbs\n"
         "*.*         []                  []               [*]\n"
-        "            [*]                 []               [*]\n", "", 0)
+        "            [*]                 []               [*]\n",
+        "",
+        0,
+    )
 
 
 @pytest.mark.parametrize("words", ["can-i get pods", "can-i --list", "whoami"])
@@ -43,30 +46,42 @@ def test_can_i_without_cluster_fails(bare: Kubepy, words: str) -> None:
     assert bare("auth", *words.split()).err.startswith('error: no cluster in "state": ')
 
 
-@pytest.mark.parametrize(("words", "warning"), [
-    ("fly pods", "verb 'fly' is not a known verb"),
-    ("get foo.bar", "the server doesn't have a resource type 'foo' in group 'bar'"),
-    ("get nodes", "resource 'nodes' is not namespace scoped"),
-    ("list /logs", "verb 'list' is not a known verb"),
-])
+@pytest.mark.parametrize(
+    ("words", "warning"),
+    [
+        ("fly pods", "verb 'fly' is not a known verb"),
+        ("get foo.bar", "the server doesn't have a resource type 'foo' in group 'bar'"),
+        ("get nodes", "resource 'nodes' is not namespace scoped"),
+        ("list /logs", "verb 'list' is not a known verb"),
+    ],
+)
 def test_can_i_unknown_resource_or_verb_warns(kubepy: Kubepy, words: str, warning: str) -> None:
     assert kubepy("auth", "can-i", *words.split()) == Done("yes\n", f"Warning: {warning}\n\n", 0)
 
 
 def test_whoami_prints_administrator_or_impersonated_user(kubepy: Kubepy) -> None:
     assert kubepy("auth", "whoami").out == (
-        "ATTRIBUTE   VALUE\nUsername    kubernetes-admin\nGroups      [kubeadm:cluster-admins system:authenticated]\n")
-    assert kubepy("auth", "whoami", "--as=me", "--as-group=ops", "-o", "jsonpath={.status.userInfo}").out == (
-        '{"groups":["ops","system:authenticated"],"username":"me"}')
+        "ATTRIBUTE   VALUE\nUsername    kubernetes-admin\nGroups      [kubeadm:cluster-admins system:authenticated]\n"
+    )
+    assert kubepy(
+        "auth", "whoami", "--as=me", "--as-group=ops", "-o", "jsonpath={.status.userInfo}"
+    ).out == ('{"groups":["ops","system:authenticated"],"username":"me"}')
 
 
-@pytest.mark.parametrize(("words", "groups"), [
-    ("--as=system:serviceaccount:shop:bot", ["system:serviceaccounts", "system:serviceaccounts:shop",
-                                             "system:authenticated"]),
-    ("--as=system:anonymous", ["system:unauthenticated"]),
-    ("--as=ann --as-group=system:authenticated", ["system:authenticated"]),
-])
-def test_whoami_impersonated_user_has_groups_of_the_name(kubepy: Kubepy, words: str, groups: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "groups"),
+    [
+        (
+            "--as=system:serviceaccount:shop:bot",
+            ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"],
+        ),
+        ("--as=system:anonymous", ["system:unauthenticated"]),
+        ("--as=ann --as-group=system:authenticated", ["system:authenticated"]),
+    ],
+)
+def test_whoami_impersonated_user_has_groups_of_the_name(
+    kubepy: Kubepy, words: str, groups: list[str]
+) -> None:
     shown = kubepy("auth", "whoami", *words.split(), "-o", "jsonpath={.status.userInfo.groups}").out
     assert json.loads(shown) == groups
 
@@ -76,44 +91,72 @@ def test_whoami_impersonated_user_has_groups_of_the_name(kubepy: Kubepy, words: 
 
 def test_reconcile_missing_role_creates_role_and_namespace(kubepy: Kubepy, folder: Path) -> None:
     (folder / "r.yaml").write_text(ROLE % ("b", "[pods]", "[get]"))
-    said = ("\treconciliation required create\n\tmissing rules added:\n"
-            "\t\t{Verbs:[get] APIGroups:[] Resources:[pods] ResourceNames:[] NonResourceURLs:[]}\n")
+    said = (
+        "\treconciliation required create\n\tmissing rules added:\n"
+        "\t\t{Verbs:[get] APIGroups:[] Resources:[pods] ResourceNames:[] NonResourceURLs:[]}\n"
+    )
     assert kubepy("auth", "reconcile", "-f", "r.yaml", "--dry-run=client") == Done(
-        "role.rbac.authorization.k8s.io/r reconciled (dry run)\n", said, 0)
+        "role.rbac.authorization.k8s.io/r reconciled (dry run)\n", said, 0
+    )
     assert kubepy("get", "role").err == "No resources found in default namespace.\n"
     assert kubepy("auth", "reconcile", "-f", "r.yaml") == Done(
-        "role.rbac.authorization.k8s.io/r reconciled\n", said, 0)
-    assert kubepy("auth", "reconcile", "-f", "r.yaml") == Done("role.rbac.authorization.k8s.io/r reconciled\n", "", 0)
+        "role.rbac.authorization.k8s.io/r reconciled\n", said, 0
+    )
+    assert kubepy("auth", "reconcile", "-f", "r.yaml") == Done(
+        "role.rbac.authorization.k8s.io/r reconciled\n", "", 0
+    )
     assert kubepy("get", "ns", "edge", "-o", "name").out == "namespace/edge\n"
 
 
-def test_reconcile_role_adds_missing_rules_and_removes_extra_ones_on_request(kubepy: Kubepy, folder: Path) -> None:
+def test_reconcile_role_adds_missing_rules_and_removes_extra_ones_on_request(
+    kubepy: Kubepy, folder: Path
+) -> None:
     (folder / "r.yaml").write_text(ROLE % ("b", "[pods]", "[get]"))
     (folder / "more.yaml").write_text(ROLE % ("c", "[pods, services]", "[get]"))
     kubepy("auth", "reconcile", "-f", "r.yaml")
     assert kubepy("auth", "reconcile", "-f", "more.yaml").err.endswith(
-        "\t\t{Verbs:[get] APIGroups:[] Resources:[services] ResourceNames:[] NonResourceURLs:[]}\n")
+        "\t\t{Verbs:[get] APIGroups:[] Resources:[services] ResourceNames:[] NonResourceURLs:[]}\n"
+    )
     found = json.loads(kubepy("get", "role", "r", "-n", "edge", "-o", "json").out)
     assert found["metadata"]["labels"] == {"a": "b"}
     assert [rule["resources"] for rule in found["rules"]] == [["pods"], ["services"]]
     assert kubepy("auth", "reconcile", "-f", "r.yaml", "--remove-extra-permissions").err == (
         "\treconciliation required update\n\textra rules removed:\n"
-        "\t\t{Verbs:[get] APIGroups:[] Resources:[services] ResourceNames:[] NonResourceURLs:[]}\n")
-    assert kubepy("get", "role", "r", "-n", "edge", "-o", "jsonpath={.rules[*].resources}").out == '["pods"]'
+        "\t\t{Verbs:[get] APIGroups:[] Resources:[services] ResourceNames:[] NonResourceURLs:[]}\n"
+    )
+    assert (
+        kubepy("get", "role", "r", "-n", "edge", "-o", "jsonpath={.rules[*].resources}").out
+        == '["pods"]'
+    )
 
 
-def test_reconcile_binding_adds_subjects_and_recreates_for_another_role(kubepy: Kubepy, folder: Path) -> None:
+def test_reconcile_binding_adds_subjects_and_recreates_for_another_role(
+    kubepy: Kubepy, folder: Path
+) -> None:
     for name, role, user in (("one", "r", "ann"), ("two", "r", "bob"), ("three", "s", "eve")):
         (folder / f"{name}.yaml").write_text(BINDING % (role, user))
     kubepy("auth", "reconcile", "-f", "one.yaml")
     assert kubepy("auth", "reconcile", "-f", "two.yaml") == Done(
-        NAMED, "\treconciliation required update\n\tmissing subjects added:\n"
-        "\t\t{Kind:User APIGroup:rbac.authorization.k8s.io Name:bob Namespace:}\n", 0)
-    shown = ("get", "rolebinding", "b", "-n", "edge", "-o", "jsonpath={.roleRef.name} {.subjects[*].name}")
+        NAMED,
+        "\treconciliation required update\n\tmissing subjects added:\n"
+        "\t\t{Kind:User APIGroup:rbac.authorization.k8s.io Name:bob Namespace:}\n",
+        0,
+    )
+    shown = (
+        "get",
+        "rolebinding",
+        "b",
+        "-n",
+        "edge",
+        "-o",
+        "jsonpath={.roleRef.name} {.subjects[*].name}",
+    )
     assert kubepy(*shown).out == "r ann bob"
     kubepy("auth", "reconcile", "-f", "two.yaml", "--remove-extra-subjects")
     assert kubepy(*shown).out == "r bob"
-    assert kubepy("auth", "reconcile", "-f", "three.yaml") == Done(NAMED, "\treconciliation required recreate\n", 0)
+    assert kubepy("auth", "reconcile", "-f", "three.yaml") == Done(
+        NAMED, "\treconciliation required recreate\n", 0
+    )
     assert kubepy(*shown).out == "s eve"
 
 
@@ -121,10 +164,16 @@ def test_reconcile_protected_role_changes_nothing(kubepy: Kubepy, folder: Path) 
     (folder / "r.yaml").write_text(ROLE % ("b", "[pods]", "[get]"))
     (folder / "more.yaml").write_text(ROLE % ("b", "[pods]", "[get, list]"))
     kubepy("auth", "reconcile", "-f", "r.yaml")
-    kubepy("annotate", "role", "r", "-n", "edge", "rbac.authorization.kubernetes.io/autoupdate=false")
+    kubepy(
+        "annotate", "role", "r", "-n", "edge", "rbac.authorization.kubernetes.io/autoupdate=false"
+    )
     assert kubepy("auth", "reconcile", "-f", "more.yaml").err.splitlines()[0] == (
-        "\treconciliation required update, but object opted out (rbac.authorization.kubernetes.io/autoupdate: false)")
-    assert kubepy("get", "role", "r", "-n", "edge", "-o", "jsonpath={.rules[*].verbs}").out == '["get"]'
+        "\treconciliation required update, but object opted out (rbac.authorization.kubernetes.io/autoupdate: false)"
+    )
+    assert (
+        kubepy("get", "role", "r", "-n", "edge", "-o", "jsonpath={.rules[*].verbs}").out
+        == '["get"]'
+    )
 
 
 def test_reconcile_wildcard_rules_cover_single_rules(kubepy: Kubepy, folder: Path) -> None:
@@ -132,16 +181,25 @@ def test_reconcile_wildcard_rules_cover_single_rules(kubepy: Kubepy, folder: Pat
     (folder / "some.yaml").write_text(ROLE % ("b", "[pods/log, pods, pods/exec]", "[get]"))
     kubepy("auth", "reconcile", "-f", "all.yaml")
     assert kubepy("auth", "reconcile", "-f", "some.yaml").err.splitlines()[2:] == [
-        "\t\t{Verbs:[get] APIGroups:[] Resources:[pods/exec] ResourceNames:[] NonResourceURLs:[]}"]
+        "\t\t{Verbs:[get] APIGroups:[] Resources:[pods/exec] ResourceNames:[] NonResourceURLs:[]}"
+    ]
 
 
-@pytest.mark.parametrize(("words", "error"), [
-    ("", "must specify one of -f and -k"),
-    ("-f r.yaml x", "no arguments are allowed"),
-    ("-f r.yaml --dry-run=server", "--dry-run=server for command reconcile is not supported yet"),
-    ("-f nope.yaml", 'the path "nope.yaml" does not exist'),
-])
-def test_reconcile_refuses_wrong_input(kubepy: Kubepy, folder: Path, words: str, error: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("", "must specify one of -f and -k"),
+        ("-f r.yaml x", "no arguments are allowed"),
+        (
+            "-f r.yaml --dry-run=server",
+            "--dry-run=server for command reconcile is not supported yet",
+        ),
+        ("-f nope.yaml", 'the path "nope.yaml" does not exist'),
+    ],
+)
+def test_reconcile_refuses_wrong_input(
+    kubepy: Kubepy, folder: Path, words: str, error: str
+) -> None:
     (folder / "r.yaml").write_text(ROLE % ("b", "[pods]", "[get]"))
     assert kubepy("auth", "reconcile", *words.split()) == Done("", f"error: {error}\n", 1)
 
@@ -160,7 +218,8 @@ PEM = (  # a request with the subject "web"; its private key was thrown away
     "slyMp8fNUdT8C9CABTnvqMXHkKAAMAoGCCqGSM49BAMCA0gAMEUCIQCY+3RQm83N\n"
     "6XbVjnqWTCk/H0q4BYq9d9Pb6VZ0ECHU7AIgW6m1LH6gBbQxuxIiVIqtzrJHtsqt\n"
     "6liOBqCope/Qxlw=\n"
-    "-----END CERTIFICATE REQUEST-----\n")
+    "-----END CERTIFICATE REQUEST-----\n"
+)
 
 
 def test_certificate_request_is_approved_or_denied_once(kubepy: Kubepy, folder: Path) -> None:
@@ -173,16 +232,20 @@ def test_certificate_request_is_approved_or_denied_once(kubepy: Kubepy, folder: 
     assert kubepy("get", "csr", "web", "-o", "jsonpath={.metadata.resourceVersion}").out == version
     shown = "jsonpath={.status.conditions[*]['type','status','reason','message']}"
     assert kubepy("get", "csr", "web", "-o", shown).out == (
-        "Approved True KubectlApprove This CSR was approved by kubectl certificate approve.")
+        "Approved True KubectlApprove This CSR was approved by kubectl certificate approve."
+    )
     assert kubepy("certificate", "deny", "web").err == (
-        'error: certificate signing request "web" is already Approved\n')
+        'error: certificate signing request "web" is already Approved\n'
+    )
 
 
 def test_certificate_refuses_wrong_input(kubepy: Kubepy) -> None:
     assert kubepy("certificate", "approve").err == (
-        "error: one or more CSRs must be specified as <name> or -f <filename>\n")
+        "error: one or more CSRs must be specified as <name> or -f <filename>\n"
+    )
     assert kubepy("certificate", "approve", "x").err == (
-        'Error from server (NotFound): certificatesigningrequests.certificates.k8s.io "x" not found\n')
+        'Error from server (NotFound): certificatesigningrequests.certificates.k8s.io "x" not found\n'
+    )
     assert kubepy("certificate").out == kubepy("certificate", "--help").out
 
 
@@ -192,7 +255,10 @@ def test_certificate_refuses_wrong_input(kubepy: Kubepy) -> None:
 def test_cluster_info_names_folder(kubepy: Kubepy, folder: Path) -> None:
     assert kubepy("cluster-info") == Done(
         f"Kubernetes control plane is running at file://{folder}/state\n\n"
-        "To further debug and diagnose cluster problems, use 'kubepy cluster-info dump'.\n", "", 0)
+        "To further debug and diagnose cluster problems, use 'kubepy cluster-info dump'.\n",
+        "",
+        0,
+    )
 
 
 def test_cluster_info_without_cluster_fails(bare: Kubepy) -> None:
@@ -203,30 +269,77 @@ def test_cluster_info_dump_prints_list_of_each_kind(kubepy: Kubepy) -> None:
     kubepy("run", "web", "--image=nginx")
     out = kubepy("cluster-info", "dump", "--namespaces=default").out
     documents, logs, _ = out.partition("==== START")
-    assert [line.split('"')[3] for line in documents.splitlines() if line.startswith('    "kind"')] == [
-        "NodeList", "EventList", "ReplicationControllerList", "ServiceList", "DaemonSetList", "DeploymentList",
-        "ReplicaSetList", "PodList"]
-    assert logs + _ == ("==== START logs for container web of pod default/web ====\n"
-                        "Request log error: no containers run here: pods are simulated\n"
-                        "==== END logs for container web of pod default/web ====\n")
+    assert [
+        line.split('"')[3] for line in documents.splitlines() if line.startswith('    "kind"')
+    ] == [
+        "NodeList",
+        "EventList",
+        "ReplicationControllerList",
+        "ServiceList",
+        "DaemonSetList",
+        "DeploymentList",
+        "ReplicaSetList",
+        "PodList",
+    ]
+    assert logs + _ == (
+        "==== START logs for container web of pod default/web ====\n"
+        "Request log error: no containers run here: pods are simulated\n"
+        "==== END logs for container web of pod default/web ====\n"
+    )
 
 
 def test_cluster_info_dump_writes_files(kubepy: Kubepy, folder: Path) -> None:
     kubepy("run", "web", "--image=nginx")
-    assert kubepy("cluster-info", "dump", "--output-directory=out", "-o", "yaml").out == "Cluster info dumped to out\n"
-    found = sorted(str(path.relative_to(folder / "out")) for path in (folder / "out").rglob("*") if path.is_file())
-    assert found[:8] == [f"default/{name}" for name in (
-        "daemonsets.yaml", "deployments.yaml", "events.yaml", "pods.yaml", "replicasets.yaml",
-        "replication-controllers.yaml", "services.yaml", "web/logs.txt")]
+    assert (
+        kubepy("cluster-info", "dump", "--output-directory=out", "-o", "yaml").out
+        == "Cluster info dumped to out\n"
+    )
+    found = sorted(
+        str(path.relative_to(folder / "out"))
+        for path in (folder / "out").rglob("*")
+        if path.is_file()
+    )
+    assert found[:8] == [
+        f"default/{name}"
+        for name in (
+            "daemonsets.yaml",
+            "deployments.yaml",
+            "events.yaml",
+            "pods.yaml",
+            "replicasets.yaml",
+            "replication-controllers.yaml",
+            "services.yaml",
+            "web/logs.txt",
+        )
+    ]
     assert found[-1] == "nodes.yaml"
 
 
-def test_impersonated_user_creates_certificate_request_and_self_subject_review(kubepy: Kubepy) -> None:
-    ann = ("--as=ann", "--as-uid=7", "--as-group=painters", "--as-user-extra=team=red", "--as-user-extra=team=blue")
-    user = {"username": "ann", "uid": "7", "groups": ["painters", "system:authenticated"],
-            "extra": {"team": ["red", "blue"]}}
-    review = kubepy("create", "-f", "-", "-o", "json", *ann,
-                    stdin="apiVersion: authentication.k8s.io/v1\nkind: SelfSubjectReview\n").out
+def test_impersonated_user_creates_certificate_request_and_self_subject_review(
+    kubepy: Kubepy,
+) -> None:
+    ann = (
+        "--as=ann",
+        "--as-uid=7",
+        "--as-group=painters",
+        "--as-user-extra=team=red",
+        "--as-user-extra=team=blue",
+    )
+    user = {
+        "username": "ann",
+        "uid": "7",
+        "groups": ["painters", "system:authenticated"],
+        "extra": {"team": ["red", "blue"]},
+    }
+    review = kubepy(
+        "create",
+        "-f",
+        "-",
+        "-o",
+        "json",
+        *ann,
+        stdin="apiVersion: authentication.k8s.io/v1\nkind: SelfSubjectReview\n",
+    ).out
     assert json.loads(review)["status"] == {"userInfo": user}
     request = REQUEST % base64.b64encode(PEM.encode()).decode()
     assert kubepy("create", "-f", "-", *ann, stdin=request).status == 0
@@ -237,7 +350,9 @@ def test_impersonated_user_creates_certificate_request_and_self_subject_review(k
 # --- create token ---------------------------------------------------------------------------------------------------
 
 
-def test_create_token_prints_token_that_the_key_in_the_folder_signed(kubepy: Kubepy, folder: Path) -> None:
+def test_create_token_prints_token_that_the_key_in_the_folder_signed(
+    kubepy: Kubepy, folder: Path
+) -> None:
     from kubepy.apiserver.tokens import SigningKey, WebToken
 
     done = kubepy("create", "token", "default", "--duration=20m", "--audience=vault")
@@ -247,22 +362,51 @@ def test_create_token_prints_token_that_the_key_in_the_folder_signed(kubepy: Kub
     assert token.is_signed_by(SigningKey(key.read_bytes()))
     assert key.stat().st_mode & 0o777 == 0o600
     assert (token.claims["aud"], token.claims["exp"] - token.claims["iat"]) == (["vault"], 1200)
-    assert kubepy("create", "token", "default", "-o", "jsonpath={.spec.expirationSeconds}").out == "3600"
+    assert (
+        kubepy("create", "token", "default", "-o", "jsonpath={.spec.expirationSeconds}").out
+        == "3600"
+    )
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    ("gone", 'failed to create token: serviceaccounts "gone" not found'),
-    ("default --duration=5m", 'failed to create token: TokenRequest.authentication.k8s.io "" is invalid: '
-     "spec.expirationSeconds: Invalid value: 300: may not specify a duration less than 10 minutes"),
-    ("default --duration=-5m", "--duration must be greater than or equal to 0"),
-    ("default --duration=1500ms", "--duration cannot be expressed in units less than seconds"),
-    ("default --audience=", "--audience must not be an empty string"),
-    ("default --bound-object-name=x", "--bound-object-name can only be set if --bound-object-kind is provided"),
-    ("default --bound-object-uid=x", "--bound-object-uid can only be set if --bound-object-kind is provided"),
-    ("default --bound-object-kind=Job", "supported --bound-object-kind values are Node, Pod, Secret"),
-    ("default --bound-object-kind=Pod", "--bound-object-name is required if --bound-object-kind is provided"),
-    ("default --bound-object-kind=Pod --bound-object-name=x", 'failed to create token: pods "x" not found'),
-    ("a b", "exactly one NAME is required, got 2\nSee 'kubepy create token -h' for help and examples"),
-])
-def test_create_token_that_cannot_be_fails_with_kubectls_words(kubepy: Kubepy, words: str, message: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("gone", 'failed to create token: serviceaccounts "gone" not found'),
+        (
+            "default --duration=5m",
+            'failed to create token: TokenRequest.authentication.k8s.io "" is invalid: '
+            "spec.expirationSeconds: Invalid value: 300: may not specify a duration less than 10 minutes",
+        ),
+        ("default --duration=-5m", "--duration must be greater than or equal to 0"),
+        ("default --duration=1500ms", "--duration cannot be expressed in units less than seconds"),
+        ("default --audience=", "--audience must not be an empty string"),
+        (
+            "default --bound-object-name=x",
+            "--bound-object-name can only be set if --bound-object-kind is provided",
+        ),
+        (
+            "default --bound-object-uid=x",
+            "--bound-object-uid can only be set if --bound-object-kind is provided",
+        ),
+        (
+            "default --bound-object-kind=Job",
+            "supported --bound-object-kind values are Node, Pod, Secret",
+        ),
+        (
+            "default --bound-object-kind=Pod",
+            "--bound-object-name is required if --bound-object-kind is provided",
+        ),
+        (
+            "default --bound-object-kind=Pod --bound-object-name=x",
+            'failed to create token: pods "x" not found',
+        ),
+        (
+            "a b",
+            "exactly one NAME is required, got 2\nSee 'kubepy create token -h' for help and examples",
+        ),
+    ],
+)
+def test_create_token_that_cannot_be_fails_with_kubectls_words(
+    kubepy: Kubepy, words: str, message: str
+) -> None:
     assert kubepy("create", "token", *words.split()) == Done("", f"error: {message}\n", 1)

@@ -23,8 +23,11 @@ KUBERNETES_ROW = "kubernetes   ClusterIP   10.96.0.1    <none>        443/TCP   
 
 def files(folder: Path) -> set[str]:
     state = folder / "state"
-    return {str(path.relative_to(state)) for path in state.rglob("*.yaml")
-            if not {".kubepy", ".managed"} & set(path.parts)}
+    return {
+        str(path.relative_to(state))
+        for path in state.rglob("*.yaml")
+        if not {".kubepy", ".managed"} & set(path.parts)
+    }
 
 
 def read(kubepy: Kubepy, *words: str) -> Any:
@@ -45,13 +48,20 @@ def test_implied_objects_are_read_and_leave_no_files(kubepy: Kubepy, folder: Pat
     before = files(folder)
     assert kubepy("get", "sa", "-A", "-o", "name").out == "serviceaccount/default\n" * 4
     assert kubepy("get", "svc").out.splitlines()[1].startswith(KUBERNETES_ROW)
-    assert "Endpoints:                192.168.0.1:6443" in kubepy("describe", "svc", "kubernetes").out
+    assert (
+        "Endpoints:                192.168.0.1:6443" in kubepy("describe", "svc", "kubernetes").out
+    )
     assert kubepy("get", "clusterroles", "-o", "name").out.count("\n") == 70
     assert kubepy("get", "clusterrolebindings", "-o", "name").out.count("\n") == 51
     assert kubepy("get", "roles,rolebindings", "-A", "-o", "name").out.count("\n") == 14
     assert "service/kubernetes" in kubepy("get", "all").out
-    assert kubepy("get", "svc", "-l", "component=apiserver", "-o", "name").out == "service/kubernetes\n"
-    assert kubepy("get", "sa", "--field-selector=metadata.name=x").err.startswith("No resources found")
+    assert (
+        kubepy("get", "svc", "-l", "component=apiserver", "-o", "name").out
+        == "service/kubernetes\n"
+    )
+    assert kubepy("get", "sa", "--field-selector=metadata.name=x").err.startswith(
+        "No resources found"
+    )
     assert files(folder) == before
     assert kubepy("fsck").status == 0
 
@@ -68,16 +78,30 @@ def test_implied_object_becomes_file_when_changed(kubepy: Kubepy, folder: Path) 
     assert read(kubepy, "sa", "default") == implied
 
 
-@pytest.mark.parametrize("words", [
-    ("label", "svc", "kubernetes", "a=b"),
-    ("annotate", "clusterrole", "view", "a=b"),
-    ("apply", "-f", "sa.yaml"),
-    ("apply", "--server-side", "-f", "sa.yaml"),
-    ("replace", "-f", "sa.yaml"),
-    ("set", "subject", "clusterrolebinding", "cluster-admin", "--user=ann"),
-    ("patch", "rolebinding", "-n", "kube-system", "system:controller:token-cleaner", "-p", '{"subjects":null}'),
-], ids=" ".join)
-def test_every_way_of_changing_makes_one_file(words: tuple[str, ...], kubepy: Kubepy, folder: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("label", "svc", "kubernetes", "a=b"),
+        ("annotate", "clusterrole", "view", "a=b"),
+        ("apply", "-f", "sa.yaml"),
+        ("apply", "--server-side", "-f", "sa.yaml"),
+        ("replace", "-f", "sa.yaml"),
+        ("set", "subject", "clusterrolebinding", "cluster-admin", "--user=ann"),
+        (
+            "patch",
+            "rolebinding",
+            "-n",
+            "kube-system",
+            "system:controller:token-cleaner",
+            "-p",
+            '{"subjects":null}',
+        ),
+    ],
+    ids=" ".join,
+)
+def test_every_way_of_changing_makes_one_file(
+    words: tuple[str, ...], kubepy: Kubepy, folder: Path
+) -> None:
     Path("sa.yaml").write_text("""
 {apiVersion: v1, kind: ServiceAccount, metadata: {name: default}, secrets: [{name: a}]}""")
     before = files(folder)
@@ -90,15 +114,27 @@ def test_every_way_of_changing_makes_one_file(words: tuple[str, ...], kubepy: Ku
 
 def test_unchanged_apply_and_no_change_leave_no_file(kubepy: Kubepy, folder: Path) -> None:
     before = files(folder)
-    assert kubepy("patch", "sa", "default", "-p", "{}").out == "serviceaccount/default patched (no change)\n"
+    assert (
+        kubepy("patch", "sa", "default", "-p", "{}").out
+        == "serviceaccount/default patched (no change)\n"
+    )
     assert files(folder) == before
 
 
 def test_existing_implied_object_cannot_be_created(kubepy: Kubepy) -> None:
     assert kubepy("create", "sa", "default").err == (
-        'error: failed to create serviceaccount: serviceaccounts "default" already exists\n')
-    assert "already exists" in kubepy("create", "clusterrole", "view", "--verb=get", "--resource=pods").err
-    assert kubepy("create", "clusterrolebinding", "b", "--clusterrole=cluster-admin", "--user=ann").status == 0
+        'error: failed to create serviceaccount: serviceaccounts "default" already exists\n'
+    )
+    assert (
+        "already exists"
+        in kubepy("create", "clusterrole", "view", "--verb=get", "--resource=pods").err
+    )
+    assert (
+        kubepy(
+            "create", "clusterrolebinding", "b", "--clusterrole=cluster-admin", "--user=ann"
+        ).status
+        == 0
+    )
 
 
 def test_deleted_account_and_service_are_back_as_other_objects(kubepy: Kubepy) -> None:
@@ -139,7 +175,9 @@ def test_own_role_aggregates_implied_ones(kubepy: Kubepy) -> None:
  aggregationRule: {clusterRoleSelectors: [{matchLabels: {rbac.authorization.k8s.io/aggregate-to-view: "true"}}]}}""")
     kubepy("apply", "-f", "r.yaml")
     kubepy("controller", "--once", "-q")
-    assert read(kubepy, "clusterrole", "mine")["rules"] == read(kubepy, "clusterrole", "view")["rules"]
+    assert (
+        read(kubepy, "clusterrole", "mine")["rules"] == read(kubepy, "clusterrole", "view")["rules"]
+    )
 
 
 def test_namespace_has_account_and_goes_with_it(kubepy: Kubepy, folder: Path) -> None:
@@ -154,10 +192,15 @@ def test_namespace_has_account_and_goes_with_it(kubepy: Kubepy, folder: Path) ->
 def test_quota_counts_implied_objects_as_a_cluster_does(kubepy: Kubepy) -> None:
     kubepy("create", "quota", "q", "--hard=services=2,count/serviceaccounts=1")
     kubepy("controller", "--once", "-q")
-    assert read(kubepy, "quota", "q")["status"]["used"] == {"count/serviceaccounts": "1", "services": "1"}
+    assert read(kubepy, "quota", "q")["status"]["used"] == {
+        "count/serviceaccounts": "1",
+        "services": "1",
+    }
     assert kubepy("create", "svc", "clusterip", "a", "--tcp=80").status == 0
-    assert "exceeded quota: q, requested: services=1, used: services=2" in kubepy(
-        "create", "svc", "clusterip", "b", "--tcp=80").err
+    assert (
+        "exceeded quota: q, requested: services=1, used: services=2"
+        in kubepy("create", "svc", "clusterip", "b", "--tcp=80").err
+    )
     assert "exceeded quota" in kubepy("create", "sa", "robot").err
     assert kubepy("label", "svc", "kubernetes", "a=b").status == 0
 
@@ -181,8 +224,11 @@ def test_watch_shows_account_of_new_namespace(kubepy: Kubepy) -> None:
 
 
 def test_full_cluster_has_its_objects_as_files(full: Kubepy, folder: Path) -> None:
-    assert {f"namespaces/{name}/{file}" for name in ("default", "kube-node-lease", "kube-public", "kube-system")
-            for file in ("serviceaccounts/default.yaml", "configmaps/kube-root-ca.crt.yaml")} <= files(folder)
+    assert {
+        f"namespaces/{name}/{file}"
+        for name in ("default", "kube-node-lease", "kube-public", "kube-system")
+        for file in ("serviceaccounts/default.yaml", "configmaps/kube-root-ca.crt.yaml")
+    } <= files(folder)
     assert full("get", "svc").out.splitlines()[1].startswith(KUBERNETES_ROW)
     assert full("get", "clusterroles", "-o", "name").out.count("\n") == 70
     assert read(full, "clusterrole", "view")["rules"]
@@ -196,7 +242,8 @@ def test_settings_by_hand_make_full_cluster_at_once(bare: Kubepy) -> None:
     Path("state/kubepy.yaml").write_text("formatVersion: 1\nbootstrap: full\n")
     assert bare("--reconcile=never", "run", "a", "--image=nginx").status == 0
     assert bare("--reconcile=never", "get", "cm,sa", "-o", "name").out == (
-        "configmap/kube-root-ca.crt\nserviceaccount/default\n")
+        "configmap/kube-root-ca.crt\nserviceaccount/default\n"
+    )
 
 
 def test_setting_added_later_makes_what_is_missing(kubepy: Kubepy) -> None:
@@ -211,16 +258,26 @@ def test_setting_added_later_makes_what_is_missing(kubepy: Kubepy) -> None:
 
 def test_init_refuses_other_bootstrap_than_settings_say(bare: Kubepy) -> None:
     assert bare("init", "--bootstrap=some") == Done(
-        "", "error: --bootstrap=some is invalid: must be minimal or full\n", 1)
+        "", "error: --bootstrap=some is invalid: must be minimal or full\n", 1
+    )
     Path("state").mkdir()
     Path("state/kubepy.yaml").write_text("# mine\nformatVersion: 1")
     assert bare("init", "--bootstrap=full", "--nodes=0").status == 0
     assert Path("state/kubepy.yaml").read_text() == "# mine\nformatVersion: 1\nbootstrap: full\n"
 
 
-@pytest.mark.parametrize("words", [("cm", "kube-root-ca.crt"), ("sa", "default"), ("svc", "kubernetes"),
-                                   ("endpointslice", "kubernetes"), ("servicecidr", "kubernetes"),
-                                   ("ns", "kube-node-lease")], ids="/".join)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("cm", "kube-root-ca.crt"),
+        ("sa", "default"),
+        ("svc", "kubernetes"),
+        ("endpointslice", "kubernetes"),
+        ("servicecidr", "kubernetes"),
+        ("ns", "kube-node-lease"),
+    ],
+    ids="/".join,
+)
 def test_deleted_object_of_full_cluster_comes_back(words: tuple[str, str], full: Kubepy) -> None:
     before = read(full, *words)["metadata"]["uid"]
     assert full("delete", *words, "--wait=false").status == 0
@@ -239,10 +296,21 @@ def test_start_completes_roles_unless_they_opt_out(full: Kubepy) -> None:
     full("delete", "clusterrole", "system:node")
     for role in ("system:basic-user", "system:discovery"):
         full("patch", "clusterrole", role, "--type=merge", "-p", '{"rules":[]}')
-    full("annotate", "clusterrole", "system:discovery", "rbac.authorization.kubernetes.io/autoupdate=false",
-         "--overwrite")
-    full("patch", "clusterrolebinding", "cluster-admin", "--type=merge", "-p",
-         '{"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"ann"}]}')
+    full(
+        "annotate",
+        "clusterrole",
+        "system:discovery",
+        "rbac.authorization.kubernetes.io/autoupdate=false",
+        "--overwrite",
+    )
+    full(
+        "patch",
+        "clusterrolebinding",
+        "cluster-admin",
+        "--type=merge",
+        "-p",
+        '{"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"ann"}]}',
+    )
     assert "NotFound" in full("get", "clusterrole", "system:node").err
     full("controller", "--once", "-q")
     assert read(full, "clusterrole", "system:node")["rules"]
@@ -257,11 +325,17 @@ def test_pod_gets_account_and_token_volume(full: Kubepy) -> None:
     full("run", "a", "--image=nginx")
     spec = read(full, "pod", "a")["spec"]
     (volume,), (mount,) = spec["volumes"], spec["containers"][0]["volumeMounts"]
-    assert (spec["serviceAccountName"], spec["imagePullSecrets"]) == ("default", [{"name": "registry"}])
+    assert (spec["serviceAccountName"], spec["imagePullSecrets"]) == (
+        "default",
+        [{"name": "registry"}],
+    )
     assert volume["name"] == mount["name"]
     assert volume["name"].startswith("kube-api-access-")
     assert [next(iter(source)) for source in volume["projected"]["sources"]] == [
-        "serviceAccountToken", "configMap", "downwardAPI"]
+        "serviceAccountToken",
+        "configMap",
+        "downwardAPI",
+    ]
     described = full("describe", "pod", "a").out
     assert "/var/run/secrets/kubernetes.io/serviceaccount from kube-api-access-" in described
     assert "TokenExpirationSeconds:  3607" in described
@@ -270,20 +344,28 @@ def test_pod_gets_account_and_token_volume(full: Kubepy) -> None:
 def test_pod_without_automount_has_no_token_volume(full: Kubepy) -> None:
     full("patch", "sa", "default", "-p", '{"automountServiceAccountToken":false}')
     full("run", "a", "--image=nginx")
-    full("run", "b", "--image=nginx", "--overrides", '{"spec":{"automountServiceAccountToken":true}}')
+    full(
+        "run", "b", "--image=nginx", "--overrides", '{"spec":{"automountServiceAccountToken":true}}'
+    )
     assert "volumes" not in read(full, "pod", "a")["spec"]
     assert "volumes" in read(full, "pod", "b")["spec"]
 
 
 def test_pod_of_missing_account_is_forbidden(full: Kubepy) -> None:
-    refused = full("run", "x", "--image=nginx", "--overrides", '{"spec":{"serviceAccountName":"name"}}')
-    assert refused.err == ('Error from server (Forbidden): pods "x" is forbidden: error looking up service account '
-                           'default/name: serviceaccount "name" not found\n')
+    refused = full(
+        "run", "x", "--image=nginx", "--overrides", '{"spec":{"serviceAccountName":"name"}}'
+    )
+    assert refused.err == (
+        'Error from server (Forbidden): pods "x" is forbidden: error looking up service account '
+        'default/name: serviceaccount "name" not found\n'
+    )
     full("create", "deployment", "web", "--image=nginx")
     full("set", "serviceaccount", "deployment/web", "name")
     full("controller", "--once", "-q")
-    assert 'error looking up service account default/name: serviceaccount "name" not found' in full(
-        "get", "events").out
+    assert (
+        'error looking up service account default/name: serviceaccount "name" not found'
+        in full("get", "events").out
+    )
 
 
 def test_account_that_lists_its_secrets_refuses_others(full: Kubepy) -> None:
@@ -291,11 +373,13 @@ def test_account_that_lists_its_secrets_refuses_others(full: Kubepy) -> None:
     secret = '{"spec":{"volumes":[{"name":"v","secret":{"secretName":"s"}}]}}'
     assert full("run", "x", "--image=nginx", "--overrides", secret).err.endswith(
         'pods "x" is forbidden: volume with secret.secretName="s" is not allowed because service account default does '
-        "not reference that secret\n")
+        "not reference that secret\n"
+    )
     pull_secret = '{"spec":{"imagePullSecrets":[{"name":"p"}]}}'
     assert full("run", "x", "--image=nginx", "--overrides", pull_secret).err.endswith(
         'imagePullSecrets[0].name="p" is not allowed because service account default does not reference that '
-        "imagePullSecret\n")
+        "imagePullSecret\n"
+    )
     full("patch", "sa", "default", "-p", '{"secrets":[{"name":"s"}]}')
     assert full("run", "x", "--image=nginx", "--overrides", secret).status == 0
 
@@ -304,7 +388,8 @@ def test_new_namespace_takes_pods_before_controllers_have_seen_it(full: Kubepy) 
     full("create", "ns", "shop")
     assert full("--reconcile=never", "run", "a", "--image=nginx", "-n", "shop").status == 0
     assert full("get", "sa,cm", "-n", "shop", "-o", "name").out == (
-        "serviceaccount/default\nconfigmap/kube-root-ca.crt\n")
+        "serviceaccount/default\nconfigmap/kube-root-ca.crt\n"
+    )
     assert full("delete", "ns", "shop", "--timeout=60s").status == 0
     assert full("get", "ns", "shop").status == 1
 
@@ -318,7 +403,10 @@ def test_token_secret_is_filled_and_goes_with_its_account(full: Kubepy) -> None:
     assert sorted(secret["data"]) == ["ca.crt", "namespace", "token"]
     head, claims, signature = base64.b64decode(secret["data"]["token"]).decode().split(".")
     assert json.loads(base64.urlsafe_b64decode(head + "=="))["alg"] == "RS256"
-    assert json.loads(base64.urlsafe_b64decode(claims + "=="))["sub"] == "system:serviceaccount:default:robot"
+    assert (
+        json.loads(base64.urlsafe_b64decode(claims + "=="))["sub"]
+        == "system:serviceaccount:default:robot"
+    )
     assert len(base64.urlsafe_b64decode(signature + "==")) == 256
     assert full("get", "secret", "orphan").status == 1
     full("patch", "sa", "robot", "-p", '{"secrets":[{"name":"good"},{"name":"other"}]}')
@@ -333,9 +421,17 @@ def test_fixed_clock_and_seed_give_same_bytes(bare: Kubepy, folder: Path) -> Non
     def build(name: str) -> dict[str, bytes]:
         state = folder / name
         state.mkdir()
-        (state / "kubepy.yaml").write_text("formatVersion: 1\nclock: 2026-01-01T00:00:00Z\nseed: 7\nbootstrap: full\n")
-        for words in (("init",), ("create", "ns", "shop"), ("run", "a", "--image=nginx"), ("delete", "sa", "default"),
-                      ("apply", "-f", "token.yaml"), ("controller", "--once")):
+        (state / "kubepy.yaml").write_text(
+            "formatVersion: 1\nclock: 2026-01-01T00:00:00Z\nseed: 7\nbootstrap: full\n"
+        )
+        for words in (
+            ("init",),
+            ("create", "ns", "shop"),
+            ("run", "a", "--image=nginx"),
+            ("delete", "sa", "default"),
+            ("apply", "-f", "token.yaml"),
+            ("controller", "--once"),
+        ):
             assert bare("--state", name, *words).status == 0
         return {str(path.relative_to(state)): path.read_bytes() for path in state.rglob("*.yaml")}
 

@@ -29,13 +29,18 @@ def set_up(folder: Path, text: str) -> None:
 
 @pytest.mark.parametrize("has_clock", [True, False])
 def test_command_after_a_count_too_large_does_its_own_work_first(
-        folder: Path, has_clock: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder: Path, has_clock: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(manager, "READ_WRITES", 500)
     run("init", *(["--clock=2026-01-01T00:00:00Z"] if has_clock else []))
     assert run("create", "deployment", "web", "--image=i", "--replicas=2147483647").status == 0
     read = run("get", "deploy", "web", "-o", "jsonpath={.spec.replicas}")
-    assert read == ("2147483647", "note: the controllers have written 500 times and are not done: the next command "
-                    'lets them go on, "kubepy controller --once" to the end\n', 0)
+    assert read == (
+        "2147483647",
+        "note: the controllers have written 500 times and are not done: the next command "
+        'lets them go on, "kubepy controller --once" to the end\n',
+        0,
+    )
     made = len(run("get", "pods", "-o", "name", "--reconcile=never").out.splitlines())
     assert 0 < made <= 500
     assert run("scale", "deploy", "web", "--replicas=0") == ("deployment.apps/web scaled\n", "", 0)
@@ -53,8 +58,12 @@ def test_pod_beyond_the_limit_is_refused_as_by_a_quota(kubepy: Kubepy, folder: P
     for name in ("a", "b"):
         assert kubepy("run", name, "--image=i").status == 0
     refusal = kubepy("run", "c", "--image=i")
-    assert refusal == ("", 'Error from server (Forbidden): pods "c" is forbidden: exceeded limit: limits.pods of '
-                       "kubepy.yaml, requested: pods=1, used: pods=2, limited: pods=2\n", 1)
+    assert refusal == (
+        "",
+        'Error from server (Forbidden): pods "c" is forbidden: exceeded limit: limits.pods of '
+        "kubepy.yaml, requested: pods=1, used: pods=2, limited: pods=2\n",
+        1,
+    )
     kubepy("delete", "pod", "a", "--force")
     assert kubepy("run", "c", "--image=i").status == 0
 
@@ -63,16 +72,27 @@ def test_controllers_stop_at_the_limit_and_say_so(kubepy: Kubepy, folder: Path) 
     set_up(folder, "limits: {pods: 3}\n")
     kubepy("create", "deployment", "web", "--image=i", "--replicas=5")
     assert len(kubepy("get", "pods", "-o", "name").out.splitlines()) == 3
-    message = kubepy("get", "deploy", "web", "-o", "jsonpath={.status.conditions[?(@.type=='ReplicaFailure')].message}")
+    message = kubepy(
+        "get",
+        "deploy",
+        "web",
+        "-o",
+        "jsonpath={.status.conditions[?(@.type=='ReplicaFailure')].message}",
+    )
     assert "exceeded limit: limits.pods of kubepy.yaml" in message.out
 
 
-@pytest.mark.parametrize(("value", "reason"), [
-    ("3", "limits: must be a map of pods"),
-    ("{pods: many}", 'limits.pods: "many" is not a number of objects such as 200000'),
-    ("{nodes: 3}", "limits.nodes: unknown setting: must be pods"),
-])
-def test_limits_of_another_form_are_an_error(kubepy: Kubepy, folder: Path, value: str, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("3", "limits: must be a map of pods"),
+        ("{pods: many}", 'limits.pods: "many" is not a number of objects such as 200000'),
+        ("{nodes: 3}", "limits.nodes: unknown setting: must be pods"),
+    ],
+)
+def test_limits_of_another_form_are_an_error(
+    kubepy: Kubepy, folder: Path, value: str, reason: str
+) -> None:
     set_up(folder, f"limits: {value}\n")
     done = kubepy("get", "pods")
     assert done.status == 1
@@ -96,7 +116,9 @@ def test_polling_loop_ends_where_reads_move_time(own_time: Kubepy, folder: Path)
 
 
 @pytest.mark.parametrize("command", ["plan run b --image=i", "why pod/web", "timeline", "clock"])
-def test_commands_that_look_from_beside_move_no_time(own_time: Kubepy, folder: Path, command: str) -> None:
+def test_commands_that_look_from_beside_move_no_time(
+    own_time: Kubepy, folder: Path, command: str
+) -> None:
     set_up(folder, "tick: reads\nkubelet: {readyAfter: 5s}\n")
     own_time("run", "web", "--image=i")
     before = (folder / "state/kubepy.yaml").read_text()
@@ -105,7 +127,8 @@ def test_commands_that_look_from_beside_move_no_time(own_time: Kubepy, folder: P
 
 
 def test_same_commands_give_the_same_bytes_where_reads_move_time(
-        folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     contents = []
     for name in ("one", "two"):
         monkeypatch.setenv("KUBEPY_STATE", str(folder / name))
@@ -115,8 +138,12 @@ def test_same_commands_give_the_same_bytes_where_reads_move_time(
         run("create", "deployment", "web", "--image=i", "--replicas=3")
         for _ in range(12):
             run("get", "pods")
-        contents.append({str(path.relative_to(folder / name)): path.read_bytes()
-                         for path in sorted((folder / name).rglob("*.yaml"))})
+        contents.append(
+            {
+                str(path.relative_to(folder / name)): path.read_bytes()
+                for path in sorted((folder / name).rglob("*.yaml"))
+            }
+        )
     assert contents[0] == contents[1]
 
 

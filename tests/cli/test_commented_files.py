@@ -89,11 +89,19 @@ def test_controllers_and_defaults_add_lines_and_take_none(agent: Path) -> None:
     assert agent.read_text().endswith("  observedGeneration: 1\n# end of the file\n")
 
 
-@pytest.mark.parametrize("words", [
-    "label ds agent a=b", "annotate ds agent note=x", "set env ds/agent -c agent FOO=bar",
-    "set resources ds/agent -c sidecar --limits=cpu=1", "controller --once",
-])
-def test_comments_stay_on_their_lines_whatever_command(kubepy: Kubepy, agent: Path, words: str) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "label ds agent a=b",
+        "annotate ds agent note=x",
+        "set env ds/agent -c agent FOO=bar",
+        "set resources ds/agent -c sidecar --limits=cpu=1",
+        "controller --once",
+    ],
+)
+def test_comments_stay_on_their_lines_whatever_command(
+    kubepy: Kubepy, agent: Path, words: str
+) -> None:
     kubepy("set", "image", "ds/agent", "sidecar=busybox:2")
     before = comments(agent.read_text())
     assert kubepy(*words.split()).status == 0
@@ -122,33 +130,44 @@ def test_container_that_is_removed_takes_its_comments_along(kubepy: Kubepy, agen
     assert "        # no more of them\n" in text
 
 
-def test_scale_edit_and_apply_change_their_lines(kubepy: Kubepy, web: Path, folder: Path,
-                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scale_edit_and_apply_change_their_lines(
+    kubepy: Kubepy, web: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KUBEPY_RECONCILE", "never")
     before = web.read_text()
     assert kubepy("scale", "deploy/web", "--replicas=3").status == 0
     assert [line for line in changes(before, web) if "generation" not in line] == [
-        "-     replicas: 2   # at night", "+     replicas: 3   # at night"]
+        "-     replicas: 2   # at night",
+        "+     replicas: 3   # at night",
+    ]
     monkeypatch.setenv("KUBE_EDITOR", "sed -i s/nginx:1.15/nginx:1.16/")
     before = web.read_text()
     assert kubepy("edit", "deploy", "web").out == "deployment.apps/web edited\n"
     assert [line for line in changes(before, web) if "generation" not in line] == [
-        "-               image: 'nginx:1.15'", "+               image: 'nginx:1.16'"]
+        "-               image: 'nginx:1.15'",
+        "+               image: 'nginx:1.16'",
+    ]
     manifest = folder / "web.yaml"
     manifest.write_text(DEPLOYMENT.replace("1.15", "1.17").replace("replicas: 2", "replicas: 3"))
     assert kubepy("apply", "-f", str(manifest)).status == 0
     text = web.read_text()
     assert "              image: 'nginx:1.17'\n" in text
-    assert [line for line in comments(DEPLOYMENT.replace("replicas: 2", "replicas: 3")) if line not in text] == []
+    assert [
+        line
+        for line in comments(DEPLOYMENT.replace("replicas: 2", "replicas: 3"))
+        if line not in text
+    ] == []
 
 
 def test_comment_added_to_file_of_kubepys_own_survives(kubepy: Kubepy, folder: Path) -> None:
     kubepy("create", "cm", "paint", "--from-literal=colour=red", "--from-literal=size=3")
     path = folder / PAINT
-    path.write_text(path.read_text().replace("  colour: red\n", "  # of the door\n  colour: red  # or so\n"))
+    path.write_text(
+        path.read_text().replace("  colour: red\n", "  # of the door\n  colour: red  # or so\n")
+    )
     kubepy("get", "cm")
     assert kubepy("patch", "cm", "paint", "-p", '{"data":{"colour":"blue"}}').status == 0
-    assert "data:\n  # of the door\n  colour: blue  # or so\n  size: \"3\"\n" in path.read_text()
+    assert 'data:\n  # of the door\n  colour: blue  # or so\n  size: "3"\n' in path.read_text()
 
 
 def test_comments_survive_index_made_anew(kubepy: Kubepy, agent: Path, folder: Path) -> None:
@@ -169,7 +188,9 @@ def test_commented_secret_stays_private(kubepy: Kubepy, folder: Path) -> None:
 
 def test_writing_canonical_files_does_not_load_merge(kubepy: Kubepy) -> None:
     kubepy("create", "cm", "paint", "--from-literal=colour=red")
-    code = ("import sys; from kubepy.cli.main import main; main(['label', 'cm', 'paint', 'a=b']); "
-            "print([name for name in sys.modules if 'roundtrip' in name])")
+    code = (
+        "import sys; from kubepy.cli.main import main; main(['label', 'cm', 'paint', 'a=b']); "
+        "print([name for name in sys.modules if 'roundtrip' in name])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "configmap/paint labeled\n[]\n"

@@ -71,8 +71,10 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 """
 FLEET = "{apiVersion: sea.example.org/v1, kind: Fleet, metadata: {name: armada}}"
-FLEET_GONE = ["fleet.sea.example.org/armada deleted",
-              "customresourcedefinition.apiextensions.k8s.io/fleets.sea.example.org deleted"]
+FLEET_GONE = [
+    "fleet.sea.example.org/armada deleted",
+    "customresourcedefinition.apiextensions.k8s.io/fleets.sea.example.org deleted",
+]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -80,8 +82,14 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def kubepy(tmp_path: Path, fork_server: ForkServer) -> Run:
     def run(*words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state"), **environment}
-        return subprocess.run([fork_server.program, *words], input=stdin, env=env, text=True, capture_output=True,
-                              timeout=60)
+        return subprocess.run(
+            [fork_server.program, *words],
+            input=stdin,
+            env=env,
+            text=True,
+            capture_output=True,
+            timeout=60,
+        )
 
     return run
 
@@ -92,8 +100,13 @@ PROGRAM = "import sys; from kubepy.cli.program import run; sys.exit(run())"
 @contextmanager
 def watching(tmp_path: Path, *flags: str) -> Iterator[subprocess.Popen[str]]:
     env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state")}
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, "controller", "--watch", *flags], env=env, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "controller", "--watch", *flags],
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     try:
         yield process
     finally:
@@ -118,8 +131,11 @@ def test_once_says_what_changed_and_then_nothing(kubepy):
     first = kubepy("controller", "--once")
     assert (first.returncode, first.stderr) == (0, "")
     assert without_hashes(first.stdout)[-4:] == [
-        "controllerrevision.apps/agent-… created", "pod/agent-… created", "pod/agent-… created",
-        "daemonset.apps/agent configured"]
+        "controllerrevision.apps/agent-… created",
+        "pod/agent-… created",
+        "pod/agent-… created",
+        "daemonset.apps/agent configured",
+    ]
     second = kubepy("controller", "--once")
     assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
 
@@ -137,7 +153,9 @@ def test_once_names_custom_objects_whose_definition_went_with_them(kubepy: Run) 
     assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, FLEET_GONE, "")
 
 
-def test_watch_names_custom_objects_whose_definition_went_with_them(kubepy: Run, tmp_path: Path) -> None:
+def test_watch_names_custom_objects_whose_definition_went_with_them(
+    kubepy: Run, tmp_path: Path
+) -> None:
     make_fleet(kubepy)
     with watching(tmp_path) as process:
         until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
@@ -149,9 +167,14 @@ def test_watch_names_custom_objects_whose_definition_went_with_them(kubepy: Run,
     assert output.splitlines()[-2:] == FLEET_GONE
 
 
-def test_watch_lives_through_definition_whose_file_goes_and_comes_back(kubepy: Run, tmp_path: Path) -> None:
+def test_watch_lives_through_definition_whose_file_goes_and_comes_back(
+    kubepy: Run, tmp_path: Path
+) -> None:
     make_fleet(kubepy)
-    file = tmp_path / "state/cluster/customresourcedefinitions.apiextensions.k8s.io/fleets.sea.example.org.yaml"
+    file = (
+        tmp_path
+        / "state/cluster/customresourcedefinitions.apiextensions.k8s.io/fleets.sea.example.org.yaml"
+    )
     text = file.read_text()
     with watching(tmp_path) as process:
         until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
@@ -159,13 +182,17 @@ def test_watch_lives_through_definition_whose_file_goes_and_comes_back(kubepy: R
         until(lambda: "doesn't have a resource type" in kubepy("get", "fleets").stderr)
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
-        until(lambda: kubepy("get", "fleets", "-o", "name").stdout == "fleet.sea.example.org/armada\n")
+        until(
+            lambda: kubepy("get", "fleets", "-o", "name").stdout == "fleet.sea.example.org/armada\n"
+        )
         kubepy("delete", "crd", "fleets.sea.example.org", "--timeout=20s")
         process.send_signal(signal.SIGTERM)
         output, errors = process.communicate(timeout=20)
         folder = tmp_path / "state/namespaces/default/fleets.sea.example.org"
-        told = (f'Warning: {folder}: is not read: there is no CustomResourceDefinition "fleets.sea.example.org" '
-                f"(armada.yaml)\nnote: {folder}: is in order again\n")
+        told = (
+            f'Warning: {folder}: is not read: there is no CustomResourceDefinition "fleets.sea.example.org" '
+            f"(armada.yaml)\nnote: {folder}: is in order again\n"
+        )
         assert process.returncode == 0
         assert errors in ("", told)  # it may have looked only before and afterwards
     assert output.splitlines()[-2:] == FLEET_GONE
@@ -185,7 +212,9 @@ def test_due_work_is_listed_on_stderr_each_time(kubepy):
     for _ in range(2):
         done = kubepy("controller", "--once", "-q")
         assert done.returncode == 0
-        assert re.fullmatch(r"due at \S+Z  in \ds  namespace-controller  namespaces/lab\n", done.stderr)
+        assert re.fullmatch(
+            r"due at \S+Z  in \ds  namespace-controller  namespaces/lab\n", done.stderr
+        )
 
 
 def test_failed_sync_is_reported_with_its_retry_time(kubepy):
@@ -195,13 +224,20 @@ def test_failed_sync_is_reported_with_its_retry_time(kubepy):
     done = kubepy("controller", "--once", "-q")
     assert done.returncode == 0
     [line] = [line for line in done.stderr.splitlines() if "replicaset-controller" in line]
-    assert line.endswith("is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1")
+    assert line.endswith(
+        "is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1"
+    )
     assert re.search(r'  replicasets\.apps/web-\S+ in default  since pods "web-', line)
 
 
 def test_due_work_of_several_keys_is_in_columns(kubepy):
     for name in ("lab", "workshop"):
-        kubepy("create", "-f", "-", stdin=f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {name}\n")
+        kubepy(
+            "create",
+            "-f",
+            "-",
+            stdin=f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {name}\n",
+        )
         kubepy("create", "-n", name, "-f", "-", stdin=STUCK)
         kubepy("delete", "namespace", name, "--wait=false")
     lines = kubepy("controller", "--once", "-q").stderr.splitlines()
@@ -209,12 +245,22 @@ def test_due_work_of_several_keys_is_in_columns(kubepy):
     assert len({line.index("namespaces/") for line in lines}) == 1
 
 
-@pytest.mark.parametrize("flags", [(), ("--once", "--watch"), ("--once", "--for=1m"), ("--once=false",),
-                                   ("--until=2030-01-01T00:00:00Z", "--until-settled")])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        (),
+        ("--once", "--watch"),
+        ("--once", "--for=1m"),
+        ("--once=false",),
+        ("--until=2030-01-01T00:00:00Z", "--until-settled"),
+    ],
+)
 def test_controller_requires_exactly_one_way_to_run(kubepy, flags):
     done = kubepy("controller", *flags)
     assert done.returncode == 1
-    assert done.stderr.startswith("error: give one of --once, --watch, --for, --until and --until-settled")
+    assert done.stderr.startswith(
+        "error: give one of --once, --watch, --for, --until and --until-settled"
+    )
 
 
 def test_reading_folder_that_is_not_there_is_error(kubepy):
@@ -228,8 +274,19 @@ def test_watch_works_until_signal(kubepy, tmp_path, number, status):
     kubepy("init", "--nodes=2")
     with watching(tmp_path) as process:
         kubepy("apply", "-f", "-", stdin=DAEMON_SET)
-        until(lambda: "2" in kubepy("get", "ds", "agent", "-o", "jsonpath={.status.numberAvailable}",
-                                    "--reconcile=never").stdout)
+        until(
+            lambda: (
+                "2"
+                in kubepy(
+                    "get",
+                    "ds",
+                    "agent",
+                    "-o",
+                    "jsonpath={.status.numberAvailable}",
+                    "--reconcile=never",
+                ).stdout
+            )
+        )
         process.send_signal(number)
         output, errors = process.communicate(timeout=20)
         assert process.returncode == status
@@ -243,7 +300,9 @@ def test_second_watch_says_who_holds_folder(kubepy, tmp_path):
         until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
         second = kubepy("controller", "--watch")
         assert second.returncode == 1
-        assert re.search(rf"are run by process {process.pid} \(.*controller --watch\) already", second.stderr)
+        assert re.search(
+            rf"are run by process {process.pid} \(.*controller --watch\) already", second.stderr
+        )
 
 
 def test_once_beside_watch_waits_until_that_one_is_quiet(kubepy, tmp_path):
@@ -253,14 +312,19 @@ def test_once_beside_watch_waits_until_that_one_is_quiet(kubepy, tmp_path):
         kubepy("apply", "-f", "-", stdin=DAEMON_SET)
         once = kubepy("controller", "--once")
         assert (once.returncode, once.stdout, once.stderr) == (0, "", "")
-        assert kubepy("get", "ds", "agent", "-o", "jsonpath={.status.numberAvailable}").stdout == "2"
+        assert (
+            kubepy("get", "ds", "agent", "-o", "jsonpath={.status.numberAvailable}").stdout == "2"
+        )
 
 
 def test_commands_that_wait_run_controllers_themselves(kubepy):
     kubepy("init", "--nodes=2")
     kubepy("apply", "-f", "-", stdin=DAEMON_SET)
     done = kubepy("rollout", "status", "ds/agent", "--timeout=30s")
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, 'daemon set "agent" successfully rolled out')
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (
+        0,
+        'daemon set "agent" successfully rolled out',
+    )
 
 
 def test_never_reconciling_says_that_no_controller_runs(kubepy):
@@ -281,7 +345,9 @@ def test_waiting_command_ends_at_its_timeout(kubepy):
     assert 1 <= time.monotonic() - start < 10
 
 
-def test_watch_whose_folder_of_locks_is_removed_takes_its_lock_again(kubepy: Run, tmp_path: Path) -> None:
+def test_watch_whose_folder_of_locks_is_removed_takes_its_lock_again(
+    kubepy: Run, tmp_path: Path
+) -> None:
     assert kubepy("init", "--nodes", "1").returncode == 0
     with watching(tmp_path, "-q") as first:
         holder = tmp_path / "state/.kubepy/manager.lock.holder"
@@ -299,13 +365,17 @@ def test_watch_whose_folder_of_locks_is_removed_takes_its_lock_again(kubepy: Run
 
 def test_signal_at_very_start_shows_no_traceback(kubepy: Run, tmp_path: Path) -> None:
     """Send the signal before the command line is loaded."""
-    code = ("import signal, sys, builtins; real = builtins.__import__\n"
-            "def interrupted(name, *rest, **more):\n"
-            "    if name == 'click': signal.raise_signal(signal.SIGINT)\n"
-            "    return real(name, *rest, **more)\n"
-            "builtins.__import__ = interrupted\n"
-            "from kubepy.cli.program import run; sys.exit(run())")
-    done = subprocess.run([sys.executable, "-c", code, "get", "pods"], capture_output=True, text=True, timeout=60)
+    code = (
+        "import signal, sys, builtins; real = builtins.__import__\n"
+        "def interrupted(name, *rest, **more):\n"
+        "    if name == 'click': signal.raise_signal(signal.SIGINT)\n"
+        "    return real(name, *rest, **more)\n"
+        "builtins.__import__ = interrupted\n"
+        "from kubepy.cli.program import run; sys.exit(run())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "get", "pods"], capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
@@ -324,8 +394,13 @@ PROMPTLY = 20  # seconds, on a busy machine
 @contextmanager
 def started(tmp_path: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     """Run a command in the background while the block runs."""
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, *words], text=True, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, env={**os.environ, "KUBEPY_STATE": str(tmp_path / "state")})
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *words],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "KUBEPY_STATE": str(tmp_path / "state")},
+    )
     try:
         yield process
     finally:
@@ -399,12 +474,16 @@ def test_waiting_commands_share_the_work_when_some_are_killed(kubepy, tmp_path):
 @pytest.mark.parametrize("flags", [("--once",), ("--once", "--quiet-for=1m"), ("--watch",)])
 def test_folder_that_vanishes_ends_run_with_one_line(kubepy, tmp_path, flags):
     kubepy("init", "--nodes=1")
-    kubepy("run", "slow", "--image=nginx", "--annotations=kubepy.dev/ready-after=50s")  # --quiet-for waits for it
+    kubepy(
+        "run", "slow", "--image=nginx", "--annotations=kubepy.dev/ready-after=50s"
+    )  # --quiet-for waits for it
     with started(tmp_path, "controller", *flags) as process:
         if flags != ("--once",):
             until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
             time.sleep(0.5)
-        (tmp_path / "state").rename(tmp_path / "gone")  # shown at once: a folder half removed would cause more messages
+        (tmp_path / "state").rename(
+            tmp_path / "gone"
+        )  # shown at once: a folder half removed would cause more messages
         _, errors = process.communicate(timeout=PROMPTLY)
     assert process.returncode in ((0, 1) if flags == ("--once",) else (1,))
     assert "Traceback" not in errors
@@ -412,7 +491,9 @@ def test_folder_that_vanishes_ends_run_with_one_line(kubepy, tmp_path, flags):
 
 
 @pytest.mark.parametrize("is_linked", [False, True])
-def test_watch_waits_while_git_holds_its_index(tmp_path: Path, kubepy: Run, is_linked: bool) -> None:
+def test_watch_waits_while_git_holds_its_index(
+    tmp_path: Path, kubepy: Run, is_linked: bool
+) -> None:
     """Hold git's lock: a merge writes file after file, and a pod that changes between two files would end it half
     way."""
     git_directory = tmp_path / ("elsewhere" if is_linked else ".git")
@@ -442,12 +523,17 @@ def test_lock_that_killed_git_left_behind_stops_no_watch(tmp_path: Path) -> None
 
 def test_repeating_work_is_not_waited_for(kubepy: Run) -> None:
     kubepy("init")
-    kubepy("apply", "-f", "-", stdin="""
+    kubepy(
+        "apply",
+        "-f",
+        "-",
+        stdin="""
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata: {name: web}
 spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, maxReplicas: 3}
-""")
+""",
+    )
     for _ in range(2):
         done = kubepy("controller", "--once", "-q", "--quiet-for=1h")
         assert done.returncode == 0

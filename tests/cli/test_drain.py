@@ -14,7 +14,9 @@ kind: Pod
 metadata: {name: lone, labels: {app: lone}}
 spec: {nodeName: node-1, containers: [{name: c, image: nginx}]}
 """
-SCRATCH = BARE.replace("lone", "scratch").replace("]}\n", "], volumes: [{name: v, emptyDir: {}}]}\n")
+SCRATCH = BARE.replace("lone", "scratch").replace(
+    "]}\n", "], volumes: [{name: v, emptyDir: {}}]}\n"
+)
 AGENT = """
 apiVersion: apps/v1
 kind: DaemonSet
@@ -49,31 +51,44 @@ def test_drain_unmanaged_pods_need_force(node: Kubepy) -> None:
     make(node, BARE)
     done = node("drain", "node-1")
     assert (done.out, done.status) == ("node/node-1 cordoned\n", 1)
-    assert done.err == (f'error: unable to drain node "node-1" due to error: {UNMANAGED}, continuing command...\n'
-                        f"There are pending nodes to be drained:\n node-1\n{UNMANAGED}\n")
+    assert done.err == (
+        f'error: unable to drain node "node-1" due to error: {UNMANAGED}, continuing command...\n'
+        f"There are pending nodes to be drained:\n node-1\n{UNMANAGED}\n"
+    )
     assert node("drain", "node-1", "--force") == Done(
         "node/node-1 already cordoned\nevicting pod default/lone\npod/lone evicted\nnode/node-1 drained\n",
-        "Warning: deleting Pods that declare no controller: default/lone\n", 0)
+        "Warning: deleting Pods that declare no controller: default/lone\n",
+        0,
+    )
 
 
 def test_drain_prints_all_obstacles_at_once(node: Kubepy) -> None:
     make(node, BARE, SCRATCH, AGENT)
     agent = node("get", "pods", "-l", "app=agent", "-o", "jsonpath={.items[0].metadata.name}").out
-    why = [f"cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): default/{agent}", UNMANAGED,
-           "cannot delete Pods with local storage (use --delete-emptydir-data to override): default/scratch"]
+    why = [
+        f"cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): default/{agent}",
+        UNMANAGED,
+        "cannot delete Pods with local storage (use --delete-emptydir-data to override): default/scratch",
+    ]
     assert node("drain", "node-1") == Done(
         "node/node-1 cordoned\n",
         f'error: unable to drain node "node-1" due to error: [{", ".join(why)}], continuing command...\n'
-        "There are pending nodes to be drained:\n node-1\n" + "".join(f"{one}\n" for one in why), 1)
+        "There are pending nodes to be drained:\n node-1\n" + "".join(f"{one}\n" for one in why),
+        1,
+    )
 
 
 def test_drain_dry_run_prints_each_pod_once(node: Kubepy) -> None:
     make(node, BARE)
     done = node("drain", "node-1", "--force", "--dry-run")
     assert (done.out, done.status) == (
-        "node/node-1 cordoned (dry run)\nevicting pod default/lone (dry run)\nnode/node-1 drained (dry run)\n", 0)
+        "node/node-1 cordoned (dry run)\nevicting pod default/lone (dry run)\nnode/node-1 drained (dry run)\n",
+        0,
+    )
     log, warning = done.err.splitlines()
-    assert log.endswith("helpers.go:719] --dry-run is deprecated and can be replaced with --dry-run=client.")
+    assert log.endswith(
+        "helpers.go:719] --dry-run is deprecated and can be replaced with --dry-run=client."
+    )
     assert warning == "Warning: deleting Pods that declare no controller: default/lone"
     assert node("get", "pods", "-o", "name").out == "pod/lone\n"
 
@@ -83,26 +98,33 @@ def test_drain_blocked_by_budget_retries_until_timeout(node: Kubepy) -> None:
     refused = "Cannot evict pod as it would violate the pod's disruption budget."
     overdue = 'error when evicting pods/"lone" -n "default": global timeout reached: 300ms'
     done = node("drain", "node-1", "--force", "--timeout=300ms")
-    assert done.out == "node/node-1 cordoned\nevicting pod default/lone\nevicting pod default/lone\n"
+    assert (
+        done.out == "node/node-1 cordoned\nevicting pod default/lone\nevicting pod default/lone\n"
+    )
     assert done.err == (
         "Warning: deleting Pods that declare no controller: default/lone\n"
         f'error when evicting pods/"lone" -n "default" (will retry after 5s): {refused}\n'
         f'There are pending pods in node "node-1" when an error occurred: {overdue}\npod/lone\n'
         f'error: unable to drain node "node-1" due to error: {overdue}, continuing command...\n'
-        f"There are pending nodes to be drained:\n node-1\n{overdue}\n")
+        f"There are pending nodes to be drained:\n node-1\n{overdue}\n"
+    )
 
 
 def test_drain_disable_eviction_ignores_budgets(node: Kubepy) -> None:
     make(node, BARE, BUDGET)
     assert node("drain", "node-1", "--force", "--disable-eviction") == Done(
         "node/node-1 cordoned\npod/lone deleted\nnode/node-1 drained\n",
-        "Warning: deleting Pods that declare no controller: default/lone\n", 0)
+        "Warning: deleting Pods that declare no controller: default/lone\n",
+        0,
+    )
 
 
 @pytest.mark.parametrize("verb", ["cordon", "uncordon", "drain"])
 def test_node_commands_without_name_fail(node: Kubepy, verb: str) -> None:
     assert node(verb, "") == Done("", "error: resource name may not be empty\n", 1)
-    assert node(verb, "none") == Done("", 'Error from server (NotFound): nodes "none" not found\n', 1)
+    assert node(verb, "none") == Done(
+        "", 'Error from server (NotFound): nodes "none" not found\n', 1
+    )
     assert node(verb, "pod/x").status == 1
 
 
@@ -113,12 +135,17 @@ def test_cordon_unwritable_node_reports_error(node: Kubepy, folder: Path) -> Non
     nodes.symlink_to(folder / "nodes")
     done = node("cordon", "-l", "kubernetes.io/os=linux")
     assert (done.out, done.status) == ("", 0)
-    assert done.err.splitlines()[-1] == f'error: unable to cordon node "node-1": {nodes.relative_to(folder)}: ' \
-                                        "is a symbolic link"
+    assert (
+        done.err.splitlines()[-1]
+        == f'error: unable to cordon node "node-1": {nodes.relative_to(folder)}: '
+        "is a symbolic link"
+    )
 
 
 @pytest.mark.parametrize("verb", ["cordon", "uncordon", "drain"])
 def test_node_commands_with_empty_selector_fail(node: Kubepy, verb: str) -> None:
     done = node(verb, "--selector=")
     assert (done.err.splitlines()[0], done.status) == (
-        "error: You must provide one or more resources by argument or filename.", 1)
+        "error: You must provide one or more resources by argument or filename.",
+        1,
+    )

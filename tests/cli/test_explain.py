@@ -38,10 +38,12 @@ def test_explain_field_lists_enum_values(bare: Kubepy) -> None:
     assert bare("explain", "ds.spec.updateStrategy.type").out == (
         "GROUP:      apps\nKIND:       DaemonSet\nVERSION:    v1\n\n"
         "FIELD: type <string>\nENUM:\n    OnDelete\n    RollingUpdate\n\n"
-        "DESCRIPTION:\n    Type of daemon set update. Can be \"RollingUpdate\" or \"OnDelete\". Default is\n"
-        "    RollingUpdate.\n    \n\n")
-    assert bare("explain", "po.spec.hostname").out.startswith("KIND:       Pod\nVERSION:    v1\n\n"
-                                                              "FIELD: hostname <string>\n\n\nDESCRIPTION:\n")
+        'DESCRIPTION:\n    Type of daemon set update. Can be "RollingUpdate" or "OnDelete". Default is\n'
+        "    RollingUpdate.\n    \n\n"
+    )
+    assert bare("explain", "po.spec.hostname").out.startswith(
+        "KIND:       Pod\nVERSION:    v1\n\nFIELD: hostname <string>\n\n\nDESCRIPTION:\n"
+    )
 
 
 def test_explain_recursive_type_is_listed_once(bare: Kubepy) -> None:
@@ -52,9 +54,19 @@ def test_explain_recursive_type_is_listed_once(bare: Kubepy) -> None:
 def test_explain_custom_resource_uses_its_definition(kubepy: Kubepy) -> None:
     assert kubepy("create", "-f", "-", stdin=CRD).status == 0
     assert kubepy("explain", "boats.spec").out.splitlines()[8:] == [
-        "    <empty>", "FIELDS:", "  crew\t<[]Object>", "    <no description>", "", "  flags\t<map[string]string>",
-        "    <no description>", "", "  rig\t<string> -required-", '  enum: sloop, "", ketch, yawl, ....',
-        "    How it is rigged.", "", "",
+        "    <empty>",
+        "FIELDS:",
+        "  crew\t<[]Object>",
+        "    <no description>",
+        "",
+        "  flags\t<map[string]string>",
+        "    <no description>",
+        "",
+        "  rig\t<string> -required-",
+        '  enum: sloop, "", ketch, yawl, ....',
+        "    How it is rigged.",
+        "",
+        "",
     ]
     assert "metadata\t<ObjectMeta>" in kubepy("explain", "boat", "--recursive").out
 
@@ -71,26 +83,41 @@ def test_explain_without_package_of_descriptions_shows_fields_and_types(
         "DESCRIPTION:\n    <empty>\nFIELDS:\n"
         "  rollingUpdate\t<RollingUpdateDaemonSet>\n    <no description>\n\n"
         "  type\t<string>\n  enum: OnDelete, RollingUpdate\n    <no description>\n\n\n",
-        "", 0)
+        "",
+        0,
+    )
 
 
-@pytest.mark.parametrize(("words", "error"), [
-    (["ds[0]"], "error: invalid jsonpath syntax, first node must be field node\n"),
-    (["ds", "-o", "yaml"], "error: unrecognized format: yaml\n"),
-    (["pods", "--api-version=apps/v1"],
-     "error: GVR (apps/v1, Resource=pods) not found in OpenAPI schema\n"),
-])
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["ds[0]"], "error: invalid jsonpath syntax, first node must be field node\n"),
+        (["ds", "-o", "yaml"], "error: unrecognized format: yaml\n"),
+        (
+            ["pods", "--api-version=apps/v1"],
+            "error: GVR (apps/v1, Resource=pods) not found in OpenAPI schema\n",
+        ),
+    ],
+)
 def test_explain_invalid_arguments_are_errors(bare: Kubepy, words: list[str], error: str) -> None:
     assert bare("explain", *words) == Done("", error, 1)
 
 
 def test_explain_api_version_flag_selects_version(bare: Kubepy) -> None:
     assert bare("explain", "hpa.spec", "--api-version=autoscaling/v1").out.startswith(
-        "GROUP:      autoscaling\nKIND:       HorizontalPodAutoscaler\nVERSION:    v1\n")
+        "GROUP:      autoscaling\nKIND:       HorizontalPodAutoscaler\nVERSION:    v1\n"
+    )
 
 
-@pytest.mark.parametrize(("text", "wrapped"), [
-    ("aa bb cc", "aa bb\ncc"), ("aaaaaaaa b", "aaaaaaaa\nb"), ("a\n\nb", "a\n\nb"), ("a  b", "a  b"), ("", ""),
-])
+@pytest.mark.parametrize(
+    ("text", "wrapped"),
+    [
+        ("aa bb cc", "aa bb\ncc"),
+        ("aaaaaaaa b", "aaaaaaaa\nb"),
+        ("a\n\nb", "a\n\nb"),
+        ("a  b", "a  b"),
+        ("", ""),
+    ],
+)
 def test_wrap_at_five_characters(text: str, wrapped: str) -> None:
     assert wrap(text, 5) == wrapped

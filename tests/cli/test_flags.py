@@ -20,9 +20,16 @@ from kubepy.cli.runtime.flags import string_slice_flag as strings
 from kubepy.cli.runtime.options import GLOBAL_FLAGS
 
 FLAGS = [
-    boolean("watch", "w"), boolean("all", "A"), string("output", "o"), string("dry-run", default="none",
-    no_value="unchanged"), integer("replicas"), duration("timeout"), strings("filename", "f"), string_array("for"),
-    string("selector", "l"), integer("port", bits=32),
+    boolean("watch", "w"),
+    boolean("all", "A"),
+    string("output", "o"),
+    string("dry-run", default="none", no_value="unchanged"),
+    integer("replicas"),
+    duration("timeout"),
+    strings("filename", "f"),
+    string_array("for"),
+    string("selector", "l"),
+    integer("port", bits=32),
 ]
 
 
@@ -83,33 +90,61 @@ def test_underscores_in_names_are_dashes() -> None:
 
 def test_changed_reports_given_flags() -> None:
     assert parse("--watch=false", "-l", "a=b", "-w").flags_set == [
-        ("watch", "false"), ("selector", "a=b"), ("watch", "true")]
+        ("watch", "false"),
+        ("selector", "a=b"),
+        ("watch", "true"),
+    ]
 
 
-@pytest.mark.parametrize(("words", "why"), [
-    (["--foo"], "unknown flag: --foo"),
-    (["--foo=1"], "unknown flag: --foo"),
-    (["-Z"], "unknown shorthand flag: 'Z' in -Z"),
-    (["-wZo"], "unknown shorthand flag: 'Z' in -Zo"),
-    (["--output"], "flag needs an argument: --output"),
-    (["-wo"], "flag needs an argument: 'o' in -o"),
-    (["--=x"], "bad flag syntax: --=x"),
-    (["--watch=maybe"],
-     'invalid argument "maybe" for "-w, --watch" flag: strconv.ParseBool: parsing "maybe": invalid syntax'),
-    (["--replicas=1.5"],
-     'invalid argument "1.5" for "--replicas" flag: strconv.ParseInt: parsing "1.5": invalid syntax'),
-    (["--timeout=5"], 'invalid argument "5" for "--timeout" flag: time: missing unit in duration "5"'),
-    (["--port=2147483648"], 'invalid argument "2147483648" for "--port" flag: strconv.ParseInt: parsing "2147483648": '
-     "value out of range"),
-    (["--filename=a\"b"], r'invalid argument "a\"b" for "-f, --filename" flag: parse error on line 1, column 2: '
-     'bare " in non-quoted-field'),
-    (["-f", '"a"b'], r'invalid argument "\"a\"b" for "-f, --filename" flag: parse error on line 1, column 3: '
-     'extraneous or missing " in quoted-field'),
-    (["-f", '"a'], r'invalid argument "\"a" for "-f, --filename" flag: parse error on line 1, column 3: '
-     'extraneous or missing " in quoted-field'),
-    (["--help=x"], 'invalid argument "x" for "-h, --help" flag: strconv.ParseBool: parsing "x": invalid syntax'),
-    (["--help", "--foo"], "unknown flag: --foo"),
-])
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--foo"], "unknown flag: --foo"),
+        (["--foo=1"], "unknown flag: --foo"),
+        (["-Z"], "unknown shorthand flag: 'Z' in -Z"),
+        (["-wZo"], "unknown shorthand flag: 'Z' in -Zo"),
+        (["--output"], "flag needs an argument: --output"),
+        (["-wo"], "flag needs an argument: 'o' in -o"),
+        (["--=x"], "bad flag syntax: --=x"),
+        (
+            ["--watch=maybe"],
+            'invalid argument "maybe" for "-w, --watch" flag: strconv.ParseBool: parsing "maybe": invalid syntax',
+        ),
+        (
+            ["--replicas=1.5"],
+            'invalid argument "1.5" for "--replicas" flag: strconv.ParseInt: parsing "1.5": invalid syntax',
+        ),
+        (
+            ["--timeout=5"],
+            'invalid argument "5" for "--timeout" flag: time: missing unit in duration "5"',
+        ),
+        (
+            ["--port=2147483648"],
+            'invalid argument "2147483648" for "--port" flag: strconv.ParseInt: parsing "2147483648": '
+            "value out of range",
+        ),
+        (
+            ['--filename=a"b'],
+            r'invalid argument "a\"b" for "-f, --filename" flag: parse error on line 1, column 2: '
+            'bare " in non-quoted-field',
+        ),
+        (
+            ["-f", '"a"b'],
+            r'invalid argument "\"a\"b" for "-f, --filename" flag: parse error on line 1, column 3: '
+            'extraneous or missing " in quoted-field',
+        ),
+        (
+            ["-f", '"a'],
+            r'invalid argument "\"a" for "-f, --filename" flag: parse error on line 1, column 3: '
+            'extraneous or missing " in quoted-field',
+        ),
+        (
+            ["--help=x"],
+            'invalid argument "x" for "-h, --help" flag: strconv.ParseBool: parsing "x": invalid syntax',
+        ),
+        (["--help", "--foo"], "unknown flag: --foo"),
+    ],
+)
 def test_flag_errors_are_pflags(words: list[str], why: str) -> None:
     with pytest.raises(FlagSyntaxError) as raised:
         parse(*words)
@@ -123,19 +158,31 @@ def test_help_is_asked_for_by_either_name() -> None:
     assert parse("--help=false", "a").args == ["a"]
 
 
-@pytest.mark.parametrize(("text", "seconds"), [
-    ("0", 0), ("1.5s", 1.5), ("2m", 120), ("1h30m", 5400), ("300ms", 0.3), ("-1s", -1), (".5s", 0.5),
-])
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0),
+        ("1.5s", 1.5),
+        ("2m", 120),
+        ("1h30m", 5400),
+        ("300ms", 0.3),
+        ("-1s", -1),
+        (".5s", 0.5),
+    ],
+)
 def test_durations_are_gos(text: str, seconds: float) -> None:
     assert parse_duration(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(("text", "why"), [
-    ("", 'time: invalid duration ""'),
-    ("x", 'time: invalid duration "x"'),
-    ("5x", 'time: unknown unit "x" in duration "5x"'),
-    ("1m5", 'time: missing unit in duration "1m5"'),
-])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", 'time: invalid duration ""'),
+        ("x", 'time: invalid duration "x"'),
+        ("5x", 'time: unknown unit "x" in duration "5x"'),
+        ("1m5", 'time: missing unit in duration "1m5"'),
+    ],
+)
 def test_durations_that_are_none(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=r"^time: ") as raised:
         parse_duration(text)
@@ -156,11 +203,16 @@ def golden() -> Iterator[tuple[str, dict[str, str]]]:
 
 def shown(flags: Iterable[Flag]) -> dict[str, str]:
     """Return flags in the form of the golden file, without deprecated ones, which help does not show."""
-    return {f"{flag.long}/{flag.short}".removesuffix("/"): flag.default_text.strip("'")
-            for flag in flags if not flag.deprecated}
+    return {
+        f"{flag.long}/{flag.short}".removesuffix("/"): flag.default_text.strip("'")
+        for flag in flags
+        if not flag.deprecated
+    }
 
 
-@pytest.mark.parametrize(("path", "flags"), [pytest.param(*row, id=row[0]) for row in golden() if row[0] != "options"])
+@pytest.mark.parametrize(
+    ("path", "flags"), [pytest.param(*row, id=row[0]) for row in golden() if row[0] != "options"]
+)
 def test_flags_and_their_defaults_are_kubectls(path: str, flags: dict[str, str]) -> None:
     entries: Mapping[str, Entry] = COMMANDS
     for word in path.split():
@@ -179,10 +231,36 @@ def test_global_flags_are_kubectls_and_six_more() -> None:
 
 
 def test_golden_file_has_every_command_of_kubectl() -> None:
-    refused = {name for name, entry in walk(COMMANDS) if entry.summary.startswith("Not supported: ")}
-    of_kubepy = ("init", "controller", "fsck", "git", "serve", "help", "alpha", "__complete", "config", "plugin",
-                 "plan", "why", "timeline", "rollout diff")
-    own = {name for name, _ in walk(COMMANDS) if name in of_kubepy or name.startswith(("git ", "kuberc "))}
+    refused = {
+        name for name, entry in walk(COMMANDS) if entry.summary.startswith("Not supported: ")
+    }
+    of_kubepy = (
+        "init",
+        "controller",
+        "fsck",
+        "git",
+        "serve",
+        "help",
+        "alpha",
+        "__complete",
+        "config",
+        "plugin",
+        "plan",
+        "why",
+        "timeline",
+        "rollout diff",
+    )
+    own = {
+        name
+        for name, _ in walk(COMMANDS)
+        if name in of_kubepy or name.startswith(("git ", "kuberc "))
+    }
     groups = {name for name, entry in walk(COMMANDS) if entry.commands}
-    flagless = {name for name, entry in walk(COMMANDS) if entry.load and not load(name.split()[-1], entry).flags}
-    assert {name for name, _ in walk(COMMANDS)} - refused - own - groups - flagless <= set(dict(golden()))
+    flagless = {
+        name
+        for name, entry in walk(COMMANDS)
+        if entry.load and not load(name.split()[-1], entry).flags
+    }
+    assert {name for name, _ in walk(COMMANDS)} - refused - own - groups - flagless <= set(
+        dict(golden())
+    )

@@ -43,16 +43,25 @@ def rollout(folder: Path) -> Path:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*"))
-            if path.is_file() and ".kubepy" not in path.parts}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and ".kubepy" not in path.parts
+    }
 
 
 def test_rollout_under_way_finishes_in_both_alike(rollout: Path) -> None:
     assert run("fork", "copy") == Done("cluster forked to copy\n", "", 0)
     assert files_of(rollout / "copy") == files_of(rollout / "state")
-    ends = [(run("--state", state, "rollout", "status", "deploy/web"), run("--state", state, "clock"),
-             run("--state", state, "get", "pods,events", "-o", "yaml"), files_of(rollout / state))
-            for state in ("copy", "state")]
+    ends = [
+        (
+            run("--state", state, "rollout", "status", "deploy/web"),
+            run("--state", state, "clock"),
+            run("--state", state, "get", "pods,events", "-o", "yaml"),
+            files_of(rollout / state),
+        )
+        for state in ("copy", "state")
+    ]
     assert ends[0] == ends[1]
     assert "successfully rolled out" in ends[0][0].out
     assert run("--state=copy", "fsck") == Done("copy: no problems\n", "", 0)
@@ -66,7 +75,10 @@ def test_fork_and_original_do_not_see_each_other(rollout: Path) -> None:
     run("--state=copy", "clock", "advance", "1h")
     assert files_of(rollout / "state") == before
     run("delete", "deploy", "web")
-    assert run("--state=copy", "get", "deploy", "web", "-o", "jsonpath={.status.readyReplicas}").out == "1"
+    assert (
+        run("--state=copy", "get", "deploy", "web", "-o", "jsonpath={.status.readyReplicas}").out
+        == "1"
+    )
 
 
 def test_first_get_in_a_fork_parses_no_yaml(rollout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +93,11 @@ def test_first_get_in_a_fork_parses_no_yaml(rollout: Path, monkeypatch: pytest.M
         monkeypatch.setattr(module, "parse", parse)
     run("fork", "copy")
     parsed.clear()
-    assert run("--state=copy", "get", "pods", "-o", "name").out == run("get", "pods", "-o", "name").out != ""
+    assert (
+        run("--state=copy", "get", "pods", "-o", "name").out
+        == run("get", "pods", "-o", "name").out
+        != ""
+    )
     assert parsed == []
 
 
@@ -102,16 +118,19 @@ def test_git_folder_stays_behind(rollout: Path) -> None:
 USAGE = "error: exactly one folder is required: kubepy fork DIR\nSee 'kubepy fork -h' for help and examples\n"
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    ((), USAGE),
-    (("a", "b"), USAGE),
-    (("",), USAGE),
-    (("full",), "error: full is not empty\n"),
-    (("state",), "error: state is a cluster already\n"),
-    (("state/copy",), "error: state/copy is inside the state folder state\n"),
-    (("full/file",), "error: full/file is there already, and is not a folder\n"),
-    (("full/file/copy",), "error: full/file/copy: cannot be made: File exists\n"),
-])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), USAGE),
+        (("a", "b"), USAGE),
+        (("",), USAGE),
+        (("full",), "error: full is not empty\n"),
+        (("state",), "error: state is a cluster already\n"),
+        (("state/copy",), "error: state/copy is inside the state folder state\n"),
+        (("full/file",), "error: full/file is there already, and is not a folder\n"),
+        (("full/file/copy",), "error: full/file/copy: cannot be made: File exists\n"),
+    ],
+)
 def test_fork_that_cannot_be_made_says_why_in_one_line(
     kubepy: Kubepy, folder: Path, words: tuple[str, ...], message: str
 ) -> None:
@@ -144,13 +163,17 @@ sys.exit(main(["fork", "copy"]))
 
 
 @pytest.mark.parametrize("words", [("create", "configmap", "a"), ("init",), ("apply", "-f", "-")])
-def test_half_that_a_killed_fork_left_is_made_no_cluster(rollout: Path, words: tuple[str, ...]) -> None:
+def test_half_that_a_killed_fork_left_is_made_no_cluster(
+    rollout: Path, words: tuple[str, ...]
+) -> None:
     assert subprocess.run([sys.executable, "-c", HALF_WAY, "9"]).returncode == -9
     left = sorted((rollout / "copy").rglob("*"))
-    message = ("copy is an unfinished copy of a cluster, which a 'kubepy fork' that was killed has left: remove that "
-               "folder, and fork again\n")
+    message = (
+        "copy is an unfinished copy of a cluster, which a 'kubepy fork' that was killed has left: remove that "
+        "folder, and fork again\n"
+    )
     done = run("--state=copy", *words, stdin=DEPLOYMENT)
-    assert (done.out, done.err[-len(message):], done.status) == ("", message, 1)
+    assert (done.out, done.err[-len(message) :], done.status) == ("", message, 1)
     assert run("fork", "copy") == Done("", f"error: {message}", 1)
     assert sorted((rollout / "copy").rglob("*")) == left
 
@@ -185,8 +208,13 @@ for number in range(100000):
 
 def test_forks_beside_a_writer_are_of_one_moment(folder: Path) -> None:
     FolderStore.initialize(folder / "state", {})
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, "state"], stdout=subprocess.PIPE, text=True, cwd=folder,
-                              env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, "state"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     assert writer.stdout is not None
     try:
         assert writer.stdout.readline() == "0\n"

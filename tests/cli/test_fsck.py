@@ -24,7 +24,9 @@ def test_secret_that_git_restored_for_all_to_read_is_told_and_repaired(kubepy: K
     os.chmod(SECRET, 0o644)
     path = SECRET.removeprefix("state/")
     assert kubepy("fsck") == Done(f"{path}: others can read it (mode 0644)\n", HINT, 1)
-    assert kubepy("fsck", "--repair") == Done(f"{path}: made private (mode 0600)\nstate: no problems\n", "", 0)
+    assert kubepy("fsck", "--repair") == Done(
+        f"{path}: made private (mode 0600)\nstate: no problems\n", "", 0
+    )
     assert kubepy("fsck") == Done("state: no problems\n", "", 0)
     os.chmod(SECRET, 0o644)
     kubepy("label", "secret", "s", "a=b")
@@ -49,8 +51,12 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-@pytest.mark.parametrize("words", [["get", "cm", "paint"], ["label", "cm", "paint", "a=b"], ["controller", "--once"]])
-def test_damaged_index_costs_one_warning(paint: Kubepy, folder: Path, damage, words: list[str]) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize(
+    "words", [["get", "cm", "paint"], ["label", "cm", "paint", "a=b"], ["controller", "--once"]]
+)
+def test_damaged_index_costs_one_warning(
+    paint: Kubepy, folder: Path, damage, words: list[str]
+) -> None:  # type: ignore[no-untyped-def]
     index = folder / "state/.kubepy/index.db"
     index.write_bytes(damage(index.read_bytes()))
     done = paint(*words)
@@ -65,7 +71,9 @@ def test_repair_makes_index_anew_that_disagrees_with_itself(paint: Kubepy, folde
     connection.close()
     done = paint("fsck")
     assert (done.status, done.err) == (1, HINT)
-    assert paint("fsck", "--repair") == Done(".kubepy/index.db: rebuilt from the files\nstate: no problems\n", "", 0)
+    assert paint("fsck", "--repair") == Done(
+        ".kubepy/index.db: rebuilt from the files\nstate: no problems\n", "", 0
+    )
 
 
 @pytest.mark.usefixtures("unsynced")
@@ -81,7 +89,8 @@ def test_init_that_was_killed_finishes_when_it_is_run_again(bare: Kubepy, folder
         already = done.err == 'error: there is a cluster in "state" already\n'
         assert already or (done.status, done.err) == (0, ""), done
         assert bare("get", "nodes,sc", "-o", "name").out == (
-            "node/node-1\nnode/node-2\nstorageclass.storage.k8s.io/standard\n"), point
+            "node/node-1\nnode/node-2\nstorageclass.storage.k8s.io/standard\n"
+        ), point
         assert bare("fsck") == Done("state: no problems\n", "", 0)
         points += 1
     assert points > 10

@@ -23,7 +23,12 @@ from kubepy.storage import FolderError, LockTimeoutError
 from tests.cli.conftest import Kubepy, run
 from tests.copies import copy_with_index
 
-KINDS = {"plain": "daemonsets.apps", "surge": "daemonsets.apps", "web": "deployments.apps", "db": "statefulsets.apps"}
+KINDS = {
+    "plain": "daemonsets.apps",
+    "surge": "daemonsets.apps",
+    "web": "deployments.apps",
+    "db": "statefulsets.apps",
+}
 TEMPLATE = """
   selector: {matchLabels: {app: NAME}}
   template:
@@ -33,11 +38,13 @@ TEMPLATE = """
 SPECS = {
     "plain": "kind: DaemonSet\nmetadata: {name: plain}\nspec:",
     "surge": "kind: DaemonSet\nmetadata: {name: surge}\nspec:\n"
-             "  updateStrategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}",
+    "  updateStrategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}",
     "web": "kind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2",
     "db": "kind: StatefulSet\nmetadata: {name: db}\nspec:\n  replicas: 2\n  serviceName: db",
 }
-MANIFESTS = "---\n".join(f"apiVersion: apps/v1\n{spec}{TEMPLATE.replace('NAME', name)}" for name, spec in SPECS.items())
+MANIFESTS = "---\n".join(
+    f"apiVersion: apps/v1\n{spec}{TEMPLATE.replace('NAME', name)}" for name, spec in SPECS.items()
+)
 DONE = re.compile("successfully rolled out|rolling update complete|partitioned roll out complete")
 
 
@@ -60,9 +67,19 @@ class Scene:
 
     def images(self) -> set[str]:
         """Return the images of the pods that are not being deleted."""
-        template = ("{{range .items}}{{if not .metadata.deletionTimestamp}}"
-                    "{{(index .spec.containers 0).image}} {{end}}{{end}}")
-        done = run("get", "pods", "-l", f"app={self.name}", "-o", f"go-template={template}", "--reconcile=never")
+        template = (
+            "{{range .items}}{{if not .metadata.deletionTimestamp}}"
+            "{{(index .spec.containers 0).image}} {{end}}{{end}}"
+        )
+        done = run(
+            "get",
+            "pods",
+            "-l",
+            f"app={self.name}",
+            "-o",
+            f"go-template={template}",
+            "--reconcile=never",
+        )
         assert done.status == 0, done.err
         return set(done.out.split())
 
@@ -177,7 +194,9 @@ def rebase(scene: Scene) -> str:
 
 def copy_of_older_version(scene: Scene) -> str:
     older = scene.folder / "older.yaml"
-    older.write_bytes(subprocess.check_output(["git", "show", f"HEAD~:{scene.path}"], cwd=scene.folder))
+    older.write_bytes(
+        subprocess.check_output(["git", "show", f"HEAD~:{scene.path}"], cwd=scene.folder)
+    )
     os.utime(older, (1_700_000_000, 1_700_000_000.123456789))
     subprocess.run(["cp", "-p", older, scene.file], check=True)
     return "app:1"
@@ -191,12 +210,25 @@ def same_size_and_time(scene: Scene) -> str:
         file.write(text)
     os.utime(scene.file, ns=(before.st_atime_ns, before.st_mtime_ns))
     after = scene.file.stat()
-    assert (after.st_size, after.st_ino, after.st_mtime_ns) == (before.st_size, before.st_ino, before.st_mtime_ns)
+    assert (after.st_size, after.st_ino, after.st_mtime_ns) == (
+        before.st_size,
+        before.st_ino,
+        before.st_mtime_ns,
+    )
     return "app:2"
 
 
-WAYS: list[Callable[[Scene], str]] = [write_in_place, write_beside_and_rename, sed, checkout_older, rebase, merge,
-                                      checkout_other_branch, copy_of_older_version, same_size_and_time]
+WAYS: list[Callable[[Scene], str]] = [
+    write_in_place,
+    write_beside_and_rename,
+    sed,
+    checkout_older,
+    rebase,
+    merge,
+    checkout_other_branch,
+    copy_of_older_version,
+    same_size_and_time,
+]
 
 
 # --- the table ----------------------------------------------------------------------------------------------------
@@ -211,8 +243,9 @@ def watching(folder: Path) -> Iterator[None]:
         cluster = LocalCluster.open(folder / "state")
         with manager_lock(cluster) as is_lost:
             assert is_lost is not None
-            build_manager(cluster).run(stopped.is_set, transient=(FolderError, LockTimeoutError),
-                                       failed=failures.append)
+            build_manager(cluster).run(
+                stopped.is_set, transient=(FolderError, LockTimeoutError), failed=failures.append
+            )
         cluster.close()
 
     thread = threading.Thread(target=work)
@@ -232,7 +265,9 @@ def is_claimed_done(scene: Scene) -> bool:
 
 
 @pytest.mark.parametrize("edit", WAYS)
-def test_pods_follow_edit_and_rollout_status_waits_for_them(scene: Scene, edit: Callable[[Scene], str]) -> None:
+def test_pods_follow_edit_and_rollout_status_waits_for_them(
+    scene: Scene, edit: Callable[[Scene], str]
+) -> None:
     assert is_claimed_done(scene)
     image = edit(scene)
     assert not is_claimed_done(scene)
@@ -244,8 +279,9 @@ def test_pods_follow_edit_and_rollout_status_waits_for_them(scene: Scene, edit: 
 
 
 @pytest.mark.parametrize("edit", WAYS)
-def test_rollout_status_right_after_edit_ends_when_pods_are_new(scene: Scene,
-                                                                   edit: Callable[[Scene], str]) -> None:
+def test_rollout_status_right_after_edit_ends_when_pods_are_new(
+    scene: Scene, edit: Callable[[Scene], str]
+) -> None:
     image = edit(scene)
     done = run("rollout", "status", scene.workload, "--timeout=20s")
     assert done.status == 0, done.err
@@ -254,7 +290,9 @@ def test_rollout_status_right_after_edit_ends_when_pods_are_new(scene: Scene,
 
 
 @pytest.mark.parametrize("edit", WAYS)
-def test_pods_follow_edit_while_controllers_watch(scene: Scene, edit: Callable[[Scene], str]) -> None:
+def test_pods_follow_edit_while_controllers_watch(
+    scene: Scene, edit: Callable[[Scene], str]
+) -> None:
     with watching(scene.folder):
         image = edit(scene)
         done = run("rollout", "status", scene.workload, "--timeout=20s")
@@ -310,7 +348,9 @@ def test_status_of_another_branch_is_not_believed(scene: Scene) -> None:
 
 
 def test_status_of_another_uid_is_not_believed(scene: Scene) -> None:
-    scene.file.write_text(re.sub(r"(?m)^  uid: .*", "  uid: 11111111-1111-4111-8111-111111111111", scene.edited()))
+    scene.file.write_text(
+        re.sub(r"(?m)^  uid: .*", "  uid: 11111111-1111-4111-8111-111111111111", scene.edited())
+    )
     assert not is_claimed_done(scene)
     settle()
     assert scene.images() == {"app:2"}
@@ -321,8 +361,10 @@ def test_status_of_another_uid_is_not_believed(scene: Scene) -> None:
 
 
 def replica_set_manifest() -> str:
-    return f"apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {{name: rs}}\nspec:\n  replicas: 1" \
-           f"{TEMPLATE.replace('NAME', 'rs')}"
+    return (
+        f"apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {{name: rs}}\nspec:\n  replicas: 1"
+        f"{TEMPLATE.replace('NAME', 'rs')}"
+    )
 
 
 def names_of_pods(kubepy: Kubepy) -> list[str]:
@@ -334,8 +376,14 @@ def test_edited_replicas_of_replica_set_are_followed(kubepy: Kubepy, folder: Pat
     settle()
     file = folder / "state/namespaces/default/replicasets.apps/rs.yaml"
     file.write_text(file.read_text().replace("replicas: 1\n  selector", "replicas: 3\n  selector"))
-    got = kubepy("get", "rs", "rs", "--reconcile=never", "-o",
-                 "jsonpath={.metadata.generation}/{.status.observedGeneration}")
+    got = kubepy(
+        "get",
+        "rs",
+        "rs",
+        "--reconcile=never",
+        "-o",
+        "jsonpath={.metadata.generation}/{.status.observedGeneration}",
+    )
     assert got.out == "2/1"
     settle()
     assert len(names_of_pods(kubepy)) == 3
@@ -356,7 +404,11 @@ def test_annotation_of_deployment_counts_and_label_does_not(kubepy: Kubepy, fold
     kubepy("create", "deployment", "web", "--image=app:1")
     settle()
     file = folder / "state/namespaces/default/deployments.apps/web.yaml"
-    file.write_text(file.read_text().replace("  labels:\n    app: web\n", "  labels:\n    app: web\n    a: b\n", 1))
+    file.write_text(
+        file.read_text().replace(
+            "  labels:\n    app: web\n", "  labels:\n    app: web\n    a: b\n", 1
+        )
+    )
     generation = ("get", "deploy", "web", "-o", "jsonpath={.metadata.generation}")
     assert kubepy(*generation).out == "1"
     file.write_text(file.read_text().replace("  annotations:\n", "  annotations:\n    a: b\n", 1))

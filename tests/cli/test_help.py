@@ -38,7 +38,9 @@ def test_help_shows_examples_that_command_can_read(bare: Kubepy, name: str, entr
 def calls(line: str) -> list[list[str]]:
     """Return the arguments of each call of kubepy in a line of shell."""
     parts = re.split(r"\| |&& |<\(|\$\(", line.replace(")", " "))
-    found = [shlex.split(part.partition(" > ")[0].replace('"', ""), comments=True) for part in parts]
+    found = [
+        shlex.split(part.partition(" > ")[0].replace('"', ""), comments=True) for part in parts
+    ]
     return [words[1:] for words in found if words[:1] == ["kubepy"]]
 
 
@@ -49,7 +51,7 @@ def read_as_far_as_flags(words: list[str]) -> bool:
         name = command.canonical(words[at])
         if not name:
             break
-        command, words = load(name, command.entries[name]), [*words[:at], *words[at + 1:]]
+        command, words = load(name, command.entries[name]), [*words[:at], *words[at + 1 :]]
     command.parser().parse(words)
     return command.run is not None
 
@@ -85,16 +87,35 @@ def test_help_of_command_by_its_name(bare: Kubepy) -> None:
     assert unknown.err.startswith("Unknown help topic [`frobnicate`]\n")
 
 
-@pytest.mark.parametrize(("variables", "summary", "sentence"), [
-    ({"LANG": "C.UTF-8"}, "Modify kubeconfig files", "Mark node as schedulable."),
-    ({"LANG": "de_DE.UTF8"}, "Verändere kubeconfig Dateien", "Markiere Knoten als schedulable."),
-    ({"LANG": "de_DE.UTF8", "LC_MESSAGES": "zh_CN.UTF-8"}, "修改 kubeconfig 文件", "标记节点为可调度。"),
-    ({"LANG": "de_DE", "LC_MESSAGES": "zh_CN", "LC_ALL": "fr_FR"}, "Modifier des fichiers kubeconfig",
-     "Mark node as schedulable."),
-    ({"LANG": "xx_YY"}, "Modify kubeconfig files", "Mark node as schedulable."),
-])
+@pytest.mark.parametrize(
+    ("variables", "summary", "sentence"),
+    [
+        ({"LANG": "C.UTF-8"}, "Modify kubeconfig files", "Mark node as schedulable."),
+        (
+            {"LANG": "de_DE.UTF8"},
+            "Verändere kubeconfig Dateien",
+            "Markiere Knoten als schedulable.",
+        ),
+        (
+            {"LANG": "de_DE.UTF8", "LC_MESSAGES": "zh_CN.UTF-8"},
+            "修改 kubeconfig 文件",
+            "标记节点为可调度。",
+        ),
+        (
+            {"LANG": "de_DE", "LC_MESSAGES": "zh_CN", "LC_ALL": "fr_FR"},
+            "Modifier des fichiers kubeconfig",
+            "Mark node as schedulable.",
+        ),
+        ({"LANG": "xx_YY"}, "Modify kubeconfig files", "Mark node as schedulable."),
+    ],
+)
 def test_help_speaks_the_language_of_the_environment(
-        bare: Kubepy, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], summary: str, sentence: str) -> None:
+    bare: Kubepy,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    summary: str,
+    sentence: str,
+) -> None:
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():

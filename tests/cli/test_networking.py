@@ -24,30 +24,41 @@ def ingress(kubepy: Kubepy, name: str) -> str:
 
 def balance(kubepy: Kubepy, name: str, **spec: str) -> None:
     text = "".join(f"  {key}: {value}\n" for key, value in spec.items())
-    kubepy("apply", "-f", "-", stdin=f"""
+    kubepy(
+        "apply",
+        "-f",
+        "-",
+        stdin=f"""
 apiVersion: v1
 kind: Service
 metadata: {{name: {name}}}
 spec:
   type: LoadBalancer
   ports: [{{port: 80}}]
-{text}""")
+{text}""",
+    )
 
 
-@pytest.mark.parametrize(("subnet", "first"), [("172.20.0.0/16", "172.20.0.1"), ("10.3.4.5/28", "10.3.4.1")])
+@pytest.mark.parametrize(
+    ("subnet", "first"), [("172.20.0.0/16", "172.20.0.1"), ("10.3.4.5/28", "10.3.4.1")]
+)
 def test_services_have_addresses_of_subnet(subnet: str, first: str, kubepy: Kubepy) -> None:
     settings(f"{{serviceSubnet: {subnet}}}")
     kubepy("create", "svc", "clusterip", "a", "--tcp=80")
     address = field(kubepy, ".spec.clusterIP", "svc", "a")
     assert ip_address(address) in ip_network(subnet, strict=False)
     assert field(kubepy, ".spec.clusterIP", "svc", "kubernetes") == first
-    refused = "failed to create ClusterIP service: Service \"b\" is invalid: spec.clusterIPs: Invalid value: "
+    refused = 'failed to create ClusterIP service: Service "b" is invalid: spec.clusterIPs: Invalid value: '
     for taken in (first, address):
-        assert kubepy("create", "svc", "clusterip", "b", "--tcp=80", f"--clusterip={taken}").err == (
-            f'error: {refused}["{taken}"]: failed to allocate IP {taken}: provided IP is already allocated\n')
+        assert kubepy(
+            "create", "svc", "clusterip", "b", "--tcp=80", f"--clusterip={taken}"
+        ).err == (
+            f'error: {refused}["{taken}"]: failed to allocate IP {taken}: provided IP is already allocated\n'
+        )
     assert kubepy("create", "svc", "clusterip", "b", "--tcp=80", "--clusterip=10.96.0.9").err == (
         f'error: {refused}["10.96.0.9"]: failed to allocate IP 10.96.0.9: the provided network does not match the '
-        "current range\n")
+        "current range\n"
+    )
 
 
 def test_full_range_is_an_error_and_each_address_is_given_once(kubepy: Kubepy) -> None:
@@ -55,37 +66,66 @@ def test_full_range_is_an_error_and_each_address_is_given_once(kubepy: Kubepy) -
     for number in range(13):
         assert kubepy("create", "svc", "clusterip", f"s{number}", "--tcp=80").status == 0
     assert len(set(field(kubepy, ".items[*].spec.clusterIP", "svc").split())) == 14
-    assert "failed to allocate a serviceIP for Service \"t\": range is full" in kubepy(
-        "create", "svc", "clusterip", "t", "--tcp=80").err
+    assert (
+        'failed to allocate a serviceIP for Service "t": range is full'
+        in kubepy("create", "svc", "clusterip", "t", "--tcp=80").err
+    )
 
 
 def test_low_addresses_are_kept_for_services_that_ask(kubepy: Kubepy) -> None:
     for number in range(20):
         kubepy("create", "svc", "clusterip", f"s{number}", "--tcp=80")
-    given = [ip_address(address) for address in field(kubepy, ".items[*].spec.clusterIP", "svc").split()]
+    given = [
+        ip_address(address) for address in field(kubepy, ".items[*].spec.clusterIP", "svc").split()
+    ]
     assert sorted(given)[1] > ip_address("10.96.1.0")
-    assert kubepy("create", "svc", "clusterip", "dns", "--tcp=53", "--clusterip=10.96.0.10").status == 0
+    assert (
+        kubepy("create", "svc", "clusterip", "dns", "--tcp=53", "--clusterip=10.96.0.10").status
+        == 0
+    )
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("[]", "networking: must be a map of serviceSubnet and loadBalancerPool"),
-    ("{podSubnet: 10.0.0.0/8}", "networking.podSubnet: unknown setting: must be one of serviceSubnet, "
-                                "loadBalancerPool"),
-    ("{serviceSubnet: 10.96.0.0}", 'networking.serviceSubnet: "10.96.0.0" is not a network of IPv4 such as '
-                                   "10.96.0.0/12"),
-    ("{serviceSubnet: 'fd00::/108'}", 'networking.serviceSubnet: "fd00::/108" is not a network of IPv4 such as '
-                                      "10.96.0.0/12"),
-    ("{serviceSubnet: 10.96.0.0/30}", "networking.serviceSubnet: 10.96.0.0/30 has too few addresses: must contain at "
-                                      "least 10"),
-    ("{loadBalancerPool: 192.0.2.0/28}", "networking.loadBalancerPool: must be a list of networks (192.0.2.0/28) and "
-                                         "ranges (192.0.2.16-192.0.2.31)"),
-    ("{loadBalancerPool: [192.0.2.0/28, 7]}", 'networking.loadBalancerPool[1]: "7" is not a network of IPv4 such as '
-                                              "10.96.0.0/12"),
-    ("{loadBalancerPool: [192.0.2.9-192.0.2.1]}", 'networking.loadBalancerPool[0]: "192.0.2.9-192.0.2.1" ends before '
-                                                  "it begins"),
-    ("{loadBalancerPool: [192.0.2.9-x]}", 'networking.loadBalancerPool[0]: "192.0.2.9-x" is not a range of IPv4 '
-                                          "addresses such as 192.0.2.16-192.0.2.31"),
-])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "networking: must be a map of serviceSubnet and loadBalancerPool"),
+        (
+            "{podSubnet: 10.0.0.0/8}",
+            "networking.podSubnet: unknown setting: must be one of serviceSubnet, loadBalancerPool",
+        ),
+        (
+            "{serviceSubnet: 10.96.0.0}",
+            'networking.serviceSubnet: "10.96.0.0" is not a network of IPv4 such as 10.96.0.0/12',
+        ),
+        (
+            "{serviceSubnet: 'fd00::/108'}",
+            'networking.serviceSubnet: "fd00::/108" is not a network of IPv4 such as 10.96.0.0/12',
+        ),
+        (
+            "{serviceSubnet: 10.96.0.0/30}",
+            "networking.serviceSubnet: 10.96.0.0/30 has too few addresses: must contain at "
+            "least 10",
+        ),
+        (
+            "{loadBalancerPool: 192.0.2.0/28}",
+            "networking.loadBalancerPool: must be a list of networks (192.0.2.0/28) and "
+            "ranges (192.0.2.16-192.0.2.31)",
+        ),
+        (
+            "{loadBalancerPool: [192.0.2.0/28, 7]}",
+            'networking.loadBalancerPool[1]: "7" is not a network of IPv4 such as 10.96.0.0/12',
+        ),
+        (
+            "{loadBalancerPool: [192.0.2.9-192.0.2.1]}",
+            'networking.loadBalancerPool[0]: "192.0.2.9-192.0.2.1" ends before it begins',
+        ),
+        (
+            "{loadBalancerPool: [192.0.2.9-x]}",
+            'networking.loadBalancerPool[0]: "192.0.2.9-x" is not a range of IPv4 '
+            "addresses such as 192.0.2.16-192.0.2.31",
+        ),
+    ],
+)
 def test_bad_setting_is_error_with_its_path(text: str, message: str, kubepy: Kubepy) -> None:
     settings(text)
     assert kubepy("get", "svc").err == f"error: kubepy.yaml: {message}\n"

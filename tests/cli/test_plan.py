@@ -17,7 +17,9 @@ from tests.cli.conftest import Done, Kubepy
 SETTINGS = {"kubelet": {"readyAfter": "5s", "stopsAfter": "3s"}}
 
 
-def rolled_out(*, nodes: int = 3, replicas: int = 3, clock: str | None = "2026-01-01T00:00:00Z") -> Cluster:
+def rolled_out(
+    *, nodes: int = 3, replicas: int = 3, clock: str | None = "2026-01-01T00:00:00Z"
+) -> Cluster:
     """Return a cluster with a Deployment whose pods take 5 s to become ready, and 3 s to stop."""
     cluster = Cluster.temporary(nodes=nodes, seed=7, settings=SETTINGS, clock=clock)
     cluster.run(f"create deployment web --image=web:1 --replicas={replicas}", check=True)
@@ -35,11 +37,15 @@ def plan(cluster: Cluster, command: str, stdin: str = "") -> dict[str, Any]:
 
 def contents(folder: Path) -> dict[str, tuple[int, str]]:
     """Return the time and the content of every file, and the time of every folder."""
+
     def content(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
-    return {str(path): (path.stat().st_mtime_ns, content(path)) for path in folder.rglob("*")
-            if path.name != ".kubepy"}  # SQLite makes files in that one when it reads
+    return {
+        str(path): (path.stat().st_mtime_ns, content(path))
+        for path in folder.rglob("*")
+        if path.name != ".kubepy"
+    }  # SQLite makes files in that one when it reads
 
 
 # --- text ---------------------------------------------------------------------------------------------------------
@@ -53,8 +59,11 @@ def test_text_shows_waves_workloads_and_end() -> None:
     assert lines[0] == "deployment.apps/web image updated"
     assert lines[2].startswith("now        ~ deployment web changed: web:1 to web:2")
     assert lines[2].endswith("3/3 ▇▇▇▇▇▇▇▇▇▇ min 3")
-    assert lines[-3:] == ["deployment web: done after 15s, 3 pods replaced, lowest 3/3 (min 3)", "",
-                          "Finishes after 15s; the last step is after 18s."]
+    assert lines[-3:] == [
+        "deployment web: done after 15s, 3 pods replaced, lowest 3/3 (min 3)",
+        "",
+        "Finishes after 15s; the last step is after 18s.",
+    ]
     assert max(map(len, lines)) <= 80
 
 
@@ -79,7 +88,9 @@ def test_text_pod_of_the_same_name_is_another_one_on_its_own_node() -> None:
     other = {"node-1": "node-2", "node-2": "node-1"}[node]
     lines = cluster.run(f"plan drain {node}").stdout.splitlines()
     assert [line.partition("  1/1")[0].strip() for line in lines if "pod db-0" in line] == [
-        f"- pod db-0 deleted on {node}", f"* pod db-0 created, ready on {other}"]
+        f"- pod db-0 deleted on {node}",
+        f"* pod db-0 created, ready on {other}",
+    ]
     steps = plan(cluster, f"drain {node}")["steps"]
     assert [step["node"] for step in steps if step["action"] == "ready"] == [other]
 
@@ -103,7 +114,10 @@ def test_text_pod_that_a_workload_makes_anew_belongs_to_whom_it_did() -> None:
 
 def test_waves_that_repeat_are_folded() -> None:
     cluster = rolled_out(nodes=1, replicas=60)
-    cluster.client.patch("deploy/web", {"spec": {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}})
+    cluster.client.patch(
+        "deploy/web",
+        {"spec": {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}},
+    )
     lines = cluster.run("plan rollout restart deploy/web").stdout.splitlines()
     assert len(lines) < 40
     assert any("more times like this, every 5s" in line for line in lines)
@@ -111,7 +125,10 @@ def test_waves_that_repeat_are_folded() -> None:
 
 def test_long_plan_without_repetition_is_cut_in_the_middle() -> None:
     cluster = rolled_out(nodes=1, replicas=100)
-    cluster.client.patch("deploy/web", {"spec": {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}})
+    cluster.client.patch(
+        "deploy/web",
+        {"spec": {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}},
+    )
     lines = cluster.run("plan --ready-after=2s..30s rollout restart deploy/web").stdout.splitlines()
     assert len(lines) < 60
     assert sum("pods replaced" in line for line in lines) > 5
@@ -120,10 +137,21 @@ def test_long_plan_without_repetition_is_cut_in_the_middle() -> None:
 def test_plan_of_broken_image_says_what_blocks() -> None:
     cluster = rolled_out()
     template = {"metadata": {"annotations": {"kubepy.dev/outcome": "image-pull-backoff"}}}
-    cluster.client.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "bad"}, "spec": {
-        "selector": {"matchLabels": {"app": "bad"}}, "paused": True, "template": {
-            "metadata": {**template["metadata"], "labels": {"app": "bad"}},
-            "spec": {"containers": [{"name": "bad", "image": "bad:1"}]}}}})
+    cluster.client.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "bad"},
+            "spec": {
+                "selector": {"matchLabels": {"app": "bad"}},
+                "paused": True,
+                "template": {
+                    "metadata": {**template["metadata"], "labels": {"app": "bad"}},
+                    "spec": {"containers": [{"name": "bad", "image": "bad:1"}]},
+                },
+            },
+        }
+    )
     cluster.settle()
     result = cluster.run("plan rollout resume deploy/bad")
     assert result.status == 2
@@ -141,13 +169,19 @@ def test_plan_without_command_shows_what_is_under_way() -> None:
     cluster.run("set image deploy/web web=web:2", check=True)
     cluster.advance("6s")
     result = cluster.run("plan")
-    assert (result.status, result.stdout.splitlines()[-1]) == (0, "Finishes after 9s; the last step is after 12s.")
+    assert (result.status, result.stdout.splitlines()[-1]) == (
+        0,
+        "Finishes after 9s; the last step is after 12s.",
+    )
 
 
 def test_encoding_without_blocks_gets_plain_characters() -> None:
     output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     with rolled_out()._open() as local:
-        assert main(["plan", "rollout", "restart", "deploy/web"], stdout=output, open_cluster=local) == 0
+        assert (
+            main(["plan", "rollout", "restart", "deploy/web"], stdout=output, open_cluster=local)
+            == 0
+        )
     output.seek(0)
     assert "3/3 ########## min 3" in output.read()
 
@@ -157,14 +191,33 @@ def test_encoding_without_blocks_gets_plain_characters() -> None:
 
 def test_document_has_plan_steps_and_workloads() -> None:
     document = plan(rolled_out(), "kubectl set image deploy/web web=web:2")
-    assert list(document) == ["kind", "command", "startedAt", "settledAfter", "finishes", "workloads", "steps",
-                              "contests", "cut", "why"]
+    assert list(document) == [
+        "kind",
+        "command",
+        "startedAt",
+        "settledAfter",
+        "finishes",
+        "workloads",
+        "steps",
+        "contests",
+        "cut",
+        "why",
+    ]
     assert document["command"] == ["set", "image", "deploy/web", "web=web:2"]
     assert (document["startedAt"], document["settledAfter"]) == ("2026-01-01T00:00:05Z", "18s")
     [workload] = document["workloads"]
-    assert workload.items() >= {
-        "name": "web", "minAvailable": 3, "maxSurge": 1, "updated": 3, "finished": True, "finishedAfter": "15s",
-        "blockedBy": None}.items()
+    assert (
+        workload.items()
+        >= {
+            "name": "web",
+            "minAvailable": 3,
+            "maxSurge": 1,
+            "updated": 3,
+            "finished": True,
+            "finishedAfter": "15s",
+            "blockedBy": None,
+        }.items()
+    )
     assert document["steps"][0]["action"] == "changed"
 
 
@@ -174,7 +227,9 @@ def test_several_runs_have_a_distribution() -> None:
     assert (runs["count"], runs["finished"]) == (9, 9)
     assert runs["workloads"][0]["minAvailable"] == 3
     assert 15 < float(runs["finishedAfter"]["median"].removesuffix("s")) <= 60
-    assert document == plan(rolled_out(), "--ready-after=5s..20s --runs=9 rollout restart deploy/web")
+    assert document == plan(
+        rolled_out(), "--ready-after=5s..20s --runs=9 rollout restart deploy/web"
+    )
 
 
 def test_times_are_told_of_the_runs_that_finish() -> None:
@@ -187,8 +242,14 @@ def test_times_are_told_of_the_runs_that_finish() -> None:
 
 
 def test_runs_read_standard_input_each_time() -> None:
-    manifest = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": {
-        "containers": [{"name": "one", "image": "one"}]}})
+    manifest = json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "one"},
+            "spec": {"containers": [{"name": "one", "image": "one"}]},
+        }
+    )
     document = plan(rolled_out(), "--runs=3 apply -f -", stdin=manifest)
     assert document["runs"]["finished"] == 3
 
@@ -233,8 +294,17 @@ def test_drain_tells_of_its_own_nodes_alone() -> None:
 
 def test_delete_with_finalizer_does_not_finish() -> None:
     cluster = rolled_out()
-    cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
-        "name": "kept", "namespace": "default", "finalizers": ["example.com/keep"]}})
+    cluster.client.create(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": "kept",
+                "namespace": "default",
+                "finalizers": ["example.com/keep"],
+            },
+        }
+    )
     for command in ("delete cm kept", "delete cm kept --wait=false"):
         document = plan(cluster, command)
         assert [workload["name"] for workload in document["workloads"]] == ["kept"]
@@ -248,7 +318,9 @@ def test_deleted_namespace_finishes_when_it_is_gone() -> None:
     cluster.settle()
     document = plan(cluster, "delete namespace shop --wait=false")
     assert {workload["name"]: workload["finishedAfter"] for workload in document["workloads"]} == {
-        "shop": "10s", "one": "8s"}  # the controller waits for 5 s before it looks at the namespace
+        "shop": "10s",
+        "one": "8s",
+    }  # the controller waits for 5 s before it looks at the namespace
 
 
 def test_unrelated_workload_that_was_stuck_does_not_count() -> None:
@@ -264,21 +336,48 @@ def test_unrelated_workload_that_was_stuck_does_not_count() -> None:
 # --- errors and refusals ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [
-    "serve", "controller --watch", "get pods -w", "init", "fork x", "fsck", "git setup", "config view", "plan get pods",
-    "completion bash", "edit deploy/web", "version", "why deploy/web", "logs web", "explain pods", "kuberc view"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "serve",
+        "controller --watch",
+        "get pods -w",
+        "init",
+        "fork x",
+        "fsck",
+        "git setup",
+        "config view",
+        "plan get pods",
+        "completion bash",
+        "edit deploy/web",
+        "version",
+        "why deploy/web",
+        "logs web",
+        "explain pods",
+        "kuberc view",
+    ],
+)
 def test_command_that_cannot_be_tried_is_refused_in_a_line(command: str) -> None:
     result = rolled_out().run(f"plan {command}")
     assert (result.status, result.stdout, result.stderr.count("\n")) == (1, "", 1)
     assert result.stderr.startswith("error: plan cannot try ")
 
 
-@pytest.mark.parametrize(("line", "message"), [
-    ("--for=x rollout restart deploy/web", '"--for" flag'), ("--for=-1s", "--for must not be negative"),
-    ("--ready-after=soon", '"--ready-after" flag'), ("--stops-after=9s..2s", '"--stops-after" flag'),
-    ("--runs=0", "--runs must be"), ("-o wide", '"wide"'), ("set image deploy/none a=b", '"none" not found'),
-    ("frobnicate", 'unknown command "frobnicate"'), ("scale deploy/web", '"replicas"'), ("get pods --frob", "--frob"),
-])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--for=x rollout restart deploy/web", '"--for" flag'),
+        ("--for=-1s", "--for must not be negative"),
+        ("--ready-after=soon", '"--ready-after" flag'),
+        ("--stops-after=9s..2s", '"--stops-after" flag'),
+        ("--runs=0", "--runs must be"),
+        ("-o wide", '"wide"'),
+        ("set image deploy/none a=b", '"none" not found'),
+        ("frobnicate", 'unknown command "frobnicate"'),
+        ("scale deploy/web", '"replicas"'),
+        ("get pods --frob", "--frob"),
+    ],
+)
 def test_error_names_what_is_wrong(line: str, message: str) -> None:
     result = rolled_out().run(f"plan {line}")
     assert (result.status, result.stdout) == (1, "")
@@ -303,9 +402,16 @@ def test_plan_changes_nothing_on_disk(bare: Kubepy, folder: Path) -> None:
     bare("controller", "--until-settled", "-q")
     bare("get", "pods")
     before = contents(folder)
-    for words in (["set", "image", "deploy/web", "web=web:2"], ["delete", "deploy", "web"], ["drain", "node-1"], [],
-                  ["delete", "cm", "kept"], ["--runs=2", "scale", "deploy/web", "--replicas=9"],
-                  ["create", "token", "default"], ["rollout", "status", "deploy/web"]):
+    for words in (
+        ["set", "image", "deploy/web", "web=web:2"],
+        ["delete", "deploy", "web"],
+        ["drain", "node-1"],
+        [],
+        ["delete", "cm", "kept"],
+        ["--runs=2", "scale", "deploy/web", "--replicas=9"],
+        ["create", "token", "default"],
+        ["rollout", "status", "deploy/web"],
+    ):
         done: Done = bare("plan", *words)
         assert done.status in (0, 1), done
         assert contents(folder) == before, words
@@ -340,7 +446,9 @@ def test_cluster_plan_has_steps_and_raises_errors() -> None:
 
 
 def test_bars_stand_below_each_other_where_a_bound_holds_at_times_only() -> None:
-    cluster = Cluster.temporary(nodes=3, settings={"kubelet": {"readyAfter": "5s", "stopsAfter": "3s"}})
+    cluster = Cluster.temporary(
+        nodes=3, settings={"kubelet": {"readyAfter": "5s", "stopsAfter": "3s"}}
+    )
     cluster.run("create deployment web --image=web:1 --replicas=3", check=True)
     cluster.advance("1m")
     lines = cluster.run("plan drain node-1", check=True).stdout.splitlines()

@@ -44,15 +44,27 @@ def test_plugin_replaces_process(plugins: Path) -> None:
 def test_create_unknown_kind_runs_plugin(plugins: Path) -> None:
     path = program(plugins / "kubepy-create-foo")
     command = [sys.executable, "-m", "kubepy.cli.program", "create", "foo", "x"]
-    assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == f"{path} x\n"
+    assert (
+        subprocess.run(command, capture_output=True, text=True, check=False).stdout == f"{path} x\n"
+    )
 
 
 def test_plugin_list_prints_plugins_and_warnings(bare: Kubepy, plugins: Path) -> None:
-    assert bare("plugin", "list") == Done("", "error: unable to find any kubepy plugins in your PATH\n", 1)
+    assert bare("plugin", "list") == Done(
+        "", "error: unable to find any kubepy plugins in your PATH\n", 1
+    )
     foo, get = program(plugins / "kubepy-foo"), program(plugins / "kubepy-get")
     (plugins / "kubepy-get").chmod(0o644)
-    assert bare("plugin", "list") == Done(f"The following compatible plugins are available:\n\n{foo}\n{get}\n", (
-        f"  - warning: {get} identified as a kubepy plugin, but it is not executable\n"
-        '  - warning: kubepy-get overwrites existing command: "kubepy get"\n'
-        "error: 2 plugin warnings were found\n"), 1)
-    assert bare("plugin", "list", "--name-only").out.splitlines()[2:] == ["kubepy-foo", "kubepy-get"]
+    assert bare("plugin", "list") == Done(
+        f"The following compatible plugins are available:\n\n{foo}\n{get}\n",
+        (
+            f"  - warning: {get} identified as a kubepy plugin, but it is not executable\n"
+            '  - warning: kubepy-get overwrites existing command: "kubepy get"\n'
+            "error: 2 plugin warnings were found\n"
+        ),
+        1,
+    )
+    assert bare("plugin", "list", "--name-only").out.splitlines()[2:] == [
+        "kubepy-foo",
+        "kubepy-get",
+    ]

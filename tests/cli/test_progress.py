@@ -47,7 +47,7 @@ def look(written: str) -> str:
         if character == "\r":
             position = 0
             continue
-        cells[position:position + 1] = [character]
+        cells[position : position + 1] = [character]
         position += 1
     return "".join(cells).rstrip()
 
@@ -134,15 +134,25 @@ class Output:
         self.out, self.terminal, self.status = out, terminal, status
 
     def drawn(self) -> list[str]:
-        return [part.rstrip() for part in self.terminal.split("\r") if part.strip() and "\n" not in part]
+        return [
+            part.rstrip() for part in self.terminal.split("\r") if part.strip() and "\n" not in part
+        ]
 
 
-def on_a_terminal(words: Sequence[str], state: Path, *, stdin: str = "", **environment: str) -> Output:
+def on_a_terminal(
+    words: Sequence[str], state: Path, *, stdin: str = "", **environment: str
+) -> Output:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
     env = {**os.environ, "KUBEPY_STATE": str(state), **environment}
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=theirs, env=env, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=env,
+        text=True,
+    )
     os.close(theirs)
     out, _ = process.communicate(stdin, timeout=120)
     written = b""
@@ -160,16 +170,21 @@ def patience(tmp_path: Path) -> dict[str, str]:
     """An environment in which all work counts as long, so that tests need not wait."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(
-        "from kubepy.cli.runtime import progress\nprogress.PATIENCE = progress.INTERVAL = 0.0\n")
+        "from kubepy.cli.runtime import progress\nprogress.PATIENCE = progress.INTERVAL = 0.0\n"
+    )
     return {"PYTHONPATH": f"{tmp_path / 'site'}:{os.environ.get('PYTHONPATH', '')}"}
 
 
 def config_maps(count: int) -> str:
-    return "---\n".join(f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: m{number}}}}}\n"
-                        for number in range(count))
+    return "---\n".join(
+        f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: m{number}}}}}\n"
+        for number in range(count)
+    )
 
 
-def test_progress_line_is_shown_by_every_long_command(tmp_path: Path, patience: dict[str, str]) -> None:
+def test_progress_line_is_shown_by_every_long_command(
+    tmp_path: Path, patience: dict[str, str]
+) -> None:
     state, name = tmp_path / "state", "a-name-that-is-longer-than-a-terminal-is-wide"
 
     def play(*words: str, stdin: str = "", status: int = 0) -> Output:
@@ -183,25 +198,35 @@ def test_progress_line_is_shown_by_every_long_command(tmp_path: Path, patience: 
     assert {"making nodes 1/3", "making nodes 3/3"} <= set(made.drawn())
 
     applied = play("apply", "-f", "-", stdin=config_maps(5) + "---\n" + AGENT)
-    assert applied.out == "".join(f"configmap/m{n} created\n" for n in range(5)) + "daemonset.apps/agent created\n"
+    assert (
+        applied.out
+        == "".join(f"configmap/m{n} created\n" for n in range(5)) + "daemonset.apps/agent created\n"
+    )
     assert {"reading 6", "applying 1/6", "applying 6/6"} <= set(applied.drawn())
     assert look(applied.terminal) == ""
 
     run = play("controller", "--once", "-q")
     assert run.out == ""
-    assert any(re.fullmatch(r"[1-9][0-9]* objects changed, \d+ to do", line) for line in run.drawn())
+    assert any(
+        re.fullmatch(r"[1-9][0-9]* objects changed, \d+ to do", line) for line in run.drawn()
+    )
 
     rolled = play("rollout", "status", "ds/agent", "--timeout=20s")
     assert rolled.out == 'daemon set "agent" successfully rolled out\n'
     play("set", "image", "ds/agent", "c=other")
     rolled = play("rollout", "status", "ds/agent", "--timeout=20s")
     assert rolled.out.endswith('daemon set "agent" successfully rolled out\n')
-    assert any("objects changed" in line or line == "waiting 0s daemonset.apps/agent" for line in rolled.drawn())
+    assert any(
+        "objects changed" in line or line == "waiting 0s daemonset.apps/agent"
+        for line in rolled.drawn()
+    )
 
     play("create", "configmap", name)
     waited = play("wait", f"cm/{name}", "--for=condition=Ready", "--timeout=1s", status=1)
     assert f"waiting 0s configmaps/{name}"[:36] + "..." in waited.drawn()
-    assert waited.terminal.endswith(f"error: timed out waiting for the condition on configmaps/{name}\n")
+    assert waited.terminal.endswith(
+        f"error: timed out waiting for the condition on configmaps/{name}\n"
+    )
 
     deleted = play("delete", "cm", "--all")
     assert deleted.out.count(" deleted from default namespace\n") == 6
@@ -220,7 +245,18 @@ def test_waiting_command_without_nodes_says_so(tmp_path: Path) -> None:
 
 def test_pipe_gets_what_kubectl_would_write(tmp_path: Path, patience: dict[str, str]) -> None:
     env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state"), **patience}
-    subprocess.run([sys.executable, "-c", PROGRAM, "init"], env=env, check=True, capture_output=True)
-    done = subprocess.run([sys.executable, "-c", PROGRAM, "apply", "-f", "-"], input=config_maps(3), env=env,
-                          capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("".join(f"configmap/m{n} created\n" for n in range(3)), "")
+    subprocess.run(
+        [sys.executable, "-c", PROGRAM, "init"], env=env, check=True, capture_output=True
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "apply", "-f", "-"],
+        input=config_maps(3),
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == (
+        "".join(f"configmap/m{n} created\n" for n in range(3)),
+        "",
+    )

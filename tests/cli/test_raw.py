@@ -25,17 +25,24 @@ def test_cluster_is_well(kubepy: Kubepy, path: str) -> None:
 
 def test_object_stands_in_order_of_its_type(paint: Kubepy) -> None:
     body = paint("get", "--raw", "/api/v1/namespaces/default/configmaps/paint").out
-    assert body.startswith('{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"paint","namespace":"default",')
-    assert body.endswith('"manager":"kubectl-create","operation":"Update","apiVersion":"v1","time":"'
-                         + json.loads(body)["metadata"]["creationTimestamp"]
-                         + '","fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:colour":{}}}}]},'
-                           '"data":{"colour":"red"}}\n')
+    assert body.startswith(
+        '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"paint","namespace":"default",'
+    )
+    assert body.endswith(
+        '"manager":"kubectl-create","operation":"Update","apiVersion":"v1","time":"'
+        + json.loads(body)["metadata"]["creationTimestamp"]
+        + '","fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:colour":{}}}}]},'
+        '"data":{"colour":"red"}}\n'
+    )
 
 
 def test_list_tells_its_kind_once(paint: Kubepy) -> None:
     found = read(paint, "/api/v1/namespaces/default/configmaps")
     assert list(found) == ["kind", "apiVersion", "metadata", "items"]
-    assert (found["kind"], [list(one) for one in found["items"]]) == ("ConfigMapList", [["metadata", "data"]])
+    assert (found["kind"], [list(one) for one in found["items"]]) == (
+        "ConfigMapList",
+        [["metadata", "data"]],
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,33 +69,62 @@ def test_subresources(kubepy: Kubepy) -> None:
 
 
 def test_discovery(kubepy: Kubepy) -> None:
-    assert read(kubepy, "/api") == {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+    assert read(kubepy, "/api") == {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [],
+    }
     assert "apps" in [one["name"] for one in read(kubepy, "/apis")["groups"]]
     assert read(kubepy, "/apis/apps") == {
-        "kind": "APIGroup", "apiVersion": "v1", "name": "apps", "versions": [{"groupVersion": "apps/v1",
-                                                                              "version": "v1"}],
-        "preferredVersion": {"groupVersion": "apps/v1", "version": "v1"}}
+        "kind": "APIGroup",
+        "apiVersion": "v1",
+        "name": "apps",
+        "versions": [{"groupVersion": "apps/v1", "version": "v1"}],
+        "preferredVersion": {"groupVersion": "apps/v1", "version": "v1"},
+    }
     resources = {one["name"]: one for one in read(kubepy, "/api/v1")["resources"]}
-    assert (resources["pods"]["shortNames"], resources["pods"]["storageVersionHash"]) == (["po"], "xPOwRZ+Yhw8=")
+    assert (resources["pods"]["shortNames"], resources["pods"]["storageVersionHash"]) == (
+        ["po"],
+        "xPOwRZ+Yhw8=",
+    )
     assert "storageVersionHash" not in resources["bindings"]
     assert resources["replicationcontrollers/scale"] == {
-        "name": "replicationcontrollers/scale", "singularName": "", "namespaced": True, "group": "autoscaling",
-        "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"]}
+        "name": "replicationcontrollers/scale",
+        "singularName": "",
+        "namespaced": True,
+        "group": "autoscaling",
+        "version": "v1",
+        "kind": "Scale",
+        "verbs": ["get", "patch", "update"],
+    }
 
 
 def test_version_is_one_that_kubepy_keeps_to(kubepy: Kubepy) -> None:
-    assert read(kubepy, "/version") == json.loads(kubepy("version", "-o", "json").out)["serverVersion"]
+    assert (
+        read(kubepy, "/version") == json.loads(kubepy("version", "-o", "json").out)["serverVersion"]
+    )
 
 
-@pytest.mark.parametrize("path", ["/nope", "/apis/nope", "/apis/apps/v2", "/api/v1/nope", "/api/v1/pods/a",
-                                  "/api/v1/namespaces/default/nodes", "/api/v1/namespaces/default/pods/a/b/c"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nope",
+        "/apis/nope",
+        "/apis/apps/v2",
+        "/api/v1/nope",
+        "/api/v1/pods/a",
+        "/api/v1/namespaces/default/nodes",
+        "/api/v1/namespaces/default/pods/a/b/c",
+    ],
+)
 def test_paths_that_lead_nowhere(kubepy: Kubepy, path: str) -> None:
     assert kubepy("get", "--raw", path) == Done("", NOT_FOUND, 1)
 
 
 def test_object_that_is_not_there(kubepy: Kubepy) -> None:
     assert kubepy("get", "--raw", "/api/v1/namespaces/default/pods/a").err == (
-        'Error from server (NotFound): pods "a" not found\n')
+        'Error from server (NotFound): pods "a" not found\n'
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,8 +133,10 @@ def test_object_that_is_not_there(kubepy: Kubepy) -> None:
         (("cm", "--raw=/api"), "arguments may not be passed when --raw is specified"),
         (("--raw=api",), '--raw must be a valid URL path: parse "api": invalid URI for request'),
         (("--raw=/api", "-o", "json"), "--raw and --output are mutually exclusive"),
-        (("--raw=/api", "-w"),
-         "--raw may not be specified with other flags that filter the server request or alter the output"),
+        (
+            ("--raw=/api", "-w"),
+            "--raw may not be specified with other flags that filter the server request or alter the output",
+        ),
     ],
 )
 def test_raw_path_excludes_other_flags(kubepy: Kubepy, words: tuple[str, ...], error: str) -> None:

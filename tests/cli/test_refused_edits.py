@@ -70,30 +70,90 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
 
 # The file, the old and new text of the edit, the line blamed (a text in it), and a part of the message.
 EDITS = {
-    "a string for a number": ("deployments.apps/web", "  replicas: 1\n  revision", '  replicas: "1"\n  revision',
-                              'replicas: "1"', "cannot unmarshal string into Go struct field "
-                              "DeploymentSpec.spec.replicas of type int32"),
-    "a map for a list": ("daemonsets.apps/ds", "      - image:", "        image:", "containers:",
-                         "cannot unmarshal object"),
-    "selector of a DaemonSet": ("daemonsets.apps/ds", "      app: ds\n  template", "      app: other\n  template",
-                                "selector:", "spec.selector: Invalid value: "
-                                '{"matchLabels":{"app":"other"}}: field is immutable'),
-    "selector of a Deployment": ("deployments.apps/web", "      app: web\n  strategy", "      app: other\n  strategy",
-                                 "selector:", "field is immutable"),
-    "claim template": ("statefulsets.apps/db", "storage: 1Gi", "storage: 2Gi", "storage: 2Gi",
-                       "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', "),
-    "template of a Job": ("jobs.batch/job", "- image: app:1", "- image: app:2", "template:", "field is immutable"),
-    "command of a Pod": ("pods/pod", "- sleep", "- wake", "- wake", "pod updates may not change fields other than"),
-    "address of a Service": ("services/front", "clusterIP: 10.", "clusterIP: 11.", "  - 10.",
-                             "may not change once set"),
-    "data of an immutable ConfigMap": ("configmaps/fixed", "a: b", "a: c", "data:",
-                                       "data: Forbidden: field is immutable when `immutable` is set"),
-    "role of a binding": ("rolebindings.rbac.authorization.k8s.io/who", "name: reader", "name: writer", "roleRef:",
-                          "cannot change roleRef"),
-    "number that is out of range": ("deployments.apps/web", "replicas: 1\n  revision", "replicas: -1\n  revision",
-                                    "replicas: -1", "spec.replicas: Invalid value: -1: must be greater than or equal"),
-    "label that is none": ("configmaps/fixed", "  name: fixed", "  labels:\n    a: a b\n  name: fixed", "labels:",
-                           "metadata.labels: Invalid value"),
+    "a string for a number": (
+        "deployments.apps/web",
+        "  replicas: 1\n  revision",
+        '  replicas: "1"\n  revision',
+        'replicas: "1"',
+        "cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32",
+    ),
+    "a map for a list": (
+        "daemonsets.apps/ds",
+        "      - image:",
+        "        image:",
+        "containers:",
+        "cannot unmarshal object",
+    ),
+    "selector of a DaemonSet": (
+        "daemonsets.apps/ds",
+        "      app: ds\n  template",
+        "      app: other\n  template",
+        "selector:",
+        'spec.selector: Invalid value: {"matchLabels":{"app":"other"}}: field is immutable',
+    ),
+    "selector of a Deployment": (
+        "deployments.apps/web",
+        "      app: web\n  strategy",
+        "      app: other\n  strategy",
+        "selector:",
+        "field is immutable",
+    ),
+    "claim template": (
+        "statefulsets.apps/db",
+        "storage: 1Gi",
+        "storage: 2Gi",
+        "storage: 2Gi",
+        "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', ",
+    ),
+    "template of a Job": (
+        "jobs.batch/job",
+        "- image: app:1",
+        "- image: app:2",
+        "template:",
+        "field is immutable",
+    ),
+    "command of a Pod": (
+        "pods/pod",
+        "- sleep",
+        "- wake",
+        "- wake",
+        "pod updates may not change fields other than",
+    ),
+    "address of a Service": (
+        "services/front",
+        "clusterIP: 10.",
+        "clusterIP: 11.",
+        "  - 10.",
+        "may not change once set",
+    ),
+    "data of an immutable ConfigMap": (
+        "configmaps/fixed",
+        "a: b",
+        "a: c",
+        "data:",
+        "data: Forbidden: field is immutable when `immutable` is set",
+    ),
+    "role of a binding": (
+        "rolebindings.rbac.authorization.k8s.io/who",
+        "name: reader",
+        "name: writer",
+        "roleRef:",
+        "cannot change roleRef",
+    ),
+    "number that is out of range": (
+        "deployments.apps/web",
+        "replicas: 1\n  revision",
+        "replicas: -1\n  revision",
+        "replicas: -1",
+        "spec.replicas: Invalid value: -1: must be greater than or equal",
+    ),
+    "label that is none": (
+        "configmaps/fixed",
+        "  name: fixed",
+        "  labels:\n    a: a b\n  name: fixed",
+        "labels:",
+        "metadata.labels: Invalid value",
+    ),
 }
 
 
@@ -102,14 +162,19 @@ def names(kubepy: Kubepy, place: str) -> str:
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS.keys())
-def test_refused_edit_is_named_with_its_line_and_changes_nothing(kubepy: Kubepy, folder: Path,
-                                                                 edit: tuple[str, str, str, str, str]) -> None:
+def test_refused_edit_is_named_with_its_line_and_changes_nothing(
+    kubepy: Kubepy, folder: Path, edit: tuple[str, str, str, str, str]
+) -> None:
     place, old, new, blamed, words = edit
     assert kubepy("apply", "-f", "-", stdin=MANIFESTS).status == 0
     kubepy("controller", "--once", "-q")
     path = f"namespaces/default/{place}.yaml"
     file = folder / "state" / path
-    sound, before, listed = file.read_text(), kubepy("get", place, "-o", "yaml").out, names(kubepy, place)
+    sound, before, listed = (
+        file.read_text(),
+        kubepy("get", place, "-o", "yaml").out,
+        names(kubepy, place),
+    )
     assert sound.count(old) == 1, sound
     file.write_text(sound.replace(old, new))
     broken = file.read_text()
@@ -126,7 +191,9 @@ def test_refused_edit_is_named_with_its_line_and_changes_nothing(kubepy: Kubepy,
     assert got.err == warning
     assert kubepy("get", place.partition("/")[0]).err == warning
     assert names(kubepy, place) == listed
-    written = kubepy("annotate", place.replace("/", " ").split()[0], place.rpartition("/")[2], "a=b")
+    written = kubepy(
+        "annotate", place.replace("/", " ").split()[0], place.rpartition("/")[2], "a=b"
+    )
     assert written.status == 1
     assert f"{path}:{line}: " in written.err
     kubepy("controller", "--once", "-q")
@@ -144,7 +211,11 @@ def test_controllers_go_on_with_object_whose_file_is_refused(bare: Kubepy, folde
     kubepy("create", "deployment", "web", "--image=app:1", "--replicas=2")
     kubepy("controller", "--once", "-q")
     file = folder / "state/namespaces/default/deployments.apps/web.yaml"
-    file.write_text(file.read_text().replace("image: app:1", "image: app:2").replace("replicas: 2", "replicas: -2", 1))
+    file.write_text(
+        file.read_text()
+        .replace("image: app:1", "image: app:2")
+        .replace("replicas: 2", "replicas: -2", 1)
+    )
     kubepy("delete", "pods", "--all")
     kubepy("controller", "--once", "-q")
     images = kubepy("get", "pods", "-o", "jsonpath={.items[*].spec.containers[0].image}").out
@@ -170,30 +241,46 @@ def test_refused_file_of_another_uid_is_another_object(kubepy: Kubepy, folder: P
     kubepy("create", "deployment", "web", "--image=app:1")
     file = folder / "state/namespaces/default/deployments.apps/web.yaml"
     text = file.read_text().replace("app: web", "app: other")
-    lines = ["  uid: 11111111-1111-4111-8111-111111111111" if line.startswith("  uid: ") else line
-             for line in text.splitlines()]
+    lines = [
+        "  uid: 11111111-1111-4111-8111-111111111111" if line.startswith("  uid: ") else line
+        for line in text.splitlines()
+    ]
     file.write_text("\n".join(lines) + "\n")
     assert kubepy("fsck").out == "state: no problems\n"
-    assert kubepy("get", "deploy", "web", "-o", "jsonpath={.spec.selector.matchLabels.app}").out == "other"
+    assert (
+        kubepy("get", "deploy", "web", "-o", "jsonpath={.spec.selector.matchLabels.app}").out
+        == "other"
+    )
 
 
 NEW_FILES = {
     "selector that does not match": (
-        "deployments.apps/bad", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: bad},\n"
+        "deployments.apps/bad",
+        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: bad},\n"
         "spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: c}},\n"
-        "spec: {containers: [{name: c, image: i}]}}}}", 2, "`selector` does not match"),
+        "spec: {containers: [{name: c, image: i}]}}}}",
+        2,
+        "`selector` does not match",
+    ),
     "empty spec": (
-        "deployments.apps/bad", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad}\nspec: {}\n", 4,
-        "spec.selector: Required value"),
+        "deployments.apps/bad",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad}\nspec: {}\n",
+        4,
+        "spec.selector: Required value",
+    ),
     "key that is none": (
-        "configmaps/bad", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\ndata:\n  k y: v\n", 5,
-        "a valid config key must consist of"),
+        "configmaps/bad",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\ndata:\n  k y: v\n",
+        5,
+        "a valid config key must consist of",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", NEW_FILES.values(), ids=NEW_FILES)
 def test_new_manifest_that_could_not_be_created_is_problem_with_its_line(
-        kubepy: Kubepy, folder: Path, case: tuple[str, str, int, str]) -> None:
+    kubepy: Kubepy, folder: Path, case: tuple[str, str, int, str]
+) -> None:
     place, text, line, words = case
     path = folder / f"state/namespaces/default/{place}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -211,6 +298,8 @@ def test_new_manifest_that_could_not_be_created_is_problem_with_its_line(
 def test_service_in_new_manifest_is_taken_as_it_is(kubepy: Kubepy, folder: Path) -> None:
     path = folder / "state/namespaces/default/services/front.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("apiVersion: v1\nkind: Service\nmetadata: {name: front}\nspec: {ports: [{port: 80}]}\n")
+    path.write_text(
+        "apiVersion: v1\nkind: Service\nmetadata: {name: front}\nspec: {ports: [{port: 80}]}\n"
+    )
     assert kubepy("fsck").status == 0
     assert "front" in kubepy("get", "svc").out

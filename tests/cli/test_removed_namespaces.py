@@ -23,10 +23,14 @@ def shop(kubepy: Kubepy, folder: Path) -> Path:
 
 
 def phase(kubepy: Kubepy, name: str = "shop") -> str:
-    return kubepy("get", "namespace", name, "-o", "jsonpath={.status.phase}", "--ignore-not-found").out
+    return kubepy(
+        "get", "namespace", name, "-o", "jsonpath={.status.phase}", "--ignore-not-found"
+    ).out
 
 
-def test_removed_file_deletes_namespace_with_what_is_in_it(kubepy: Kubepy, folder: Path, shop: Path) -> None:
+def test_removed_file_deletes_namespace_with_what_is_in_it(
+    kubepy: Kubepy, folder: Path, shop: Path
+) -> None:
     shop.unlink()
     assert phase(kubepy) == "Terminating"
     assert "deletionTimestamp" in shop.read_text()
@@ -40,7 +44,9 @@ def test_removed_file_deletes_namespace_with_what_is_in_it(kubepy: Kubepy, folde
     assert not (folder / "state/namespaces/shop").exists()
 
 
-def test_file_that_is_back_before_controllers_run_keeps_everything(kubepy: Kubepy, shop: Path) -> None:
+def test_file_that_is_back_before_controllers_run_keeps_everything(
+    kubepy: Kubepy, shop: Path
+) -> None:
     text = shop.read_text()
     shop.unlink()
     assert phase(kubepy) == "Terminating"
@@ -51,7 +57,9 @@ def test_file_that_is_back_before_controllers_run_keeps_everything(kubepy: Kubep
     assert kubepy("fsck").out == "state: no problems\n"
 
 
-def test_namespace_removed_with_its_folder_is_gone_at_once(kubepy: Kubepy, folder: Path, shop: Path) -> None:
+def test_namespace_removed_with_its_folder_is_gone_at_once(
+    kubepy: Kubepy, folder: Path, shop: Path
+) -> None:
     shop.unlink()
     shutil.rmtree(folder / "state/namespaces/shop")
     assert phase(kubepy) == ""
@@ -59,7 +67,9 @@ def test_namespace_removed_with_its_folder_is_gone_at_once(kubepy: Kubepy, folde
     assert kubepy("fsck").out == "state: no problems\n"
 
 
-def test_checkout_of_commit_without_namespace_leaves_tree_clean(kubepy: Kubepy, folder: Path) -> None:
+def test_checkout_of_commit_without_namespace_leaves_tree_clean(
+    kubepy: Kubepy, folder: Path
+) -> None:
     def git(*words: str) -> str:
         identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
         return subprocess.check_output(["git", *identity, *words], cwd=folder, text=True)
@@ -87,7 +97,9 @@ def test_namespace_that_may_not_be_deleted_comes_back(kubepy: Kubepy, folder: Pa
     assert kubepy("fsck").out == "state: no problems\n"
 
 
-def test_reader_beside_writer_shows_namespace_terminating(kubepy: Kubepy, folder: Path, shop: Path) -> None:
+def test_reader_beside_writer_shows_namespace_terminating(
+    kubepy: Kubepy, folder: Path, shop: Path
+) -> None:
     lock = Lock(str(folder / "state/.kubepy/lock"))
     lock.acquire(1)
     try:
@@ -101,14 +113,18 @@ def test_reader_beside_writer_shows_namespace_terminating(kubepy: Kubepy, folder
     assert shop.exists()
 
 
-def test_folder_without_its_namespace_in_clone_is_told_by_fsck(kubepy: Kubepy, folder: Path, shop: Path) -> None:
+def test_folder_without_its_namespace_in_clone_is_told_by_fsck(
+    kubepy: Kubepy, folder: Path, shop: Path
+) -> None:
     shop.unlink()
     shutil.rmtree(folder / "state/.kubepy")
     assert kubepy("get", "configmaps", "-n", "shop", "-o", "name").out == "configmap/a\n"
     found = kubepy("fsck")
     assert found.status == 1
-    assert found.out == ('namespaces/shop: holds objects, but there is no namespace "shop": run '
-                         "'kubepy create namespace shop', bring its file back, or remove this folder\n")
+    assert found.out == (
+        'namespaces/shop: holds objects, but there is no namespace "shop": run '
+        "'kubepy create namespace shop', bring its file back, or remove this folder\n"
+    )
     kubepy("create", "namespace", "shop")
     assert kubepy("fsck").out == "state: no problems\n"
 

@@ -13,7 +13,10 @@ def test_line_without_cell_ends_column() -> None:
 
 def test_columns_to_right_are_measured_block_by_block() -> None:
     lines = ["Port:\thttp\t80/TCP", "TargetPort:\t8080/TCP", "Port:\tdns\t53/UDP"]
-    assert align(lines, Layout(2)) == "Port:        http  80/TCP\nTargetPort:  8080/TCP\nPort:        dns  53/UDP\n"
+    assert (
+        align(lines, Layout(2))
+        == "Port:        http  80/TCP\nTargetPort:  8080/TCP\nPort:        dns  53/UDP\n"
+    )
 
 
 def test_last_piece_of_line_belongs_to_no_column() -> None:

@@ -20,17 +20,28 @@ from kubepy.storage.folder import evidence, origin
 from tests.apiserver.webhook_server import Hook, configuration, rule, serving
 from tests.cli.conftest import Done, Kubepy, run
 
-PUT_ASIDE = ("was not made by you on this machine: it is .kubepy.untrusted now and not used; index, keys and contexts "
-             'are made anew ("kubepy trust" takes it back)\n')
+PUT_ASIDE = (
+    "was not made by you on this machine: it is .kubepy.untrusted now and not used; index, keys and contexts "
+    'are made anew ("kubepy trust" takes it back)\n'
+)
 ADOPTED = "is of an earlier version of kubepy, and yours: it is adopted\n"
 SHOW_NAMESPACE = ("config", "view", "-o", "jsonpath={.contexts[0].context.namespace}")
-NOT_CALLED = ('was not made by you on this machine: its webhooks are not called ("kubepy trust" allows it)\n')
+NOT_CALLED = (
+    'was not made by you on this machine: its webhooks are not called ("kubepy trust" allows it)\n'
+)
 
 Arrival = Callable[[Path, Path], None]
 
 
 def git(folder: Path, *words: str) -> None:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
+    identity = (
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@example.com",
+        "-c",
+        "init.defaultBranch=main",
+    )
     subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
 
 
@@ -86,7 +97,9 @@ def at(place: Path, *words: str) -> Done:
 # --- what came along has no effect ------------------------------------------------------------------------------------
 
 
-def test_contexts_that_came_along_send_no_command_elsewhere(strange: Path, folder: Path, arrive: Arrival) -> None:
+def test_contexts_that_came_along_send_no_command_elsewhere(
+    strange: Path, folder: Path, arrive: Arrival
+) -> None:
     mine, theirs = folder / "mine", folder / "theirs"
     at(mine, "create", "cm", "precious")
     at(strange, "config", "set-cluster", "kubepy", f"--server=file://{mine}")
@@ -109,7 +122,9 @@ def test_keys_that_came_along_open_no_server(strange: Path, folder: Path, arrive
     assert (after.ca, after.signing_key) != (before.ca, before.signing_key)
 
 
-def test_pending_row_that_came_along_writes_no_object(strange: Path, folder: Path, arrive: Arrival) -> None:
+def test_pending_row_that_came_along_writes_no_object(
+    strange: Path, folder: Path, arrive: Arrival
+) -> None:
     theirs = folder / "theirs"
     add_pending_row(strange / ".kubepy/index.db")
     arrive(strange, theirs)
@@ -119,13 +134,22 @@ def test_pending_row_that_came_along_writes_no_object(strange: Path, folder: Pat
 
 
 def add_pending_row(index: Path) -> None:
-    obj = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-           "metadata": {"name": "evil", "uid": "1", "resourceVersion": "900"},
-           "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}}
+    obj = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "evil", "uid": "1", "resourceVersion": "900"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "cluster-admin",
+        },
+    }
     with sqlite3.connect(index) as connection:
-        connection.execute("INSERT INTO objects (resource, namespace, name, revision, state, checksum, json) "
-                           "VALUES ('clusterrolebindings.rbac.authorization.k8s.io', '', 'evil', 900, 2, ?, ?)",
-                           (zlib.crc32(b"?"), json.dumps(obj)))
+        connection.execute(
+            "INSERT INTO objects (resource, namespace, name, revision, state, checksum, json) "
+            "VALUES ('clusterrolebindings.rbac.authorization.k8s.io', '', 'evil', 900, 2, ?, ?)",
+            (zlib.crc32(b"?"), json.dumps(obj)),
+        )
     connection.close()
 
 
@@ -147,7 +171,10 @@ def test_second_stranger_is_put_beside_the_first(strange: Path, folder: Path) ->
     shutil.copytree(strange / ".kubepy", theirs / ".kubepy")
     assert ".kubepy.untrusted.2 now" in at(theirs, "get", "cm").err
     assert sorted(path.name for path in theirs.glob(".kubepy*")) == [
-        ".kubepy", ".kubepy.untrusted", ".kubepy.untrusted.2"]
+        ".kubepy",
+        ".kubepy.untrusted",
+        ".kubepy.untrusted.2",
+    ]
 
 
 # --- one's own is known -----------------------------------------------------------------------------------------------
@@ -161,7 +188,9 @@ def test_own_folder_is_known_after_mv_and_fork(strange: Path, folder: Path) -> N
     assert at(folder / "forked", "get", "cm", "-n", "default", "-o", "name").err == ""
 
 
-@pytest.mark.skipif(not evidence.birth_ns("/proc/self/exe"), reason="the system does not tell when files were made")
+@pytest.mark.skipif(
+    not evidence.birth_ns("/proc/self/exe"), reason="the system does not tell when files were made"
+)
 def test_own_folder_is_known_after_chmod(strange: Path) -> None:
     for path in (strange / ".kubepy").iterdir():
         path.chmod(0o640)
@@ -180,21 +209,38 @@ def without_marks(place: Path) -> None:
 
 def test_folder_of_earlier_version_is_adopted_once(strange: Path) -> None:
     at(strange, "config", "set-context", "kubepy", "--namespace=kube-system")
-    revision = at(strange, "get", "cm", "-n", "default", "theirs", "-o", "jsonpath={.metadata.resourceVersion}").out
+    revision = at(
+        strange,
+        "get",
+        "cm",
+        "-n",
+        "default",
+        "theirs",
+        "-o",
+        "jsonpath={.metadata.resourceVersion}",
+    ).out
     without_marks(strange)
-    assert at(strange, "get", "cm", "-n", "default", "-o", "name").err == f"Warning: {strange}/.kubepy {ADOPTED}"
+    assert (
+        at(strange, "get", "cm", "-n", "default", "-o", "name").err
+        == f"Warning: {strange}/.kubepy {ADOPTED}"
+    )
     words = ("get", "cm", "-n", "default", "theirs", "-o", "jsonpath={.metadata.resourceVersion}")
     assert at(strange, *words) == (revision, "", 0)
     assert at(strange, *SHOW_NAMESPACE).out == "kube-system"
 
 
 def test_own_folder_is_known_with_another_key(
-        strange: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strange: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at(strange, "config", "set-context", "kubepy", "--namespace=kube-system")
     for home in ("other", "another", "other"):
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / home))
         assert at(strange, *SHOW_NAMESPACE) == ("kube-system", "", 0)
-        assert at(strange, "get", "cm", "-n", "default", "theirs", "-o", "name") == ("configmap/theirs\n", "", 0)
+        assert at(strange, "get", "cm", "-n", "default", "theirs", "-o", "name") == (
+            "configmap/theirs\n",
+            "",
+            0,
+        )
 
 
 def make_public(place: Path) -> None:
@@ -214,7 +260,8 @@ def replace_all_files(place: Path) -> None:
 
 @pytest.mark.parametrize("change", [make_public, track, replace_all_files])
 def test_folder_without_marks_that_may_be_anothers_is_not_adopted(
-        strange: Path, change: Callable[[Path], None]) -> None:
+    strange: Path, change: Callable[[Path], None]
+) -> None:
     without_marks(strange)
     change(strange)
     assert at(strange, "get", "cm", "-o", "name").err == f"Warning: {strange}/.kubepy {PUT_ASIDE}"
@@ -231,8 +278,10 @@ def test_config_that_a_merge_brings_does_not_count(strange: Path, folder: Path) 
     at(strange, "config", "unset", "clusters.kubepy.server")
     (strange / ".kubepy/config").write_bytes(evil)
     done = at(strange, "delete", "cm", "precious", "--ignore-not-found")
-    assert done.err == (f'Warning: {strange}/.kubepy/config was not written by kubepy: it is not used ("kubepy trust" '
-                        "uses it)\n")
+    assert done.err == (
+        f'Warning: {strange}/.kubepy/config was not written by kubepy: it is not used ("kubepy trust" '
+        "uses it)\n"
+    )
     assert at(mine, "get", "cm", "precious").status == 0
 
 
@@ -243,7 +292,10 @@ def test_index_that_a_merge_brings_is_rebuilt(strange: Path) -> None:
     other.replace(strange / ".kubepy/index.db")
     done = at(strange, "get", "clusterrolebindings", "evil")
     assert done.status == 1
-    assert f"{strange}/.kubepy/index.db was not made by kubepy here: it is rebuilt from the files\n" in done.err
+    assert (
+        f"{strange}/.kubepy/index.db was not made by kubepy here: it is rebuilt from the files\n"
+        in done.err
+    )
     assert at(strange, "get", "cm", "theirs", "-o", "name") == ("configmap/theirs\n", "", 0)
 
 
@@ -259,7 +311,8 @@ def test_log_of_index_that_a_merge_brings_is_not_carried_out(strange: Path, name
     git(strange, "checkout", "-q", "HEAD~1")
     assert at(strange, "get", "cm", "-o", "name").err == (
         f"Warning: {strange}/.kubepy/index.db has a log that kubepy has not written here: it is rebuilt from the files"
-        "\n")
+        "\n"
+    )
     assert at(strange, "get", "cm", "-o", "name").err == ""
 
 
@@ -291,13 +344,17 @@ def test_trust_takes_back_what_was_put_aside(strange: Path, folder: Path) -> Non
     at(theirs, "get", "cm")
     assert at(theirs, "trust") == (
         ".kubepy.untrusted is .kubepy again, and what was made in its place is .kubepy.untrusted\n"
-        f"{theirs} is trusted\n", "", 0)
+        f"{theirs} is trusted\n",
+        "",
+        0,
+    )
     assert at(theirs, *SHOW_NAMESPACE) == ("kube-system", "", 0)
 
 
 @pytest.mark.parametrize("by_flag", [True, False])
 def test_trusted_by_request_is_used_as_it_is(
-        strange: Path, folder: Path, by_flag: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    strange: Path, folder: Path, by_flag: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     theirs = folder / "theirs"
     at(strange, "config", "set-context", "kubepy", "--namespace=kube-system")
     copy(strange, theirs)
@@ -311,7 +368,8 @@ def test_trusted_by_request_is_used_as_it_is(
 
 
 def test_folder_cannot_be_made_without_a_place_for_the_key(
-        bare: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "file").touch()
     monkeypatch.setattr(origin, "user_directory", lambda: str(folder / "file/kubepy"))
     done = bare("create", "cm", "a")
@@ -329,8 +387,10 @@ def test_live_folder_of_another_user_is_neither_used_nor_renamed(strange: Path) 
     origin._keys.clear()
     done = at(strange, "get", "cm", "-o", "name")
     assert done.out == "configmap/theirs\n"
-    assert done.err == (f'Warning: {strange}/.kubepy belongs to another user, and is not used ("kubepy trust", or '
-                        "KUBEPY_TRUST=1, uses it)\n")
+    assert done.err == (
+        f'Warning: {strange}/.kubepy belongs to another user, and is not used ("kubepy trust", or '
+        "KUBEPY_TRUST=1, uses it)\n"
+    )
     assert at(strange, "create", "cm", "mine").status == 1
     assert not (strange / ".kubepy.untrusted").exists()
 
@@ -339,7 +399,10 @@ def test_commands_at_once_put_a_stranger_aside_once(strange: Path, folder: Path)
     theirs = folder / "theirs"
     copy(strange, theirs)
     words = [sys.executable, "-m", "kubepy", "--state", str(theirs), "get", "cm", "-o", "name"]
-    processes = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    processes = [
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(6)
+    ]
     answers = [process.communicate() for process in processes]
     assert {out for out, _ in answers} == {"configmap/theirs\n"}
     assert sum(PUT_ASIDE in err for _, err in answers) == 1
@@ -358,7 +421,9 @@ def hook() -> Iterator[Hook]:
 def with_webhook(place: Path, hook: Hook, **fields: str) -> None:
     with open(place / "kubepy.yaml", "a") as file:
         file.write(f"webhooks: {{default/hook: '{hook.url}'}}\n")
-    manifest = configuration("ValidatingWebhookConfiguration", "hooks", rules=[rule("*", ("*",))], **fields)
+    manifest = configuration(
+        "ValidatingWebhookConfiguration", "hooks", rules=[rule("*", ("*",))], **fields
+    )
     assert run("--state", str(place), "apply", "-f", "-", stdin=json.dumps(manifest)).status == 0
 
 
@@ -376,7 +441,8 @@ def test_no_webhook_of_a_clone_is_called(strange: Path, folder: Path, hook: Hook
         f"Warning: {theirs} {NOT_CALLED}"
         'error: failed to create configmap: Internal error occurred: failed calling webhook "hook.example.com": failed '
         'to call webhook: Post "https://hook.default.svc:443/?timeout=10s": kubepy calls no webhook of a state folder '
-        "that was made elsewhere\n")
+        "that was made elsewhere\n"
+    )
     assert not hook.requests
     assert at(theirs, "plan", "create", "cm", "mine").status == 1
     assert not hook.requests
@@ -407,7 +473,9 @@ def test_fork_of_a_clone_calls_no_webhook(strange: Path, folder: Path, hook: Hoo
     assert not hook.requests
 
 
-def test_init_in_a_clone_of_objects_calls_no_webhook(strange: Path, folder: Path, hook: Hook) -> None:
+def test_init_in_a_clone_of_objects_calls_no_webhook(
+    strange: Path, folder: Path, hook: Hook
+) -> None:
     with_webhook(strange, hook)
     theirs = folder / "theirs"
     clone(strange, theirs)

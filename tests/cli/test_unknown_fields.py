@@ -59,7 +59,7 @@ def replace(path: Path, old: str, new: str) -> int:
     text = path.read_text()
     assert text.count(old) == 1, text
     path.write_text(text.replace(old, new))
-    return text[:text.index(old)].count("\n") + 1
+    return text[: text.index(old)].count("\n") + 1
 
 
 def replicas(kubepy: Kubepy) -> str:
@@ -67,7 +67,9 @@ def replicas(kubepy: Kubepy) -> str:
 
 
 def test_typo_in_edited_file_changes_neither_object_nor_file(kubepy: Kubepy, web: Path) -> None:
-    line = replace(web, "replicas: 3\n  revisionHistoryLimit", "replicaz: 4\n  revisionHistoryLimit")
+    line = replace(
+        web, "replicas: 3\n  revisionHistoryLimit", "replicaz: 4\n  revisionHistoryLimit"
+    )
     text = web.read_text()
     place = f'{WEB}:{line}: unknown field "spec.replicaz"'
 
@@ -90,13 +92,24 @@ def test_typo_in_edited_file_changes_neither_object_nor_file(kubepy: Kubepy, web
 
 
 def test_several_typos_are_named_together(kubepy: Kubepy, web: Path) -> None:
-    first = replace(web, "  template:\n    metadata:\n", "  template:\n    metadata:\n      lables: {a: b}\n") + 2
+    first = (
+        replace(
+            web,
+            "  template:\n    metadata:\n",
+            "  template:\n    metadata:\n      lables: {a: b}\n",
+        )
+        + 2
+    )
     replace(web, "      - image: web:1\n", "      - image: web:1\n        imagePulPolicy: Always\n")
-    assert kubepy("fsck").out == (f'{WEB}:{first}: unknown field "spec.template.metadata.lables", '
-                                  'unknown field "spec.template.spec.containers[0].imagePulPolicy"\n')
+    assert kubepy("fsck").out == (
+        f'{WEB}:{first}: unknown field "spec.template.metadata.lables", '
+        'unknown field "spec.template.spec.containers[0].imagePulPolicy"\n'
+    )
 
 
-def test_typo_in_clone_leaves_object_out_and_its_pods_alone(kubepy: Kubepy, folder: Path, web: Path) -> None:
+def test_typo_in_clone_leaves_object_out_and_its_pods_alone(
+    kubepy: Kubepy, folder: Path, web: Path
+) -> None:
     replace(web, "replicas: 3\n  revisionHistoryLimit", "replicaz: 4\n  revisionHistoryLimit")
     shutil.rmtree(folder / "state/.kubepy")
     got = kubepy("get", "deploy")
@@ -113,16 +126,27 @@ def test_typo_in_manifest_leaves_it_out(kubepy: Kubepy, folder: Path) -> None:
     kubepy("create", "configmap", "b")
     path.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndatas:\n  a: b\n")
     got = kubepy("get", "configmaps", "-o", "name")
-    assert (got.out, got.err) == ("configmap/b\n", f"Warning: state/{path.relative_to(folder / 'state')}:5: "
-                                  'unknown field "datas": this file is left out\n')
+    assert (got.out, got.err) == (
+        "configmap/b\n",
+        f"Warning: state/{path.relative_to(folder / 'state')}:5: "
+        'unknown field "datas": this file is left out\n',
+    )
 
 
 def test_unknown_field_that_earlier_version_took_in_is_told_and_repaired_by_nobody(
-        kubepy: Kubepy, folder: Path, web: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubepy: Kubepy, folder: Path, web: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The index of an earlier version has the object, and its file has not changed since."""
     with monkeypatch.context() as patch:
         patch.setattr("kubepy.apiserver.requests.unknown_fields.refuse", lambda fields: None)
-        line = replace(web, "replicas: 3\n  revisionHistoryLimit", "replicas: 3\n  foo: 4\n  revisionHistoryLimit") + 1
+        line = (
+            replace(
+                web,
+                "replicas: 3\n  revisionHistoryLimit",
+                "replicas: 3\n  foo: 4\n  revisionHistoryLimit",
+            )
+            + 1
+        )
         assert replicas(kubepy) == "3"
     told = f'{WEB}:{line}: unknown field "spec.foo"\n'
     assert kubepy("fsck").out == told
@@ -138,8 +162,15 @@ def test_unknown_field_that_earlier_version_took_in_is_told_and_repaired_by_nobo
 FORMER = {
     "metadata.clusterName": (WEB, "metadata:\n", "metadata:\n  clusterName: x\n"),
     "resizeStatus of a claim template": (
-        "namespaces/default/statefulsets.apps/db.yaml", "      status:\n", "      status:\n        resizeStatus: x\n"),
-    "topologyKeys of a Service": ("namespaces/default/services/front.yaml", "spec:\n", "spec:\n  topologyKeys: [x]\n"),
+        "namespaces/default/statefulsets.apps/db.yaml",
+        "      status:\n",
+        "      status:\n        resizeStatus: x\n",
+    ),
+    "topologyKeys of a Service": (
+        "namespaces/default/services/front.yaml",
+        "spec:\n",
+        "spec:\n  topologyKeys: [x]\n",
+    ),
 }
 OTHERS = """
 apiVersion: apps/v1
@@ -164,7 +195,9 @@ spec: {ports: [{port: 80}]}
 
 @pytest.mark.usefixtures("web")
 @pytest.mark.parametrize(("path", "old", "new"), FORMER.values(), ids=FORMER)
-def test_field_of_earlier_kubernetes_is_no_problem(kubepy: Kubepy, folder: Path, path: str, old: str, new: str) -> None:
+def test_field_of_earlier_kubernetes_is_no_problem(
+    kubepy: Kubepy, folder: Path, path: str, old: str, new: str
+) -> None:
     kubepy("apply", "-f", "-", stdin=OTHERS)
     file = folder / "state" / path
     file.write_text(file.read_text().replace(old, new, 1))
@@ -173,7 +206,9 @@ def test_field_of_earlier_kubernetes_is_no_problem(kubepy: Kubepy, folder: Path,
     assert kubepy("fsck").out == "state: no problems\n"
 
 
-def test_unknown_field_of_status_is_warned_of_once_and_left_out(kubepy: Kubepy, folder: Path, web: Path) -> None:
+def test_unknown_field_of_status_is_warned_of_once_and_left_out(
+    kubepy: Kubepy, folder: Path, web: Path
+) -> None:
     replace(web, "status:\n", "status:\n  newField: 1\n")
     first, second = kubepy("get", "deploy", "web"), kubepy("get", "deploy", "web")
     assert first.err == f'Warning: state/{WEB}: unknown field "status.newField": left out\n'
@@ -200,20 +235,34 @@ def widgets(kubepy: Kubepy, folder: Path) -> Path:
 PLACE = "namespaces/default/widgets.example.com"
 WIDGET_EDITS = {
     "a typo": ("  size: 3", "  sice: 3", 'unknown field "spec.sice"'),
-    "a value beyond its bounds": ("size: 3", "size: 7", "spec.size: Invalid value: 7: spec.size in body should be "
-                                  "less than or equal to 5"),
-    "another type": ("size: 3", "size: three", 'spec.size: Invalid value: "string": spec.size in body must be of type '
-                     'integer: "string"'),
+    "a value beyond its bounds": (
+        "size: 3",
+        "size: 7",
+        "spec.size: Invalid value: 7: spec.size in body should be less than or equal to 5",
+    ),
+    "another type": (
+        "size: 3",
+        "size: three",
+        'spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"',
+    ),
     "what a rule refuses": ("size: 3", "size: 2", "only more"),
-    "another kind": ("kind: Widget", "kind: Gadget", "a Gadget is not of the kind of its folder, Widget.example.com"),
-    "a version that there is not": ("example.com/v1\n", "example.com/v2\n", "example.com/v2 is not a version of "
-                                    "widgets.example.com, which has example.com/v1"),
+    "another kind": (
+        "kind: Widget",
+        "kind: Gadget",
+        "a Gadget is not of the kind of its folder, Widget.example.com",
+    ),
+    "a version that there is not": (
+        "example.com/v1\n",
+        "example.com/v2\n",
+        "example.com/v2 is not a version of widgets.example.com, which has example.com/v1",
+    ),
 }
 
 
 @pytest.mark.parametrize(("old", "new", "words"), WIDGET_EDITS.values(), ids=WIDGET_EDITS)
-def test_custom_resource_is_checked_by_its_schema(kubepy: Kubepy, widgets: Path, old: str, new: str,
-                                                  words: str) -> None:
+def test_custom_resource_is_checked_by_its_schema(
+    kubepy: Kubepy, widgets: Path, old: str, new: str, words: str
+) -> None:
     line = replace(widgets / "a.yaml", old, new)
     found = kubepy("fsck")
     assert found.status == 1
@@ -227,15 +276,24 @@ def test_new_custom_resource_is_checked_by_its_schema(kubepy: Kubepy, widgets: P
     (widgets / "b.yaml").write_text(WIDGET.replace("NAME", "b").replace("size", "sice"))
     (widgets / "c.yaml").write_text(WIDGET.replace("NAME", "c").replace("3", "7"))
     (widgets / "d.yaml").write_text(WIDGET.replace("NAME", "d"))
-    assert kubepy("get", "widgets", "-o", "name").out.split() == ["widget.example.com/a", "widget.example.com/d"]
+    assert kubepy("get", "widgets", "-o", "name").out.split() == [
+        "widget.example.com/a",
+        "widget.example.com/d",
+    ]
     problems = [line.split(": ")[0] for line in kubepy("fsck").out.splitlines()]
     assert problems == [f"{PLACE}/b.yaml:6", f"{PLACE}/c.yaml:6"]
 
 
-def test_custom_resource_with_fields_of_earlier_schema_stays_and_can_be_edited(kubepy: Kubepy, folder: Path,
-                                                                               widgets: Path) -> None:
+def test_custom_resource_with_fields_of_earlier_schema_stays_and_can_be_edited(
+    kubepy: Kubepy, folder: Path, widgets: Path
+) -> None:
     """A definition may lose a field that stored objects have; neither a clone nor an edit of others makes it a typo."""
-    kubepy("apply", "-f", "-", stdin=DEFINITION.replace("free:", "more: {type: string}\n              freer:"))
+    kubepy(
+        "apply",
+        "-f",
+        "-",
+        stdin=DEFINITION.replace("free:", "more: {type: string}\n              freer:"),
+    )
     shutil.rmtree(folder / "state/.kubepy")
     assert kubepy("fsck").out == "state: no problems\n"
     replace(widgets / "a.yaml", "size: 3", "size: 4")
@@ -243,8 +301,9 @@ def test_custom_resource_with_fields_of_earlier_schema_stays_and_can_be_edited(k
     assert (got.out, got.err) == ("4", "")
 
 
-def test_custom_resource_in_clone_beside_its_definition_is_checked_as_manifest(kubepy: Kubepy, folder: Path,
-                                                                               widgets: Path) -> None:
+def test_custom_resource_in_clone_beside_its_definition_is_checked_as_manifest(
+    kubepy: Kubepy, folder: Path, widgets: Path
+) -> None:
     (widgets / "a.yaml").unlink()
     (widgets / "b.yaml").write_text(WIDGET.replace("NAME", "b").replace("size", "sice"))
     shutil.rmtree(folder / "state/.kubepy")
@@ -257,36 +316,50 @@ def test_custom_resource_in_clone_beside_its_definition_is_checked_as_manifest(k
 def test_new_service_is_checked_like_its_creation(kubepy: Kubepy, folder: Path) -> None:
     place = folder / "state/namespaces/default/services"
     kubepy("create", "service", "nodeport", "taken", "--tcp=80", "--node-port=30080")
-    manifest = ("apiVersion: v1\nkind: Service\nmetadata:\n  name: NAME\n"
-                "spec:\n  type: NodePort\n  ports:\n  - port: 80\n")
-    for name, more in {"good": "", "port": "    nodePort: 30080\n", "range": "    nodePort: 80\n",
-                       "typo": "    nodeport: 30081\n", "address": "  clusterIP: 1.2.3.4\n"}.items():
+    manifest = (
+        "apiVersion: v1\nkind: Service\nmetadata:\n  name: NAME\n"
+        "spec:\n  type: NodePort\n  ports:\n  - port: 80\n"
+    )
+    for name, more in {
+        "good": "",
+        "port": "    nodePort: 30080\n",
+        "range": "    nodePort: 80\n",
+        "typo": "    nodeport: 30081\n",
+        "address": "  clusterIP: 1.2.3.4\n",
+    }.items():
         (place / f"{name}.yaml").write_text(manifest.replace("NAME", name) + more)
     lines = dict(line.split(": ", 1) for line in kubepy("fsck").out.splitlines())
     here = "namespaces/default/services"
     assert lines == {
-        f"{here}/address.yaml:5": "spec.clusterIPs: Invalid value: [\"1.2.3.4\"]: failed to allocate IP 1.2.3.4: the "
-                                  "provided network does not match the current range",
+        f"{here}/address.yaml:5": 'spec.clusterIPs: Invalid value: ["1.2.3.4"]: failed to allocate IP 1.2.3.4: the '
+        "provided network does not match the current range",
         f"{here}/port.yaml:9": "spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated",
         f"{here}/range.yaml:9": "spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. "
-                                "The range of valid ports is 30000-32767",
-        f"{here}/typo.yaml:9": 'unknown field "spec.ports[0].nodeport"'}
+        "The range of valid ports is 30000-32767",
+        f"{here}/typo.yaml:9": 'unknown field "spec.ports[0].nodeport"',
+    }
 
 
-def test_node_port_of_another_service_in_edited_service_is_refused(kubepy: Kubepy, folder: Path) -> None:
+def test_node_port_of_another_service_in_edited_service_is_refused(
+    kubepy: Kubepy, folder: Path
+) -> None:
     kubepy("create", "service", "nodeport", "taken", "--tcp=80", "--node-port=30080")
     kubepy("create", "service", "nodeport", "other", "--tcp=80", "--node-port=30081")
     path = folder / "state/namespaces/default/services/other.yaml"
     line = replace(path, "30081", "30080")
-    assert kubepy("fsck").out == (f"namespaces/default/services/other.yaml:{line}: spec.ports[0].nodePort: Invalid "
-                                  "value: 30080: provided port is already allocated\n")
+    assert kubepy("fsck").out == (
+        f"namespaces/default/services/other.yaml:{line}: spec.ports[0].nodePort: Invalid "
+        "value: 30080: provided port is already allocated\n"
+    )
 
 
 def test_new_definition_is_checked_like_its_creation(kubepy: Kubepy, folder: Path) -> None:
     kubepy("create", "configmap", "a")
     place = folder / "state/cluster/customresourcedefinitions.apiextensions.k8s.io"
     place.mkdir(parents=True)
-    (place / "widgets.example.com.yaml").write_text(DEFINITION.lstrip().replace("type: integer", "type: number of"))
+    (place / "widgets.example.com.yaml").write_text(
+        DEFINITION.lstrip().replace("type: integer", "type: number of")
+    )
     found = kubepy("fsck")
     assert found.status == 1
-    assert "Unsupported value: \"number of\"" in found.out
+    assert 'Unsupported value: "number of"' in found.out

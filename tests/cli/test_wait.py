@@ -63,14 +63,19 @@ def test_wait_for_deletion_ends_at_its_timeout(notes: Kubepy) -> None:
 
 def test_pod_that_is_made_again_at_once_was_deleted(bare: Kubepy) -> None:
     bare("init", "--nodes=1")
-    bare("create", "-f", "-", stdin="""
+    bare(
+        "create",
+        "-f",
+        "-",
+        stdin="""
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: db}
 spec:
   selector: {matchLabels: {app: db}}
   template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: "db:1"}]}}
-""")
+""",
+    )
     bare("rollout", "status", "sts/db")
     with meanwhile(lambda: run("delete", "pod", "db-0")):
         done = bare("wait", "pod/db-0", "--for=delete", "--timeout=20s")
@@ -78,20 +83,34 @@ spec:
 
 
 def test_condition_met_after_the_timeout_does_not_count(notes: Kubepy) -> None:
-    done = notes("wait", "cm/other", "cm/note", "--for=jsonpath={.data.state}=begun", "--timeout=50ms")
-    assert done == Done("", "timed out waiting for the condition on configmaps/other\n"
-                        "timed out waiting for the condition on configmaps/note\n", 1)
+    done = notes(
+        "wait", "cm/other", "cm/note", "--for=jsonpath={.data.state}=begun", "--timeout=50ms"
+    )
+    assert done == Done(
+        "",
+        "timed out waiting for the condition on configmaps/other\n"
+        "timed out waiting for the condition on configmaps/note\n",
+        1,
+    )
 
 
-def test_deletions_looked_at_after_time_was_used_up_are_worded_as_client_go_does(notes: Kubepy) -> None:
+def test_deletions_looked_at_after_time_was_used_up_are_worded_as_client_go_does(
+    notes: Kubepy,
+) -> None:
     done = notes("wait", "cm/note", "cm/other", "--for=delete", "--timeout=1s")
-    assert done == Done("", "timed out waiting for the condition on configmaps/note\n"
-                        "client rate limiter Wait returned an error: context deadline exceeded\n", 1)
+    assert done == Done(
+        "",
+        "timed out waiting for the condition on configmaps/note\n"
+        "client rate limiter Wait returned an error: context deadline exceeded\n",
+        1,
+    )
 
 
 def test_time_of_zero_looks_at_each_once(notes: Kubepy) -> None:
     done = notes("wait", "cm/other", "cm/note", "--for=jsonpath={.data.state}=begun", "--timeout=0")
-    assert done == Done("configmap/note condition met\n", "error: condition not met for configmaps/other\n", 1)
+    assert done == Done(
+        "configmap/note condition met\n", "error: condition not met for configmaps/other\n", 1
+    )
 
 
 def test_creation_is_waited_for_by_name(notes: Kubepy) -> None:
@@ -103,41 +122,73 @@ def test_creation_is_waited_for_by_name(notes: Kubepy) -> None:
 def test_creation_of_several_or_of_what_file_names_is_not(notes: Kubepy) -> None:
     missing = 'Error from server (NotFound): configmaps "{}" not found\n'
     assert notes("wait", "cm/x", "cm/y", "--for=create", "--timeout=1s") == Done(
-        "", missing.format("x") + missing.format("y"), 1)
+        "", missing.format("x") + missing.format("y"), 1
+    )
     manifest = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}"
-    assert notes("wait", "-f", "-", "--for=create", "--timeout=1s", stdin=manifest) == Done("", missing.format("x"), 1)
+    assert notes("wait", "-f", "-", "--for=create", "--timeout=1s", stdin=manifest) == Done(
+        "", missing.format("x"), 1
+    )
 
 
-@pytest.mark.parametrize(("word", "why"), [
-    ("condition", 'unrecognized condition: "condition"'),
-    ("jsonpath", 'unrecognized condition: "jsonpath"'),
-    ("Condition=Ready", 'unrecognized condition: "Condition=Ready"'),
-    ("jsonpath={.data[0]}=1", "map[string]interface {} is not array or slice"),
-    ("jsonpath={.data.state}=", "jsonpath wait has to have a value after equal sign, like "
-     "--for=jsonpath='{.status.readyReplicas}'=3"),
-    ("jsonpath={.data}=x", "jsonpath leads to a nested object or list which is not supported"),
-])
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("condition", 'unrecognized condition: "condition"'),
+        ("jsonpath", 'unrecognized condition: "jsonpath"'),
+        ("Condition=Ready", 'unrecognized condition: "Condition=Ready"'),
+        ("jsonpath={.data[0]}=1", "map[string]interface {} is not array or slice"),
+        (
+            "jsonpath={.data.state}=",
+            "jsonpath wait has to have a value after equal sign, like "
+            "--for=jsonpath='{.status.readyReplicas}'=3",
+        ),
+        ("jsonpath={.data}=x", "jsonpath leads to a nested object or list which is not supported"),
+    ],
+)
 def test_wait_for_invalid_condition_is_refused(notes: Kubepy, word: str, why: str) -> None:
-    assert notes("wait", "cm/note", f"--for={word}", "--timeout=1s") == Done("", f"error: {why}\n", 1)
+    assert notes("wait", "cm/note", f"--for={word}", "--timeout=1s") == Done(
+        "", f"error: {why}\n", 1
+    )
 
 
-@pytest.mark.parametrize(("status", "why"), [
-    ("{conditions: {a: b}}", ".status.conditions accessor error: map[a:b] is of the type map[string]interface {}, "
-     "expected []interface{}"),
-    ("text", ".status.conditions accessor error: text is of the type string, expected map[string]interface{}"),
-    ("{conditions: [1, {type: 5}, {type: Ready}]}", "timed out waiting for the condition on toys/top"),
-    ("{observedGeneration: 0, conditions: [{type: Ready, status: 'True'}]}",
-     "timed out waiting for the condition on toys/top"),
-])
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (
+            "{conditions: {a: b}}",
+            ".status.conditions accessor error: map[a:b] is of the type map[string]interface {}, "
+            "expected []interface{}",
+        ),
+        (
+            "text",
+            ".status.conditions accessor error: text is of the type string, expected map[string]interface{}",
+        ),
+        (
+            "{conditions: [1, {type: 5}, {type: Ready}]}",
+            "timed out waiting for the condition on toys/top",
+        ),
+        (
+            "{observedGeneration: 0, conditions: [{type: Ready, status: 'True'}]}",
+            "timed out waiting for the condition on toys/top",
+        ),
+    ],
+)
 def test_status_of_any_shape_is_looked_at(kubepy: Kubepy, status: str, why: str) -> None:
     kubepy("create", "-f", "-", stdin=TOYS)
     assert kubepy("create", "-f", "-", stdin=TOY.format(status)).status == 0
-    timeout = "50ms" if why.startswith("timed out") else "30s"  # what cannot be read is said at once
-    assert kubepy("wait", "toy/top", "--for=condition=Ready", f"--timeout={timeout}") == Done("", f"error: {why}\n", 1)
+    timeout = (
+        "50ms" if why.startswith("timed out") else "30s"
+    )  # what cannot be read is said at once
+    assert kubepy("wait", "toy/top", "--for=condition=Ready", f"--timeout={timeout}") == Done(
+        "", f"error: {why}\n", 1
+    )
 
 
 def test_condition_says_itself_which_generation_it_is_of(kubepy: Kubepy) -> None:
     kubepy("create", "-f", "-", stdin=TOYS)
     status = "{observedGeneration: 0, conditions: [{type: Ready, status: 'True', observedGeneration: 1}]}"
     assert kubepy("create", "-f", "-", stdin=TOY.format(status)).status == 0
-    assert kubepy("wait", "toy/top", "--for=condition=ready=true").out == "toy.example.org/top condition met\n"
+    assert (
+        kubepy("wait", "toy/top", "--for=condition=ready=true").out
+        == "toy.example.org/top condition met\n"
+    )

@@ -35,7 +35,9 @@ def test_replication_controller_is_described_with_its_pods(bare: Kubepy) -> None
         "Pods Status:  2 Running / 0 Waiting / 0 Succeeded / 0 Failed",
         "Pod Template:",
     ]
-    assert sum("SuccessfulCreate" in line and "replication-controller" in line for line in lines) == 2
+    assert (
+        sum("SuccessfulCreate" in line and "replication-controller" in line for line in lines) == 2
+    )
 
 
 def test_cron_job_tells_what_runs_and_what_is_due(bare: Kubepy) -> None:
@@ -63,7 +65,9 @@ spec:
     spec: {containers: [{name: c, image: "web:1"}]}
 """
 LATE = 'error: deployment "web" exceeded its progress deadline\n'
-WAITING = 'Waiting for deployment "web" rollout to finish: 0 of 2 updated replicas are available...\n'
+WAITING = (
+    'Waiting for deployment "web" rollout to finish: 0 of 2 updated replicas are available...\n'
+)
 
 
 @pytest.fixture
@@ -91,15 +95,22 @@ def set_clock(folder: Path, time: str) -> None:
     (folder / "state/kubepy.yaml").write_text(f'formatVersion: 1\nclock: "{time}"\n')
 
 
-@pytest.mark.parametrize(("time", "status"), [
-    ("2026-01-01T00:00:01Z", "True ReplicaSetUpdated"), ("2026-01-01T00:00:02Z", "False ProgressDeadlineExceeded"),
-    ("2026-01-01T00:10:00Z", "False ProgressDeadlineExceeded"),
-])
+@pytest.mark.parametrize(
+    ("time", "status"),
+    [
+        ("2026-01-01T00:00:01Z", "True ReplicaSetUpdated"),
+        ("2026-01-01T00:00:02Z", "False ProgressDeadlineExceeded"),
+        ("2026-01-01T00:10:00Z", "False ProgressDeadlineExceeded"),
+    ],
+)
 def test_once_after_deadline_finds_first_rollout_stuck(
-        stuck: Kubepy, folder: Path, time: str, status: str) -> None:
+    stuck: Kubepy, folder: Path, time: str, status: str
+) -> None:
     set_clock(folder, "2026-01-01T00:00:00Z")
     first = stuck("controller", "--once", "-q")
-    assert first.err == ("due at 2026-01-01T00:00:02Z  in 2s  deployment-controller  deployments.apps/web in default\n")
+    assert first.err == (
+        "due at 2026-01-01T00:00:02Z  in 2s  deployment-controller  deployments.apps/web in default\n"
+    )
     set_clock(folder, time)
     assert stuck("controller", "--once", "-q").status == 0
     progressing = '{range .status.conditions[?(@.type=="Progressing")]}{.status} {.reason}{end}'

@@ -54,8 +54,11 @@ def eventually(condition: Callable[[], Any]) -> Any:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server of a cluster with two nodes, as a process with its controllers."""
     folder = tmp_path_factory.mktemp("clients") / "state"
-    subprocess.run([sys.executable, "-m", "kubepy", "--state", str(folder), "init", "--nodes=2"], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-m", "kubepy", "--state", str(folder), "init", "--nodes=2"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     process = ServerProcess(folder)
     yield process
     status, errors = process.stop()

@@ -98,7 +98,15 @@ class Program:
 
     def upgrade(self, **values: Any) -> None:
         settings = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
-        self._run("upgrade", "--install", "shop", str(self._chart), "--wait", f"--timeout={TIME_LIMIT}s", *settings)
+        self._run(
+            "upgrade",
+            "--install",
+            "shop",
+            str(self._chart),
+            "--wait",
+            f"--timeout={TIME_LIMIT}s",
+            *settings,
+        )
 
     def rollback(self, revision: int) -> None:
         self._run("rollback", "shop", str(revision), "--wait", f"--timeout={TIME_LIMIT}s")
@@ -114,27 +122,40 @@ class Library:
     """``helm-sdkpy``."""
 
     def __init__(self, kubeconfig: str, namespace: str, chart: Path) -> None:
-        self._sdk = pytest.importorskip("helm_sdkpy", reason="the client is missing: pip install -e '.[clients]', with "
-                                                             "Python 3.12 or later")
+        self._sdk = pytest.importorskip(
+            "helm_sdkpy",
+            reason="the client is missing: pip install -e '.[clients]', with Python 3.12 or later",
+        )
         self._configuration = self._sdk.Configuration(namespace=namespace, kubeconfig=kubeconfig)
         self._chart = chart
 
     def upgrade(self, **values: Any) -> None:
         action = self._sdk.Upgrade(self._configuration)
-        asyncio.run(action.run("shop", str(self._chart), values=values, install=True, wait=True, timeout=TIME_LIMIT))
+        asyncio.run(
+            action.run(
+                "shop", str(self._chart), values=values, install=True, wait=True, timeout=TIME_LIMIT
+            )
+        )
 
     def rollback(self, revision: int) -> None:
         try:
             asyncio.run(self._sdk.Rollback(self._configuration).run("shop", revision=revision))
-        except self._sdk.RollbackError as error:  # it has rolled back by then, and names no way to wait
+        except (
+            self._sdk.RollbackError
+        ) as error:  # it has rolled back by then, and names no way to wait
             if "wait strategy not set" not in str(error):
                 raise
 
     def uninstall(self) -> None:
-        asyncio.run(self._sdk.Uninstall(self._configuration).run("shop", wait=True, timeout=TIME_LIMIT))
+        asyncio.run(
+            self._sdk.Uninstall(self._configuration).run("shop", wait=True, timeout=TIME_LIMIT)
+        )
 
     def releases(self) -> list[str]:
-        return [release["name"] for release in asyncio.run(self._sdk.List(self._configuration).run()) or ()]
+        return [
+            release["name"]
+            for release in asyncio.run(self._sdk.List(self._configuration).run()) or ()
+        ]
 
 
 @pytest.fixture
@@ -154,8 +175,9 @@ def helm(request: pytest.FixtureRequest, kubeconfig: str, namespace: str, chart:
     return make(kubeconfig, namespace, chart)
 
 
-def test_chart_is_installed_upgraded_rolled_back_and_uninstalled(helm: Helm, server: ServerProcess,
-                                                                 namespace: str) -> None:
+def test_chart_is_installed_upgraded_rolled_back_and_uninstalled(
+    helm: Helm, server: ServerProcess, namespace: str
+) -> None:
     def read(path: str) -> Any:
         return server.request("GET", path).json()
 
@@ -179,4 +201,3 @@ def test_chart_is_installed_upgraded_rolled_back_and_uninstalled(helm: Helm, ser
     assert helm.releases() == []
     for path in (deployment, config_map, cart):
         assert server.request("GET", path).status == 404
-

@@ -16,7 +16,7 @@ from tests.server.conftest import ServerProcess
 
 pytest.importorskip("kopf", reason="the client is missing: pip install -e '.[clients]'")
 
-OPERATOR = '''
+OPERATOR = """
 import kopf
 
 @kopf.on.create("example.org", "v1", "crontabs")
@@ -42,18 +42,38 @@ def api(method, path, body):
     request = urllib.request.Request(url, json.dumps(body).encode(), {
         "Authorization": f"Bearer {os.environ['TOKEN']}", "Content-Type": kind}, method=method)
     return json.load(urllib.request.urlopen(request, context=ssl._create_unverified_context()))
-'''
+"""
 
 
 @pytest.fixture
-def operator(server: ServerProcess, namespace: str, crontabs: str, tmp_path: Path) -> Iterator[None]:
+def operator(
+    server: ServerProcess, namespace: str, crontabs: str, tmp_path: Path
+) -> Iterator[None]:
     """The operator, running for the test's namespace."""
     (tmp_path / "operator.py").write_text(OPERATOR)
-    environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig), "URL": server.url, "TOKEN": server.token,
-                   "NAMESPACE": namespace}
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(server.kubeconfig),
+        "URL": server.url,
+        "TOKEN": server.token,
+        "NAMESPACE": namespace,
+    }
     log = (tmp_path / "log").open("w+")
-    process = subprocess.Popen([sys.executable, "-m", "kopf", "run", "--standalone", "-n", namespace,
-                                str(tmp_path / "operator.py")], env=environment, stdout=log, stderr=log)
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "kopf",
+            "run",
+            "--standalone",
+            "-n",
+            namespace,
+            str(tmp_path / "operator.py"),
+        ],
+        env=environment,
+        stdout=log,
+        stderr=log,
+    )
     yield
     process.terminate()
     status = process.wait(SECONDS)
@@ -72,13 +92,22 @@ def test_operator_creates_updates_and_cleans_up(server: ServerProcess, namespace
         answer = server.request("GET", path)
         return answer.json() if answer.status == 200 else {}
 
-    daily = {"apiVersion": "example.org/v1", "kind": "CronTab", "metadata": {"name": "daily"},
-             "spec": {"schedule": "@daily"}}
+    daily = {
+        "apiVersion": "example.org/v1",
+        "kind": "CronTab",
+        "metadata": {"name": "daily"},
+        "spec": {"schedule": "@daily"},
+    }
     assert server.request("POST", crons, daily).status == 201
     child = eventually(lambda: get(f"{maps}/daily-schedule"))
-    assert (child["data"], child["metadata"]["ownerReferences"][0]["kind"]) == ({"schedule": "@daily"}, "CronTab")
+    assert (child["data"], child["metadata"]["ownerReferences"][0]["kind"]) == (
+        {"schedule": "@daily"},
+        "CronTab",
+    )
     eventually(lambda: get(f"{crons}/daily")["metadata"].get("annotations"))
-    assert get(f"{crons}/daily")["metadata"]["finalizers"] == ["kopf.zalando.org/KopfFinalizerMarker"]
+    assert get(f"{crons}/daily")["metadata"]["finalizers"] == [
+        "kopf.zalando.org/KopfFinalizerMarker"
+    ]
 
     merge = {"Content-Type": "application/merge-patch+json"}
     server.request("PATCH", f"{crons}/daily", {"spec": {"schedule": "@weekly"}}, merge)

@@ -22,8 +22,15 @@ def api(kubeconfig: str, namespace: str) -> Any:
 
 
 def config_map(api: Any, name: str, **labels: str) -> Any:
-    made = ConfigMap({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
-        "name": name, "namespace": api.namespace, "labels": labels}, "data": {"a": "1"}}, api=api)
+    made = ConfigMap(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": api.namespace, "labels": labels},
+            "data": {"a": "1"},
+        },
+        api=api,
+    )
     made.create()
     return made
 
@@ -52,7 +59,10 @@ def test_patches_labels_and_annotations_change_the_object(api: Any) -> None:
     web.annotate({"example.org/note": "x"})
     web.refresh()
     assert (web.raw["data"], dict(web.labels), dict(web.annotations)) == (
-        {"a": "2", "b": "3"}, {"team": "blue"}, {"example.org/note": "x"})
+        {"a": "2", "b": "3"},
+        {"team": "blue"},
+        {"example.org/note": "x"},
+    )
     web.delete()
     assert not web.exists()
 
@@ -61,9 +71,15 @@ def test_server_side_apply_through_the_raw_api(kubeconfig: str, namespace: str) 
     async def apply(value: str, manager: str, force: bool) -> Any:
         api = await kr8s.asyncio.api(kubeconfig=kubeconfig, namespace=namespace)
         body = f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"web"}},"data":{{"a":"{value}"}}}}'
-        async with api.call_api("PATCH", version="v1", url="configmaps/web", namespace=namespace, content=body,
-                                params={"fieldManager": manager, "force": str(force).lower()},
-                                headers={"Content-Type": "application/apply-patch+yaml"}) as response:
+        async with api.call_api(
+            "PATCH",
+            version="v1",
+            url="configmaps/web",
+            namespace=namespace,
+            content=body,
+            params={"fieldManager": manager, "force": str(force).lower()},
+            headers={"Content-Type": "application/apply-patch+yaml"},
+        ) as response:
             return response.json()
 
     assert asyncio.run(apply("1", "one", False))["metadata"]["managedFields"][0]["manager"] == "one"
@@ -85,7 +101,9 @@ def test_watch_tells_of_changes(api: Any) -> None:
 
 
 def test_deployment_becomes_ready_and_scales(api: Any) -> None:
-    web = Deployment({**DEPLOYMENT, "metadata": {"name": "web", "namespace": api.namespace}}, api=api)
+    web = Deployment(
+        {**DEPLOYMENT, "metadata": {"name": "web", "namespace": api.namespace}}, api=api
+    )
     web.create()
     web.wait("condition=Available", timeout=20)
     web.scale(3)
@@ -94,7 +112,13 @@ def test_deployment_becomes_ready_and_scales(api: Any) -> None:
 
 
 def test_pod_runs_has_logs_and_cannot_be_entered(api: Any) -> None:
-    pod = Pod({"metadata": {"name": "web", "namespace": api.namespace}, "spec": {"containers": [CONTAINER]}}, api=api)
+    pod = Pod(
+        {
+            "metadata": {"name": "web", "namespace": api.namespace},
+            "spec": {"containers": [CONTAINER]},
+        },
+        api=api,
+    )
     pod.create()
     pod.wait("condition=Ready", timeout=20)
     assert list(pod.logs()) == []
@@ -106,8 +130,13 @@ def test_pod_runs_has_logs_and_cannot_be_entered(api: Any) -> None:
 
 def test_custom_resources_are_found_by_discovery(api: Any, crontabs: str) -> None:
     cron_tab = new_class(kind="CronTab", version=f"{crontabs}/v1", namespaced=True)
-    daily = cron_tab({"metadata": {"name": "daily", "namespace": api.namespace},
-                      "spec": {"schedule": "@daily", "replicas": 1}}, api=api)
+    daily = cron_tab(
+        {
+            "metadata": {"name": "daily", "namespace": api.namespace},
+            "spec": {"schedule": "@daily", "replicas": 1},
+        },
+        api=api,
+    )
     daily.create()
     daily.patch({"spec": {"replicas": 2}})
     daily.patch({"status": {"replicas": 2}}, subresource="status")

@@ -10,7 +10,9 @@ import pytest
 
 from tests.clients.conftest import CONTAINER, DEPLOYMENT, SECONDS, eventually
 
-kubernetes = pytest.importorskip("kubernetes", reason="the client is missing: pip install -e '.[clients]'")
+kubernetes = pytest.importorskip(
+    "kubernetes", reason="the client is missing: pip install -e '.[clients]'"
+)
 
 from kubernetes import client, config, dynamic, stream, utils, watch  # noqa: E402
 from kubernetes.client.rest import ApiException  # noqa: E402
@@ -37,8 +39,13 @@ def core(api_client: Any) -> Any:
 
 def create_config_maps(core: Any, namespace: str, number: int) -> None:
     for index in range(number):
-        core.create_namespaced_config_map(namespace, client.V1ConfigMap(
-            metadata=client.V1ObjectMeta(name=f"web-{index}", labels={"odd": str(index % 2)}), data={"a": "1"}))
+        core.create_namespaced_config_map(
+            namespace,
+            client.V1ConfigMap(
+                metadata=client.V1ObjectMeta(name=f"web-{index}", labels={"odd": str(index % 2)}),
+                data={"a": "1"},
+            ),
+        )
 
 
 def test_list_in_chunks_has_every_object_once(core: Any, namespace: str) -> None:
@@ -46,31 +53,53 @@ def test_list_in_chunks_has_every_object_once(core: Any, namespace: str) -> None
     names: list[str] = []
     token, pages = None, 0
     while token != "":
-        page = core.list_namespaced_config_map(namespace, limit=3, _continue=token, label_selector="odd")
+        page = core.list_namespaced_config_map(
+            namespace, limit=3, _continue=token, label_selector="odd"
+        )
         names += [item.metadata.name for item in page.items]
         token, pages = page.metadata._continue or "", pages + 1
     assert (names, pages) == ([f"web-{index}" for index in range(7)], 3)
     assert len(core.list_namespaced_config_map(namespace, label_selector="odd=1").items) == 3
-    assert len(core.list_namespaced_config_map(namespace, field_selector="metadata.name=web-3").items) == 1
+    assert (
+        len(core.list_namespaced_config_map(namespace, field_selector="metadata.name=web-3").items)
+        == 1
+    )
 
 
 @pytest.mark.parametrize("content_type", PATCHES)
-def test_patch_of_every_type_changes_the_object(core: Any, namespace: str, content_type: str) -> None:
-    core.create_namespaced_config_map(namespace, {"metadata": {"name": "web"}, "data": {"a": "1", "b": "1"}})
+def test_patch_of_every_type_changes_the_object(
+    core: Any, namespace: str, content_type: str
+) -> None:
+    core.create_namespaced_config_map(
+        namespace, {"metadata": {"name": "web"}, "data": {"a": "1", "b": "1"}}
+    )
     more = {"field_manager": "test", "force": True} if "apply" in content_type else {}
-    patched = core.patch_namespaced_config_map("web", namespace, PATCHES[content_type], _content_type=content_type,
-                                               **more)
+    patched = core.patch_namespaced_config_map(
+        "web", namespace, PATCHES[content_type], _content_type=content_type, **more
+    )
     assert patched.data == {"a": "2", "b": "1"}
 
 
 def test_apply_conflicts_with_the_fields_of_another_manager(core: Any, namespace: str) -> None:
     def apply(value: str, manager: str) -> Any:
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {"a": value}}
-        return core.patch_namespaced_config_map("web", namespace, body, field_manager=manager,
-                                                _content_type="application/apply-patch+yaml")
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "web"},
+            "data": {"a": value},
+        }
+        return core.patch_namespaced_config_map(
+            "web",
+            namespace,
+            body,
+            field_manager=manager,
+            _content_type="application/apply-patch+yaml",
+        )
 
     applied = apply("1", "one")
-    assert [(entry.manager, entry.operation) for entry in applied.metadata.managed_fields] == [("one", "Apply")]
+    assert [(entry.manager, entry.operation) for entry in applied.metadata.managed_fields] == [
+        ("one", "Apply")
+    ]
     with pytest.raises(ApiException, match='conflict with \\\\"one\\\\"') as caught:
         apply("2", "two")
     assert caught.value.status == 409
@@ -91,8 +120,12 @@ def test_watch_has_the_changes_since_the_list(core: Any, namespace: str) -> None
     core.delete_namespaced_config_map("web-0", namespace)
     events: list[tuple[str, Any]] = []
     watcher = watch.Watch()
-    for event in watcher.stream(core.list_namespaced_config_map, namespace, resource_version=version,
-                                timeout_seconds=int(SECONDS)):
+    for event in watcher.stream(
+        core.list_namespaced_config_map,
+        namespace,
+        resource_version=version,
+        timeout_seconds=int(SECONDS),
+    ):
         events.append((event["type"], event["object"].data))
         if event["type"] == "DELETED":
             watcher.stop()
@@ -112,8 +145,11 @@ def test_informer_holds_what_is_there_and_hears_of_changes(core: Any, namespace:
         eventually(lambda: {"web-0", "web-1"} <= set(changes))
         core.delete_namespaced_config_map("web-0", namespace)
         assert heard.wait(SECONDS)
-        assert sorted(obj.metadata.name for obj in informer.cache.list() if obj.metadata.name.startswith("web")) == [
-            "web-1"]
+        assert sorted(
+            obj.metadata.name
+            for obj in informer.cache.list()
+            if obj.metadata.name.startswith("web")
+        ) == ["web-1"]
     finally:
         informer.stop()
 
@@ -121,8 +157,11 @@ def test_informer_holds_what_is_there_and_hears_of_changes(core: Any, namespace:
 def test_deletions_take_preconditions_and_selectors(core: Any, namespace: str) -> None:
     create_config_maps(core, namespace, 4)
     with pytest.raises(ApiException, match="the UID in the precondition"):
-        core.delete_namespaced_config_map("web-0", namespace, body=client.V1DeleteOptions(
-            preconditions=client.V1Preconditions(uid="another")))
+        core.delete_namespaced_config_map(
+            "web-0",
+            namespace,
+            body=client.V1DeleteOptions(preconditions=client.V1Preconditions(uid="another")),
+        )
     core.delete_namespaced_config_map("web-0", namespace, dry_run="All")
     core.delete_collection_namespaced_config_map(namespace, label_selector="odd=0")
     left = core.list_namespaced_config_map(namespace, label_selector="odd").items
@@ -135,15 +174,24 @@ def test_deployment_runs_and_scales(api_client: Any, core: Any, namespace: str) 
     eventually(lambda: apps.read_namespaced_deployment("web", namespace).status.ready_replicas == 2)
     apps.patch_namespaced_deployment_scale("web", namespace, {"spec": {"replicas": 3}})
     eventually(lambda: apps.read_namespaced_deployment_scale("web", namespace).status.replicas == 3)
-    eventually(lambda: len(core.list_namespaced_pod(namespace, field_selector="status.phase=Running").items) == 3)
+    eventually(
+        lambda: (
+            len(core.list_namespaced_pod(namespace, field_selector="status.phase=Running").items)
+            == 3
+        )
+    )
 
 
 def test_pod_has_logs_and_can_be_evicted_but_not_entered(core: Any, namespace: str) -> None:
-    core.create_namespaced_pod(namespace, {"metadata": {"name": "web"}, "spec": {"containers": [CONTAINER]}})
+    core.create_namespaced_pod(
+        namespace, {"metadata": {"name": "web"}, "spec": {"containers": [CONTAINER]}}
+    )
     eventually(lambda: core.read_namespaced_pod("web", namespace).status.phase == "Running")
     assert isinstance(core.read_namespaced_pod_log("web", namespace), str)
     with pytest.raises(ApiException, match="pods are simulated"):
-        stream.stream(core.connect_get_namespaced_pod_exec, "web", namespace, command=["ls"], stdout=True)
+        stream.stream(
+            core.connect_get_namespaced_pod_exec, "web", namespace, command=["ls"], stdout=True
+        )
     eviction = client.V1Eviction(metadata=client.V1ObjectMeta(name="web"))
     core.create_namespaced_pod_eviction("web", namespace, eviction)
     eventually(lambda: not core.list_namespaced_pod(namespace).items)
@@ -157,20 +205,38 @@ def test_service_account_token_is_accepted(api_client: Any, core: Any, namespace
     assert user.username == f"system:serviceaccount:{namespace}:default"
 
 
-def test_dynamic_client_handles_custom_resources(api_client: Any, namespace: str, crontabs: str) -> None:
+def test_dynamic_client_handles_custom_resources(
+    api_client: Any, namespace: str, crontabs: str
+) -> None:
     resources = dynamic.DynamicClient(api_client).resources
     cron = resources.get(api_version=f"{crontabs}/v1", kind="CronTab")
-    body = {"apiVersion": f"{crontabs}/v1", "kind": "CronTab", "metadata": {"name": "daily"},
-            "spec": {"schedule": "@daily", "replicas": 1}}
+    body = {
+        "apiVersion": f"{crontabs}/v1",
+        "kind": "CronTab",
+        "metadata": {"name": "daily"},
+        "spec": {"schedule": "@daily", "replicas": 1},
+    }
     assert cron.create(body=body, namespace=namespace).spec.schedule == "@daily"
-    patched = cron.patch(name="daily", namespace=namespace, body={"spec": {"replicas": 2}},
-                         content_type="application/merge-patch+json")
+    patched = cron.patch(
+        name="daily",
+        namespace=namespace,
+        body={"spec": {"replicas": 2}},
+        content_type="application/merge-patch+json",
+    )
     assert patched.spec.replicas == 2
-    applied = cron.server_side_apply({**body, "spec": {"schedule": "@weekly"}}, namespace=namespace,
-                                     field_manager="test", force_conflicts=True)
+    applied = cron.server_side_apply(
+        {**body, "spec": {"schedule": "@weekly"}},
+        namespace=namespace,
+        field_manager="test",
+        force_conflicts=True,
+    )
     assert applied.spec.to_dict() == {"schedule": "@weekly", "replicas": 2}
-    cron.status.patch(name="daily", namespace=namespace, body={"status": {"replicas": 2}},
-                      content_type="application/merge-patch+json")
+    cron.status.patch(
+        name="daily",
+        namespace=namespace,
+        body={"status": {"replicas": 2}},
+        content_type="application/merge-patch+json",
+    )
     assert cron.get(name="daily", namespace=namespace).status.replicas == 2
     [event] = list(cron.watch(namespace=namespace, timeout=1))
     assert (event["type"], event["object"].metadata.name) == ("ADDED", "daily")
@@ -178,14 +244,23 @@ def test_dynamic_client_handles_custom_resources(api_client: Any, namespace: str
     assert cron.get(namespace=namespace).items == []
 
 
-def test_create_from_dict_creates_a_list_of_objects(api_client: Any, core: Any, namespace: str) -> None:
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "stringData": {"a": "b"}}
+def test_create_from_dict_creates_a_list_of_objects(
+    api_client: Any, core: Any, namespace: str
+) -> None:
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "key"},
+        "stringData": {"a": "b"},
+    }
     objects = {"apiVersion": "v1", "kind": "List", "items": [secret, DEPLOYMENT]}
     utils.create_from_dict(api_client, objects, namespace=namespace)
     assert core.read_namespaced_secret("key", namespace).data == {"a": "Yg=="}
 
 
-def test_leader_is_elected_with_a_lease(api_client: Any, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leader_is_elected_with_a_lease(
+    api_client: Any, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     leaderelection = pytest.importorskip("kubernetes.leaderelection.leaderelection")
     electionconfig = pytest.importorskip("kubernetes.leaderelection.electionconfig")
     leaselock = pytest.importorskip("kubernetes.leaderelection.resourcelock.leaselock")
@@ -199,8 +274,14 @@ def test_leader_is_elected_with_a_lease(api_client: Any, namespace: str, monkeyp
     def lead() -> None:
         leading.set()
 
-    settings = electionconfig.Config(Lock("lock", namespace, "me"), lease_duration=3, renew_deadline=2, retry_period=1,
-                                     onstarted_leading=lead, onstopped_leading=lost.set)
+    settings = electionconfig.Config(
+        Lock("lock", namespace, "me"),
+        lease_duration=3,
+        renew_deadline=2,
+        retry_period=1,
+        onstarted_leading=lead,
+        onstopped_leading=lost.set,
+    )
     threading.Thread(target=leaderelection.LeaderElection(settings).run, daemon=True).start()
     assert leading.wait(SECONDS)
     lease = client.CoordinationV1Api(api_client).read_namespaced_lease("lock", namespace)

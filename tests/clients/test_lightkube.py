@@ -10,7 +10,9 @@ import pytest
 
 from tests.clients.conftest import CONTAINER, CRD, DEPLOYMENT, eventually
 
-lightkube = pytest.importorskip("lightkube", reason="the client is missing: pip install -e '.[clients]'")
+lightkube = pytest.importorskip(
+    "lightkube", reason="the client is missing: pip install -e '.[clients]'"
+)
 
 from lightkube import generic_resource  # noqa: E402
 from lightkube.config.kubeconfig import KubeConfig  # noqa: E402
@@ -25,13 +27,20 @@ PATCHES = {
     PatchType.STRATEGIC: {"data": {"a": "2"}},
     PatchType.MERGE: {"data": {"a": "2"}},
     PatchType.JSON: [{"op": "replace", "path": "/data/a", "value": "2"}],
-    PatchType.APPLY: {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {"a": "2"}},
+    PatchType.APPLY: {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "web"},
+        "data": {"a": "2"},
+    },
 }
 
 
 @pytest.fixture
 def client(kubeconfig: str, namespace: str) -> Iterator[Any]:
-    made = lightkube.Client(config=KubeConfig.from_file(kubeconfig), namespace=namespace, field_manager="test")
+    made = lightkube.Client(
+        config=KubeConfig.from_file(kubeconfig), namespace=namespace, field_manager="test"
+    )
     yield made
     made.close()
 
@@ -57,7 +66,9 @@ def test_list_in_chunks_has_every_object_once(client: Any) -> None:
 def test_patch_of_every_type_changes_the_object(client: Any, patch_type: Any) -> None:
     client.create(config_map("web"))
     force = patch_type == PatchType.APPLY
-    patched = client.patch(ConfigMap, "web", PATCHES[patch_type], patch_type=patch_type, force=force)
+    patched = client.patch(
+        ConfigMap, "web", PATCHES[patch_type], patch_type=patch_type, force=force
+    )
     assert patched.data == {"a": "2"}
 
 
@@ -86,7 +97,9 @@ def test_watch_has_the_changes_since_a_version(client: Any) -> None:
     client.patch(ConfigMap, "web", {"data": {"a": "2"}})
     client.delete(ConfigMap, "web")
     events = []
-    for event, obj in client.watch(ConfigMap, fields={"metadata.name": "web"}, resource_version=version):
+    for event, obj in client.watch(
+        ConfigMap, fields={"metadata.name": "web"}, resource_version=version
+    ):
         events.append((event, obj.data))
         if event == "DELETED":
             break
@@ -124,10 +137,15 @@ def test_pod_has_logs_and_cannot_be_entered(client: Any) -> None:
 def test_generic_resource_handles_custom_resources(client: Any, crontabs: str) -> None:
     generic_resource.load_in_cluster_generic_resources(client)
     cron_tab = generic_resource.get_generic_resource(f"{crontabs}/v1", CRD["spec"]["names"]["kind"])
-    client.create(cron_tab(metadata=ObjectMeta(name="daily"), spec={"schedule": "@daily", "replicas": 1}))
-    assert client.patch(cron_tab, "daily", {"spec": {"replicas": 2}}, patch_type=PatchType.MERGE).spec == {
-        "schedule": "@daily", "replicas": 2}
-    status = cron_tab.Status(metadata=client.get(cron_tab, "daily").metadata, status={"replicas": 2})
+    client.create(
+        cron_tab(metadata=ObjectMeta(name="daily"), spec={"schedule": "@daily", "replicas": 1})
+    )
+    assert client.patch(
+        cron_tab, "daily", {"spec": {"replicas": 2}}, patch_type=PatchType.MERGE
+    ).spec == {"schedule": "@daily", "replicas": 2}
+    status = cron_tab.Status(
+        metadata=client.get(cron_tab, "daily").metadata, status={"replicas": 2}
+    )
     assert client.replace(status, "daily").status == {"replicas": 2}
     assert client.get(cron_tab.Scale, "daily").status.replicas == 2
     with pytest.raises(ApiError, match="must be of type integer"):
@@ -137,7 +155,9 @@ def test_generic_resource_handles_custom_resources(client: Any, crontabs: str) -
 
 
 def test_one_of_several_writers_gets_the_lease(client: Any) -> None:
-    lease = client.create(Lease.from_dict({"metadata": {"name": "lock"}, "spec": {"leaseDurationSeconds": 1}}))
+    lease = client.create(
+        Lease.from_dict({"metadata": {"name": "lock"}, "spec": {"leaseDurationSeconds": 1}})
+    )
     results: list[str] = []
 
     def take(name: str) -> None:

@@ -24,21 +24,33 @@ from tests.forkserver import ForkServer
 HERE = Path(__file__).parent
 PENDING = set((HERE / "pending.txt").read_text().split())
 CASES = sorted((HERE / "cases").glob("*/*.txt"))
-ONCE = {"daemonset", "deployment", "statefulset"}  # folders whose cases run without a background controller
+ONCE = {
+    "daemonset",
+    "deployment",
+    "statefulset",
+}  # folders whose cases run without a background controller
 WATCHED = {"cli", "daemonset", "deployment", "statefulset"}  # folders whose cases run beside one
 
 # All cases run beside a controller. Of the two other ways continuous integration has the time for a sample only; with
 # ALL_CASES=1 in the environment they are all played.
 IS_WHOLE = bool(os.environ.get("ALL_CASES"))
-ONCE_CASES = [case for index, case in enumerate(case for case in CASES if case.parent.name in ONCE)
-              if IS_WHOLE or index % 6 == 0]
+ONCE_CASES = [
+    case
+    for index, case in enumerate(case for case in CASES if case.parent.name in ONCE)
+    if IS_WHOLE or index % 6 == 0
+]
 # kubectl compares what it has read with the answer to its patch: where a controller writes between the two, it says
 # "patched", as upstream does. Beside a controller both answers are right, and chance decides which is given; in own
 # time, where nothing happens between the two, these cases are always played, and the recorded answer is asked for.
 NO_CHANGE = "patched (no change)"
-OWN_TIME = [case for index, case in enumerate(CASES) if IS_WHOLE or index % 60 == 0
-            or re.search(r"^\$ .*\bsleep [0-9]", case.read_text(), re.MULTILINE)
-            or NO_CHANGE in case.read_text()]
+OWN_TIME = [
+    case
+    for index, case in enumerate(CASES)
+    if IS_WHOLE
+    or index % 60 == 0
+    or re.search(r"^\$ .*\bsleep [0-9]", case.read_text(), re.MULTILINE)
+    or NO_CHANGE in case.read_text()
+]
 
 
 def load_runner():
@@ -61,23 +73,30 @@ def differences(case: Path, program: str, watch: str, clock: str) -> str:
     setups = [f"mkdir $KUBEPY_STATE && {write}"] if clock else []
     setups.append(f"{program} init --nodes=0")
     args = argparse.Namespace(
-        kubectl=program, settle="kubectl controller --once --quiet-for=1.5s",
-        setup=" && ".join(setups), state="",
-        watch=watch and f"{program} controller --watch", sleep=clock and f"{program} clock advance",
-        exact_hash=False, timeout=60,
+        kubectl=program,
+        settle="kubectl controller --once --quiet-for=1.5s",
+        setup=" && ".join(setups),
+        state="",
+        watch=watch and f"{program} controller --watch",
+        sleep=clock and f"{program} clock advance",
+        exact_hash=False,
+        timeout=60,
     )
     _, wrong = RUNNER.run_case(case, args)
     if watch:
         wrong = [step for step in wrong if not is_race_of_patch(*step[1:])]
     return "\n".join(
-        f"$ {command}\nrecorded:\n" + "\n".join(want) + "\nhere:\n" + "\n".join(got) for command, want, got in wrong
+        f"$ {command}\nrecorded:\n" + "\n".join(want) + "\nhere:\n" + "\n".join(got)
+        for command, want, got in wrong
     )
 
 
 def is_race_of_patch(want: list[str], got: list[str]) -> bool:
     """Say whether an answer differs only in that a controller wrote between kubectl's reading and its patch."""
     return len(got) == len(want) and all(
-        line in (recorded, recorded.replace(NO_CHANGE, "patched")) for recorded, line in zip(want, got, strict=True))
+        line in (recorded, recorded.replace(NO_CHANGE, "patched"))
+        for recorded, line in zip(want, got, strict=True)
+    )
 
 
 def check(case: Path, program: str, watch: str = "", clock: str = "") -> None:
@@ -93,8 +112,12 @@ def test_recorded_case_holds(case: Path) -> None:
     check(case, KUBEPY)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.parent.name in WATCHED], ids=case_id)
-def test_recorded_case_holds_beside_background_controller(case: Path, fork_server: ForkServer) -> None:
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.parent.name in WATCHED], ids=case_id
+)
+def test_recorded_case_holds_beside_background_controller(
+    case: Path, fork_server: ForkServer
+) -> None:
     check(case, str(fork_server.program), watch="watch")
 
 

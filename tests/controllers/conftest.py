@@ -59,21 +59,50 @@ class Lab:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": spec}
         return self.create("nodes", node)
 
-    def config_map(self, name: str, *, owners: list[Object] | None = None, namespace: str = "default",
-                   finalizers: list[str] | None = None) -> Object:
-        metadata: Object = {"name": name, "ownerReferences": owners or [], "finalizers": finalizers or []}
-        return self.create("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, namespace)
+    def config_map(
+        self,
+        name: str,
+        *,
+        owners: list[Object] | None = None,
+        namespace: str = "default",
+        finalizers: list[str] | None = None,
+    ) -> Object:
+        metadata: Object = {
+            "name": name,
+            "ownerReferences": owners or [],
+            "finalizers": finalizers or [],
+        }
+        return self.create(
+            "configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, namespace
+        )
 
     def daemon_set(self, name: str, **spec: Any) -> Object:
-        template_spec = {"containers": [{"name": "c", "image": "agent:1"}], **spec.pop("template_spec", {})}
+        template_spec = {
+            "containers": [{"name": "c", "image": "agent:1"}],
+            **spec.pop("template_spec", {}),
+        }
         annotations = spec.pop("template_annotations", {})
-        template = {"metadata": {"labels": {"app": name}, "annotations": annotations}, "spec": template_spec}
+        template = {
+            "metadata": {"labels": {"app": name}, "annotations": annotations},
+            "spec": template_spec,
+        }
         full = {"selector": {"matchLabels": {"app": name}}, "template": template, **spec}
-        obj = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": name}, "spec": full}
+        obj = {
+            "apiVersion": "apps/v1",
+            "kind": "DaemonSet",
+            "metadata": {"name": name},
+            "spec": full,
+        }
         return self.create("daemonsets.apps", obj, "default")
 
-    def change(self, resource: str, name: str, change: Callable[[Object], None], namespace: str = "",
-               subresource: str = "") -> Object:
+    def change(
+        self,
+        resource: str,
+        name: str,
+        change: Callable[[Object], None],
+        namespace: str = "",
+        subresource: str = "",
+    ) -> Object:
         """Read an object, change a copy, write it."""
         from copy import deepcopy
 

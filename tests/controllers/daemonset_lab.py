@@ -27,7 +27,12 @@ def daemon_set(surge: int | str = 0, unavailable: int | str = 1, **spec: Any) ->
                 "spec": {"containers": [{"name": "c", "image": "agent:1"}]}}  # fmt: skip
     full = {"selector": {"matchLabels": {"app": "agent"}}, "template": template,
             "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": rolling}, **spec}  # fmt: skip
-    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": full}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent"},
+        "spec": full,
+    }
 
 
 class Picture(NamedTuple):
@@ -53,7 +58,11 @@ class Picture(NamedTuple):
     @property
     def wanting(self) -> set[str]:
         """The nodes that should have a pod."""
-        return {name for name, node in self.nodes.items() if not effects(node) and self.is_selected(node)}
+        return {
+            name
+            for name, node in self.nodes.items()
+            if not effects(node) and self.is_selected(node)
+        }
 
     def is_selected(self, node: Object) -> bool:
         selector = self.daemon_set["spec"]["template"]["spec"].get("nodeSelector") or {}
@@ -74,7 +83,9 @@ class Picture(NamedTuple):
 
     def is_new(self, pod: Object) -> bool:
         """Report whether the pod has the current template, by its hash or by the older generation label."""
-        generation = self.daemon_set["metadata"]["annotations"]["deprecated.daemonset.template.generation"]
+        generation = self.daemon_set["metadata"]["annotations"][
+            "deprecated.daemonset.template.generation"
+        ]
         labels = labels_of(pod)
         return labels[HASH] == self.hash or labels["pod-template-generation"] == generation
 
@@ -88,7 +99,9 @@ class Picture(NamedTuple):
     def limit(self, name: str) -> int:
         """Return maxSurge or maxUnavailable as a number of the nodes that should have a pod."""
         strategy = self.daemon_set["spec"]["updateStrategy"]
-        value = (strategy.get("rollingUpdate") or {}).get(name, 1 if name == "maxUnavailable" else 0)
+        value = (strategy.get("rollingUpdate") or {}).get(
+            name, 1 if name == "maxUnavailable" else 0
+        )
         return scaled_value(value, len(self.wanting), round_up=True)
 
     @property
@@ -104,7 +117,9 @@ class Picture(NamedTuple):
 
     def __str__(self) -> str:
         def shown(pod: Object) -> str:
-            return f"{pod['spec']['containers'][0]['image']}{'+' if self.is_available(pod) else '-'}"
+            return (
+                f"{pod['spec']['containers'][0]['image']}{'+' if self.is_available(pod) else '-'}"
+            )
 
         nodes = {name: [*map(shown, self.pods.get(name, [])), *(["leaving"] if self.going.get(name) else [])]
                  for name in sorted(self.nodes | self.pods)}  # fmt: skip
@@ -113,20 +128,30 @@ class Picture(NamedTuple):
 
 def effects(node: Object) -> set[str]:
     """Return the effects of the node's taints that daemon pods do not tolerate: of a node that is down NoSchedule."""
-    return {one["effect"] for one in node["spec"].get("taints") or ()
-            if one["key"] == "keep-off" or (one["key"], one["effect"]) == (TAINT_UNREACHABLE, "NoSchedule")}
+    return {
+        one["effect"]
+        for one in node["spec"].get("taints") or ()
+        if one["key"] == "keep-off"
+        or (one["key"], one["effect"]) == (TAINT_UNREACHABLE, "NoSchedule")
+    }
 
 
 def picture(client: Client) -> Picture | None:
     found = [one for one in client.list(SETS).items if not is_being_deleted(one)]
     if not found:
         return None
-    own = [pod for pod in client.list("pods").items if (controller_of(pod) or {}).get("uid") == uid_of(found[0])]
+    own = [
+        pod
+        for pod in client.list("pods").items
+        if (controller_of(pod) or {}).get("uid") == uid_of(found[0])
+    ]
     pods: dict[str, list[Object]] = {}
     going: dict[str, list[Object]] = {}
     for pod in own:
         if not is_pod_terminal(pod):
-            (going if is_being_deleted(pod) else pods).setdefault(target_node_name(pod), []).append(pod)
+            (going if is_being_deleted(pod) else pods).setdefault(target_node_name(pod), []).append(
+                pod
+            )
     nodes = {name_of(node): node for node in client.list("nodes").items}
     return Picture(found[0], nodes, pods, going, client.list(REVISIONS).items, client.clock.now())
 
@@ -165,7 +190,9 @@ def _check_created(before: Picture, after: Picture) -> None:
         if before.surges:
             expect(not any(map(after.is_new, beside)), f"a second new pod on {node}", before, after)
         else:
-            expect(not there and not before.going.get(node), f"a second pod on {node}", before, after)
+            expect(
+                not there and not before.going.get(node), f"a second pod on {node}", before, after
+            )
 
 
 def _check_deleted(before: Picture, after: Picture) -> None:
@@ -175,21 +202,34 @@ def _check_deleted(before: Picture, after: Picture) -> None:
     for node, pods in before.pods.items():
         gone = [pod for pod in pods if uid_of(pod) not in _uids(after.pods.get(node, []))]
         if len(pods) == 1 and gone and before.may_stay(node):
-            expect(not on_delete and not before.is_new(gone[0]), f"the pod of {node} is taken away", before, after)
+            expect(
+                not on_delete and not before.is_new(gone[0]),
+                f"the pod of {node} is taken away",
+                before,
+                after,
+            )
 
 
 def _check_outage(before: Picture, after: Picture) -> None:
     """Check that no more nodes lose their last available pod than the strategy allows."""
     lost = {node for node in before.served() - after.served() if before.may_stay(node)}
     if before.surges:
-        allowed = 0 if not before.daemon_set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] else len(lost)
+        allowed = (
+            0
+            if not before.daemon_set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"]
+            else len(lost)
+        )
         wanted = {node for node in lost if node in before.wanting}
-        expect(len(wanted) <= allowed, "nodes are left without a pod while it surges", before, after)
+        expect(
+            len(wanted) <= allowed, "nodes are left without a pod while it surges", before, after
+        )
         return
     concerned = before.wanting | before.pods.keys()
     most = max(before.limit("maxUnavailable"), 1 if before.limit("maxSurge") == 0 else 0)
     budget = max(most - len(concerned - before.served()), 0)
-    expect(len(lost) <= budget, f"{len(lost)} nodes lose their pod where {budget} may", before, after)
+    expect(
+        len(lost) <= budget, f"{len(lost)} nodes lose their pod where {budget} may", before, after
+    )
 
 
 def _check_surge(before: Picture, after: Picture) -> None:
@@ -201,7 +241,12 @@ def _check_surge(before: Picture, after: Picture) -> None:
 def _check_revisions(before: Picture, after: Picture) -> None:
     numbers = {uid_of(one): one["revision"] for one in before.revisions}
     for one in after.revisions:
-        expect(one["revision"] >= numbers.get(uid_of(one), 0), "a revision's number falls", before, after)
+        expect(
+            one["revision"] >= numbers.get(uid_of(one), 0),
+            "a revision's number falls",
+            before,
+            after,
+        )
     found = [one["revision"] for one in after.revisions]
     expect(len(set(found)) == len(found), "two revisions have one number", before, after)
 
@@ -213,7 +258,12 @@ def check_duplicates(name: str, before: Picture | None, after: Picture | None) -
     for node, pods in after.pods.items():
         made = [pod for pod in pods if uid_of(pod) not in _uids(before.pods.get(node, []))]
         hashes = [labels_of(pod)[HASH] for pod in pods]
-        expect(not made or len(set(hashes)) == len(hashes), f"a second pod of a template on {node}", before, after)
+        expect(
+            not made or len(set(hashes)) == len(hashes),
+            f"a second pod of a template on {node}",
+            before,
+            after,
+        )
 
 
 class DaemonLab(WatchedLab):
@@ -232,8 +282,18 @@ class DaemonLab(WatchedLab):
 
     def witnesses(self, context: Context, crash_at: int) -> list[Reconciler]:
         countdown = [crash_at]
-        return [Witness(reconciler, self.client, check_step, self.broken, countdown, picture, check_duplicates)
-                for reconciler in new_reconcilers(context)]
+        return [
+            Witness(
+                reconciler,
+                self.client,
+                check_step,
+                self.broken,
+                countdown,
+                picture,
+                check_duplicates,
+            )
+            for reconciler in new_reconcilers(context)
+        ]
 
     def look(self) -> Picture:
         seen = picture(self.client)
@@ -246,7 +306,9 @@ class DaemonLab(WatchedLab):
     def edit(self, **spec: Any) -> None:
         self.change(SETS, "agent", lambda obj: obj["spec"].update(spec), "default")
 
-    def retemplate(self, image: str, outcome: str = "ready", selector: dict[str, str] | None = None) -> None:
+    def retemplate(
+        self, image: str, outcome: str = "ready", selector: dict[str, str] | None = None
+    ) -> None:
         template = self.look().daemon_set["spec"]["template"]
         metadata = {**template["metadata"], "annotations": {"kubepy.dev/outcome": outcome}}
         spec = {**template["spec"], "containers": [{**template["spec"]["containers"][0], "image": image}],
@@ -257,7 +319,9 @@ class DaemonLab(WatchedLab):
 def counts(seen: Picture, client: Client) -> dict[str, int]:
     """Return the status expected at rest. Of each node one pod counts: a bound pod before an unbound one, then the
     oldest; pods being deleted are included."""
-    found = dict.fromkeys(("desired", "current", "ready", "available", "updated", "misscheduled"), 0)
+    found = dict.fromkeys(
+        ("desired", "current", "ready", "available", "updated", "misscheduled"), 0
+    )
     for node in seen.nodes:
         pods = [*seen.pods.get(node, []), *seen.going.get(node, []), *_ended(seen, client, node)]
         if node not in seen.wanting:
@@ -276,5 +340,13 @@ def counts(seen: Picture, client: Client) -> dict[str, int]:
 
 def _ended(seen: Picture, client: Client, node: str) -> list[Object]:
     uid = uid_of(seen.daemon_set)
-    ended = [pod for pod in client.list("pods").items if is_pod_terminal(pod) and not is_being_deleted(pod)]
-    return [pod for pod in ended if target_node_name(pod) == node and (controller_of(pod) or {}).get("uid") == uid]
+    ended = [
+        pod
+        for pod in client.list("pods").items
+        if is_pod_terminal(pod) and not is_being_deleted(pod)
+    ]
+    return [
+        pod
+        for pod in ended
+        if target_node_name(pod) == node and (controller_of(pod) or {}).get("uid") == uid
+    ]

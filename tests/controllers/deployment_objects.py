@@ -24,14 +24,29 @@ from tests.controllers.watched_lab import Broken, Check, WatchedLab, Witness
 DEPLOYMENTS, REPLICA_SETS = "deployments.apps", "replicasets.apps"
 
 
-def deployment(name: str = "web", *, replicas: int = 3, surge: int | str = "25%", unavailable: int | str = "25%",
-               strategy: str = "RollingUpdate", image: str = "web:1", outcome: str = "ready", **spec: Any) -> Object:
+def deployment(
+    name: str = "web",
+    *,
+    replicas: int = 3,
+    surge: int | str = "25%",
+    unavailable: int | str = "25%",
+    strategy: str = "RollingUpdate",
+    image: str = "web:1",
+    outcome: str = "ready",
+    **spec: Any,
+) -> Object:
     rolling = {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
     template: Object = {
         "metadata": {"labels": {"app": name}, "annotations": {"kubepy.dev/outcome": outcome}},
-        "spec": {"containers": [{"name": "c", "image": image}]}}
-    full = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template,
-            "strategy": {"type": strategy, **(rolling if strategy == "RollingUpdate" else {})}, **spec}
+        "spec": {"containers": [{"name": "c", "image": image}]},
+    }
+    full = {
+        "replicas": replicas,
+        "selector": {"matchLabels": {"app": name}},
+        "template": template,
+        "strategy": {"type": strategy, **(rolling if strategy == "RollingUpdate" else {})},
+        **spec,
+    }
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": full}
 
 
@@ -81,30 +96,46 @@ class Picture(NamedTuple):
     def is_rolling(self) -> bool:
         """Report whether the Deployment does a rolling update, neither paused nor being scaled."""
         spec = self.deployment["spec"]
-        sizes = {annotations_of(one).get(DESIRED_REPLICAS) for one in self.sets.values() if replicas(one)}
-        return spec["strategy"]["type"] == "RollingUpdate" and not spec.get("paused") and sizes <= {str(self.wanted)}
+        sizes = {
+            annotations_of(one).get(DESIRED_REPLICAS) for one in self.sets.values() if replicas(one)
+        }
+        return (
+            spec["strategy"]["type"] == "RollingUpdate"
+            and not spec.get("paused")
+            and sizes <= {str(self.wanted)}
+        )
 
     def __str__(self) -> str:
-        sets = [(annotations_of(one).get("deployment.kubernetes.io/revision"), replicas(one), len(self.pods[uid]),
-                 self.available(uid)) for uid, one in self.sets.items()]
-        return (f"{self.wanted} wanted, at most {self.most}, available at least {self.fewest}; "
-                f"(revision, size, pods, available): {sets}")
+        sets = [
+            (
+                annotations_of(one).get("deployment.kubernetes.io/revision"),
+                replicas(one),
+                len(self.pods[uid]),
+                self.available(uid),
+            )
+            for uid, one in self.sets.items()
+        ]
+        return (
+            f"{self.wanted} wanted, at most {self.most}, available at least {self.fewest}; "
+            f"(revision, size, pods, available): {sets}"
+        )
 
 
 def picture(client: Client, name: str = "web") -> Picture | None:
     found = [one for one in client.list(DEPLOYMENTS).items if name_of(one) == name]
     if not found:
         return None
-    sets = {uid_of(one): one for one in client.list(REPLICA_SETS).items
-            if (controller_of(one) or {}).get("uid") == uid_of(found[0])}
+    sets = {
+        uid_of(one): one
+        for one in client.list(REPLICA_SETS).items
+        if (controller_of(one) or {}).get("uid") == uid_of(found[0])
+    }
     pods: dict[str, list[Object]] = {uid: [] for uid in sets}
     for pod in client.list("pods").items:
         owner = (controller_of(pod) or {}).get("uid")
         if owner in pods and is_pod_active(pod):
             pods[owner].append(pod)
     return Picture(found[0], sets, pods, client.clock.now())
-
-
 
 
 def expect(holds: bool, what: str, before: Picture, after: Picture) -> None:
@@ -125,11 +156,24 @@ def _check_sizes(before: Picture, after: Picture) -> None:
     """Check that a rolling update never exceeds the strategy's limits, nor deletes pods that are needed."""
     if not before.is_rolling():
         return
-    expect(after.total() <= max(before.total(), before.most), "too many pods are asked for", before, after)
+    expect(
+        after.total() <= max(before.total(), before.most),
+        "too many pods are asked for",
+        before,
+        after,
+    )
     known = sum(map(before.reported, before.sets))
-    given_up = sum(max(before.reported(uid) - replicas(after.sets[uid]), 0) for uid in before.sets
-                   if uid in after.sets and replicas(after.sets[uid]) < replicas(before.sets[uid]))
-    expect(known - given_up >= min(known, before.fewest), "too few available pods are kept", before, after)
+    given_up = sum(
+        max(before.reported(uid) - replicas(after.sets[uid]), 0)
+        for uid in before.sets
+        if uid in after.sets and replicas(after.sets[uid]) < replicas(before.sets[uid])
+    )
+    expect(
+        known - given_up >= min(known, before.fewest),
+        "too few available pods are kept",
+        before,
+        after,
+    )
 
 
 def _check_pods(before: Picture, after: Picture) -> None:
@@ -137,14 +181,22 @@ def _check_pods(before: Picture, after: Picture) -> None:
     for uid, one in before.sets.items():
         if uid not in after.sets:
             continue
-        expect(len(after.pods[uid]) <= max(len(before.pods[uid]), replicas(one)),
-               f"{name_of(one)} makes too many pods", before, after)
+        expect(
+            len(after.pods[uid]) <= max(len(before.pods[uid]), replicas(one)),
+            f"{name_of(one)} makes too many pods",
+            before,
+            after,
+        )
         kept = {uid_of(pod) for pod in after.pods[uid]}
         gone = [standing(pod) for pod in before.pods[uid] if uid_of(pod) not in kept]
         stay = [standing(pod) for pod in before.pods[uid] if uid_of(pod) in kept]
         # Where all are to go, the order does not matter, and a controller that ends half way leaves any of them.
-        expect(not gone or not stay or not replicas(one) or max(gone) <= min(stay),
-               f"{name_of(one)} gives up better pods than it keeps", before, after)
+        expect(
+            not gone or not stay or not replicas(one) or max(gone) <= min(stay),
+            f"{name_of(one)} gives up better pods than it keeps",
+            before,
+            after,
+        )
 
 
 def standing(pod: Object) -> tuple[bool, bool, bool]:
@@ -152,17 +204,30 @@ def standing(pod: Object) -> tuple[bool, bool, bool]:
 
 
 def _check_revisions(before: Picture, after: Picture) -> None:
-    expect(revision_of(after.deployment) >= revision_of(before.deployment), "the revision falls", before, after)
+    expect(
+        revision_of(after.deployment) >= revision_of(before.deployment),
+        "the revision falls",
+        before,
+        after,
+    )
     past, revisions = revisions_of(before), revisions_of(after)
     for uid in past.keys() & revisions.keys():
         expect(revisions[uid] >= past[uid], "a ReplicaSet's revision falls", before, after)
-    expect(len(set(revisions.values())) == len(revisions), "two ReplicaSets have one revision", before, after)
+    expect(
+        len(set(revisions.values())) == len(revisions),
+        "two ReplicaSets have one revision",
+        before,
+        after,
+    )
 
 
 def revisions_of(picture: Picture) -> dict[str, int]:
     """Return the revisions of the ReplicaSets, without those of which a test has made something else than a number."""
-    return {uid: revision_of(one) for uid, one in picture.sets.items()
-            if annotations_of(one).get(REVISION, "0").isdigit()}
+    return {
+        uid: revision_of(one)
+        for uid, one in picture.sets.items()
+        if annotations_of(one).get(REVISION, "0").isdigit()
+    }
 
 
 def check_availability(name: str, before: Picture, after: Picture) -> None:
@@ -181,13 +246,20 @@ def check_duplicates(name: str, before: Picture | None, after: Picture | None) -
     ReplicaSets have the same template. Raises Broken."""
     if before is None or after is None:
         return
-    hashes = [labels_of(one)[HASH_LABEL] for one in after.sets.values() if HASH_LABEL in labels_of(one)]
+    hashes = [
+        labels_of(one)[HASH_LABEL] for one in after.sets.values() if HASH_LABEL in labels_of(one)
+    ]
     expect(len(set(hashes)) == len(hashes), "two ReplicaSets of one template", before, after)
     if name == "replicaset-controller":
         for uid, one in before.sets.items():
             made = len(after.pods.get(uid, [])) - len(before.pods[uid])
             most = max(replicas(one), count(one, "replicas"))
-            expect(made <= 0 or len(after.pods[uid]) <= most, f"{name_of(one)} makes too many pods", before, after)
+            expect(
+                made <= 0 or len(after.pods[uid]) <= most,
+                f"{name_of(one)} makes too many pods",
+                before,
+                after,
+            )
 
 
 class DeploymentLab(WatchedLab):
@@ -202,8 +274,18 @@ class DeploymentLab(WatchedLab):
 
     def witnesses(self, context: Context, crash_at: int) -> list[Reconciler]:
         countdown = [crash_at]
-        return [Witness(reconciler, self.client, self.check, self.broken, countdown, picture, check_duplicates)
-                for reconciler in new_reconcilers(context)]
+        return [
+            Witness(
+                reconciler,
+                self.client,
+                self.check,
+                self.broken,
+                countdown,
+                picture,
+                check_duplicates,
+            )
+            for reconciler in new_reconcilers(context)
+        ]
 
     def make(self, obj: Object) -> Object:
         return self.create(DEPLOYMENTS, obj, "default")
@@ -218,7 +300,9 @@ class DeploymentLab(WatchedLab):
         template = self.deployment()["spec"]["template"]
         metadata = {**template["metadata"], "annotations": {"kubepy.dev/outcome": outcome}}
         containers = [{**template["spec"]["containers"][0], "image": image}]
-        self.edit(template={"metadata": metadata, "spec": {**template["spec"], "containers": containers}})
+        self.edit(
+            template={"metadata": metadata, "spec": {**template["spec"], "containers": containers}}
+        )
 
     def undo(self) -> None:
         """Restore the template of the second newest revision, as ``rollout undo`` does."""
@@ -227,7 +311,11 @@ class DeploymentLab(WatchedLab):
             self.edit(template=template_without_hash(sets[-2]["spec"]["template"]))
 
     def sets(self) -> list[Object]:
-        return [one for one in self.client.list(REPLICA_SETS).items if labels_of(one).get("app") == "web"]
+        return [
+            one
+            for one in self.client.list(REPLICA_SETS).items
+            if labels_of(one).get("app") == "web"
+        ]
 
     def newest(self) -> Object:
         template = self.deployment()["spec"]["template"]
@@ -237,9 +325,15 @@ class DeploymentLab(WatchedLab):
         return list(self.client.list("pods").items)
 
     def conditions(self) -> dict[str, tuple[str, str]]:
-        return {one["type"]: (one["status"], one["reason"]) for one in self.deployment()["status"]["conditions"]}
+        return {
+            one["type"]: (one["status"], one["reason"])
+            for one in self.deployment()["status"]["conditions"]
+        }
 
     def messages(self, name: str) -> list[str]:
         """Return the messages of an object's events, in order."""
-        return [f"{one['reason']}: {one['message']}" for one in self.client.list("events").items
-                if one["involvedObject"]["name"] == name]
+        return [
+            f"{one['reason']}: {one['message']}"
+            for one in self.client.list("events").items
+            if one["involvedObject"]["name"] == name
+        ]

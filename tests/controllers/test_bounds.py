@@ -21,11 +21,19 @@ TAINT = "taint nodes node-1 maintenance=yes:NoExecute"
 MORE = 15  # rounds, beyond the bound, until a wait is the longest
 
 
-def workload(kind: str = "Deployment", name: str = "web", *, pod: Object | None = None, **spec: object) -> Object:
-    template = {"metadata": {"labels": {"app": name}},
-                "spec": {"containers": [{"name": "c", "image": "i"}], **(pod or {})}}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": "default"},
-            "spec": {"selector": {"matchLabels": {"app": name}}, "template": template, **spec}}
+def workload(
+    kind: str = "Deployment", name: str = "web", *, pod: Object | None = None, **spec: object
+) -> Object:
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "c", "image": "i"}], **(pod or {})},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": name}}, "template": template, **spec},
+    }
 
 
 def tainted(kind: str = "Deployment", **spec: object) -> Cluster:
@@ -44,24 +52,36 @@ def run(cluster: Cluster, *, most_writes: float = float("inf")) -> Summary:
 
 def made(cluster: Cluster) -> int:
     """Return how many pods have been made so far."""
-    return sum(step["action"] == "created" and step["resource"] == "pods"
-               for step in json.loads(cluster.run("timeline -o json").stdout)["steps"])
+    return sum(
+        step["action"] == "created" and step["resource"] == "pods"
+        for step in json.loads(cluster.run("timeline -o json").stdout)["steps"]
+    )
 
 
 def content(cluster: Cluster) -> dict[str, list[Object]]:
     """Return all objects but events, with their uids and resource versions."""
     with cluster._open() as local:
-        return {resource: local.store.list(resource).objects
-                for resource in local.store.resources() if resource != "events"}
+        return {
+            resource: local.store.list(resource).objects
+            for resource in local.store.resources()
+            if resource != "events"
+        }
 
 
 # --- contests -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "controller"), [
-    ("Deployment", "replicaset-controller"), ("ReplicaSet", "replicaset-controller"),
-    ("StatefulSet", "statefulset-controller")])
-def test_eviction_and_owner_of_pods_undo_each_other_so_often_in_a_moment(kind: str, controller: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "controller"),
+    [
+        ("Deployment", "replicaset-controller"),
+        ("ReplicaSet", "replicaset-controller"),
+        ("StatefulSet", "statefulset-controller"),
+    ],
+)
+def test_eviction_and_owner_of_pods_undo_each_other_so_often_in_a_moment(
+    kind: str, controller: str
+) -> None:
     cluster = tainted(kind, **({"serviceName": "web"} if kind == "StatefulSet" else {}))
     [contest] = run(cluster).contests
     assert contest.maker.reconciler == controller
@@ -75,7 +95,9 @@ def test_contest_lasts_for_a_month_and_ends_with_the_taint() -> None:
     cluster = tainted(replicas=3)
     cluster.advance("30d")
     assert made(cluster) < 3 * 30 * 24 * 3600 / 1000  # what is kept of the timeline is less
-    assert [contest.undoer.reconciler for contest in contests(cluster)] == ["taint-eviction-controller"]
+    assert [contest.undoer.reconciler for contest in contests(cluster)] == [
+        "taint-eviction-controller"
+    ]
     cluster.run("taint nodes node-1 maintenance-", check=True)
     assert cluster.run("get deploy web --no-headers").stdout.split()[1] == "3/3"
     assert not contests(cluster)
@@ -105,15 +127,20 @@ def test_two_autoscalers_come_to_rest_at_the_longest_wait() -> None:
     [contest] = contests(cluster)
     assert contest.subject.resource == "deployments.apps"
     assert {contest.maker.key.name, contest.undoer.key.name} == {"a", "b"}
-    scaled = [step["reason"] for step in json.loads(cluster.run("timeline deploy/web -o json").stdout)["steps"]
-              if step["action"] == "scaled" and step["resource"] == "deployments.apps"]
+    scaled = [
+        step["reason"]
+        for step in json.loads(cluster.run("timeline deploy/web -o json").stdout)["steps"]
+        if step["action"] == "scaled" and step["resource"] == "deployments.apps"
+    ]
     assert len(scaled) <= 2 * (MOST_ROUNDS + MORE)
 
 
 def test_plan_beside_quota_taint_and_cron_job_writes_little() -> None:
     cluster = tainted()
     cluster.run("create quota q --hard=pods=0 -n kube-public", check=True)
-    cluster.client.create(workload(name="refused") | {"metadata": {"name": "refused", "namespace": "kube-public"}})
+    cluster.client.create(
+        workload(name="refused") | {"metadata": {"name": "refused", "namespace": "kube-public"}}
+    )
     cluster.run("create cronjob tick --image=i --schedule='* * * * *'", check=True)
     planned = cluster.plan("label node node-2 a=b")
     actions = Counter(step["action"] for step in planned.steps if step["name"].startswith("web"))
@@ -178,7 +205,9 @@ def test_stateful_set_is_rolled_out_and_scaled_in_one_moment(spec: Object) -> No
     assert cluster.client.get("sts/web")["status"]["replicas"] == 1
 
 
-@pytest.mark.parametrize("strategy", [{"maxSurge": 1, "maxUnavailable": 0}, {"maxSurge": 0, "maxUnavailable": 1}])
+@pytest.mark.parametrize(
+    "strategy", [{"maxSurge": 1, "maxUnavailable": 0}, {"maxSurge": 0, "maxUnavailable": 1}]
+)
 def test_deployment_is_rolled_out_back_and_forth_in_one_moment(strategy: Object) -> None:
     cluster = Cluster.temporary(nodes=3)
     cluster.client.create(workload(replicas=60, strategy={"rollingUpdate": strategy}))
@@ -194,8 +223,14 @@ def test_job_completes_many_times_in_one_moment(mode: str) -> None:
     cluster = Cluster.temporary(nodes=3)
     pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
     spec = {"parallelism": 2, "completions": 400, "completionMode": mode, "template": {"spec": pod}}
-    cluster.client.create({"apiVersion": "batch/v1", "kind": "Job", "spec": spec,
-                           "metadata": {"name": "many", "namespace": "default"}})
+    cluster.client.create(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "spec": spec,
+            "metadata": {"name": "many", "namespace": "default"},
+        }
+    )
     assert stands_still(cluster)
     assert cluster.client.get("job/many")["status"]["succeeded"] == 400
 
@@ -206,9 +241,17 @@ def test_pods_that_make_room_for_others_are_no_contest() -> None:
     pod = {"containers": [{"name": "c", "image": "i", "resources": size}]}
     cluster.client.create(workload(name="low", replicas=30, pod=pod))
     assert not run(cluster).contests
-    cluster.client.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"},
-                           "value": 1000})
-    cluster.client.create(workload(name="high", replicas=25, pod={**pod, "priorityClassName": "high"}))
+    cluster.client.create(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "high"},
+            "value": 1000,
+        }
+    )
+    cluster.client.create(
+        workload(name="high", replicas=25, pod={**pod, "priorityClassName": "high"})
+    )
     summary = run(cluster)
     assert not summary.contests
     assert cluster.client.get("deploy/high")["status"]["readyReplicas"] == 25
@@ -233,5 +276,7 @@ def test_plan_of_any_size_ends_at_its_bound(monkeypatch: pytest.MonkeyPatch) -> 
     cluster = Cluster.temporary(nodes=1)
     planned = cluster.run("plan create deployment web --image=i --replicas=2147483647")
     assert planned.status == 2
-    assert planned.stdout.splitlines()[-1].startswith("Does not finish: the controllers write more than")
+    assert planned.stdout.splitlines()[-1].startswith(
+        "Does not finish: the controllers write more than"
+    )
     assert not cluster.client.list("deployments")

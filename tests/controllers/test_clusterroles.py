@@ -14,15 +14,30 @@ def rule(resource: str) -> Object:
     return {"apiGroups": [""], "resources": [resource], "verbs": ["get"]}
 
 
-def role(lab: Lab, name: str, *resources: str, labels: dict[str, str] | None = None, **more: Any) -> None:
-    lab.create(ROLES, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-                       "metadata": {"name": name, "labels": labels or {}}, "rules": [rule(one) for one in resources],
-                       **more})
+def role(
+    lab: Lab, name: str, *resources: str, labels: dict[str, str] | None = None, **more: Any
+) -> None:
+    lab.create(
+        ROLES,
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": name, "labels": labels or {}},
+            "rules": [rule(one) for one in resources],
+            **more,
+        },
+    )
 
 
-def aggregate(lab: Lab, name: str, *selectors: dict[str, str], labels: dict[str, str] | None = None) -> None:
-    role(lab, name, labels=labels,
-         aggregationRule={"clusterRoleSelectors": [{"matchLabels": one} for one in selectors]})
+def aggregate(
+    lab: Lab, name: str, *selectors: dict[str, str], labels: dict[str, str] | None = None
+) -> None:
+    role(
+        lab,
+        name,
+        labels=labels,
+        aggregationRule={"clusterRoleSelectors": [{"matchLabels": one} for one in selectors]},
+    )
 
 
 def resources(lab: Lab, name: str) -> list[str]:
@@ -49,7 +64,9 @@ def test_rules_follow_roles_that_they_are_of(lab: Lab) -> None:
     assert resources(lab, "all") == []
 
 
-def test_rules_written_by_hand_are_replaced_and_one_aggregate_can_be_part_of_another(lab: Lab) -> None:
+def test_rules_written_by_hand_are_replaced_and_one_aggregate_can_be_part_of_another(
+    lab: Lab,
+) -> None:
     aggregate(lab, "all", {"part": "a"}, labels={"part": "a"})
     aggregate(lab, "more", {"part": "a"})
     role(lab, "x", "pods", labels={"part": "a"})
@@ -66,5 +83,9 @@ def test_unchanged_rules_are_not_written_and_field_manager_is_named(lab: Lab) ->
     role(lab, "w", "events")
     lab.settle()
     assert lab.client.revision() == revision + 1
-    managers = lab.client.with_managed_fields(lab.client.get(ROLES, "all"))["metadata"]["managedFields"]
-    assert ("clusterrole-aggregation-controller", "Apply") in [(one["manager"], one["operation"]) for one in managers]
+    managers = lab.client.with_managed_fields(lab.client.get(ROLES, "all"))["metadata"][
+        "managedFields"
+    ]
+    assert ("clusterrole-aggregation-controller", "Apply") in [
+        (one["manager"], one["operation"]) for one in managers
+    ]

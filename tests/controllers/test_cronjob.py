@@ -26,13 +26,23 @@ RESOURCE = "cronjobs.batch"
 MINUTE, HOUR = 60, 3600
 
 
-def cron_job(name: str = "tick", schedule: str = "*/10 * * * *", outcome: str = "succeeded", **spec: Any) -> Object:
-    pod = {"metadata": {"annotations": {"kubepy.dev/outcome": outcome}},
-           "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "tick:1"}]}}
-    template = {"metadata": {"labels": {"of": name}, "annotations": {"note": "kept"}},
-                "spec": {"template": pod, "backoffLimit": 0}}
-    return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": name},
-            "spec": {"schedule": schedule, "jobTemplate": template, **spec}}
+def cron_job(
+    name: str = "tick", schedule: str = "*/10 * * * *", outcome: str = "succeeded", **spec: Any
+) -> Object:
+    pod = {
+        "metadata": {"annotations": {"kubepy.dev/outcome": outcome}},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "tick:1"}]},
+    }
+    template = {
+        "metadata": {"labels": {"of": name}, "annotations": {"note": "kept"}},
+        "spec": {"template": pod, "backoffLimit": 0},
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": name},
+        "spec": {"schedule": schedule, "jobTemplate": template, **spec},
+    }
 
 
 @pytest.fixture
@@ -67,8 +77,11 @@ def minute(text: str) -> str:
 
 
 def said(lab: Lab) -> list[str]:
-    return [f"{one['type']} {one['reason']}: {one['message']}" for one in lab.client.list("events").items
-            if one["involvedObject"]["name"] == "tick"]
+    return [
+        f"{one['type']} {one['reason']}: {one['message']}"
+        for one in lab.client.list("events").items
+        if one["involvedObject"]["name"] == "tick"
+    ]
 
 
 # --- starting
@@ -90,14 +103,27 @@ def test_start_makes_job_that_is_named_by_minute_and_bears_its_time(lab):
     owner = lab.client.get(RESOURCE, "tick", namespace="default")
     assert job["metadata"]["labels"] == {"of": "tick"}
     assert job["metadata"]["annotations"] == {
-        "note": "kept", "batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-11-20T10:10:00Z"}
-    assert job["metadata"]["ownerReferences"] == [{
-        "apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "uid": owner["metadata"]["uid"],
-        "controller": True, "blockOwnerDeletion": True}]
+        "note": "kept",
+        "batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-11-20T10:10:00Z",
+    }
+    assert job["metadata"]["ownerReferences"] == [
+        {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "name": "tick",
+            "uid": owner["metadata"]["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
     [active] = owner["status"].pop("active")
     assert {key: active[key] for key in ("apiVersion", "kind", "name", "namespace", "uid")} == {
-        "apiVersion": "batch/v1", "kind": "Job", "name": name_of(job), "namespace": "default",
-        "uid": job["metadata"]["uid"]}
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": name_of(job),
+        "namespace": "default",
+        "uid": job["metadata"]["uid"],
+    }
     assert owner["status"] == {"lastScheduleTime": "2026-11-20T10:10:00Z"}
     assert said(lab) == [f"Normal SuccessfulCreate: Created job {name_of(job)}"]
 
@@ -105,17 +131,25 @@ def test_start_makes_job_that_is_named_by_minute_and_bears_its_time(lab):
 def test_job_that_has_ended_is_no_longer_active_and_its_success_is_noted(lab):
     make(lab)
     at(lab, 10 * MINUTE + 1)
-    assert status(lab) == {"lastScheduleTime": "2026-11-20T10:10:00Z", "lastSuccessfulTime": "2026-11-20T10:10:01Z"}
+    assert status(lab) == {
+        "lastScheduleTime": "2026-11-20T10:10:00Z",
+        "lastSuccessfulTime": "2026-11-20T10:10:01Z",
+    }
     name = f"tick-{minute('10:10')}"
-    assert said(lab) == [f"Normal SuccessfulCreate: Created job {name}",
-                         f"Normal SawCompletedJob: Saw completed job: {name}, condition: Complete"]
+    assert said(lab) == [
+        f"Normal SuccessfulCreate: Created job {name}",
+        f"Normal SawCompletedJob: Saw completed job: {name}, condition: Complete",
+    ]
 
 
 def test_job_that_failed_is_no_success(lab):
     make(lab, outcome="failed")
     at(lab, 10 * MINUTE + 1)
     assert status(lab) == {"lastScheduleTime": "2026-11-20T10:10:00Z"}
-    assert said(lab)[-1] == f"Normal SawCompletedJob: Saw completed job: tick-{minute('10:10')}, condition: Failed"
+    assert (
+        said(lab)[-1]
+        == f"Normal SawCompletedJob: Saw completed job: tick-{minute('10:10')}, condition: Failed"
+    )
 
 
 def test_suspended_one_starts_nothing_and_makes_up_for_last_start_when_it_is_resumed(lab):
@@ -132,7 +166,8 @@ def test_time_zone_moves_start(lab):
     at(lab, 30 * MINUTE + 1)
     [job] = lab.client.list("jobs.batch").items
     assert job["metadata"]["annotations"]["batch.kubernetes.io/cronjob-scheduled-timestamp"] == (
-        "2026-11-20T11:30:00+01:00")
+        "2026-11-20T11:30:00+01:00"
+    )
 
 
 def test_schedule_that_changes_starts_nothing_in_arrears(lab):
@@ -146,7 +181,11 @@ def test_schedule_that_changes_starts_nothing_in_arrears(lab):
 
 
 def test_cronjob_being_deleted_starts_nothing(lab):
-    lab.create(RESOURCE, {**cron_job(), "metadata": {"name": "tick", "finalizers": ["example.org/hold"]}}, "default")
+    lab.create(
+        RESOURCE,
+        {**cron_job(), "metadata": {"name": "tick", "finalizers": ["example.org/hold"]}},
+        "default",
+    )
     lab.settle()
     lab.client.delete(RESOURCE, "tick", namespace="default")
     at(lab, 10 * MINUTE + 1)
@@ -156,8 +195,16 @@ def test_cronjob_being_deleted_starts_nothing(lab):
 def test_name_that_somebody_else_has_taken_is_left_to_them(lab):
     make(lab)
     template = cron_job()["spec"]["jobTemplate"]["spec"]
-    lab.create("jobs.batch", {"apiVersion": "batch/v1", "kind": "Job", "spec": template,
-                              "metadata": {"name": f"tick-{minute('10:10')}"}}, "default")
+    lab.create(
+        "jobs.batch",
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "spec": template,
+            "metadata": {"name": f"tick-{minute('10:10')}"},
+        },
+        "default",
+    )
     at(lab, 10 * MINUTE + 1)
     assert status(lab) == {}
 
@@ -169,7 +216,10 @@ def test_jobs_run_side_by_side_where_that_is_allowed(lab):
     make(lab, outcome="ready")
     at(lab, 10 * MINUTE + 1)
     at(lab, 20 * MINUTE + 1)
-    assert [one["name"] for one in status(lab)["active"]] == [f"tick-{minute('10:10')}", f"tick-{minute('10:20')}"]
+    assert [one["name"] for one in status(lab)["active"]] == [
+        f"tick-{minute('10:10')}",
+        f"tick-{minute('10:20')}",
+    ]
 
 
 def test_forbid_starts_nothing_beside_job_that_runs(lab):
@@ -177,8 +227,10 @@ def test_forbid_starts_nothing_beside_job_that_runs(lab):
     at(lab, 10 * MINUTE + 1)
     at(lab, 20 * MINUTE + 1)
     assert jobs(lab) == [minute("10:10")]
-    assert said(lab)[-1] == ("Normal JobAlreadyActive: Not starting job because prior execution is running and "
-                             "concurrency policy is Forbid")
+    assert said(lab)[-1] == (
+        "Normal JobAlreadyActive: Not starting job because prior execution is running and "
+        "concurrency policy is Forbid"
+    )
 
 
 def test_replace_deletes_job_that_runs(lab):
@@ -188,8 +240,10 @@ def test_replace_deletes_job_that_runs(lab):
     old, new = f"tick-{minute('10:10')}", f"tick-{minute('10:20')}"
     assert jobs(lab) == [minute("10:20")]
     assert [one["name"] for one in status(lab)["active"]] == [new]
-    assert said(lab)[1:] == [f"Normal SuccessfulDelete: Deleted job {old}",
-                             f"Normal SuccessfulCreate: Created job {new}"]
+    assert said(lab)[1:] == [
+        f"Normal SuccessfulDelete: Deleted job {old}",
+        f"Normal SuccessfulCreate: Created job {new}",
+    ]
 
 
 # --- what was missed
@@ -213,14 +267,18 @@ def test_too_many_missed_starts_are_said(lab):
     make(lab, schedule="* * * * *")
     at(lab, 102 * MINUTE)
     assert jobs(lab) == [minute("11:42")]
-    assert ("Warning TooManyMissedTimes: too many missed start times. Set or decrease .spec.startingDeadlineSeconds "
-            "or check clock skew") in said(lab)
+    assert (
+        "Warning TooManyMissedTimes: too many missed start times. Set or decrease .spec.startingDeadlineSeconds "
+        "or check clock skew"
+    ) in said(lab)
 
 
 def test_schedule_that_is_never_due_is_said(lab):
     make(lab, schedule="0 0 31 2 *")
-    assert said(lab) == ["Warning InvalidSchedule: invalid schedule: 0 0 31 2 * : time difference between two "
-                         "schedules is less than 1 second"]
+    assert said(lab) == [
+        "Warning InvalidSchedule: invalid schedule: 0 0 31 2 * : time difference between two "
+        "schedules is less than 1 second"
+    ]
 
 
 # --- Jobs that are there
@@ -242,15 +300,26 @@ def test_failures_have_limit_of_their_own(lab):
 
 
 def ended(name: str, kind: str, start: str | None) -> Object:
-    return {"metadata": {"name": name}, "status": {
-        "conditions": [{"type": kind, "status": "True"}], **({"startTime": start} if start else {})}}
+    return {
+        "metadata": {"name": name},
+        "status": {
+            "conditions": [{"type": kind, "status": "True"}],
+            **({"startTime": start} if start else {}),
+        },
+    }
 
 
 def test_jobs_that_started_first_go_first_and_those_that_never_did_last():
-    jobs = [ended("never", "Failed", None), ended("b", "Failed", "2026-11-20T10:00:00Z"),
-            ended("a", "Failed", "2026-11-20T10:00:00Z"), ended("late", "Failed", "2026-11-20T11:00:00Z"),
-            ended("good", "Complete", "2026-11-20T09:00:00Z")]
-    order = [name_of(one) for one in jobs_beyond_limits({"spec": {"failedJobsHistoryLimit": 0}}, jobs)]
+    jobs = [
+        ended("never", "Failed", None),
+        ended("b", "Failed", "2026-11-20T10:00:00Z"),
+        ended("a", "Failed", "2026-11-20T10:00:00Z"),
+        ended("late", "Failed", "2026-11-20T11:00:00Z"),
+        ended("good", "Complete", "2026-11-20T09:00:00Z"),
+    ]
+    order = [
+        name_of(one) for one in jobs_beyond_limits({"spec": {"failedJobsHistoryLimit": 0}}, jobs)
+    ]
     assert order == ["a", "b", "late", "never"]
 
 
@@ -258,13 +327,18 @@ def test_limit_of_none_still_notes_success(lab):
     make(lab, successfulJobsHistoryLimit=0)
     at(lab, 10 * MINUTE + 1)
     assert jobs(lab) == []
-    assert status(lab) == {"lastScheduleTime": "2026-11-20T10:10:00Z", "lastSuccessfulTime": "2026-11-20T10:10:01Z"}
+    assert status(lab) == {
+        "lastScheduleTime": "2026-11-20T10:10:00Z",
+        "lastSuccessfulTime": "2026-11-20T10:10:01Z",
+    }
 
 
 def test_active_job_that_went_missing_is_noticed(lab):
     make(lab, outcome="ready")
     at(lab, 10 * MINUTE + 1)
-    lab.client.delete("jobs.batch", f"tick-{minute('10:10')}", namespace="default", options=_background())
+    lab.client.delete(
+        "jobs.batch", f"tick-{minute('10:10')}", namespace="default", options=_background()
+    )
     lab.settle()
     assert status(lab) == {"lastScheduleTime": "2026-11-20T10:10:00Z"}
     assert said(lab)[-1] == f"Normal MissingJob: Active job went missing: tick-{minute('10:10')}"
@@ -273,12 +347,28 @@ def test_active_job_that_went_missing_is_noticed(lab):
 def test_job_made_by_hand_is_noticed_and_its_success_counts(lab):
     make(lab, schedule="0 0 1 1 *")
     owner = lab.client.get(RESOURCE, "tick", namespace="default")
-    reference = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "uid": owner["metadata"]["uid"],
-                 "controller": True}
-    lab.create("jobs.batch", {"apiVersion": "batch/v1", "kind": "Job", "spec": owner["spec"]["jobTemplate"]["spec"],
-                              "metadata": {"name": "by-hand", "ownerReferences": [reference]}}, "default")
+    reference = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "name": "tick",
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+    }
+    lab.create(
+        "jobs.batch",
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "spec": owner["spec"]["jobTemplate"]["spec"],
+            "metadata": {"name": "by-hand", "ownerReferences": [reference]},
+        },
+        "default",
+    )
     lab.settle()
-    assert said(lab)[0] == "Warning UnexpectedJob: Saw a job that the controller did not create or forgot: by-hand"
+    assert (
+        said(lab)[0]
+        == "Warning UnexpectedJob: Saw a job that the controller did not create or forgot: by-hand"
+    )
     assert status(lab) == {"lastSuccessfulTime": "2026-11-20T10:00:00Z"}
 
 
@@ -299,19 +389,32 @@ def _background() -> Any:
 # --- schedules
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
-PERIODS = {"* * * * *": MINUTE, "*/7 * * * *": 7 * MINUTE, "0 * * * *": HOUR, "30 2 * * *": 24 * HOUR,
-           "0 0 * * 1": 7 * 24 * HOUR, "5 4 1 * *": 30 * 24 * HOUR, "@every 90s": 90}
+PERIODS = {
+    "* * * * *": MINUTE,
+    "*/7 * * * *": 7 * MINUTE,
+    "0 * * * *": HOUR,
+    "30 2 * * *": 24 * HOUR,
+    "0 0 * * 1": 7 * 24 * HOUR,
+    "5 4 1 * *": 30 * 24 * HOUR,
+    "@every 90s": 90,
+}
 
 
 def scheduled(schedule: str, last: datetime | None = None) -> Object:
-    return {"metadata": {"creationTimestamp": format_time(START)}, "spec": {"schedule": schedule},
-            "status": {"lastScheduleTime": format_time(last)} if last else {}}
+    return {
+        "metadata": {"creationTimestamp": format_time(START)},
+        "spec": {"schedule": schedule},
+        "status": {"lastScheduleTime": format_time(last)} if last else {},
+    }
 
 
 @settings(deadline=None)
 @given(schedule=st.sampled_from(sorted(PERIODS)), passed=st.floats(0, 40))
 def test_latest_start_is_last_that_slow_count_finds(schedule: str, passed: float):
-    times, now = Times(parse(schedule), UTC), START + timedelta(seconds=round(passed * PERIODS[schedule]))
+    times, now = (
+        Times(parse(schedule), UTC),
+        START + timedelta(seconds=round(passed * PERIODS[schedule])),
+    )
     slow, upcoming = None, times.after(START)
     while upcoming is not None and upcoming <= now:
         slow, upcoming = upcoming, times.after(upcoming)

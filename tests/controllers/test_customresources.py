@@ -11,15 +11,33 @@ BOATS = "boats.harbour.example.org"
 
 def define(lab: Lab) -> None:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    spec = {"group": "harbour.example.org", "scope": "Namespaced", "names": {"plural": "boats", "kind": "Boat"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}]}
-    lab.create(CRDS, {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-                      "metadata": {"name": BOATS}, "spec": spec})
+    spec = {
+        "group": "harbour.example.org",
+        "scope": "Namespaced",
+        "names": {"plural": "boats", "kind": "Boat"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+    }
+    lab.create(
+        CRDS,
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": BOATS},
+            "spec": spec,
+        },
+    )
 
 
 def boat(lab: Lab, name: str, **metadata: object) -> Object:
-    return lab.create(BOATS, {"apiVersion": "harbour.example.org/v1", "kind": "Boat",
-                              "metadata": {"name": name, **metadata}}, "default")
+    return lab.create(
+        BOATS,
+        {
+            "apiVersion": "harbour.example.org/v1",
+            "kind": "Boat",
+            "metadata": {"name": name, **metadata},
+        },
+        "default",
+    )
 
 
 def test_objects_of_definition_go_with_it(lab):
@@ -38,7 +56,9 @@ def test_definition_waits_for_object_that_is_held(lab):
     lab.client.delete(CRDS, BOATS)
     lab.settle()
     assert lab.names(BOATS) == ["grace"]
-    conditions = {one["type"]: one["reason"] for one in lab.client.get(CRDS, BOATS)["status"]["conditions"]}
+    conditions = {
+        one["type"]: one["reason"] for one in lab.client.get(CRDS, BOATS)["status"]["conditions"]
+    }
     assert conditions["Terminating"] == "InstanceDeletionInProgress"
     lab.change(BOATS, "grace", lambda obj: obj["metadata"].pop("finalizers"), "default")
     lab.settle()
@@ -48,7 +68,9 @@ def test_definition_waits_for_object_that_is_held(lab):
 def test_files_of_kind_that_nothing_defines_keep_nobody_from_working(lab, tmp_path):
     folder = tmp_path / "state/namespaces/default/foos.example.org"
     folder.mkdir(parents=True)
-    (folder / "a.yaml").write_text("apiVersion: example.org/v1\nkind: Foo\nmetadata: {name: a, namespace: default}\n")
+    (folder / "a.yaml").write_text(
+        "apiVersion: example.org/v1\nkind: Foo\nmetadata: {name: a, namespace: default}\n"
+    )
     lab.node("node-1")
     lab.daemon_set("agent")
     assert lab.settle().failures == []
@@ -58,7 +80,12 @@ def test_files_of_kind_that_nothing_defines_keep_nobody_from_working(lab, tmp_pa
 def test_custom_objects_own_and_are_owned(lab):
     define(lab)
     ada = boat(lab, "ada")
-    reference = {"apiVersion": "harbour.example.org/v1", "kind": "Boat", "name": "ada", "uid": ada["metadata"]["uid"]}
+    reference = {
+        "apiVersion": "harbour.example.org/v1",
+        "kind": "Boat",
+        "name": "ada",
+        "uid": ada["metadata"]["uid"],
+    }
     lab.config_map("log", owners=[reference])
     lab.settle()
     assert lab.names("configmaps", "default") == ["log"]
@@ -71,8 +98,12 @@ def test_custom_objects_own_and_are_owned(lab):
 
 
 def owner_reference(obj: Object) -> Object:
-    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": obj["metadata"]["name"],
-            "uid": obj["metadata"]["uid"]}
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "name": obj["metadata"]["name"],
+        "uid": obj["metadata"]["uid"],
+    }
 
 
 def remove_definition(lab: Lab) -> str:
@@ -99,13 +130,17 @@ def test_dependents_of_custom_objects_go_with_definition(lab):
     assert (lab.names(CRDS), lab.names("configmaps", "default")) == ([], [])
     assert [(change.printed_name, change.verb) for change in summary.changes()] == [
         ("boat.harbour.example.org/ada", "deleted"),
-        (f"customresourcedefinition.apiextensions.k8s.io/{BOATS}", "deleted"), ("configmap/log", "deleted")]
+        (f"customresourcedefinition.apiextensions.k8s.io/{BOATS}", "deleted"),
+        ("configmap/log", "deleted"),
+    ]
 
 
 def test_dependents_of_custom_objects_go_with_definition_while_controllers_watch(lab):
     define(lab)
     log = lab.config_map("log", owners=[owner_reference(boat(lab, "ada"))])
-    lab.config_map("page", owners=[owner_reference({"apiVersion": "v1", "kind": "ConfigMap", **log})])
+    lab.config_map(
+        "page", owners=[owner_reference({"apiVersion": "v1", "kind": "ConfigMap", **log})]
+    )
     manager = build_manager(lab.cluster)
     manager.run_until_settled()
     with closing(LocalCluster.open(lab.folder)) as other:
@@ -126,7 +161,9 @@ def test_dependents_stay_while_definition_is_gone_and_their_owner_is_not(lab):
     assert lab.names("configmaps", "default") == ["log"]
     lab.file(BOATS, "ada", "default").unlink()
     assert manager.run_until_settled().failures == []
-    assert lab.names("configmaps", "default") == ["log"]  # objects of an unknown type may still exist
+    assert lab.names("configmaps", "default") == [
+        "log"
+    ]  # objects of an unknown type may still exist
     put_back_definition(lab, text)
     manager.run_until_settled()
     assert (lab.names(BOATS, "default"), lab.names("configmaps", "default")) == (["grace"], [])
@@ -156,8 +193,10 @@ def test_object_whose_owner_is_gone_is_deleted_once_its_definition_is_back(lab):
     manager.run_until_settled()
     file = lab.file(BOATS, "ada", "default")
     file.parent.mkdir(parents=True)
-    file.write_text("apiVersion: harbour.example.org/v1\nkind: Boat\nmetadata:\n  name: ada\n  ownerReferences:\n"
-                    "  - {apiVersion: v1, kind: ConfigMap, name: gone, uid: gone}\n")
+    file.write_text(
+        "apiVersion: harbour.example.org/v1\nkind: Boat\nmetadata:\n  name: ada\n  ownerReferences:\n"
+        "  - {apiVersion: v1, kind: ConfigMap, name: gone, uid: gone}\n"
+    )
     assert manager.run_until_settled().failures == []
     assert file.exists()
     put_back_definition(lab, text)
@@ -168,7 +207,11 @@ def test_object_whose_owner_is_gone_is_deleted_once_its_definition_is_back(lab):
 def test_namespace_takes_along_objects_of_definition_that_came_back(lab):
     define(lab)
     lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sea"}})
-    lab.create(BOATS, {"apiVersion": "harbour.example.org/v1", "kind": "Boat", "metadata": {"name": "ada"}}, "sea")
+    lab.create(
+        BOATS,
+        {"apiVersion": "harbour.example.org/v1", "kind": "Boat", "metadata": {"name": "ada"}},
+        "sea",
+    )
     text = remove_definition(lab)
     manager = build_manager(lab.cluster)
     manager.run_until_settled(skip_waits=True)
@@ -182,7 +225,11 @@ def test_namespace_takes_along_objects_of_definition_that_came_back(lab):
 def test_namespace_goes_though_files_in_it_are_of_kind_that_nothing_defines_any_more(lab):
     define(lab)
     lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sea"}})
-    lab.create(BOATS, {"apiVersion": "harbour.example.org/v1", "kind": "Boat", "metadata": {"name": "ada"}}, "sea")
+    lab.create(
+        BOATS,
+        {"apiVersion": "harbour.example.org/v1", "kind": "Boat", "metadata": {"name": "ada"}},
+        "sea",
+    )
     manager = build_manager(lab.cluster)
     manager.run_until_settled(skip_waits=True)
     remove_definition(lab)
@@ -194,16 +241,25 @@ def test_namespace_goes_though_files_in_it_are_of_kind_that_nothing_defines_any_
 def test_controllers_know_schema_that_another_process_gave_definition(lab):
     """Let another process change the schema: the controllers keep the fields that the new schema allows."""
     define(lab)
-    lab.change(CRDS, BOATS, lambda obj: obj["spec"]["versions"][0].update(
-        schema={"openAPIV3Schema": {"type": "object"}}))
+    lab.change(
+        CRDS,
+        BOATS,
+        lambda obj: obj["spec"]["versions"][0].update(
+            schema={"openAPIV3Schema": {"type": "object"}}
+        ),
+    )
     boat(lab, "ada", finalizers=["foregroundDeletion", "example.com/hold"])
     manager = build_manager(lab.cluster)
     manager.run_until_settled()
     with closing(LocalCluster.open(lab.folder)) as other:
         definition = other.client.get(CRDS, BOATS)
-        open_schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+        open_schema = {
+            "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        }
         version = {**definition["spec"]["versions"][0], "schema": open_schema}
-        other.client.update(CRDS, {**definition, "spec": {**definition["spec"], "versions": [version]}})
+        other.client.update(
+            CRDS, {**definition, "spec": {**definition["spec"], "versions": [version]}}
+        )
     manager.has_work()
     manager.wait_for_work(0)  # the manager reads the new schema before the batch in which it writes
     with closing(LocalCluster.open(lab.folder)) as other:

@@ -15,22 +15,35 @@ from tests.controllers.daemonset_objects import HASH, OLD_HASH, daemon_set, pod,
 
 
 def made(obj: Object, time: str, uid: str, generation: int) -> Object:
-    metadata = {**obj.get("metadata", {}), "creationTimestamp": time, "uid": uid,
-                "annotations": {GENERATION_ANNOTATION: str(generation)}}
+    metadata = {
+        **obj.get("metadata", {}),
+        "creationTimestamp": time,
+        "uid": uid,
+        "annotations": {GENERATION_ANNOTATION: str(generation)},
+    }
     return {**obj, "metadata": metadata}
 
 
 OWNER = made(daemon_set(), "2026-11-20T10:00:00Z", "b", 2)
 
 
-@pytest.mark.parametrize(("time", "uid", "generation", "reused"), [
-    pytest.param("2026-11-20T10:00:01Z", "a", 2, True, id="another template under the same number"),
-    pytest.param("2026-11-20T10:00:00Z", "c", 2, True, id="in the second of its creation"),
-    pytest.param("2026-11-20T10:00:01Z", "a", 1, False, id="a number of its own"),
-    pytest.param("2026-11-20T09:59:59Z", "c", 2, False, id="adopted from a DaemonSet before"),
-    pytest.param("2026-11-20T10:00:00Z", "a", 2, False, id="adopted in the second of its creation"),
-])
-def test_generation_is_reused_by_old_revision_of_its_own(time: str, uid: str, generation: int, reused: bool) -> None:
+@pytest.mark.parametrize(
+    ("time", "uid", "generation", "reused"),
+    [
+        pytest.param(
+            "2026-11-20T10:00:01Z", "a", 2, True, id="another template under the same number"
+        ),
+        pytest.param("2026-11-20T10:00:00Z", "c", 2, True, id="in the second of its creation"),
+        pytest.param("2026-11-20T10:00:01Z", "a", 1, False, id="a number of its own"),
+        pytest.param("2026-11-20T09:59:59Z", "c", 2, False, id="adopted from a DaemonSet before"),
+        pytest.param(
+            "2026-11-20T10:00:00Z", "a", 2, False, id="adopted in the second of its creation"
+        ),
+    ],
+)
+def test_generation_is_reused_by_old_revision_of_its_own(
+    time: str, uid: str, generation: int, reused: bool
+) -> None:
     assert is_generation_reused(OWNER, [made({}, time, uid, generation)]) is reused
 
 
@@ -46,4 +59,7 @@ def test_pod_of_reused_generation_is_judged_by_its_hash() -> None:
     pods = [read_daemon_pod(one) for one in (old, new)]
     assert state.template_generation == template_generation(OWNER)
     assert [state.is_updated(one) for one in pods] == [True, True]
-    assert [state._replace(template_generation=None).is_updated(one) for one in pods] == [False, True]
+    assert [state._replace(template_generation=None).is_updated(one) for one in pods] == [
+        False,
+        True,
+    ]

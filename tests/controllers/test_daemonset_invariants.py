@@ -42,7 +42,11 @@ def on_delete(lab: DaemonLab) -> None:
 def taint(lab: DaemonLab, number: int, effect: str) -> None:
     """Taint the node; without an effect, remove the taint."""
     taints = [{"key": "keep-off", "effect": effect}] if effect else []
-    if_there(lambda: lab.change("nodes", f"node-{number}", lambda node: node["spec"].update(taints=taints)))
+    if_there(
+        lambda: lab.change(
+            "nodes", f"node-{number}", lambda node: node["spec"].update(taints=taints)
+        )
+    )
 
 
 def lose_node(lab: DaemonLab, number: int) -> None:
@@ -96,7 +100,9 @@ NODES = st.integers(1, 5)
 OPERATIONS = st.one_of(
     st.tuples(st.just(update), st.integers(1, 4), OUTCOMES),
     st.tuples(st.just(select), st.sampled_from(["", "odd", "even"])),
-    st.tuples(st.just(strategy), st.sampled_from([0, 1, 2, "50%"]), st.sampled_from([0, 1, 2, "50%"])),
+    st.tuples(
+        st.just(strategy), st.sampled_from([0, 1, 2, "50%"]), st.sampled_from([0, 1, 2, "50%"])
+    ),
     st.tuples(st.just(on_delete)),
     st.tuples(st.just(taint), NODES, st.sampled_from(["", "NoSchedule", "NoExecute"])),
     st.tuples(st.just(lose_node), NODES),
@@ -107,12 +113,14 @@ OPERATIONS = st.one_of(
     st.tuples(st.just(crash), st.integers(1, 12)),
     st.tuples(st.just(wait), st.sampled_from([1, 6, 700])),
 )
-SPECS = st.fixed_dictionaries({
-    "surge": st.sampled_from([0, 1, 2, "50%"]),
-    "unavailable": st.sampled_from([0, 1, 2, "50%"]),
-    "minReadySeconds": st.sampled_from([0, 0, 5]),
-    "revisionHistoryLimit": st.sampled_from([0, 2, 10]),
-}).filter(lambda spec: (spec["surge"] == 0) != (spec["unavailable"] == 0))
+SPECS = st.fixed_dictionaries(
+    {
+        "surge": st.sampled_from([0, 1, 2, "50%"]),
+        "unavailable": st.sampled_from([0, 1, 2, "50%"]),
+        "minReadySeconds": st.sampled_from([0, 0, 5]),
+        "revisionHistoryLimit": st.sampled_from([0, 2, 10]),
+    }
+).filter(lambda spec: (spec["surge"] == 0) != (spec["unavailable"] == 0))
 SCENARIOS = st.lists(st.tuples(OPERATIONS, st.booleans()), max_size=14)
 
 
@@ -124,8 +132,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
 # --- what holds ---------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=14, deadline=None, derandomize=True,
-          suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=14, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(spec=SPECS, operations=SCENARIOS, faults=FAULTS)
 @example(faults=None, spec={"surge": 1, "unavailable": 0}, operations=[
     ((update, 2, "not-ready"), True), ((sicken, 0, "ready"), True), ((update, 3, "ready"), True)])  # fmt: skip
@@ -134,7 +143,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
 @example(faults=None, spec={"surge": 0, "unavailable": 1}, operations=[
     ((hang, 0), False), ((update, 2, "ready"), True), ((lose_node, 2), True), ((find_node, 2), True)])  # fmt: skip
 def test_rolling_update_step_stays_within_the_strategy(
-    folders: Callable[[], Any], spec: dict[str, Any], operations: list[tuple[tuple[Any, ...], bool]], faults: Any
+    folders: Callable[[], Any],
+    spec: dict[str, Any],
+    operations: list[tuple[tuple[Any, ...], bool]],
+    faults: Any,
 ) -> None:
     """Check every step, whatever is rolled out, broken, tainted or lost, and wherever the manager crashes."""
     lab = DaemonLab(folders(), faults)
@@ -163,12 +175,19 @@ def check_rest(lab: DaemonLab) -> None:
     for _ in range(5):
         wanting = lab.look().wanting
         lab.looks += 1
-        lab.change(SETS, "agent", lambda obj: obj["metadata"]["annotations"].update(look=str(lab.looks)), "default")
+        lab.change(
+            SETS,
+            "agent",
+            lambda obj: obj["metadata"]["annotations"].update(look=str(lab.looks)),
+            "default",
+        )
         lab.run()
         if lab.look().wanting == wanting:
             break
     seen = lab.look()
-    failed = {pod["spec"].get("nodeName") for pod in lab.pods() if pod["status"]["phase"] == "Failed"}
+    failed = {
+        pod["spec"].get("nodeName") for pod in lab.pods() if pod["status"]["phase"] == "Failed"
+    }
     for node in seen.wanting - failed:
         assert seen.pods.get(node) or seen.going.get(node), f"no pod for {node}: {seen}"
     status, expected = seen.daemon_set["status"], counts(seen, lab.client)
@@ -180,7 +199,10 @@ def check_rest(lab: DaemonLab) -> None:
     assert status.get("numberUnavailable", 0) == expected["desired"] - expected["available"]
     assert status["observedGeneration"] == seen.daemon_set["metadata"]["generation"]
     newest = max(seen.revisions, key=lambda one: one["revision"])
-    assert newest["data"]["spec"]["template"] == {**seen.daemon_set["spec"]["template"], "$patch": "replace"}
+    assert newest["data"]["spec"]["template"] == {
+        **seen.daemon_set["spec"]["template"],
+        "$patch": "replace",
+    }
 
 
 def mend(lab: DaemonLab) -> None:
@@ -188,7 +210,12 @@ def mend(lab: DaemonLab) -> None:
     for number in range(1, 6):
         find_node(lab, number)
         taint(lab, number, "")
-    lab.edit(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 2}})
+    lab.edit(
+        updateStrategy={
+            "type": "RollingUpdate",
+            "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 2},
+        }
+    )
     lab.retemplate("agent:9", "ready", None)
     for _ in range(3):
         lab.run()

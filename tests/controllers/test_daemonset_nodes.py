@@ -36,10 +36,17 @@ def whole_counts(state: DaemonSetState) -> Counts:
     desired = [node for node, placement in state.placements.items() if placement.should_run]
     counted = [oldest_first(pods_on[node])[0] for node in desired if node in pods_on]
     return Counts(
-        len(desired), len(counted),
-        sum(node in pods_on for node, placement in state.placements.items() if not placement.should_run),
-        sum(pod.is_ready for pod in counted), sum(map(state.is_available, counted)),
-        sum(map(state.is_updated, counted)))
+        len(desired),
+        len(counted),
+        sum(
+            node in pods_on
+            for node, placement in state.placements.items()
+            if not placement.should_run
+        ),
+        sum(pod.is_ready for pod in counted),
+        sum(map(state.is_available, counted)),
+        sum(map(state.is_updated, counted)),
+    )
 
 
 def whole_replacement(state: DaemonSetState, max_unavailable: int) -> list[str]:
@@ -54,12 +61,14 @@ def whole_replacement(state: DaemonSetState, max_unavailable: int) -> list[str]:
         elif old is not None:
             unavailable += not state.is_available(old)
             (candidates if state.is_available(old) else at_once).append(old.name)
-    return [*at_once, *candidates[:max(max_unavailable - unavailable, 0)]]
+    return [*at_once, *candidates[: max(max_unavailable - unavailable, 0)]]
 
 
 @settings(max_examples=150, deadline=None)
 @given(CHANGES, st.sampled_from([0, 60]))
-def test_kept_facts_equal_those_of_look_at_all_nodes(changes: list[tuple[str, int, Any]], min_ready: int) -> None:
+def test_kept_facts_equal_those_of_look_at_all_nodes(
+    changes: list[tuple[str, int, Any]], min_ready: int
+) -> None:
     nodes = DaemonNodes()
     pods: dict[str, DaemonPod] = {}
     owner = daemon_set(strategy=rolling(2), min_ready_seconds=min_ready)
@@ -73,19 +82,26 @@ def test_kept_facts_equal_those_of_look_at_all_nodes(changes: list[tuple[str, in
             nodes.replace(old, None)
             nodes.replace(None, pods.get(name))
         elif what == "node":
-            rest = {node: placement for node, placement in state.placements.items() if node != NODES[number]}
+            rest = {
+                node: placement
+                for node, placement in state.placements.items()
+                if node != NODES[number]
+            }
             added = {} if detail is None else {NODES[number]: detail}
             state = state._replace(placements=dict(sorted({**rest, **added}.items())))
         elif what == "template":
             state = state._replace(hash=(HASH, OLD_HASH)[number])
         else:
-            state = state._replace(now=state.now + timedelta(seconds=number),
-                                   latest_available=state.latest_available + timedelta(seconds=number))
+            state = state._replace(
+                now=state.now + timedelta(seconds=number),
+                latest_available=state.latest_available + timedelta(seconds=number),
+            )
         state = state._replace(nodes=nodes, pods=pods.values())
         fresh = state._replace(nodes=DaemonNodes([pods[name] for name in sorted(pods)]))
         assert nodes.pods_on == fresh.nodes.pods_on
-        assert ({facts: sorted(names) for facts, names in state.nodes_by_facts().items()}
-                == {facts: sorted(names) for facts, names in fresh.nodes_by_facts().items()})
+        assert {facts: sorted(names) for facts, names in state.nodes_by_facts().items()} == {
+            facts: sorted(names) for facts, names in fresh.nodes_by_facts().items()
+        }
         assert state.count_nodes() == whole_counts(state)
         assert replace(state, 2) == ([], whole_replacement(state, 2))
         assert decide(state) == decide(fresh)

@@ -25,26 +25,58 @@ def where(spec, on):
     return node_should_run_daemon_pod(daemon_set(template_spec=spec))(on)
 
 
-@pytest.mark.parametrize(("spec", "on", "expected"), [
-    pytest.param({}, node("n"), HERE, id="a plain node"),
-    pytest.param({"nodeName": "n"}, node("n"), HERE, id="the template names this node"),
-    pytest.param({"nodeName": "m"}, node("n"), NOWHERE, id="the template names another node"),
-    pytest.param({"nodeSelector": {"disk": "ssd"}}, node("n", labels={"disk": "ssd"}), HERE, id="selected"),
-    pytest.param({"nodeSelector": {"disk": "ssd"}}, node("n"), NOWHERE, id="not selected"),
-    pytest.param({}, node("n", taints=[taint("a", "NoSchedule")]), LEAVES_RUNNING, id="NoSchedule"),
-    pytest.param({}, node("n", taints=[taint("a", "NoExecute")]), NOWHERE, id="NoExecute"),
-    pytest.param({}, node("n", taints=[taint("a", "PreferNoSchedule")]), HERE, id="PreferNoSchedule"),
-    pytest.param({"tolerations": [{"key": "a", "operator": "Exists"}]}, node("n", taints=[taint("a", "NoExecute")]),
-                 HERE, id="tolerated"),
-    pytest.param({}, node("n", taints=[taint(*one) for one in ADDED]), HERE, id="what every daemon pod tolerates"),
-    pytest.param({}, node("n", taints=[taint("node.kubernetes.io/network-unavailable", "NoSchedule")]), LEAVES_RUNNING,
-                 id="no network"),
-    pytest.param({"hostNetwork": True},
-                 node("n", taints=[taint("node.kubernetes.io/network-unavailable", "NoSchedule")]), HERE,
-                 id="no network needed"),
-    pytest.param({"nodeSelector": {"disk": "ssd"}}, node("n", taints=[taint("a", "NoSchedule")]), NOWHERE,
-                 id="not selected and tainted"),
-])
+@pytest.mark.parametrize(
+    ("spec", "on", "expected"),
+    [
+        pytest.param({}, node("n"), HERE, id="a plain node"),
+        pytest.param({"nodeName": "n"}, node("n"), HERE, id="the template names this node"),
+        pytest.param({"nodeName": "m"}, node("n"), NOWHERE, id="the template names another node"),
+        pytest.param(
+            {"nodeSelector": {"disk": "ssd"}},
+            node("n", labels={"disk": "ssd"}),
+            HERE,
+            id="selected",
+        ),
+        pytest.param({"nodeSelector": {"disk": "ssd"}}, node("n"), NOWHERE, id="not selected"),
+        pytest.param(
+            {}, node("n", taints=[taint("a", "NoSchedule")]), LEAVES_RUNNING, id="NoSchedule"
+        ),
+        pytest.param({}, node("n", taints=[taint("a", "NoExecute")]), NOWHERE, id="NoExecute"),
+        pytest.param(
+            {}, node("n", taints=[taint("a", "PreferNoSchedule")]), HERE, id="PreferNoSchedule"
+        ),
+        pytest.param(
+            {"tolerations": [{"key": "a", "operator": "Exists"}]},
+            node("n", taints=[taint("a", "NoExecute")]),
+            HERE,
+            id="tolerated",
+        ),
+        pytest.param(
+            {},
+            node("n", taints=[taint(*one) for one in ADDED]),
+            HERE,
+            id="what every daemon pod tolerates",
+        ),
+        pytest.param(
+            {},
+            node("n", taints=[taint("node.kubernetes.io/network-unavailable", "NoSchedule")]),
+            LEAVES_RUNNING,
+            id="no network",
+        ),
+        pytest.param(
+            {"hostNetwork": True},
+            node("n", taints=[taint("node.kubernetes.io/network-unavailable", "NoSchedule")]),
+            HERE,
+            id="no network needed",
+        ),
+        pytest.param(
+            {"nodeSelector": {"disk": "ssd"}},
+            node("n", taints=[taint("a", "NoSchedule")]),
+            NOWHERE,
+            id="not selected and tainted",
+        ),
+    ],
+)
 def test_pod_belongs_on(spec, on, expected):
     assert where(spec, on) == expected
 
@@ -57,7 +89,12 @@ def test_daemon_tolerations_follow_pods_own_in_upstreams_order():
 
 
 def test_own_toleration_of_not_ready_keeps_its_place_and_loses_its_seconds():
-    own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
+    own = {
+        "key": "node.kubernetes.io/not-ready",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 60,
+    }
     other = {"key": "team", "operator": "Exists"}
     found = daemon_tolerations({"tolerations": [own, other]})
     assert found[:2] == [{key: own[key] for key in ("effect", "key", "operator")}, other]

@@ -14,7 +14,15 @@ from kubepy.api.objects.pods import is_pod_available
 from kubepy.controllers.daemonset.decide import DaemonSetActions, decide
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement
 from kubepy.controllers.daemonset.rolling_update import rolling_update, updated_desired_node_counts
-from tests.controllers.daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod, rolling, state_of
+from tests.controllers.daemonset_objects import (
+    HASH,
+    NOW,
+    OLD_HASH,
+    daemon_set,
+    pod,
+    rolling,
+    state_of,
+)
 
 LEAVES_RUNNING = Placement(should_run=False, should_continue=True)
 
@@ -29,31 +37,78 @@ def old(name, on, **more):
     return pod(name, on, hash_=OLD_HASH, **more)
 
 
-@pytest.mark.parametrize(("unavailable", "pods", "deleted"), [
-    pytest.param(1, [old("a", "n-1"), old("b", "n-2")], ["a"], id="one at a time"),
-    pytest.param(2, [old("a", "n-1"), old("b", "n-2"), old("c", "n-3")], ["a", "b"], id="two at a time"),
-    pytest.param("50%", [old("a", "n-1"), old("b", "n-2"), old("c", "n-3")], ["a", "b"], id="percent rounds up"),
-    pytest.param(1, [old("a", "n-1", ready_for=None), old("b", "n-2", ready_for=None), old("c", "n-3")], ["a", "b"],
-                 id="unavailable ones all at once, and they use the allowance up"),
-    pytest.param(1, [pod("a", "n-1", ready_for=None), old("b", "n-2")], [], id="a new one that is not available yet"),
-    pytest.param(1, [pod("a", "n-1", deleted=True), old("b", "n-2")], [], id="a pod that is going"),
-    pytest.param(1, [pod("a", "n-1"), old("b", "n-1"), old("c", "n-2")], [], id="a node with one of each"),
-    pytest.param(1, [pod("a", "n-1"), pod("b", "n-2")], [], id="all new"),
-])
+@pytest.mark.parametrize(
+    ("unavailable", "pods", "deleted"),
+    [
+        pytest.param(1, [old("a", "n-1"), old("b", "n-2")], ["a"], id="one at a time"),
+        pytest.param(
+            2, [old("a", "n-1"), old("b", "n-2"), old("c", "n-3")], ["a", "b"], id="two at a time"
+        ),
+        pytest.param(
+            "50%",
+            [old("a", "n-1"), old("b", "n-2"), old("c", "n-3")],
+            ["a", "b"],
+            id="percent rounds up",
+        ),
+        pytest.param(
+            1,
+            [old("a", "n-1", ready_for=None), old("b", "n-2", ready_for=None), old("c", "n-3")],
+            ["a", "b"],
+            id="unavailable ones all at once, and they use the allowance up",
+        ),
+        pytest.param(
+            1,
+            [pod("a", "n-1", ready_for=None), old("b", "n-2")],
+            [],
+            id="a new one that is not available yet",
+        ),
+        pytest.param(
+            1, [pod("a", "n-1", deleted=True), old("b", "n-2")], [], id="a pod that is going"
+        ),
+        pytest.param(
+            1, [pod("a", "n-1"), old("b", "n-1"), old("c", "n-2")], [], id="a node with one of each"
+        ),
+        pytest.param(1, [pod("a", "n-1"), pod("b", "n-2")], [], id="all new"),
+    ],
+)
 def test_rolling_update_without_surge_deletes(unavailable, pods, deleted):
     assert decision(rolling(unavailable), pods) == ([], deleted)
 
 
-@pytest.mark.parametrize(("surge", "pods", "created", "deleted"), [
-    pytest.param(1, [old("a", "n-1"), old("b", "n-2")], ["n-1"], [], id="one node at a time"),
-    pytest.param("60%", [old("a", "n-1"), old("b", "n-2"), old("c", "n-3")], ["n-1", "n-2"], [], id="percent"),
-    pytest.param(1, [old("a", "n-1", ready_for=None), old("b", "n-2"), old("c", "n-3")], ["n-1", "n-2"], [],
-                 id="beside an unavailable one at once, beyond maxSurge"),
-    pytest.param(1, [old("a", "n-1"), pod("new", "n-1", ready_for=None), old("b", "n-2")], [], [],
-                 id="the new one is not available yet"),
-    pytest.param(1, [old("a", "n-1"), pod("new", "n-1"), old("b", "n-2")], ["n-2"], ["a"],
-                 id="the new one is available: the old one goes, the next node's turn"),
-])
+@pytest.mark.parametrize(
+    ("surge", "pods", "created", "deleted"),
+    [
+        pytest.param(1, [old("a", "n-1"), old("b", "n-2")], ["n-1"], [], id="one node at a time"),
+        pytest.param(
+            "60%",
+            [old("a", "n-1"), old("b", "n-2"), old("c", "n-3")],
+            ["n-1", "n-2"],
+            [],
+            id="percent",
+        ),
+        pytest.param(
+            1,
+            [old("a", "n-1", ready_for=None), old("b", "n-2"), old("c", "n-3")],
+            ["n-1", "n-2"],
+            [],
+            id="beside an unavailable one at once, beyond maxSurge",
+        ),
+        pytest.param(
+            1,
+            [old("a", "n-1"), pod("new", "n-1", ready_for=None), old("b", "n-2")],
+            [],
+            [],
+            id="the new one is not available yet",
+        ),
+        pytest.param(
+            1,
+            [old("a", "n-1"), pod("new", "n-1"), old("b", "n-2")],
+            ["n-2"],
+            ["a"],
+            id="the new one is available: the old one goes, the next node's turn",
+        ),
+    ],
+)
 def test_rolling_update_with_surge_creates(surge, pods, created, deleted):
     assert decision(rolling(0, surge), pods) == (created, deleted)
 
@@ -99,10 +154,14 @@ class World:
     def add(self, on: str, hash_: str, ready: bool) -> None:
         self.made += 1
         name = f"pod-{self.made}"
-        self.pods[name] = pod(name, on, hash_=hash_, ready_for=60 if ready else None, age=1000 - self.made)
+        self.pods[name] = pod(
+            name, on, hash_=hash_, ready_for=60 if ready else None, age=1000 - self.made
+        )
 
     def available(self) -> int:
-        return sum(any(is_pod_available(one, 0, NOW) for one in pods) for pods in self.by_node().values())
+        return sum(
+            any(is_pod_available(one, 0, NOW) for one in pods) for pods in self.by_node().values()
+        )
 
     def apply(self, actions: DaemonSetActions) -> None:
         for name in actions.pods_to_delete:
@@ -119,33 +178,49 @@ class World:
             if one["metadata"].get("deletionTimestamp"):
                 del self.pods[name]
             else:
-                self.pods[name] = pod(name, one["spec"]["nodeName"], hash_=labels_of(one)["controller-revision-hash"],
-                                      age=1000 - int(name.removeprefix("pod-")))
+                self.pods[name] = pod(
+                    name,
+                    one["spec"]["nodeName"],
+                    hash_=labels_of(one)["controller-revision-hash"],
+                    age=1000 - int(name.removeprefix("pod-")),
+                )
 
     def step(self) -> None:
         self.apply(decide(state_of(self.daemon_set, self.pods.values(), self.placements())))
 
     def is_updated(self) -> bool:
-        return all(len(pods) == 1 and labels_of(pods[0])["controller-revision-hash"] == HASH
-                   for pods in self.by_node().values()) and len(self.pods) == len(self.nodes)
+        return all(
+            len(pods) == 1 and labels_of(pods[0])["controller-revision-hash"] == HASH
+            for pods in self.by_node().values()
+        ) and len(self.pods) == len(self.nodes)
 
 
 def world(seed: int, size: int, strategy: Object) -> World:
-    made = World(daemon_set(strategy=strategy), [f"n-{number}" for number in range(size)], random.Random(seed))
+    made = World(
+        daemon_set(strategy=strategy),
+        [f"n-{number}" for number in range(size)],
+        random.Random(seed),
+    )
     for name in made.nodes:
         made.add(name, OLD_HASH, ready=True)
     return made
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10**6), size=st.integers(1, 9), unavailable=st.sampled_from([1, 2, 4, "30%", "100%"]))
+@given(
+    seed=st.integers(0, 10**6),
+    size=st.integers(1, 9),
+    unavailable=st.sampled_from([1, 2, 4, "30%", "100%"]),
+)
 def test_rolling_update_without_surge_keeps_max_unavailable_and_ends_new(seed, size, unavailable):
     scene = world(seed, size, rolling(unavailable))
     limit = updated_desired_node_counts(scene.daemon_set, size)[1]
     for _ in range(40 * size):
         scene.step()
         alive = [one for one in scene.pods.values() if not one["metadata"].get("deletionTimestamp")]
-        assert len({one["spec"]["nodeName"] for one in alive}) == len(alive), "two pods on a node without surge"
+        assert len({one["spec"]["nodeName"] for one in alive}) == len(alive), (
+            "two pods on a node without surge"
+        )
         gone = size - sum(is_pod_available(one, 0, NOW) for one in alive)
         assert gone <= limit
         scene.live()
@@ -155,7 +230,11 @@ def test_rolling_update_without_surge_keeps_max_unavailable_and_ends_new(seed, s
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10**6), size=st.integers(1, 9), surge=st.sampled_from([1, 2, 4, "30%", "100%"]))
+@given(
+    seed=st.integers(0, 10**6),
+    size=st.integers(1, 9),
+    surge=st.sampled_from([1, 2, 4, "30%", "100%"]),
+)
 def test_rolling_update_with_surge_keeps_a_pod_per_node_and_ends_new(seed, size, surge):
     scene = world(seed, size, rolling(0, surge))
     limit = updated_desired_node_counts(scene.daemon_set, size)[0]
@@ -171,11 +250,24 @@ def test_rolling_update_with_surge_keeps_a_pod_per_node_and_ends_new(seed, size,
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans(), st.booleans()), max_size=10),
-       st.integers(0, 3), st.integers(0, 3))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.booleans(), st.booleans(), st.booleans()), max_size=10
+    ),
+    st.integers(0, 3),
+    st.integers(0, 3),
+)
 def test_decision_never_touches_new_pods_nor_those_that_are_going(specs, unavailable, surge):
-    pods = [pod(f"p-{index}", f"n-{on}", hash_=HASH if new else OLD_HASH, ready_for=60 if ready else None,
-                deleted=going) for index, (on, new, ready, going) in enumerate(specs)]
+    pods = [
+        pod(
+            f"p-{index}",
+            f"n-{on}",
+            hash_=HASH if new else OLD_HASH,
+            ready_for=60 if ready else None,
+            deleted=going,
+        )
+        for index, (on, new, ready, going) in enumerate(specs)
+    ]
     placements = {f"n-{number}": HERE if number else NOWHERE for number in range(5)}
     created, deleted = decision(rolling(unavailable, surge), pods, placements)
     by_name = {name_of(one): one for one in pods}

@@ -22,7 +22,12 @@ from kubepy.controllers.deployment import sizes
 from kubepy.controllers.deployment.rolling import scale_down_old
 from kubepy.controllers.deployment.status import is_timed_out
 from kubepy.controlplane import build_manager
-from tests.controllers.deployment_objects import DEPLOYMENTS, REPLICA_SETS, DeploymentLab, deployment
+from tests.controllers.deployment_objects import (
+    DEPLOYMENTS,
+    REPLICA_SETS,
+    DeploymentLab,
+    deployment,
+)
 
 
 @pytest.fixture
@@ -34,11 +39,15 @@ def lab(tmp_path: Path) -> Any:
 
 
 def sizes_by_revision(lab: DeploymentLab) -> dict[int, int]:
-    return {revision_of(one): one["spec"]["replicas"] for one in sorted(lab.sets(), key=revision_of)}
+    return {
+        revision_of(one): one["spec"]["replicas"] for one in sorted(lab.sets(), key=revision_of)
+    }
 
 
 def condition(lab: DeploymentLab, kind: str) -> Object:
-    found: Object = next(one for one in lab.deployment()["status"]["conditions"] if one["type"] == kind)
+    found: Object = next(
+        one for one in lab.deployment()["status"]["conditions"] if one["type"] == kind
+    )
     return found
 
 
@@ -56,10 +65,18 @@ def make(lab: DeploymentLab, **spec: Any) -> None:
 
 def sets(*counted: tuple[int, int]) -> list[Object]:
     """Return ReplicaSets of (size, available pods), oldest first."""
-    return [{"metadata": {"name": f"web-{number}", "uid": f"uid-{number}",
-                          "creationTimestamp": f"2026-11-20T10:00:0{number}Z"},
-             "spec": {"replicas": size}, "status": {"availableReplicas": available}}
-            for number, (size, available) in enumerate(counted)]
+    return [
+        {
+            "metadata": {
+                "name": f"web-{number}",
+                "uid": f"uid-{number}",
+                "creationTimestamp": f"2026-11-20T10:00:0{number}Z",
+            },
+            "spec": {"replicas": size},
+            "status": {"availableReplicas": available},
+        }
+        for number, (size, available) in enumerate(counted)
+    ]
 
 
 def shrunk(wanted: Object, new: tuple[int, int], *old: tuple[int, int]) -> list[tuple[str, int]]:
@@ -70,28 +87,55 @@ def shrunk(wanted: Object, new: tuple[int, int], *old: tuple[int, int]) -> list[
 TEN = deployment(replicas=10, surge=3, unavailable=2)
 
 
-@pytest.mark.parametrize(("new", "old", "steps"), [
-    pytest.param((3, 0), [(10, 10)], [("web-0", 8)], id="as far as availability allows"),
-    pytest.param((5, 0), [(8, 8)], [], id="no further while the new ones are not available"),
-    pytest.param((5, 5), [(8, 8)], [("web-0", 3)], id="further when they are"),
-    pytest.param((5, 0), [(8, 7)], [], id="what is unavailable among the new counts against the old"),
-    pytest.param((0, 0), [(13, 8)], [("web-0", 8)], id="what is unavailable among the old goes first"),
-    pytest.param((0, 0), [(5, 2), (8, 8)], [("web-0", 2), ("web-0", 0)], id="unavailable ones first, then the oldest"),
-    pytest.param((10, 10), [(2, 0), (1, 1)], [("web-0", 0), ("web-1", 0)], id="everything once the new is complete"),
-    pytest.param((3, 0), [(8, 9)], [], id="nothing where the status is that of a larger size"),
-    pytest.param((3, 0), [(3, 1), (8, 9)], [("web-0", 1)], id="nothing more after such a one"),
-])
-def test_rolling_update_deletes_within_max_unavailable(new: tuple[int, int], old: list[tuple[int, int]],
-                                          steps: list[tuple[str, int]]):
+@pytest.mark.parametrize(
+    ("new", "old", "steps"),
+    [
+        pytest.param((3, 0), [(10, 10)], [("web-0", 8)], id="as far as availability allows"),
+        pytest.param((5, 0), [(8, 8)], [], id="no further while the new ones are not available"),
+        pytest.param((5, 5), [(8, 8)], [("web-0", 3)], id="further when they are"),
+        pytest.param(
+            (5, 0), [(8, 7)], [], id="what is unavailable among the new counts against the old"
+        ),
+        pytest.param(
+            (0, 0), [(13, 8)], [("web-0", 8)], id="what is unavailable among the old goes first"
+        ),
+        pytest.param(
+            (0, 0),
+            [(5, 2), (8, 8)],
+            [("web-0", 2), ("web-0", 0)],
+            id="unavailable ones first, then the oldest",
+        ),
+        pytest.param(
+            (10, 10),
+            [(2, 0), (1, 1)],
+            [("web-0", 0), ("web-1", 0)],
+            id="everything once the new is complete",
+        ),
+        pytest.param((3, 0), [(8, 9)], [], id="nothing where the status is that of a larger size"),
+        pytest.param((3, 0), [(3, 1), (8, 9)], [("web-0", 1)], id="nothing more after such a one"),
+    ],
+)
+def test_rolling_update_deletes_within_max_unavailable(
+    new: tuple[int, int], old: list[tuple[int, int]], steps: list[tuple[str, int]]
+):
     assert shrunk(TEN, new, *old) == steps
 
 
-@pytest.mark.parametrize(("surge", "unavailable", "replicas", "expected"), [
-    ("25%", "25%", 10, (3, 2)), ("25%", "25%", 1, (1, 0)), (0, "25%", 3, (0, 1)), ("0%", "0%", 5, (0, 1)),
-    (0, 9, 3, (0, 3)), ("100%", "100%", 4, (4, 4)), (2, 1, 0, (2, 0)),
-])
+@pytest.mark.parametrize(
+    ("surge", "unavailable", "replicas", "expected"),
+    [
+        ("25%", "25%", 10, (3, 2)),
+        ("25%", "25%", 1, (1, 0)),
+        (0, "25%", 3, (0, 1)),
+        ("0%", "0%", 5, (0, 1)),
+        (0, 9, 3, (0, 3)),
+        ("100%", "100%", 4, (4, 4)),
+        (2, 1, 0, (2, 0)),
+    ],
+)
 def test_surge_is_rounded_up_and_unavailability_down_but_never_both_to_nothing(
-        surge: Any, unavailable: Any, replicas: int, expected: tuple[int, int]):
+    surge: Any, unavailable: Any, replicas: int, expected: tuple[int, int]
+):
     wanted = deployment(replicas=replicas, surge=surge, unavailable=unavailable)
     assert (sizes.max_surge(wanted), sizes.max_unavailable(wanted)) == expected
 
@@ -99,16 +143,21 @@ def test_surge_is_rounded_up_and_unavailability_down_but_never_both_to_nothing(
 # --- proportional scaling
 
 
-@pytest.mark.parametrize(("surge", "before", "replicas", "after"), [
-    (3, [(5, 13), (8, 13)], 15, [7, 11]),
-    (3, [(7, 18), (11, 18)], 6, [4, 5]),
-    (3, [(5, 13), (8, 13)], 0, [0, 0]),
-    ("25%", [(6, 15), (9, 15)], 20, [10, 15]),
-    ("25%", [(10, 25), (15, 25)], 9, [5, 7]),
-    (0, [(5, 10), (5, 10)], 11, [5, 6]),  # the rest goes to the newer of two equals …
-    (0, [(5, 10), (5, 10)], 9, [4, 5]),  # … and is taken from the older
-])
-def test_sizes_are_shared_in_proportion(surge: Any, before: list[tuple[int, int]], replicas: int, after: list[int]):
+@pytest.mark.parametrize(
+    ("surge", "before", "replicas", "after"),
+    [
+        (3, [(5, 13), (8, 13)], 15, [7, 11]),
+        (3, [(7, 18), (11, 18)], 6, [4, 5]),
+        (3, [(5, 13), (8, 13)], 0, [0, 0]),
+        ("25%", [(6, 15), (9, 15)], 20, [10, 15]),
+        ("25%", [(10, 25), (15, 25)], 9, [5, 7]),
+        (0, [(5, 10), (5, 10)], 11, [5, 6]),  # the rest goes to the newer of two equals …
+        (0, [(5, 10), (5, 10)], 9, [4, 5]),  # … and is taken from the older
+    ],
+)
+def test_sizes_are_shared_in_proportion(
+    surge: Any, before: list[tuple[int, int]], replicas: int, after: list[int]
+):
     """Scale in proportion; ``before`` is (size, max-replicas annotation) of each ReplicaSet, oldest first."""
     replica_sets = sets(*((size, size) for size, _ in before))
     for one, (_, most) in zip(replica_sets, before, strict=True):
@@ -126,7 +175,9 @@ def test_rollout_that_is_scaled_midway_keeps_its_proportions(lab):
     lab.edit(replicas=8)
     lab.run()
     assert sizes_by_revision(lab) == {1: 5, 2: 5}
-    assert [(noted(one, DESIRED_REPLICAS), noted(one, MAX_REPLICAS)) for one in lab.sets()] == [("8", "10")] * 2
+    assert [(noted(one, DESIRED_REPLICAS), noted(one, MAX_REPLICAS)) for one in lab.sets()] == [
+        ("8", "10")
+    ] * 2
 
 
 # --- revisions
@@ -152,32 +203,57 @@ def test_new_template_is_new_revision_and_old_one_comes_back_with_new_number(lab
 
 def test_its_annotations_go_to_newest_only_and_stay_there(lab):
     obj = deployment(replicas=1)
-    obj["metadata"]["annotations"] = {"why": "one", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    obj["metadata"]["annotations"] = {
+        "why": "one",
+        "kubectl.kubernetes.io/last-applied-configuration": "{}",
+    }
     lab.make(obj)
     lab.run()
     lab.update("web:2")
-    lab.change(DEPLOYMENTS, "web", lambda one: one["metadata"]["annotations"].update(why="two"), "default")
+    lab.change(
+        DEPLOYMENTS, "web", lambda one: one["metadata"]["annotations"].update(why="two"), "default"
+    )
     lab.run()
     lab.change(DEPLOYMENTS, "web", lambda one: one["metadata"]["annotations"].pop("why"), "default")
     lab.run()
     assert [noted(one, "why") for one in sorted(lab.sets(), key=revision_of)] == ["one", "two"]
-    assert all("kubectl.kubernetes.io/last-applied-configuration" not in annotations_of(one) for one in lab.sets())
+    assert all(
+        "kubectl.kubernetes.io/last-applied-configuration" not in annotations_of(one)
+        for one in lab.sets()
+    )
 
 
-@pytest.mark.parametrize(("asked", "image", "said"), [
-    ("1", "web:1", 'DeploymentRollback: Rolled back deployment "web" to revision 1'),
-    ("0", "web:2", 'DeploymentRollback: Rolled back deployment "web" to revision 2'),
-    ("3", "web:3", 'DeploymentRollbackTemplateUnchanged: The rollback revision contains the same template as current '
-                   'deployment "web"'),
-    ("9", "web:3", "DeploymentRollbackRevisionNotFound: Unable to find the revision to rollback to."),
-])
+@pytest.mark.parametrize(
+    ("asked", "image", "said"),
+    [
+        ("1", "web:1", 'DeploymentRollback: Rolled back deployment "web" to revision 1'),
+        ("0", "web:2", 'DeploymentRollback: Rolled back deployment "web" to revision 2'),
+        (
+            "3",
+            "web:3",
+            "DeploymentRollbackTemplateUnchanged: The rollback revision contains the same template as current "
+            'deployment "web"',
+        ),
+        (
+            "9",
+            "web:3",
+            "DeploymentRollbackRevisionNotFound: Unable to find the revision to rollback to.",
+        ),
+    ],
+)
 def test_annotation_of_old_asks_for_revision(lab, asked: str, image: str, said: str):
     make(lab, replicas=1)
     for number in (2, 3):
         lab.update(f"web:{number}")
         lab.run()
-    lab.change(DEPLOYMENTS, "web", lambda one: one["metadata"]["annotations"].update(
-        {"deprecated.deployment.rollback.to": asked}), "default")
+    lab.change(
+        DEPLOYMENTS,
+        "web",
+        lambda one: one["metadata"]["annotations"].update(
+            {"deprecated.deployment.rollback.to": asked}
+        ),
+        "default",
+    )
     lab.run()
     assert lab.newest()["spec"]["template"]["spec"]["containers"][0]["image"] == image
     assert lab.newest()["spec"]["replicas"] == 1
@@ -198,8 +274,12 @@ def test_revision_history_is_limited_after_a_complete_rollout(lab):
 
 def test_revision_that_is_no_number_does_no_harm(lab):
     make(lab, replicas=1, revisionHistoryLimit=0)
-    lab.change(REPLICA_SETS, name_of(lab.newest()),
-               lambda one: one["metadata"]["annotations"].update({REVISION: "first"}), "default")
+    lab.change(
+        REPLICA_SETS,
+        name_of(lab.newest()),
+        lambda one: one["metadata"]["annotations"].update({REVISION: "first"}),
+        "default",
+    )
     lab.update("web:2")
     lab.run()
     assert [noted(one, REVISION) for one in lab.sets()] == ["1"]
@@ -210,7 +290,12 @@ def test_clash_of_hashes_is_counted_and_another_name_found(lab):
     lab.update("web:2")
     lab.run()
     taken = lab.newest()
-    lab.change(REPLICA_SETS, name_of(taken), lambda one: one["metadata"].update(labels={"app": "other"}), "default")
+    lab.change(
+        REPLICA_SETS,
+        name_of(taken),
+        lambda one: one["metadata"].update(labels={"app": "other"}),
+        "default",
+    )
     lab.run()
     lab.wait(1)
     lab.run()
@@ -225,7 +310,9 @@ def test_min_ready_seconds_reach_newest_only(lab):
     lab.run()
     lab.edit(minReadySeconds=5)
     lab.run()
-    assert [one["spec"].get("minReadySeconds", 0) for one in sorted(lab.sets(), key=revision_of)] == [0, 5]
+    assert [
+        one["spec"].get("minReadySeconds", 0) for one in sorted(lab.sets(), key=revision_of)
+    ] == [0, 5]
 
 
 # --- conditions
@@ -233,10 +320,13 @@ def test_min_ready_seconds_reach_newest_only(lab):
 
 def test_progress_is_made_and_then_over(lab):
     make(lab, replicas=2)
-    assert lab.conditions() == {"Available": ("True", "MinimumReplicasAvailable"),
-                                "Progressing": ("True", "NewReplicaSetAvailable")}
+    assert lab.conditions() == {
+        "Available": ("True", "MinimumReplicasAvailable"),
+        "Progressing": ("True", "NewReplicaSetAvailable"),
+    }
     assert condition(lab, "Progressing")["message"] == (
-        f'ReplicaSet "{name_of(lab.newest())}" has successfully progressed.')
+        f'ReplicaSet "{name_of(lab.newest())}" has successfully progressed.'
+    )
     assert list(lab.conditions()) == ["Available", "Progressing"]
 
 
@@ -263,17 +353,25 @@ def test_rollout_that_makes_no_progress_is_stuck_when_its_deadline_is_over(lab):
     lab.run()
     assert lab.conditions()["Progressing"] == ("False", "ProgressDeadlineExceeded")
     assert condition(lab, "Progressing")["message"] == (
-        f'ReplicaSet "{name_of(lab.newest())}" has timed out progressing.')
+        f'ReplicaSet "{name_of(lab.newest())}" has timed out progressing.'
+    )
 
 
-LATE = {"Available": ("False", "MinimumReplicasUnavailable"), "Progressing": ("False", "ProgressDeadlineExceeded")}
-STUCK = {"Available": ("False", "MinimumReplicasUnavailable"), "Progressing": ("True", "ReplicaSetUpdated")}
+LATE = {
+    "Available": ("False", "MinimumReplicasUnavailable"),
+    "Progressing": ("False", "ProgressDeadlineExceeded"),
+}
+STUCK = {
+    "Available": ("False", "MinimumReplicasUnavailable"),
+    "Progressing": ("True", "ReplicaSetUpdated"),
+}
 
 
 @pytest.mark.parametrize("strategy", ["RollingUpdate", "Recreate"])
 @pytest.mark.parametrize("outcome", ["crash-loop", "image-pull-backoff", "not-ready", "pending"])
 def test_first_rollout_that_never_becomes_available_is_stuck_when_its_deadline_is_over(
-        lab: DeploymentLab, outcome: str, strategy: str) -> None:
+    lab: DeploymentLab, outcome: str, strategy: str
+) -> None:
     make(lab, replicas=2, progressDeadlineSeconds=5, outcome=outcome, strategy=strategy)
     assert lab.conditions() == STUCK
     lab.wait(5)
@@ -294,7 +392,9 @@ def test_running_manager_finds_first_rollout_stuck_by_itself(lab: DeploymentLab)
     assert lab.conditions() == LATE
 
 
-def test_first_rollout_whose_pods_find_no_node_is_stuck_when_its_deadline_is_over(lab: DeploymentLab) -> None:
+def test_first_rollout_whose_pods_find_no_node_is_stuck_when_its_deadline_is_over(
+    lab: DeploymentLab,
+) -> None:
     obj = deployment(replicas=2, progressDeadlineSeconds=5)
     obj["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "ssd"}
     lab.make(obj)
@@ -304,9 +404,19 @@ def test_first_rollout_whose_pods_find_no_node_is_stuck_when_its_deadline_is_ove
     assert lab.conditions() == LATE
 
 
-def test_first_rollout_whose_pods_are_refused_is_stuck_when_its_deadline_is_over(lab: DeploymentLab) -> None:
-    lab.create("resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"},
-                                  "spec": {"hard": {"pods": "0"}}}, "default")
+def test_first_rollout_whose_pods_are_refused_is_stuck_when_its_deadline_is_over(
+    lab: DeploymentLab,
+) -> None:
+    lab.create(
+        "resourcequotas",
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "none"},
+            "spec": {"hard": {"pods": "0"}},
+        },
+        "default",
+    )
     make(lab, replicas=2, progressDeadlineSeconds=5)
     lab.wait(6)
     lab.run()
@@ -317,8 +427,12 @@ def test_partial_progress_begins_deadline_anew(lab: DeploymentLab) -> None:
     make(lab, replicas=3, progressDeadlineSeconds=5, outcome="not-ready")
     lab.wait(4)
     pod = name_of(lab.pods()[0])
-    lab.change("pods", pod, lambda obj: obj["metadata"]["annotations"].update({"kubepy.dev/outcome": "ready"}),
-               "default")
+    lab.change(
+        "pods",
+        pod,
+        lambda obj: obj["metadata"]["annotations"].update({"kubepy.dev/outcome": "ready"}),
+        "default",
+    )
     lab.run()
     lab.wait(4)
     lab.run()
@@ -338,10 +452,14 @@ def test_deadline_that_is_cut_short_counts_from_last_progress(lab: DeploymentLab
     assert lab.conditions() == LATE
 
 
-def test_deadline_is_looked_at_second_after_it_however_little_time_is_left(lab: DeploymentLab) -> None:
+def test_deadline_is_looked_at_second_after_it_however_little_time_is_left(
+    lab: DeploymentLab,
+) -> None:
     make(lab, replicas=1, progressDeadlineSeconds=5, outcome="crash-loop")
     lab.wait(4.5)
-    lab.change("deployments.apps", "web", lambda obj: obj["metadata"].update(labels={"a": "b"}), "default")
+    lab.change(
+        "deployments.apps", "web", lambda obj: obj["metadata"].update(labels={"a": "b"}), "default"
+    )
     lab.run()
     lab.wait(1.5)
     lab.run()
@@ -367,8 +485,10 @@ def test_rollout_that_was_late_heals_with_good_template(lab: DeploymentLab) -> N
     assert lab.conditions() == LATE
     lab.update("web:2")
     lab.run()
-    assert lab.conditions() == {"Available": ("True", "MinimumReplicasAvailable"),
-                                "Progressing": ("True", "NewReplicaSetAvailable")}
+    assert lab.conditions() == {
+        "Available": ("True", "MinimumReplicasAvailable"),
+        "Progressing": ("True", "NewReplicaSetAvailable"),
+    }
 
 
 def test_rollout_that_was_late_heals_when_it_is_undone(lab: DeploymentLab) -> None:
@@ -405,8 +525,12 @@ def test_pods_that_end_and_are_replaced_count_as_progress(lab: DeploymentLab) ->
     make(lab, replicas=1, progressDeadlineSeconds=5, outcome="not-ready")
     lab.wait(4)
     pod = name_of(lab.pods()[0])
-    lab.change("pods", pod, lambda obj: obj["metadata"]["annotations"].update({"kubepy.dev/outcome": "failed"}),
-               "default")
+    lab.change(
+        "pods",
+        pod,
+        lambda obj: obj["metadata"]["annotations"].update({"kubepy.dev/outcome": "failed"}),
+        "default",
+    )
     lab.run()
     lab.wait(4)
     lab.run()
@@ -418,11 +542,17 @@ def test_pods_that_end_and_are_replaced_count_as_progress(lab: DeploymentLab) ->
 
 def test_rollout_is_not_late_at_its_deadline_but_after_it():
     begun = parse_time("2026-11-20T10:00:00Z")
-    progressing = {"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated",
-                   "lastUpdateTime": "2026-11-20T10:00:00Z"}
+    progressing = {
+        "type": "Progressing",
+        "status": "True",
+        "reason": "ReplicaSetUpdated",
+        "lastUpdateTime": "2026-11-20T10:00:00Z",
+    }
     wanted = deployment(progressDeadlineSeconds=60)
-    late = [is_timed_out(wanted, {"conditions": [progressing]}, begun + timedelta(seconds=seconds))
-            for seconds in (60, 60.001)]
+    late = [
+        is_timed_out(wanted, {"conditions": [progressing]}, begun + timedelta(seconds=seconds))
+        for seconds in (60, 60.001)
+    ]
     assert late == [False, True]
 
 
@@ -459,9 +589,15 @@ def test_paused_deployment_scales_and_keeps_its_template(lab):
 def test_too_few_available_are_told(lab):
     make(lab, replicas=4, outcome="not-ready")
     assert lab.conditions()["Available"] == ("False", "MinimumReplicasUnavailable")
-    assert {key: value for key, value in lab.deployment()["status"].items() if key != "conditions"} == {
-        "observedGeneration": 1, "replicas": 4, "updatedReplicas": 4, "unavailableReplicas": 4,
-        "terminatingReplicas": 0}
+    assert {
+        key: value for key, value in lab.deployment()["status"].items() if key != "conditions"
+    } == {
+        "observedGeneration": 1,
+        "replicas": 4,
+        "updatedReplicas": 4,
+        "unavailableReplicas": 4,
+        "terminatingReplicas": 0,
+    }
 
 
 # --- Recreate
@@ -470,15 +606,21 @@ def test_too_few_available_are_told(lab):
 def test_recreate_takes_everything_down_first(lab):
     make(lab, replicas=2, strategy="Recreate")
     [slow, _] = lab.pods()
-    lab.change("pods", name_of(slow), lambda one: one["metadata"]["annotations"].update(
-        {"kubepy.dev/termination": "stuck"}), "default")
+    lab.change(
+        "pods",
+        name_of(slow),
+        lambda one: one["metadata"]["annotations"].update({"kubepy.dev/termination": "stuck"}),
+        "default",
+    )
     lab.update("web:2")
     lab.run()
     assert sizes_by_revision(lab) == {1: 0}
     assert len(lab.pods()) == 1
     from kubepy.apiserver.request import DeleteOptions
 
-    lab.client.delete("pods", name_of(slow), namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    lab.client.delete(
+        "pods", name_of(slow), namespace="default", options=DeleteOptions(grace_period_seconds=0)
+    )
     lab.run()
     assert sizes_by_revision(lab) == {1: 0, 2: 2}
     assert noted(lab.newest(), MAX_REPLICAS) == "2"
@@ -495,10 +637,20 @@ def test_replica_set_that_fits_is_adopted_and_one_that_no_longer_does_is_release
     assert owner_references(lab.sets()[0]) == []
     make(lab, replicas=1)
     [adopted] = lab.sets()
-    assert (uid_of(adopted), owner_references(adopted)[0]["uid"]) == (uid_of(newest), uid_of(lab.deployment()))
-    lab.change(REPLICA_SETS, name_of(adopted), lambda one: one["metadata"].update(labels={"app": "other"}), "default")
+    assert (uid_of(adopted), owner_references(adopted)[0]["uid"]) == (
+        uid_of(newest),
+        uid_of(lab.deployment()),
+    )
+    lab.change(
+        REPLICA_SETS,
+        name_of(adopted),
+        lambda one: one["metadata"].update(labels={"app": "other"}),
+        "default",
+    )
     lab.run()
-    assert owner_references(lab.client.get(REPLICA_SETS, name_of(adopted), namespace="default")) == []
+    assert (
+        owner_references(lab.client.get(REPLICA_SETS, name_of(adopted), namespace="default")) == []
+    )
 
 
 def _orphaning() -> Any:
@@ -516,7 +668,14 @@ def test_deployment_scaling_writes_an_event(lab):
     lab.update("web:2")
     lab.run()
     new = name_of(lab.newest())
-    assert lab.messages("web") == [f"ScalingReplicaSet: Scaled {text}" for text in (
-        f"up replica set {old} from 0 to 2", f"up replica set {new} from 0 to 1", f"down replica set {old} from 2 to 1",
-        f"up replica set {new} from 1 to 2", f"down replica set {old} from 1 to 0")]
+    assert lab.messages("web") == [
+        f"ScalingReplicaSet: Scaled {text}"
+        for text in (
+            f"up replica set {old} from 0 to 2",
+            f"up replica set {new} from 0 to 1",
+            f"down replica set {old} from 2 to 1",
+            f"up replica set {new} from 1 to 2",
+            f"down replica set {old} from 1 to 0",
+        )
+    ]
     assert labels_of(lab.newest())[HASH_LABEL] == new.removeprefix("web-")

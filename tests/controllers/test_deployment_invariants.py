@@ -71,6 +71,7 @@ def delete_pod(lab: DeploymentLab, number: int, force: bool) -> None:
 def sicken(lab: DeploymentLab, number: int, outcome: str) -> None:
     """Change a running pod's outcome, which its kubelet reports at its next sync."""
     if pods := lab.pods():
+
         def change(pod: Any) -> None:
             pod["metadata"].setdefault("annotations", {})["kubepy.dev/outcome"] = outcome
 
@@ -86,7 +87,9 @@ def add_node(lab: DeploymentLab, number: int) -> None:
         lab.node(f"node-{number}")
 
 
-OUTCOMES = st.sampled_from(["ready", "ready", "not-ready", "crash-loop", "image-pull-backoff", "failed", "pending"])
+OUTCOMES = st.sampled_from(
+    ["ready", "ready", "not-ready", "crash-loop", "image-pull-backoff", "failed", "pending"]
+)
 CALM = st.one_of(
     st.tuples(st.just(update), st.integers(1, 4), OUTCOMES),
     st.tuples(st.just(undo)),
@@ -97,23 +100,31 @@ CALM = st.one_of(
 STORMY = st.one_of(
     CALM,
     st.tuples(st.just(scale), st.integers(0, 7)),
-    st.tuples(st.just(strategy), st.sampled_from([0, 1, 3, "25%", "100%"]), st.sampled_from([0, 1, 2, "50%"])),
+    st.tuples(
+        st.just(strategy),
+        st.sampled_from([0, 1, 3, "25%", "100%"]),
+        st.sampled_from([0, 1, 2, "50%"]),
+    ),
     st.tuples(st.just(recreate)),
     st.tuples(st.just(delete_pod), st.integers(0, 9), st.booleans()),
     st.tuples(st.just(sicken), st.integers(0, 9), OUTCOMES),
     st.tuples(st.just(lose_node), st.integers(1, 2)),
     st.tuples(st.just(add_node), st.integers(1, 2)),
 )
-SPECS = st.fixed_dictionaries({
-    "replicas": st.integers(1, 6),
-    "surge": st.sampled_from([0, 1, 2, "25%", "100%"]),
-    "unavailable": st.sampled_from([0, 1, "25%", "50%"]),
-    "minReadySeconds": st.sampled_from([0, 0, 5]),
-    "revisionHistoryLimit": st.sampled_from([0, 2, 10]),
-}).filter(lambda spec: (spec["surge"], spec["unavailable"]) != (0, 0))
+SPECS = st.fixed_dictionaries(
+    {
+        "replicas": st.integers(1, 6),
+        "surge": st.sampled_from([0, 1, 2, "25%", "100%"]),
+        "unavailable": st.sampled_from([0, 1, "25%", "50%"]),
+        "minReadySeconds": st.sampled_from([0, 0, 5]),
+        "revisionHistoryLimit": st.sampled_from([0, 2, 10]),
+    }
+).filter(lambda spec: (spec["surge"], spec["unavailable"]) != (0, 0))
 
 
-def scenarios(operations: st.SearchStrategy[Any]) -> st.SearchStrategy[list[tuple[tuple[Any, ...], bool]]]:
+def scenarios(
+    operations: st.SearchStrategy[Any],
+) -> st.SearchStrategy[list[tuple[tuple[Any, ...], bool]]]:
     """Return operations, each with a flag: the controllers run after it, or the next operation follows at once."""
     return st.lists(st.tuples(operations, st.booleans()), max_size=12)
 
@@ -140,23 +151,32 @@ def play(lab: DeploymentLab, operations: list[tuple[tuple[Any, ...], bool]]) -> 
 
 # --- what holds ---------------------------------------------------------------------------------------------------
 
-QUICK = settings(max_examples=14, deadline=None, derandomize=True,
-                 suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(
+    max_examples=14, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 @QUICK
 @given(spec=SPECS, operations=scenarios(CALM), faults=FAULTS)
-@example(faults=None, spec={"replicas": 4, "surge": 1, "unavailable": 0}, operations=[
-    ((update, 2, "crash-loop"), True), ((undo,), False), ((update, 3, "ready"), True)])
-def test_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any], spec: dict[str, Any],
-                                                       operations: list[tuple[tuple[Any, ...], bool]],
-                                                       faults: Any) -> None:
+@example(
+    faults=None,
+    spec={"replicas": 4, "surge": 1, "unavailable": 0},
+    operations=[((update, 2, "crash-loop"), True), ((undo,), False), ((update, 3, "ready"), True)],
+)
+def test_rolling_deployment_stays_between_its_bounds(
+    folders: Callable[[], Any],
+    spec: dict[str, Any],
+    operations: list[tuple[tuple[Any, ...], bool]],
+    faults: Any,
+) -> None:
     """Keep at least ``replicas - maxUnavailable`` ready pods and at most ``replicas + maxSurge`` pods, whatever is
     rolled out, undone, paused or broken, and wherever the manager crashes."""
     lab = DeploymentLab(folders(), faults)
     start(lab, spec)
     # A node that is down takes pods away, and ReplicaSets whose events are late delete pods after others were made.
-    lab.check = check_step if faults and faults.keys() & {"lateEvents", "nodes"} else check_availability
+    lab.check = (
+        check_step if faults and faults.keys() & {"lateEvents", "nodes"} else check_availability
+    )
     play(lab, operations)
     mend(lab)
     check_converged(lab)
@@ -166,11 +186,17 @@ def test_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any],
 
 @QUICK
 @given(spec=SPECS, operations=scenarios(STORMY), faults=FAULTS)
-@example(faults=None, spec={"replicas": 3, "surge": 0, "unavailable": 1}, operations=[
-    ((update, 2, "ready"), False), ((sicken, 0, "not-ready"), True)])
-def test_rolling_update_step_does_not_worsen_accidents(folders: Callable[[], Any], spec: dict[str, Any],
-                                                      operations: list[tuple[tuple[Any, ...], bool]],
-                                                      faults: Any) -> None:
+@example(
+    faults=None,
+    spec={"replicas": 3, "surge": 0, "unavailable": 1},
+    operations=[((update, 2, "ready"), False), ((sicken, 0, "not-ready"), True)],
+)
+def test_rolling_update_step_does_not_worsen_accidents(
+    folders: Callable[[], Any],
+    spec: dict[str, Any],
+    operations: list[tuple[tuple[Any, ...], bool]],
+    faults: Any,
+) -> None:
     """Delete pods and nodes, change sizes and strategies: no controller deletes pods that are needed."""
     lab = DeploymentLab(folders(), faults)
     start(lab, spec)
@@ -185,17 +211,25 @@ def check_rest(lab: DeploymentLab) -> None:
     """Check that at rest the status is right and every ReplicaSet has its number of pods."""
     seen = picture(lab.client)
     assert seen is not None
-    status, newest = seen.deployment["status"], [
-        uid for uid, one in seen.sets.items() if labels_of(one)[HASH_LABEL] == _hash(lab)]
+    status, newest = (
+        seen.deployment["status"],
+        [uid for uid, one in seen.sets.items() if labels_of(one)[HASH_LABEL] == _hash(lab)],
+    )
     assert {uid: len(pods) for uid, pods in seen.pods.items()} == {
-        uid: one["spec"]["replicas"] for uid, one in seen.sets.items()}
+        uid: one["spec"]["replicas"] for uid, one in seen.sets.items()
+    }
     assert {
-        "observedGeneration": status["observedGeneration"], "replicas": status.get("replicas", 0),
-        "updatedReplicas": status.get("updatedReplicas", 0), "availableReplicas": status.get("availableReplicas", 0),
-        "readyReplicas": status.get("readyReplicas", 0), "unavailableReplicas": status.get("unavailableReplicas", 0),
+        "observedGeneration": status["observedGeneration"],
+        "replicas": status.get("replicas", 0),
+        "updatedReplicas": status.get("updatedReplicas", 0),
+        "availableReplicas": status.get("availableReplicas", 0),
+        "readyReplicas": status.get("readyReplicas", 0),
+        "unavailableReplicas": status.get("unavailableReplicas", 0),
     } == {
-        "observedGeneration": seen.deployment["metadata"]["generation"], "replicas": seen.all_pods(),
-        "updatedReplicas": sum(len(seen.pods[uid]) for uid in newest), "availableReplicas": seen.all_available(),
+        "observedGeneration": seen.deployment["metadata"]["generation"],
+        "replicas": seen.all_pods(),
+        "updatedReplicas": sum(len(seen.pods[uid]) for uid in newest),
+        "availableReplicas": seen.all_available(),
         "readyReplicas": sum(is_pod_ready(pod) for pods in seen.pods.values() for pod in pods),
         "unavailableReplicas": seen.total() - seen.all_available(),
     }
@@ -214,7 +248,10 @@ def mend(lab: DeploymentLab) -> None:
     lab.check = check_step
     for number in (1, 2):
         add_node(lab, number)
-    lab.edit(paused=False, strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}})
+    lab.edit(
+        paused=False,
+        strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}},
+    )
     lab.update("web:9")
     for _ in range(8 if lab.cluster.settings.faults else 3):
         lab.run()
@@ -222,8 +259,12 @@ def mend(lab: DeploymentLab) -> None:
         lab.run()
         for pod in lab.pods():
             if is_pod_active(pod) and not is_pod_ready(pod):
-                lab.client.delete("pods", name_of(pod), namespace="default",
-                                  options=DeleteOptions(grace_period_seconds=0))
+                lab.client.delete(
+                    "pods",
+                    name_of(pod),
+                    namespace="default",
+                    options=DeleteOptions(grace_period_seconds=0),
+                )
     lab.run()
     lab.wait(10)
     lab.run()
@@ -234,8 +275,10 @@ def check_converged(lab: DeploymentLab) -> None:
     wanted = found["spec"]["replicas"]
     images = [pod["spec"]["containers"][0]["image"] for pod in lab.pods() if is_pod_active(pod)]
     assert images == ["web:9"] * wanted
-    assert lab.conditions() == {"Available": ("True", "MinimumReplicasAvailable"),
-                                "Progressing": ("True", "NewReplicaSetAvailable")}
+    assert lab.conditions() == {
+        "Available": ("True", "MinimumReplicasAvailable"),
+        "Progressing": ("True", "NewReplicaSetAvailable"),
+    }
     assert len(lab.sets()) - 1 <= found["spec"]["revisionHistoryLimit"]
     check_rest(lab)
     lab.client.delete(DEPLOYMENTS, "web", namespace="default")

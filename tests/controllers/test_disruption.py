@@ -15,7 +15,9 @@ RESOURCES = {"Deployment": "deployments.apps", "ReplicaSet": "replicasets.apps",
              "DaemonSet": "daemonsets.apps"}  # fmt: skip
 
 
-def workload(lab: Lab, replicas: int = 4, kind: str = "Deployment", name: str = "web", app: str = "web") -> None:
+def workload(
+    lab: Lab, replicas: int = 4, kind: str = "Deployment", name: str = "web", app: str = "web"
+) -> None:
     template = {"metadata": {"labels": {"app": app, "of": name}},
                 "spec": {"containers": [{"name": "c", "image": "i:1"}]}}  # fmt: skip
     spec = {"selector": {"matchLabels": {"app": app, "of": name}}, "template": template}
@@ -30,7 +32,9 @@ def workload(lab: Lab, replicas: int = 4, kind: str = "Deployment", name: str = 
 def bare_pod(lab: Lab, name: str, **labels: str) -> Object:
     meta = {"name": name, "labels": labels or {"app": "web"}}
     spec = {"containers": [{"name": "c", "image": "i:1"}]}
-    return lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}, "default")
+    return lab.create(
+        "pods", {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}, "default"
+    )
 
 
 def budget(lab: Lab, name: str = "b", **spec: Any) -> None:
@@ -47,7 +51,12 @@ def status(lab: Lab, name: str = "b") -> Object:
 def numbers(lab: Lab) -> tuple[int, int, int, int]:
     """Return currentHealthy, desiredHealthy, expectedPods and disruptionsAllowed."""
     found = status(lab)
-    return found["currentHealthy"], found["desiredHealthy"], found["expectedPods"], found["disruptionsAllowed"]
+    return (
+        found["currentHealthy"],
+        found["desiredHealthy"],
+        found["expectedPods"],
+        found["disruptionsAllowed"],
+    )
 
 
 def pods(lab: Lab) -> list[str]:
@@ -55,7 +64,12 @@ def pods(lab: Lab) -> list[str]:
 
 
 def set_outcome(lab: Lab, pod: str, outcome: str) -> None:
-    lab.change("pods", pod, lambda obj: obj["metadata"].update(annotations={"kubepy.dev/outcome": outcome}), "default")
+    lab.change(
+        "pods",
+        pod,
+        lambda obj: obj["metadata"].update(annotations={"kubepy.dev/outcome": outcome}),
+        "default",
+    )
     lab.settle()
 
 
@@ -69,7 +83,11 @@ def evict(lab: Lab, pod: str) -> str:
 
 
 def events(lab: Lab, reason: str) -> list[tuple[str, str]]:
-    return [(one["type"], one["message"]) for one in lab.client.list("events").items if one["reason"] == reason]
+    return [
+        (one["type"], one["message"])
+        for one in lab.client.list("events").items
+        if one["reason"] == reason
+    ]
 
 
 # --- allowed disruptions
@@ -91,8 +109,9 @@ def events(lab: Lab, reason: str) -> list[tuple[str, str]]:
     ({"maxUnavailable": "100%"}, 4, (4, 0, 4, 4)),
     ({}, 4, (4, 0, 0, 0)),
 ])  # fmt: skip
-def test_disruptions_allowed_by_budget(lab: Lab, spec: Object, replicas: int,
-                                       expected: tuple[int, int, int, int]) -> None:
+def test_disruptions_allowed_by_budget(
+    lab: Lab, spec: Object, replicas: int, expected: tuple[int, int, int, int]
+) -> None:
     lab.node("node-1")
     workload(lab, replicas)
     budget(lab, **spec)
@@ -199,7 +218,12 @@ def test_status_that_is_right_is_not_written(lab: Lab) -> None:
     budget(lab, minAvailable=1)
     lab.settle()
     before = lab.client.get(BUDGETS, "b", namespace="default")
-    lab.change("pods", pods(lab)[0], lambda obj: obj["metadata"].update(annotations={"note": "x"}), "default")
+    lab.change(
+        "pods",
+        pods(lab)[0],
+        lambda obj: obj["metadata"].update(annotations={"note": "x"}),
+        "default",
+    )
     lab.settle()
     assert lab.client.get(BUDGETS, "b", namespace="default") == before
 
@@ -244,7 +268,10 @@ def test_pods_of_owner_without_scale_stop_all_evictions(lab: Lab) -> None:
     }  # fmt: skip
     assert events(lab, "CalculateExpectedPodCountFailed") == [
         ("Warning", f"Failed to calculate the number of expected pods: {why}")]  # fmt: skip
-    assert evict(lab, pods(lab)[0]) == "The disruption budget b is still being processed by the server."
+    assert (
+        evict(lab, pods(lab)[0])
+        == "The disruption budget b is still being processed by the server."
+    )
 
 
 def test_pods_of_daemon_set_count_where_number_is_wanted(lab: Lab) -> None:
@@ -258,7 +285,13 @@ def test_pods_of_daemon_set_count_where_number_is_wanted(lab: Lab) -> None:
 
 def test_pods_whose_owner_is_gone_cannot_be_counted(lab: Lab) -> None:
     lab.node("node-1")
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "gone", "uid": "0", "controller": True}
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "gone",
+        "uid": "0",
+        "controller": True,
+    }
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"app": "web"},
            "ownerReferences": [owner], "finalizers": ["example.org/keep"]},
            "spec": {"containers": [{"name": "c", "image": "i"}]}}  # fmt: skip
@@ -339,15 +372,21 @@ def test_pod_that_two_budgets_cover_is_said_to(lab: Lab) -> None:
     message = 'Pod "default"/"a" matches multiple PodDisruptionBudgets.  Chose "b" arbitrarily.'
     assert set(events(lab, "MultiplePodDisruptionBudgets")) == {("Warning", message)}
     assert evict(lab, "a") == (
-        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+    )
 
 
 def allowed(lab: Lab) -> dict[str, int]:
-    return {one["metadata"]["name"]: one["status"]["disruptionsAllowed"] for one in lab.client.list(BUDGETS).items}
+    return {
+        one["metadata"]["name"]: one["status"]["disruptionsAllowed"]
+        for one in lab.client.list(BUDGETS).items
+    }
 
 
 @pytest.mark.parametrize("looks_between", [False, True])
-def test_second_budget_over_same_pods_never_hears_that_they_became_ready(lab: Lab, looks_between: bool) -> None:
+def test_second_budget_over_same_pods_never_hears_that_they_became_ready(
+    lab: Lab, looks_between: bool
+) -> None:
     lab.node("node-1")
     budget(lab, "b", maxUnavailable=1)
     budget(lab, "c", maxUnavailable=1)
@@ -369,7 +408,8 @@ def test_second_budget_over_pod_that_waits_for_node_stays_at_no_disruptions(lab:
     lab.settle()
     assert allowed(lab) == {"b": 1, "c": 0}
     assert evict(lab, "a") == (
-        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+    )
 
 
 def test_budgets_made_when_pods_are_ready_both_count_them(lab: Lab) -> None:
@@ -383,12 +423,16 @@ def test_budgets_made_when_pods_are_ready_both_count_them(lab: Lab) -> None:
     lab.client.delete(BUDGETS, "b", namespace="default")
     lab.settle()
     assert [evict(lab, pod) for pod in pods(lab)] == [
-        "", "The disruption budget c does not allow evicting pods currently"]
+        "",
+        "The disruption budget c does not allow evicting pods currently",
+    ]
     lab.settle()
     assert allowed(lab) == {"c": 1}
 
 
-@pytest.mark.parametrize(("reason", "is_stale"), [("PreemptionByScheduler", True), ("TerminationByKubelet", False)])
+@pytest.mark.parametrize(
+    ("reason", "is_stale"), [("PreemptionByScheduler", True), ("TerminationByKubelet", False)]
+)
 def test_pod_that_was_to_be_disrupted_and_never_was_is_as_before_after_two_minutes(
     lab: Lab, reason: str, is_stale: bool
 ) -> None:
@@ -397,7 +441,9 @@ def test_pod_that_was_to_be_disrupted_and_never_was_is_as_before_after_two_minut
     lab.settle()
     condition = {"type": "DisruptionTarget", "status": "True", "reason": reason,
                  "lastTransitionTime": NOW}  # fmt: skip
-    lab.change("pods", "a", lambda obj: obj["status"]["conditions"].append(condition), "default", "status")
+    lab.change(
+        "pods", "a", lambda obj: obj["status"]["conditions"].append(condition), "default", "status"
+    )
     lab.settle()
     lab.pass_time(120)
     lab.settle()
@@ -412,10 +458,16 @@ def test_disruption_condition_without_time_is_stale(lab: Lab) -> None:
     bare_pod(lab, "a")
     lab.settle()
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
-    lab.change("pods", "a", lambda obj: obj["status"]["conditions"].append(condition), "default", "status")
+    lab.change(
+        "pods", "a", lambda obj: obj["status"]["conditions"].append(condition), "default", "status"
+    )
     assert lab.settle().failures == []
     found = lab.client.get("pods", "a", namespace="default")["status"]["conditions"][-1]
-    assert (found["type"], found["status"], found["lastTransitionTime"]) == ("DisruptionTarget", "False", NOW)
+    assert (found["type"], found["status"], found["lastTransitionTime"]) == (
+        "DisruptionTarget",
+        "False",
+        NOW,
+    )
 
 
 def test_deleted_disrupted_pod_has_no_due_key(lab: Lab) -> None:

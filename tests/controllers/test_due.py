@@ -17,8 +17,10 @@ LATER = {"minReadySeconds": 100}
 
 
 def template(outcome: str = "ready", **spec: Any) -> Object:
-    return {"metadata": {"labels": {"app": "web"}, "annotations": {"kubepy.dev/outcome": outcome}},
-            "spec": {"containers": [{"name": "c", "image": "web:1"}], **spec}}
+    return {
+        "metadata": {"labels": {"app": "web"}, "annotations": {"kubepy.dev/outcome": outcome}},
+        "spec": {"containers": [{"name": "c", "image": "web:1"}], **spec},
+    }
 
 
 def workload(kind: str, api: str = "apps/v1", **spec: Any) -> Object:
@@ -34,37 +36,78 @@ def cron_job(**spec: Any) -> Object:
     return workload("CronJob", "batch/v1", **yearly | spec)
 
 
-@pytest.mark.parametrize(("resource", "obj"), [
-    ("deployments.apps", workload("Deployment", selector=SELECTOR, template=template(), **LATER)),
-    ("replicasets.apps", workload("ReplicaSet", selector=SELECTOR, template=template(), replicas=1, **LATER)),
-    ("daemonsets.apps", workload("DaemonSet", selector=SELECTOR, template=template(), **LATER)),
-    ("statefulsets.apps", stateful_set("web", **LATER)),
-    ("jobs.batch", job("ready", activeDeadlineSeconds=500)),
-    ("jobs.batch", job("succeeded", ttlSecondsAfterFinished=500)),
-    ("cronjobs.batch", cron_job()),
-    ("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
-              "spec": template(activeDeadlineSeconds=500)["spec"]}),
-], ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("resource", "obj"),
+    [
+        (
+            "deployments.apps",
+            workload("Deployment", selector=SELECTOR, template=template(), **LATER),
+        ),
+        (
+            "replicasets.apps",
+            workload("ReplicaSet", selector=SELECTOR, template=template(), replicas=1, **LATER),
+        ),
+        ("daemonsets.apps", workload("DaemonSet", selector=SELECTOR, template=template(), **LATER)),
+        ("statefulsets.apps", stateful_set("web", **LATER)),
+        ("jobs.batch", job("ready", activeDeadlineSeconds=500)),
+        ("jobs.batch", job("succeeded", ttlSecondsAfterFinished=500)),
+        ("cronjobs.batch", cron_job()),
+        (
+            "pods",
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "web"},
+                "spec": template(activeDeadlineSeconds=500)["spec"],
+            },
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_deleted_object_has_no_due_key(lab: Lab, resource: str, obj: Object) -> None:
     lab.node("node-1")
     lab.create(resource, obj, "default")
     assert lab.settle().due != []
 
-    lab.client.delete(resource, obj["metadata"]["name"], namespace="default",
-                      options=DeleteOptions(propagation_policy="Background"))
+    lab.client.delete(
+        resource,
+        obj["metadata"]["name"],
+        namespace="default",
+        options=DeleteOptions(propagation_policy="Background"),
+    )
     assert lab.settle().due == []
 
 
-@pytest.mark.parametrize(("resource", "obj", "change"), [
-    ("jobs.batch", job("succeeded", ttlSecondsAfterFinished=500),
-     lambda job: job["spec"].pop("ttlSecondsAfterFinished")),
-    ("cronjobs.batch", cron_job(), lambda cron_job: cron_job["spec"].update(suspend=True)),
-    ("replicasets.apps", workload("ReplicaSet", selector=SELECTOR, template=template(), replicas=1, **LATER),
-     lambda replica_set: replica_set["spec"].update(minReadySeconds=0)),
-    ("statefulsets.apps", stateful_set("web", **LATER), lambda set_: set_["spec"].update(minReadySeconds=0)),
-], ids=["a job that may stay", "a suspended cron job", "a replica set in no hurry", "a stateful set in no hurry"])
-def test_cancelled_deadline_has_no_due_key(lab: Lab, resource: str, obj: Object,
-                                           change: Callable[[Object], Any]) -> None:
+@pytest.mark.parametrize(
+    ("resource", "obj", "change"),
+    [
+        (
+            "jobs.batch",
+            job("succeeded", ttlSecondsAfterFinished=500),
+            lambda job: job["spec"].pop("ttlSecondsAfterFinished"),
+        ),
+        ("cronjobs.batch", cron_job(), lambda cron_job: cron_job["spec"].update(suspend=True)),
+        (
+            "replicasets.apps",
+            workload("ReplicaSet", selector=SELECTOR, template=template(), replicas=1, **LATER),
+            lambda replica_set: replica_set["spec"].update(minReadySeconds=0),
+        ),
+        (
+            "statefulsets.apps",
+            stateful_set("web", **LATER),
+            lambda set_: set_["spec"].update(minReadySeconds=0),
+        ),
+    ],
+    ids=[
+        "a job that may stay",
+        "a suspended cron job",
+        "a replica set in no hurry",
+        "a stateful set in no hurry",
+    ],
+)
+def test_cancelled_deadline_has_no_due_key(
+    lab: Lab, resource: str, obj: Object, change: Callable[[Object], Any]
+) -> None:
     lab.node("node-1")
     lab.create(resource, obj, "default")
     assert lab.settle().due != []

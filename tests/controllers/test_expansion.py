@@ -21,7 +21,11 @@ def grow(lab: Lab, size: str) -> None:
 
 def bound(lab: Lab, **fields: object) -> None:
     """Create a bound claim of a class that allows expansion."""
-    make(lab, storage_class(mode="Immediate", **{"allowVolumeExpansion": True, **fields}), claim(size="1Gi"))
+    make(
+        lab,
+        storage_class(mode="Immediate", **{"allowVolumeExpansion": True, **fields}),
+        claim(size="1Gi"),
+    )
     lab.settle()
 
 
@@ -32,33 +36,52 @@ def test_claim_of_simulated_storage_has_its_new_size_at_once(lab: Lab) -> None:
     found = lab.client.get(CLAIMS, "data", namespace="default")
     [made] = lab.client.list(VOLUMES).items
     assert found["status"] == {
-        "accessModes": ["ReadWriteOnce"], "allocatedResources": {"storage": "2Gi"}, "capacity": {"storage": "2Gi"},
-        "phase": "Bound"}
+        "accessModes": ["ReadWriteOnce"],
+        "allocatedResources": {"storage": "2Gi"},
+        "capacity": {"storage": "2Gi"},
+        "phase": "Bound",
+    }
     assert (made["spec"]["capacity"], made["status"]["phase"]) == ({"storage": "2Gi"}, "Bound")
-    assert said(lab)[len(before):] == [
+    assert said(lab)[len(before) :] == [
         "Normal ExternalExpanding: waiting for an external controller to expand this PVC",
         f"Normal Resizing: External resizer is resizing volume {made['metadata']['name']}",
-        "Normal VolumeResizeSuccessful: Resize volume succeeded"]
+        "Normal VolumeResizeSuccessful: Resize volume succeeded",
+    ]
     lab.settle()
     assert len(said(lab)) == len(before) + 3
 
 
 def test_claim_larger_than_asked_for_grows_only_beyond_what_it_has(lab: Lab) -> None:
-    make(lab, storage_class(mode="Immediate", default=False, allowVolumeExpansion=True),
-         volume("large", "5Gi", storageClassName="standard"), claim(size="1Gi", storageClassName="standard"))
+    make(
+        lab,
+        storage_class(mode="Immediate", default=False, allowVolumeExpansion=True),
+        volume("large", "5Gi", storageClassName="standard"),
+        claim(size="1Gi", storageClassName="standard"),
+    )
     lab.settle()
     grow(lab, "3Gi")
-    assert lab.client.get(CLAIMS, "data", namespace="default")["status"]["capacity"] == {"storage": "5Gi"}
+    assert lab.client.get(CLAIMS, "data", namespace="default")["status"]["capacity"] == {
+        "storage": "5Gi"
+    }
     assert said(lab) == []
 
 
 def test_volume_of_another_driver_waits_for_its_own_resizer(lab: Lab) -> None:
-    other = volume("pv", "1Gi", csi={"driver": "other.example.com", "volumeHandle": "x"}, storageClassName="standard")
+    other = volume(
+        "pv",
+        "1Gi",
+        csi={"driver": "other.example.com", "volumeHandle": "x"},
+        storageClassName="standard",
+    )
     make(lab, storage_class(mode="Immediate", allowVolumeExpansion=True), other, claim())
     lab.settle()
     grow(lab, "2Gi")
-    assert lab.client.get(CLAIMS, "data", namespace="default")["status"]["capacity"] == {"storage": "1Gi"}
-    assert said(lab) == ["Normal ExternalExpanding: waiting for an external controller to expand this PVC"]
+    assert lab.client.get(CLAIMS, "data", namespace="default")["status"]["capacity"] == {
+        "storage": "1Gi"
+    }
+    assert said(lab) == [
+        "Normal ExternalExpanding: waiting for an external controller to expand this PVC"
+    ]
 
 
 def test_class_that_does_not_allow_it_refuses(lab: Lab) -> None:

@@ -95,12 +95,19 @@ def test_resources_are_named_as_on_the_command_line() -> None:
     names = ["ds", "pod", "deployments.v1.apps", "widgets.example.com"]
     faults = parse_settings({"faults": {"conflicts": {"rate": 0.1, "resources": names}}}).faults
     assert faults.conflicts.resources == (  # type: ignore[union-attr]
-        "daemonsets.apps", "pods", "deployments.apps", "widgets.example.com")
+        "daemonsets.apps",
+        "pods",
+        "deployments.apps",
+        "widgets.example.com",
+    )
 
 
 def test_unknown_controller_is_an_error_that_lists_them() -> None:
-    with pytest.raises(FolderError, match=r'restarts.controllers\[0\]: "kubelet" is not a controller: must be one of .*'
-                                          "daemonset-controller"):
+    with pytest.raises(
+        FolderError,
+        match=r'restarts.controllers\[0\]: "kubelet" is not a controller: must be one of .*'
+        "daemonset-controller",
+    ):
         parse_settings({"faults": {"restarts": {"rate": 0.1, "controllers": ["kubelet"]}}})
 
 
@@ -132,18 +139,26 @@ def test_without_faults_no_reconciler_is_wrapped(lab: Lab) -> None:
 
 
 def test_conflict_leaves_the_object_and_is_tried_again(make_lab: MakeLab) -> None:
-    lab = make_lab({"conflicts": {"rate": 0.9, "controllers": ["daemonset-controller"], "resources": [DS]}})
+    lab = make_lab(
+        {"conflicts": {"rate": 0.9, "controllers": ["daemonset-controller"], "resources": [DS]}}
+    )
     lab.create(DS, daemon_set(), "default")
     summary = lab.settle()
-    assert {(failure.reconciler, failure.error) for failure in summary.failures} == {(
-        "daemonset-controller", 'Operation cannot be fulfilled on daemonsets.apps "agent": the object has been '
-        "modified; please apply your changes to the latest version and try again")}
+    assert {(failure.reconciler, failure.error) for failure in summary.failures} == {
+        (
+            "daemonset-controller",
+            'Operation cannot be fulfilled on daemonsets.apps "agent": the object has been '
+            "modified; please apply your changes to the latest version and try again",
+        )
+    }
     advance(lab, 3600)
     assert lab.client.get(DS, "agent", namespace="default")["status"]["numberReady"] == 3
     lab.cluster.close()
 
 
-def test_restarted_controller_finishes_what_it_began(make_lab: MakeLab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restarted_controller_finishes_what_it_began(
+    make_lab: MakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begun: list[str] = []
     begin = FaultyReconciler._begin
 
@@ -169,7 +184,8 @@ def test_late_event_is_missing_from_all_that_the_controller_sees(make_lab: MakeL
     summary = lab.settle()
     assert lab.names("pods") == []
     assert [(due.reconciler, due.key, due.time - lab.now) for due in summary.due] == [
-        ("daemonset-controller", Key(WATCH, "", DS), timedelta(seconds=30))]
+        ("daemonset-controller", Key(WATCH, "", DS), timedelta(seconds=30))
+    ]
     advance(lab, 29)
     assert lab.names("pods") == []
     advance(lab, 1)
@@ -179,8 +195,16 @@ def test_late_event_is_missing_from_all_that_the_controller_sees(make_lab: MakeL
 
 def test_late_events_of_a_deletion_survive_the_process(make_lab: MakeLab) -> None:
     """Each ``settle`` is a process of its own; the deleted pod's DaemonSet learns of it in a later one."""
-    lab = make_lab({"lateEvents": {"rate": 1, "delay": "30s", "controllers": ["daemonset-controller"],
-                                   "resources": ["pods"]}})
+    lab = make_lab(
+        {
+            "lateEvents": {
+                "rate": 1,
+                "delay": "30s",
+                "controllers": ["daemonset-controller"],
+                "resources": ["pods"],
+            }
+        }
+    )
     lab.create(DS, daemon_set(), "default")
     advance(lab, 60)
     gone = lab.names("pods")[0]
@@ -195,14 +219,22 @@ def test_late_events_of_a_deletion_survive_the_process(make_lab: MakeLab) -> Non
 
 
 def test_same_seed_has_the_same_faults_and_another_has_others(make_lab: MakeLab) -> None:
-    storm = {"conflicts": {"rate": 0.3}, "restarts": {"rate": 0.2}, "lateEvents": {"rate": 0.3, "delay": "0s..20s"}}
+    storm = {
+        "conflicts": {"rate": 0.3},
+        "restarts": {"rate": 0.2},
+        "lateEvents": {"rate": 0.3, "delay": "0s..20s"},
+    }
 
     def play(seed: int) -> list[tuple[str, str]]:
         lab = make_lab({**storm, "seed": seed})
         lab.create(DS, daemon_set(), "default")
         advance(lab, 60)
-        lab.change(DS, "agent", lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image="agent:2"),
-                   "default")
+        lab.change(
+            DS,
+            "agent",
+            lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image="agent:2"),
+            "default",
+        )
         advance(lab, 300)
         pods = lab.client.list("pods").items
         assert [pod["spec"]["containers"][0]["image"] for pod in pods] == ["agent:2"] * 3
@@ -213,7 +245,11 @@ def test_same_seed_has_the_same_faults_and_another_has_others(make_lab: MakeLab)
     assert len({tuple(play(seed)) for seed in (1, 2, 3)}) == 3
 
 
-STORM = {"conflicts": {"rate": 0.2}, "restarts": {"rate": 0.1}, "lateEvents": {"rate": 0.4, "delay": "0s..20s"}}
+STORM = {
+    "conflicts": {"rate": 0.2},
+    "restarts": {"rate": 0.1},
+    "lateEvents": {"rate": 0.4, "delay": "0s..20s"},
+}
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -222,13 +258,18 @@ def test_job_runs_each_completion_once_in_a_storm(make_lab: MakeLab, seed: int, 
     lab = make_lab({**STORM, "seed": seed})
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
     spec = {"completions": 6, "parallelism": 2, "completionMode": mode, "template": template}
-    lab.create("jobs.batch", {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}, "spec": spec},
-               "default")
+    lab.create(
+        "jobs.batch",
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}, "spec": spec},
+        "default",
+    )
     lab.recover()
     status = lab.client.get("jobs.batch", "job", namespace="default")["status"]
     assert (status["succeeded"], status.get("failed", 0)) == (6, 0)
-    assert [one["type"] for one in status["conditions"] if one["status"] == "True"] == ["SuccessCriteriaMet",
-                                                                                       "Complete"]
+    assert [one["type"] for one in status["conditions"] if one["status"] == "True"] == [
+        "SuccessCriteriaMet",
+        "Complete",
+    ]
     pods = lab.client.list("pods").items
     assert len(pods) == 6
     assert not any(pod["metadata"].get("finalizers") for pod in pods)
@@ -239,9 +280,19 @@ def test_job_runs_each_completion_once_in_a_storm(make_lab: MakeLab, seed: int, 
 def test_scheduler_fills_no_node_twice_in_a_storm(make_lab: MakeLab, seed: int) -> None:
     lab = make_lab({**STORM, "seed": seed})
     for number in range(8):  # of which two fit on a node with its 4 cpus
-        spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1500m"}}}]}
-        lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"pod-{number}"}, "spec": spec},
-                   "default")
+        spec = {
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1500m"}}}]
+        }
+        lab.create(
+            "pods",
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": f"pod-{number}"},
+                "spec": spec,
+            },
+            "default",
+        )
     lab.recover()
     nodes = [pod["spec"].get("nodeName", "") for pod in lab.client.list("pods").items]
     assert sorted(nodes) == ["", "", *sorted(2 * [f"node-{number}" for number in (1, 2, 3)])]
@@ -249,8 +300,16 @@ def test_scheduler_fills_no_node_twice_in_a_storm(make_lab: MakeLab, seed: int) 
 
 
 def test_volume_is_kept_while_the_event_of_its_claim_is_late(make_lab: MakeLab) -> None:
-    lab = make_lab({"lateEvents": {"rate": 1, "delay": "30s", "controllers": ["persistentvolume-binder-controller"],
-                                   "resources": [CLAIMS]}})
+    lab = make_lab(
+        {
+            "lateEvents": {
+                "rate": 1,
+                "delay": "30s",
+                "controllers": ["persistentvolume-binder-controller"],
+                "resources": [CLAIMS],
+            }
+        }
+    )
     lab.create(CLASSES, storage_class())
     lab.create(SETS, stateful_set(claims=True, replicas=1), "default")
     lab.recover()
@@ -264,8 +323,16 @@ def test_volume_is_kept_while_the_event_of_its_claim_is_late(make_lab: MakeLab) 
 
 
 def test_claim_is_kept_while_the_event_of_its_pod_is_late(make_lab: MakeLab) -> None:
-    lab = make_lab({"lateEvents": {"rate": 1, "delay": "1h", "controllers": ["pvc-protection-controller"],
-                                   "resources": ["pods"]}})
+    lab = make_lab(
+        {
+            "lateEvents": {
+                "rate": 1,
+                "delay": "1h",
+                "controllers": ["pvc-protection-controller"],
+                "resources": ["pods"],
+            }
+        }
+    )
     lab.create(CLASSES, storage_class())
     lab.create(SETS, stateful_set(claims=True, replicas=1), "default")
     advance(lab, 60)
@@ -286,15 +353,29 @@ def test_node_goes_down_is_given_up_and_comes_back(make_lab: MakeLab) -> None:
     lab = make_lab({"nodes": [{"names": ["node-2"], "after": "1m", "downFor": "10m"}]})
     lab.create(DS, daemon_set(), "default")
     advance(lab, 60)
-    assert annotations_of(lab.client.get("nodes", "node-2"))["kubepy.dev/down-until"] == "2026-11-20T10:11:00Z"
+    assert (
+        annotations_of(lab.client.get("nodes", "node-2"))["kubepy.dev/down-until"]
+        == "2026-11-20T10:11:00Z"
+    )
     assert ready(lab, "node-2") == "True"
     advance(lab, 50)
     node = lab.client.get("nodes", "node-2")
     condition = next(one for one in node["status"]["conditions"] if one["type"] == "Ready")
-    assert (condition["status"], condition["reason"], condition["message"], condition["lastTransitionTime"]) == (
-        "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.", "2026-11-20T10:01:50Z")
+    assert (
+        condition["status"],
+        condition["reason"],
+        condition["message"],
+        condition["lastTransitionTime"],
+    ) == (
+        "Unknown",
+        "NodeStatusUnknown",
+        "Kubelet stopped posting node status.",
+        "2026-11-20T10:01:50Z",
+    )
     assert [(taint["key"], taint["effect"]) for taint in node["spec"]["taints"]] == [
-        ("node.kubernetes.io/unreachable", "NoSchedule"), ("node.kubernetes.io/unreachable", "NoExecute")]
+        ("node.kubernetes.io/unreachable", "NoSchedule"),
+        ("node.kubernetes.io/unreachable", "NoExecute"),
+    ]
     pod = lab.pods_by_node()["node-2"]
     assert {one["type"]: one["status"] for one in pod["status"]["conditions"]}["Ready"] == "False"
     advance(lab, 550)
@@ -318,8 +399,16 @@ def test_pods_on_a_node_that_is_down_terminate_when_it_is_back(make_lab: MakeLab
     lab = make_lab({"nodes": [{"names": ["node-2"], "downFor": "10m"}]})
     tolerations = [{"operator": "Exists"}]
     for name in ("stays", "goes"):
-        spec = {"nodeName": "node-2", "tolerations": tolerations, "containers": [{"name": "c", "image": "i"}]}
-        lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}, "default")
+        spec = {
+            "nodeName": "node-2",
+            "tolerations": tolerations,
+            "containers": [{"name": "c", "image": "i"}],
+        }
+        lab.create(
+            "pods",
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec},
+            "default",
+        )
     lab.settle()
     phases = [pod["status"].get("phase") for pod in lab.client.list("pods").items]
     assert phases == ["Pending", "Pending"]
@@ -346,31 +435,72 @@ def test_outages_repeat_and_rate_leaves_some_out(make_lab: MakeLab) -> None:
 
 
 def test_pod_fault_gives_way_to_annotations(make_lab: MakeLab) -> None:
-    lab = make_lab({"pods": [{"selector": {"matchLabels": {"app": "agent"}}, "nodes": ["node-2", "node-3"],
-                              "outcome": "crash-loop"}]})
-    lab.change("nodes", "node-3", lambda node: node["metadata"].update(
-        annotations={"kubepy.dev/pod-outcome": "not-ready"}))
+    lab = make_lab(
+        {
+            "pods": [
+                {
+                    "selector": {"matchLabels": {"app": "agent"}},
+                    "nodes": ["node-2", "node-3"],
+                    "outcome": "crash-loop",
+                }
+            ]
+        }
+    )
+    lab.change(
+        "nodes",
+        "node-3",
+        lambda node: node["metadata"].update(annotations={"kubepy.dev/pod-outcome": "not-ready"}),
+    )
     lab.create(DS, daemon_set(), "default")
     lab.settle()
-    statuses = {node: pod["status"]["containerStatuses"][0] for node, pod in lab.pods_by_node().items()}
+    statuses = {
+        node: pod["status"]["containerStatuses"][0] for node, pod in lab.pods_by_node().items()
+    }
     assert {node: next(iter(status["state"])) for node, status in statuses.items()} == {
-        "node-1": "running", "node-2": "waiting", "node-3": "running"}
+        "node-1": "running",
+        "node-2": "waiting",
+        "node-3": "running",
+    }
     pod = lab.pods_by_node()["node-2"]
-    lab.change("pods", name_of(pod), lambda pod: pod["metadata"].update(
-        annotations={"kubepy.dev/outcome": "ready"}), "default")
+    lab.change(
+        "pods",
+        name_of(pod),
+        lambda pod: pod["metadata"].update(annotations={"kubepy.dev/outcome": "ready"}),
+        "default",
+    )
     lab.settle()
     assert lab.pods_by_node()["node-2"]["status"]["containerStatuses"][0]["ready"]
     lab.cluster.close()
 
 
-@pytest.mark.parametrize(("fault", "concerned"), [
-    ({"ordinals": [1]}, ["db-1"]),
-    ({"ordinals": [0, 1], "rate": 0}, []),
-    ({"namespaces": ["other"]}, []),
-    ({"selector": {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["db"]}]}}, ["web-0"]),
-])
+@pytest.mark.parametrize(
+    ("fault", "concerned"),
+    [
+        ({"ordinals": [1]}, ["db-1"]),
+        ({"ordinals": [0, 1], "rate": 0}, []),
+        ({"namespaces": ["other"]}, []),
+        (
+            {
+                "selector": {
+                    "matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["db"]}]
+                }
+            },
+            ["web-0"],
+        ),
+    ],
+)
 def test_pod_fault_concerns_pods_by_its_fields(fault: Object, concerned: list[str]) -> None:
     faults = parse_faults("f: ", {"seed": 1, "pods": [{**fault, "outcome": "failed"}]})
-    pods = [{"metadata": {"name": name, "namespace": "default", "uid": name, "labels": {
-        "app": name[:-2], "apps.kubernetes.io/pod-index": name[-1]}}, "spec": {}} for name in ("db-0", "db-1", "web-0")]
+    pods = [
+        {
+            "metadata": {
+                "name": name,
+                "namespace": "default",
+                "uid": name,
+                "labels": {"app": name[:-2], "apps.kubernetes.io/pod-index": name[-1]},
+            },
+            "spec": {},
+        }
+        for name in ("db-0", "db-1", "web-0")
+    ]
     assert [name_of(pod) for pod in pods if faults.pod_outcome(pod)] == concerned

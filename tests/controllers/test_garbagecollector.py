@@ -6,16 +6,25 @@ RESOURCE = "configmaps"
 
 
 def reference(owner: Object, *, block: bool = False, uid: str = "", kind: str = "") -> Object:
-    return {"apiVersion": owner["apiVersion"], "kind": kind or owner["kind"], "name": name_of(owner),
-            "uid": uid or uid_of(owner), "blockOwnerDeletion": block}
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": kind or owner["kind"],
+        "name": name_of(owner),
+        "uid": uid or uid_of(owner),
+        "blockOwnerDeletion": block,
+    }
 
 
 def delete(lab: Lab, name: str, policy: str, namespace: str = "default") -> None:
-    lab.client.delete(RESOURCE, name, namespace=namespace, options=DeleteOptions(propagation_policy=policy))
+    lab.client.delete(
+        RESOURCE, name, namespace=namespace, options=DeleteOptions(propagation_policy=policy)
+    )
 
 
 def owners_of(lab: Lab, name: str) -> list[str]:
-    return [one["name"] for one in owner_references(lab.client.get(RESOURCE, name, namespace="default"))]
+    return [
+        one["name"] for one in owner_references(lab.client.get(RESOURCE, name, namespace="default"))
+    ]
 
 
 def test_dependents_follow_their_owner_down_whole_chain(lab):
@@ -38,15 +47,21 @@ def test_object_with_another_owner_left_loses_only_absent_one(lab):
 
 
 def test_owner_of_another_uid_or_in_another_namespace_counts_as_absent(lab):
-    lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "north"}})
+    lab.create(
+        "namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "north"}}
+    )
     boss, head = lab.config_map("boss"), lab.config_map("head", namespace="north")
-    lab.config_map("wrong-uid", owners=[reference(boss, uid="0a0b0c0d-1111-2222-3333-444455556666")])
+    lab.config_map(
+        "wrong-uid", owners=[reference(boss, uid="0a0b0c0d-1111-2222-3333-444455556666")]
+    )
     lab.config_map("far", owners=[reference(head)])
     lab.config_map("near", owners=[reference(head)], namespace="north")
     lab.settle()
     assert lab.names(RESOURCE, "default") == ["boss"]
     assert lab.names(RESOURCE, "north") == ["head", "near"]
-    events = [(one["involvedObject"]["name"], one["reason"]) for one in lab.client.list("events").items]
+    events = [
+        (one["involvedObject"]["name"], one["reason"]) for one in lab.client.list("events").items
+    ]
     assert ("far", "OwnerRefInvalidNamespace") in events
 
 
@@ -61,20 +76,26 @@ def test_cluster_scoped_owner_owns_in_every_namespace(lab):
 
 def test_owner_of_unknown_kind_keeps_its_dependents(lab):
     boss = lab.config_map("boss")
-    lab.config_map("odd", owners=[{**reference(boss), "apiVersion": "example.com/v1", "kind": "Widget"}])
+    lab.config_map(
+        "odd", owners=[{**reference(boss), "apiVersion": "example.com/v1", "kind": "Widget"}]
+    )
     lab.settle()
     assert lab.names(RESOURCE, "default") == ["boss", "odd"]
 
 
 def test_foreground_deletion_waits_for_blocking_dependents(lab):
     patient, hasty = lab.config_map("patient"), lab.config_map("hasty")
-    lab.config_map("blocker", owners=[reference(patient, block=True)], finalizers=["example.com/hold"])
+    lab.config_map(
+        "blocker", owners=[reference(patient, block=True)], finalizers=["example.com/hold"]
+    )
     lab.config_map("bystander", owners=[reference(hasty)], finalizers=["example.com/hold"])
     delete(lab, "patient", "Foreground")
     delete(lab, "hasty", "Foreground")
     lab.settle()
     assert lab.names(RESOURCE, "default") == ["blocker", "bystander", "patient"]
-    assert lab.client.get(RESOURCE, "patient", namespace="default")["metadata"]["finalizers"] == [FOREGROUND]
+    assert lab.client.get(RESOURCE, "patient", namespace="default")["metadata"]["finalizers"] == [
+        FOREGROUND
+    ]
     for name in ("blocker", "bystander"):
         lab.change(RESOURCE, name, lambda obj: obj["metadata"].pop("finalizers"), "default")
     lab.settle()
@@ -83,7 +104,9 @@ def test_foreground_deletion_waits_for_blocking_dependents(lab):
 
 def test_dependent_that_stops_blocking_by_hand_lets_its_owner_go(lab):
     patient = lab.config_map("patient")
-    lab.config_map("blocker", owners=[reference(patient, block=True)], finalizers=["example.com/hold"])
+    lab.config_map(
+        "blocker", owners=[reference(patient, block=True)], finalizers=["example.com/hold"]
+    )
     delete(lab, "patient", "Foreground")
     lab.settle()
     lab.change(RESOURCE, "blocker", lambda obj: obj["metadata"].pop("ownerReferences"), "default")
@@ -94,7 +117,9 @@ def test_dependent_that_stops_blocking_by_hand_lets_its_owner_go(lab):
 def test_foreground_deletion_goes_through_chain_from_end(lab):
     boss = lab.config_map("boss")
     worker = lab.config_map("worker", owners=[reference(boss, block=True)])
-    lab.config_map("apprentice", owners=[reference(worker, block=True)], finalizers=["example.com/hold"])
+    lab.config_map(
+        "apprentice", owners=[reference(worker, block=True)], finalizers=["example.com/hold"]
+    )
     delete(lab, "boss", "Foreground")
     lab.settle()
     assert lab.names(RESOURCE, "default") == ["apprentice", "boss", "worker"]
@@ -106,8 +131,12 @@ def test_foreground_deletion_goes_through_chain_from_end(lab):
 def test_circle_of_blocking_owners_is_broken(lab):
     one = lab.config_map("one")
     two = lab.config_map("two", owners=[reference(one, block=True)])
-    lab.change(RESOURCE, "one", lambda obj: obj["metadata"].update(ownerReferences=[reference(two, block=True)]),
-               "default")
+    lab.change(
+        RESOURCE,
+        "one",
+        lambda obj: obj["metadata"].update(ownerReferences=[reference(two, block=True)]),
+        "default",
+    )
     delete(lab, "one", "Foreground")
     lab.settle()
     assert lab.names(RESOURCE, "default") == []
@@ -142,28 +171,51 @@ def test_dependents_stay_while_their_owners_file_cannot_be_read(lab):
 
 def test_cluster_scoped_object_is_not_owned_by_what_is_in_namespace_and_stays(lab):
     boss = lab.config_map("boss")
-    lab.create("clusterroles.rbac.authorization.k8s.io", {
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": [],
-        "metadata": {"name": "odd", "ownerReferences": [reference(boss)]}})
+    lab.create(
+        "clusterroles.rbac.authorization.k8s.io",
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "rules": [],
+            "metadata": {"name": "odd", "ownerReferences": [reference(boss)]},
+        },
+    )
     lab.settle()
     delete(lab, "boss", "Background")
     lab.settle()
     assert "odd" in lab.names("clusterroles.rbac.authorization.k8s.io")
-    [event] = [one for one in lab.client.list("events").items if one["involvedObject"]["name"] == "odd"]
+    [event] = [
+        one for one in lab.client.list("events").items if one["involvedObject"]["name"] == "odd"
+    ]
     assert (event["reason"], event["count"], event["metadata"]["namespace"]) == (
-        "OwnerRefInvalidNamespace", 1, "default")
+        "OwnerRefInvalidNamespace",
+        1,
+        "default",
+    )
     assert event["message"] == (
-        f'ownerRef [v1/ConfigMap, namespace: , name: boss, uid: {uid_of(boss)}] does not exist in namespace ""')
+        f'ownerRef [v1/ConfigMap, namespace: , name: boss, uid: {uid_of(boss)}] does not exist in namespace ""'
+    )
 
 
 def test_owner_in_another_namespace_is_named_once(lab):
-    lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "north"}})
+    lab.create(
+        "namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "north"}}
+    )
     head, boss = lab.config_map("head", namespace="north"), lab.config_map("boss")
     lab.config_map("shared", owners=[reference(head), reference(boss)])
     lab.settle()
     lab.settle()
     assert owners_of(lab, "shared") == ["boss"]
-    [event] = [one for one in lab.client.list("events").items if one["reason"] == "OwnerRefInvalidNamespace"]
-    assert (event["involvedObject"]["name"], event["count"], event["message"]) == ("shared", 1, (
-        f'ownerRef [v1/ConfigMap, namespace: default, name: head, uid: {uid_of(head)}] '
-        'does not exist in namespace "default"'))
+    [event] = [
+        one
+        for one in lab.client.list("events").items
+        if one["reason"] == "OwnerRefInvalidNamespace"
+    ]
+    assert (event["involvedObject"]["name"], event["count"], event["message"]) == (
+        "shared",
+        1,
+        (
+            f"ownerRef [v1/ConfigMap, namespace: default, name: head, uid: {uid_of(head)}] "
+            'does not exist in namespace "default"'
+        ),
+    )

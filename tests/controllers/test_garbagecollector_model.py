@@ -17,7 +17,11 @@ from tests.controllers.watched_lab import FAULTS, if_there
 HOLD = "example.org/hold"
 NOBODY = -1  # an owner that does not exist
 SPACES = ("default", "north", "")  # "": cluster-scoped
-RESOURCES = {"default": "configmaps", "north": "configmaps", "": "clusterroles.rbac.authorization.k8s.io"}
+RESOURCES = {
+    "default": "configmaps",
+    "north": "configmaps",
+    "": "clusterroles.rbac.authorization.k8s.io",
+}
 
 
 class Link(NamedTuple):
@@ -67,12 +71,22 @@ class Model:
             return self.collect(picture, number)
         dependents = {other: picture[other] for other in dependents_of(picture, number)}
         if ORPHAN in thing.finalizers:  # the dependents are orphaned in no particular order
-            orphaned = [replaced(picture, other, links=dependent.links - {Link(number, True), Link(number, False)})
-                        for other, dependent in dependents.items()]
+            orphaned = [
+                replaced(
+                    picture,
+                    other,
+                    links=dependent.links - {Link(number, True), Link(number, False)},
+                )
+                for other, dependent in dependents.items()
+            ]
             return orphaned or [released(picture, number, ORPHAN)]
-        if not waits(thing) or any(Link(number, True) in dependent.links for dependent in dependents.values()):
+        if not waits(thing) or any(
+            Link(number, True) in dependent.links for dependent in dependents.values()
+        ):
             return []
-        if self.in_order and any(self.collect(picture, other) for other in dependents if not picture[other].going):
+        if self.in_order and any(
+            self.collect(picture, other) for other in dependents if not picture[other].going
+        ):
             return []
         return [released(picture, number, FOREGROUND)]
 
@@ -81,7 +95,11 @@ class Model:
         links, space = picture[number].links, self.spaces[number]
         if not links or (not space and any(self.space_of(link.owner) for link in links)):
             return []  # without owners, or cluster-scoped with a namespaced owner: the collector leaves it alone
-        there = {link for link in links if link.owner in picture and self.space_of(link.owner) in ("", space)}
+        there = {
+            link
+            for link in links
+            if link.owner in picture and self.space_of(link.owner) in ("", space)
+        }
         solid = frozenset(link for link in there if not waits(picture[link.owner]))
         if solid:
             return [replaced(picture, number, links=solid)] if solid != links else []
@@ -90,7 +108,9 @@ class Model:
             return [deleted(picture, number, "Background")]
         unblocked = frozenset(Link(link.owner, False) for link in links)
         if links != unblocked and any(waits(picture[other]) for other in dependents):
-            return [replaced(picture, number, links=unblocked)]  # the deletion is a write of its own
+            return [
+                replaced(picture, number, links=unblocked)
+            ]  # the deletion is a write of its own
         return [deleted(picture, number, "Foreground")]
 
     def space_of(self, number: int) -> str:
@@ -99,7 +119,11 @@ class Model:
 
 
 def dependents_of(picture: Picture, number: int) -> list[int]:
-    return [other for other, thing in picture.items() if any(link.owner == number for link in thing.links)]
+    return [
+        other
+        for other, thing in picture.items()
+        if any(link.owner == number for link in thing.links)
+    ]
 
 
 def waits(thing: Thing) -> bool:
@@ -121,7 +145,12 @@ def released(picture: Picture, number: int, finalizer: str = HOLD) -> Picture:
 def deleted(picture: Picture, number: int, policy: str) -> Picture:
     """Return the state after a deletion, which replaces the finalizers of an earlier one."""
     added = {"Background": set(), "Foreground": {FOREGROUND}, "Orphan": {ORPHAN}}[policy]
-    return replaced(picture, number, finalizers=picture[number].finalizers - {FOREGROUND, ORPHAN} | added, going=True)
+    return replaced(
+        picture,
+        number,
+        finalizers=picture[number].finalizers - {FOREGROUND, ORPHAN} | added,
+        going=True,
+    )
 
 
 class World:
@@ -136,59 +165,110 @@ class World:
     def make(self, number: int, held: bool) -> Object:
         space = self.spaces[number]
         metadata = {"name": f"thing-{number}", "finalizers": [HOLD] if held else []}
-        kind = {"apiVersion": "v1", "kind": "ConfigMap"} if space else {
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []}
+        kind = (
+            {"apiVersion": "v1", "kind": "ConfigMap"}
+            if space
+            else {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []}
+        )
         return self.lab.create(RESOURCES[space], {**kind, "metadata": metadata}, space)
 
     def link(self, number: int, links: dict[int, bool]) -> None:
         references = [self.reference(owner, blocks) for owner, blocks in links.items()]
-        if_there(lambda: self.lab.change(
-            RESOURCES[self.spaces[number]], f"thing-{number}",
-            lambda one: one["metadata"].update(ownerReferences=references), self.spaces[number]))
+        if_there(
+            lambda: self.lab.change(
+                RESOURCES[self.spaces[number]],
+                f"thing-{number}",
+                lambda one: one["metadata"].update(ownerReferences=references),
+                self.spaces[number],
+            )
+        )
 
     def reference(self, number: int, blocks: bool) -> Object:
         if number == NOBODY:
             name = "namesake" if blocks else "nobody"  # the name exists or not, the uid never
-            return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "name": name,
-                    "uid": "0a0b0c0d-1111-2222-3333-444455556666", "blockOwnerDeletion": blocks}
+            return {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "ClusterRole",
+                "name": name,
+                "uid": "0a0b0c0d-1111-2222-3333-444455556666",
+                "blockOwnerDeletion": blocks,
+            }
         owner = self.made[number]
-        return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name_of(owner), "uid": uid_of(owner),
-                "blockOwnerDeletion": blocks}
+        return {
+            "apiVersion": owner["apiVersion"],
+            "kind": owner["kind"],
+            "name": name_of(owner),
+            "uid": uid_of(owner),
+            "blockOwnerDeletion": blocks,
+        }
 
     def delete(self, number: int, policy: str) -> None:
-        if_there(lambda: self.lab.client.delete(
-            RESOURCES[self.spaces[number]], f"thing-{number}", namespace=self.spaces[number],
-            options=DeleteOptions(propagation_policy=policy)))
+        if_there(
+            lambda: self.lab.client.delete(
+                RESOURCES[self.spaces[number]],
+                f"thing-{number}",
+                namespace=self.spaces[number],
+                options=DeleteOptions(propagation_policy=policy),
+            )
+        )
 
     def release(self, number: int) -> None:
         def change(one: Object) -> None:
-            one["metadata"]["finalizers"] = [name for name in one["metadata"].get("finalizers", []) if name != HOLD]
+            one["metadata"]["finalizers"] = [
+                name for name in one["metadata"].get("finalizers", []) if name != HOLD
+            ]
 
-        if_there(lambda: self.lab.change(RESOURCES[self.spaces[number]], f"thing-{number}", change,
-                                         self.spaces[number]))
+        if_there(
+            lambda: self.lab.change(
+                RESOURCES[self.spaces[number]], f"thing-{number}", change, self.spaces[number]
+            )
+        )
 
     def picture(self) -> Picture:
-        found = [one for resource in sorted(set(RESOURCES.values())) for one in self.lab.client.list(resource).items
-                 if uid_of(one) in self.numbers]
-        return {self.numbers[uid_of(one)]: Thing(
-            frozenset(Link(self.numbers.get(link["uid"], NOBODY), link.get("blockOwnerDeletion", False))
-                      for link in owner_references(one)),
-            frozenset(one["metadata"].get("finalizers", [])), "deletionTimestamp" in one["metadata"]) for one in found}
+        found = [
+            one
+            for resource in sorted(set(RESOURCES.values()))
+            for one in self.lab.client.list(resource).items
+            if uid_of(one) in self.numbers
+        ]
+        return {
+            self.numbers[uid_of(one)]: Thing(
+                frozenset(
+                    Link(
+                        self.numbers.get(link["uid"], NOBODY), link.get("blockOwnerDeletion", False)
+                    )
+                    for link in owner_references(one)
+                ),
+                frozenset(one["metadata"].get("finalizers", [])),
+                "deletionTimestamp" in one["metadata"],
+            )
+            for one in found
+        }
 
 
 SIZE = 6
 NUMBERS = st.integers(0, SIZE - 1)
 LINKS = st.dictionaries(st.integers(NOBODY, SIZE - 1), st.booleans(), max_size=3)
-DELETE = st.tuples(st.just("delete"), NUMBERS, st.sampled_from(["Background", "Foreground", "Orphan"]))
+DELETE = st.tuples(
+    st.just("delete"), NUMBERS, st.sampled_from(["Background", "Foreground", "Orphan"])
+)
 RELEASE = st.tuples(st.just("release"), NUMBERS)
 
 
 # Object 2 has no dependent that blocks it; the one that it has, 3, is blocked by 4, which is never collected.
 UNBLOCKED_OWNER: dict[str, Any] = {
-    "spaces": ["default", "default", "north", "north", "", "default"], "held": set(),
-    "links": [{}, {0: False, 2: False, 3: False}, {0: False, 1: False, 3: False}, {0: False, 2: False},
-              {3: True, 0: False}, {0: False}],
-    "operations": [("delete", 2, "Foreground")]}
+    "spaces": ["default", "default", "north", "north", "", "default"],
+    "held": set(),
+    "links": [
+        {},
+        {0: False, 2: False, 3: False},
+        {0: False, 1: False, 3: False},
+        {0: False, 2: False},
+        {3: True, 0: False},
+        {0: False},
+    ],
+    "operations": [("delete", 2, "Foreground")],
+}
 
 
 @pytest.fixture(scope="module")
@@ -196,24 +276,59 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
     return lambda: tmp_path_factory.mktemp("owners") / "state"
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, print_blob=True,
-          suppress_health_check=[HealthCheck.too_slow])
-@given(spaces=st.lists(st.sampled_from(SPACES), min_size=SIZE, max_size=SIZE),
-       held=st.sets(NUMBERS, max_size=3),
-       links=st.lists(LINKS, min_size=SIZE, max_size=SIZE),
-       operations=st.lists(st.one_of(DELETE, DELETE, RELEASE), max_size=5), faults=FAULTS)
-@example(faults=None, spaces=["default"] * SIZE, held=set(), operations=[("delete", 0, "Foreground")],
-         links=[{1: True}, {0: True}, {0: True, 1: True}, {2: True, 5: True}, {NOBODY: False, 5: True}, {}])
-@example(faults=None, spaces=["default"] * SIZE, held=set(), operations=[],
-         links=[{NOBODY: True}, {NOBODY: False}, {NOBODY: True, 5: True}, {0: True}, {}, {}])
-@example(faults=None, spaces=["default", "default", "", *["default"] * 3], held=set(),
-         operations=[("delete", 0, "Foreground")], links=[{}, {0: True}, {1: True}, {}, {}, {}])
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(
+    spaces=st.lists(st.sampled_from(SPACES), min_size=SIZE, max_size=SIZE),
+    held=st.sets(NUMBERS, max_size=3),
+    links=st.lists(LINKS, min_size=SIZE, max_size=SIZE),
+    operations=st.lists(st.one_of(DELETE, DELETE, RELEASE), max_size=5),
+    faults=FAULTS,
+)
+@example(
+    faults=None,
+    spaces=["default"] * SIZE,
+    held=set(),
+    operations=[("delete", 0, "Foreground")],
+    links=[
+        {1: True},
+        {0: True},
+        {0: True, 1: True},
+        {2: True, 5: True},
+        {NOBODY: False, 5: True},
+        {},
+    ],
+)
+@example(
+    faults=None,
+    spaces=["default"] * SIZE,
+    held=set(),
+    operations=[],
+    links=[{NOBODY: True}, {NOBODY: False}, {NOBODY: True, 5: True}, {0: True}, {}, {}],
+)
+@example(
+    faults=None,
+    spaces=["default", "default", "", *["default"] * 3],
+    held=set(),
+    operations=[("delete", 0, "Foreground")],
+    links=[{}, {0: True}, {1: True}, {}, {}, {}],
+)
 @example(faults=None, **UNBLOCKED_OWNER)
 @example(faults={"seed": 0, "conflicts": {"rate": 0.02}}, **UNBLOCKED_OWNER)
 @example(faults={"seed": 0, "conflicts": {"rate": 0.02}}, **{**UNBLOCKED_OWNER, "held": {0}})
-def test_remaining_objects_are_those_of_upstreams_rules(folders: Callable[[], Any], spaces: list[str], held: set[int],
-                                                        links: list[dict[int, bool]],
-                                                        operations: list[tuple[Any, ...]], faults: Any) -> None:
+def test_remaining_objects_are_those_of_upstreams_rules(
+    folders: Callable[[], Any],
+    spaces: list[str],
+    held: set[int],
+    links: list[dict[int, bool]],
+    operations: list[tuple[Any, ...]],
+    faults: Any,
+) -> None:
     """Compare each step with the outcomes that upstream may reach; they depend on the order of the collector's writes.
 
     An owner in foreground deletion that no dependent blocks is gone as soon as its turn comes. A dependent that had its
@@ -222,17 +337,32 @@ def test_remaining_objects_are_those_of_upstreams_rules(folders: Callable[[], An
     faults every order is accepted, without them only those in which dependents come before their owner.
     """
     lab = Lab(folders(), faults)
-    lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "north"}})
-    lab.create("clusterroles.rbac.authorization.k8s.io", {
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "namesake"}})
+    lab.create(
+        "namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "north"}}
+    )
+    lab.create(
+        "clusterroles.rbac.authorization.k8s.io",
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": "namesake"},
+        },
+    )
     world = World(lab, spaces, held)
     model = Model(spaces, in_order=not faults)
-    picture = {number: Thing(finalizers=frozenset({HOLD} if number in held else ())) for number in range(SIZE)}
+    picture = {
+        number: Thing(finalizers=frozenset({HOLD} if number in held else ()))
+        for number in range(SIZE)
+    }
     for number, owners in enumerate(links):
         others = {owner: blocks for owner, blocks in owners.items() if owner != number}
         world.link(number, others)
         picture = replaced(picture, number, links=frozenset(map(Link._make, others.items())))
-    for name, *arguments in [("settle",), *operations, *(("release", number) for number in sorted(held))]:
+    for name, *arguments in [
+        ("settle",),
+        *operations,
+        *(("release", number) for number in sorted(held)),
+    ]:
         if arguments:
             getattr(world, name)(*arguments)
             if arguments[0] in picture:

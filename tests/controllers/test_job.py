@@ -19,10 +19,16 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 def job(outcome: str = "ready", restart: str = "Never", **spec: Any) -> Object:
-    template = {"metadata": {"annotations": {"kubepy.dev/outcome": outcome}},
-                "spec": {"restartPolicy": restart, "containers": [{"name": "c", "image": "work:1"}]}}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "work"},
-            "spec": {"template": template, **spec}}
+    template = {
+        "metadata": {"annotations": {"kubepy.dev/outcome": outcome}},
+        "spec": {"restartPolicy": restart, "containers": [{"name": "c", "image": "work:1"}]},
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "work"},
+        "spec": {"template": template, **spec},
+    }
 
 
 class JobLab:
@@ -49,39 +55,68 @@ class JobLab:
         self.lab.settle()
 
     def pods(self, phase: str = "") -> list[Object]:
-        return [one for one in self.lab.client.list("pods").items if phase in ("", one["status"]["phase"])]
+        return [
+            one
+            for one in self.lab.client.list("pods").items
+            if phase in ("", one["status"]["phase"])
+        ]
 
     def running(self) -> list[Object]:
         return [one for one in self.pods("Running") if not one["metadata"].get("deletionTimestamp")]
 
     def become(self, outcome: str, *pods: Object) -> None:
         for pod in pods:
-            self.lab.change("pods", name_of(pod), lambda one: one["metadata"].setdefault("annotations", {}).update(
-                {"kubepy.dev/outcome": outcome}), "default")
+            self.lab.change(
+                "pods",
+                name_of(pod),
+                lambda one: (
+                    one["metadata"]
+                    .setdefault("annotations", {})
+                    .update({"kubepy.dev/outcome": outcome})
+                ),
+                "default",
+            )
         self.lab.settle()
 
     def of_index(self, index: int) -> Object:
         """Return the latest pod of an index."""
         found = [one for one in self.pods() if annotations_of(one).get(INDEX) == str(index)]
-        return max(found, key=lambda one: (one["status"]["phase"] == "Running", one["metadata"]["uid"]))
+        return max(
+            found, key=lambda one: (one["status"]["phase"] == "Running", one["metadata"]["uid"])
+        )
 
     @property
     def status(self) -> Object:
-        found: Object = self.lab.client.get(RESOURCE, "work", namespace="default").get("status") or {}
+        found: Object = (
+            self.lab.client.get(RESOURCE, "work", namespace="default").get("status") or {}
+        )
         return found
 
     def counts(self) -> dict[str, Any]:
-        fields = ("active", "ready", "succeeded", "failed", "terminating", "completedIndexes", "failedIndexes")
+        fields = (
+            "active",
+            "ready",
+            "succeeded",
+            "failed",
+            "terminating",
+            "completedIndexes",
+            "failedIndexes",
+        )
         return {field: self.status[field] for field in fields if field in self.status}
 
     def conditions(self) -> list[str]:
-        return [f"{one['type']}={one['status']} {one['reason']}: {one['message']}"
-                for one in self.status.get("conditions", [])]
+        return [
+            f"{one['type']}={one['status']} {one['reason']}: {one['message']}"
+            for one in self.status.get("conditions", [])
+        ]
 
     def said(self) -> list[str]:
-        return [f"{one['type']} {one['reason']}: {one['message']}" for one in self.lab.client.list("events").items
-                if one["involvedObject"]["name"] == "work" and one["reason"] not in (
-                    "SuccessfulCreate", "SuccessfulDelete")]
+        return [
+            f"{one['type']} {one['reason']}: {one['message']}"
+            for one in self.lab.client.list("events").items
+            if one["involvedObject"]["name"] == "work"
+            and one["reason"] not in ("SuccessfulCreate", "SuccessfulDelete")
+        ]
 
 
 @pytest.fixture
@@ -89,8 +124,10 @@ def jobs(lab: Lab) -> JobLab:
     return JobLab(lab)
 
 
-COMPLETE = ["SuccessCriteriaMet=True CompletionsReached: Reached expected number of succeeded pods",
-            "Complete=True CompletionsReached: Reached expected number of succeeded pods"]
+COMPLETE = [
+    "SuccessCriteriaMet=True CompletionsReached: Reached expected number of succeeded pods",
+    "Complete=True CompletionsReached: Reached expected number of succeeded pods",
+]
 
 
 def failure(reason: str, message: str) -> list[str]:
@@ -170,7 +207,9 @@ def test_job_back_off_doubles_after_each_failure(jobs):
         seen.append(len(jobs.pods()))
     assert seen == [1, 2, 2, 3, 3, 4]
     assert jobs.conditions() == LIMIT
-    assert jobs.said() == ["Warning BackoffLimitExceeded: Job has reached the specified backoff limit"]
+    assert jobs.said() == [
+        "Warning BackoffLimitExceeded: Job has reached the specified backoff limit"
+    ]
 
 
 def test_success_ends_waiting(jobs):
@@ -193,12 +232,18 @@ def test_job_that_fails_takes_its_running_pods_with_it_and_counts_them(jobs):
 def test_job_that_fails_has_not_failed_before_its_last_pod_is_gone(jobs):
     jobs.make(parallelism=2, completions=2, backoffLimit=0)
     bad, slow = jobs.running()
-    jobs.lab.change("pods", name_of(slow), lambda one: one["metadata"]["annotations"].update(
-        {"kubepy.dev/termination": "stuck"}), "default")
+    jobs.lab.change(
+        "pods",
+        name_of(slow),
+        lambda one: one["metadata"]["annotations"].update({"kubepy.dev/termination": "stuck"}),
+        "default",
+    )
     jobs.become("failed", bad)
     assert jobs.conditions() == LIMIT[:1]
     assert jobs.counts() == {"ready": 0, "failed": 2, "terminating": 1}
-    jobs.lab.client.delete("pods", name_of(slow), namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    jobs.lab.client.delete(
+        "pods", name_of(slow), namespace="default", options=DeleteOptions(grace_period_seconds=0)
+    )
     jobs.lab.settle()
     assert jobs.conditions() == LIMIT
 
@@ -214,7 +259,9 @@ def test_deadline_ends_it(jobs):
     jobs.wait(59)
     assert jobs.conditions() == []
     jobs.wait(1)
-    assert jobs.conditions() == failure("DeadlineExceeded", "Job was active longer than specified deadline")
+    assert jobs.conditions() == failure(
+        "DeadlineExceeded", "Job was active longer than specified deadline"
+    )
     assert jobs.counts() == {"ready": 0, "failed": 1, "terminating": 0}
 
 
@@ -226,12 +273,24 @@ def test_indexed_job_has_one_pod_per_index(jobs):
     pod = jobs.of_index(1)
     assert pod["metadata"]["name"].startswith("work-1-")
     assert (pod["spec"]["hostname"], labels_of(pod)[INDEX]) == ("work-1", "1")
-    assert pod["spec"]["containers"][0]["env"] == [{"name": "JOB_COMPLETION_INDEX", "valueFrom": {
-        "fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{INDEX}']"}}}]
+    assert pod["spec"]["containers"][0]["env"] == [
+        {
+            "name": "JOB_COMPLETION_INDEX",
+            "valueFrom": {
+                "fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{INDEX}']"}
+            },
+        }
+    ]
     assert sorted(annotations_of(one)[INDEX] for one in jobs.pods()) == ["0", "1"]
     jobs.become("succeeded", pod)
     assert sorted(annotations_of(one)[INDEX] for one in jobs.running()) == ["0", "2"]
-    assert jobs.counts() == {"active": 2, "ready": 2, "succeeded": 1, "terminating": 0, "completedIndexes": "1"}
+    assert jobs.counts() == {
+        "active": 2,
+        "ready": 2,
+        "succeeded": 1,
+        "terminating": 0,
+        "completedIndexes": "1",
+    }
     jobs.become("succeeded", *jobs.running())
     assert jobs.status["completedIndexes"] == "0-2"
     assert jobs.conditions() == COMPLETE
@@ -245,29 +304,56 @@ def test_index_that_fails_too_often_fails_alone(jobs):
     again = jobs.of_index(0)
     assert annotations_of(again)["batch.kubernetes.io/job-index-failure-count"] == "1"
     jobs.become("failed", again)
-    assert jobs.counts() == {"active": 1, "ready": 1, "failed": 2, "terminating": 0, "failedIndexes": "0"}
+    assert jobs.counts() == {
+        "active": 1,
+        "ready": 1,
+        "failed": 2,
+        "terminating": 0,
+        "failedIndexes": "0",
+    }
     jobs.become("succeeded", jobs.of_index(1))
     assert jobs.conditions() == failure("FailedIndexes", "Job has failed indexes")
     assert jobs.status["completedIndexes"] == "1"
 
 
 def test_indexed_job_fails_beyond_max_failed_indexes(jobs):
-    jobs.make(completions=3, parallelism=3, completionMode="Indexed", backoffLimitPerIndex=0, maxFailedIndexes=0)
+    jobs.make(
+        completions=3,
+        parallelism=3,
+        completionMode="Indexed",
+        backoffLimitPerIndex=0,
+        maxFailedIndexes=0,
+    )
     jobs.become("failed", jobs.of_index(2))
     assert jobs.conditions() == failure(
-        "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes")
+        "MaxFailedIndexesExceeded",
+        "Job has exceeded the specified maximal number of failed indexes",
+    )
     assert jobs.status["failedIndexes"] == "2"
 
 
 def test_success_policy_ends_it_early(jobs):
-    jobs.make(completions=4, parallelism=4, completionMode="Indexed", successPolicy={
-        "rules": [{"succeededIndexes": "3"}, {"succeededIndexes": "0-1", "succeededCount": 1}]})
+    jobs.make(
+        completions=4,
+        parallelism=4,
+        completionMode="Indexed",
+        successPolicy={
+            "rules": [{"succeededIndexes": "3"}, {"succeededIndexes": "0-1", "succeededCount": 1}]
+        },
+    )
     jobs.become("succeeded", jobs.of_index(2))
     assert jobs.conditions() == []
     jobs.become("succeeded", jobs.of_index(1))
-    assert jobs.conditions() == ["SuccessCriteriaMet=True SuccessPolicy: Matched rules at index 1",
-                                 "Complete=True SuccessPolicy: Matched rules at index 1"]
-    assert jobs.counts() == {"ready": 0, "succeeded": 2, "terminating": 0, "completedIndexes": "1,2"}
+    assert jobs.conditions() == [
+        "SuccessCriteriaMet=True SuccessPolicy: Matched rules at index 1",
+        "Complete=True SuccessPolicy: Matched rules at index 1",
+    ]
+    assert jobs.counts() == {
+        "ready": 0,
+        "succeeded": 2,
+        "terminating": 0,
+        "completedIndexes": "1,2",
+    }
 
 
 # --- policies
@@ -281,8 +367,12 @@ def test_failure_policy_can_fail_job_at_once(jobs):
     jobs.make(parallelism=2, completions=2, podFailurePolicy=on_exit("FailJob"))
     bad = jobs.running()[0]
     jobs.become("failed", bad)
-    assert jobs.conditions() == failure("PodFailurePolicy", (
-        f"Container c for pod default/{name_of(bad)} failed with exit code 1 matching FailJob rule at index 0"))
+    assert jobs.conditions() == failure(
+        "PodFailurePolicy",
+        (
+            f"Container c for pod default/{name_of(bad)} failed with exit code 1 matching FailJob rule at index 0"
+        ),
+    )
 
 
 def test_failure_policy_can_ignore_failure(jobs):
@@ -294,8 +384,13 @@ def test_failure_policy_can_ignore_failure(jobs):
 
 
 def test_failure_policy_can_fail_index(jobs):
-    jobs.make(completions=2, parallelism=2, completionMode="Indexed", backoffLimitPerIndex=5,
-              podFailurePolicy=on_exit("FailIndex"))
+    jobs.make(
+        completions=2,
+        parallelism=2,
+        completionMode="Indexed",
+        backoffLimitPerIndex=5,
+        podFailurePolicy=on_exit("FailIndex"),
+    )
     jobs.become("failed", jobs.of_index(0))
     assert jobs.status["failedIndexes"] == "0"
 
@@ -303,8 +398,12 @@ def test_failure_policy_can_fail_index(jobs):
 def test_pods_are_replaced_only_when_they_have_ended_where_policy_says_so(jobs):
     jobs.make(podReplacementPolicy="Failed")
     [pod] = jobs.pods()
-    jobs.lab.change("pods", name_of(pod), lambda one: one["metadata"]["annotations"].update(
-        {"kubepy.dev/termination": "stuck"}), "default")
+    jobs.lab.change(
+        "pods",
+        name_of(pod),
+        lambda one: one["metadata"]["annotations"].update({"kubepy.dev/termination": "stuck"}),
+        "default",
+    )
     jobs.lab.client.delete("pods", name_of(pod), namespace="default")
     jobs.wait(60)
     assert len(jobs.pods()) == 1
@@ -355,24 +454,36 @@ def test_job_that_ended_goes_when_its_time_is_over(jobs):
 
 def test_job_that_does_not_tell_when_it_ended_stays(jobs):
     jobs.make(outcome="succeeded", ttlSecondsAfterFinished=30)
-    jobs.lab.file(RESOURCE, "work", "default").write_text("".join(
-        line for line in jobs.lab.file(RESOURCE, "work", "default").read_text().splitlines(keepends=True)
-        if "lastTransitionTime" not in line))
+    jobs.lab.file(RESOURCE, "work", "default").write_text(
+        "".join(
+            line
+            for line in jobs.lab.file(RESOURCE, "work", "default")
+            .read_text()
+            .splitlines(keepends=True)
+            if "lastTransitionTime" not in line
+        )
+    )
     jobs.wait(31)
     assert jobs.lab.names(RESOURCE) == ["work"]
 
 
 def test_job_that_is_deleted_lets_its_pods_go_although_they_were_not_counted(jobs):
     jobs.make(parallelism=2, completions=2)
-    jobs.lab.client.delete(RESOURCE, "work", namespace="default", options=DeleteOptions(
-        propagation_policy="Background"))
+    jobs.lab.client.delete(
+        RESOURCE,
+        "work",
+        namespace="default",
+        options=DeleteOptions(propagation_policy="Background"),
+    )
     jobs.lab.settle()
     assert jobs.pods() == []
 
 
 def test_pods_of_job_that_was_deleted_alone_stay_without_finalizer(jobs):
     jobs.make()
-    jobs.lab.client.delete(RESOURCE, "work", namespace="default", options=DeleteOptions(propagation_policy="Orphan"))
+    jobs.lab.client.delete(
+        RESOURCE, "work", namespace="default", options=DeleteOptions(propagation_policy="Orphan")
+    )
     jobs.lab.settle()
     [pod] = jobs.pods()
     assert "finalizers" not in pod["metadata"]
@@ -381,19 +492,39 @@ def test_pods_of_job_that_was_deleted_alone_stay_without_finalizer(jobs):
 
 # --- invariants in random scenarios
 
-STEPS = st.lists(st.tuples(st.sampled_from(["succeeded", "failed", "delete", "wait", "parallelism", "suspend"]),
-                           st.integers(0, 5)), max_size=10)
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["succeeded", "failed", "delete", "wait", "parallelism", "suspend"]),
+        st.integers(0, 5),
+    ),
+    max_size=10,
+)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(completions=st.integers(1, 4), parallelism=st.integers(0, 3), indexed=st.booleans(),
-       limit=st.integers(0, 3), steps=STEPS)
-def test_job_never_runs_too_many_and_counts_every_pod_once(tmp_path_factory, completions: int, parallelism: int,
-                                                            indexed: bool, limit: int, steps: list[tuple[str, int]]):
+@given(
+    completions=st.integers(1, 4),
+    parallelism=st.integers(0, 3),
+    indexed=st.booleans(),
+    limit=st.integers(0, 3),
+    steps=STEPS,
+)
+def test_job_never_runs_too_many_and_counts_every_pod_once(
+    tmp_path_factory,
+    completions: int,
+    parallelism: int,
+    indexed: bool,
+    limit: int,
+    steps: list[tuple[str, int]],
+):
     lab = Lab(tmp_path_factory.mktemp("job") / "state")
     jobs = JobLab(lab)
-    jobs.make(completions=completions, parallelism=parallelism, backoffLimit=limit,
-              completionMode="Indexed" if indexed else "NonIndexed")
+    jobs.make(
+        completions=completions,
+        parallelism=parallelism,
+        backoffLimit=limit,
+        completionMode="Indexed" if indexed else "NonIndexed",
+    )
     ended = {"succeeded": 0, "failed": 0}
     for what, number in steps:
         running = jobs.running()
@@ -426,10 +557,15 @@ def check(jobs: JobLab, completions: int, limit: int, ended: dict[str, int]) -> 
     assert status.get("succeeded", 0) == ended["succeeded"] <= completions
     assert status.get("failed", 0) >= ended["failed"]
     assert status["uncountedTerminatedPods"] == {}
-    assert all(FINALIZER not in pod["metadata"].get("finalizers", []) for pod in jobs.pods()
-               if pod["status"]["phase"] in ("Succeeded", "Failed"))
+    assert all(
+        FINALIZER not in pod["metadata"].get("finalizers", [])
+        for pod in jobs.pods()
+        if pod["status"]["phase"] in ("Succeeded", "Failed")
+    )
     assert (jobs.conditions()[-2:] == COMPLETE) == (ended["succeeded"] == completions)
-    assert (jobs.conditions()[-2:] == LIMIT) == (ended["failed"] > limit and ended["succeeded"] < completions)
+    assert (jobs.conditions()[-2:] == LIMIT) == (
+        ended["failed"] > limit and ended["succeeded"] < completions
+    )
 
 
 @given(st.sets(st.integers(0, 60)))
@@ -443,9 +579,13 @@ def test_indexes_are_read_as_they_are_written(indexes: set[int]):
 
 
 def template(**annotations: str) -> Object:
-    pod_annotations = {f"kubepy.dev/{key.replace('_', '-')}": text for key, text in annotations.items()}
-    return {"metadata": {"annotations": pod_annotations},
-            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "work:1"}]}}
+    pod_annotations = {
+        f"kubepy.dev/{key.replace('_', '-')}": text for key, text in annotations.items()
+    }
+    return {
+        "metadata": {"annotations": pod_annotations},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "work:1"}]},
+    }
 
 
 def test_unmodified_job_is_complete_once_it_is_settled(jobs):
@@ -469,7 +609,11 @@ def test_drawn_length_of_run_repeats_with_seed(tmp_path):
     def times(folder: str) -> list[float]:
         lab = Lab(tmp_path / folder)
         lab.node("node-1")
-        lab.create(RESOURCE, job() | {"spec": {"parallelism": 4, "template": template(runs_for="2s..90s")}}, "default")
+        lab.create(
+            RESOURCE,
+            job() | {"spec": {"parallelism": 4, "template": template(runs_for="2s..90s")}},
+            "default",
+        )
         return [(due.time - lab.now).total_seconds() for due in lab.settle().due]
 
     drawn = times("first")
@@ -479,7 +623,11 @@ def test_drawn_length_of_run_repeats_with_seed(tmp_path):
 
 
 def test_job_with_ttl_of_zero_is_seen_complete_before_it_goes(jobs):
-    jobs.lab.create(RESOURCE, job() | {"spec": {"template": template(), "ttlSecondsAfterFinished": 0}}, "default")
+    jobs.lab.create(
+        RESOURCE,
+        job() | {"spec": {"template": template(), "ttlSecondsAfterFinished": 0}},
+        "default",
+    )
     jobs.lab.watch()
     assert jobs.conditions() == COMPLETE
     jobs.lab.pass_time(1)

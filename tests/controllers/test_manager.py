@@ -64,8 +64,11 @@ class Copier:
             return
         copy = f"copy-of-{key.name}"
         if informers.get(CONFIG_MAPS, "default", copy) is None:
-            self.context.client.create(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap",
-                                                     "metadata": {"name": copy}}, namespace="default")
+            self.context.client.create(
+                CONFIG_MAPS,
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": copy}},
+                namespace="default",
+            )
 
 
 class Toy:
@@ -75,9 +78,17 @@ class Toy:
         store = lab.cluster.store
         context = Context(lab.client, Informers(), lab.cluster.clock)
         self.copier = Copier(context, resource)
-        checkpoints = CheckpointStore(lambda: store.meta("toy"), lambda text: store.set_meta("toy", text))
-        self.manager = Manager(lab.client, context.informers, lab.cluster.clock, [self.copier],
-                               source=ListWatch(store.view()), checkpoints=checkpoints)
+        checkpoints = CheckpointStore(
+            lambda: store.meta("toy"), lambda text: store.set_meta("toy", text)
+        )
+        self.manager = Manager(
+            lab.client,
+            context.informers,
+            lab.cluster.clock,
+            [self.copier],
+            source=ListWatch(store.view()),
+            checkpoints=checkpoints,
+        )
 
 
 def copies(lab: Lab) -> list[str]:
@@ -135,7 +146,9 @@ def test_manager_that_is_stopped_early_loses_nothing(lab):
     for name in ("a", "b", "c"):
         lab.config_map(name)
     first = Toy(lab)
-    first.copier.before_sync = lambda _: first.copier.queue.add_after(Key(CONFIG_MAPS, "default", "later"), 60)
+    first.copier.before_sync = lambda _: first.copier.queue.add_after(
+        Key(CONFIG_MAPS, "default", "later"), 60
+    )
     answers = iter([False, False, True])
     first.manager.run_until_settled(done=lambda: next(answers, True))
     toy = Toy(lab)
@@ -160,8 +173,12 @@ def test_error_is_told_and_tried_again_and_does_not_keep_others_waiting(lab):
     summary = toy.manager.run_until_settled()
     assert copies(lab) == ["copy-of-b"]
     tries = [(failure.reconciler, failure.key.name, failure.error) for failure in summary.failures]
-    assert tries == [("copier", "a", "ValueError: no luck")] * 6  # back-offs of up to 0.1 s take no time
-    assert [(due.key.name, (due.time - lab.now).total_seconds()) for due in summary.due] == [("a", 0.16)]
+    assert (
+        tries == [("copier", "a", "ValueError: no luck")] * 6
+    )  # back-offs of up to 0.1 s take no time
+    assert [(due.key.name, (due.time - lab.now).total_seconds()) for due in summary.due] == [
+        ("a", 0.16)
+    ]
     lab.pass_time(1)
     Toy(lab).manager.run_until_settled()
     assert copies(lab) == ["copy-of-a", "copy-of-b"]
@@ -227,7 +244,7 @@ def test_batch_that_conflicts_with_edit_from_outside_is_done_again(lab, tmp_path
 
     def edit(name: str) -> None:
         if name == "a" and "edited" not in file.read_text():
-            file.write_text(file.read_text() + "data:\n  edited: \"yes\"\n")
+            file.write_text(file.read_text() + 'data:\n  edited: "yes"\n')
             obj = lab.client.get(CONFIG_MAPS, "a", namespace="default")
             lab.client.update(CONFIG_MAPS, {**obj, "data": {"ours": "yes"}}, namespace="default")
 
@@ -269,7 +286,9 @@ def test_deletion_of_object_never_read_is_handed_over_after_failed_batch(lab, mo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(*(toy.copier, "before_sync") if begins else (lab.client, "observe_from"), fail)
+        patch.setattr(
+            *(toy.copier, "before_sync") if begins else (lab.client, "observe_from"), fail
+        )
         with pytest.raises(KeyboardInterrupt):
             toy.manager.run_until_settled()
     toy.copier.events.clear()
@@ -371,8 +390,11 @@ def test_watch_outlives_what_passes(lab):
         original(revision)
 
     lab.client.observe_from = observe_from  # type: ignore[method-assign]
-    toy.manager.run(lambda: bool(copies(lab)), transient=(_OtherWriterError,),
-                    failed=lambda why: failed.append(str(why)))
+    toy.manager.run(
+        lambda: bool(copies(lab)),
+        transient=(_OtherWriterError,),
+        failed=lambda why: failed.append(str(why)),
+    )
     assert failed == ["busy 1", "busy 2"]
 
 
@@ -382,7 +404,9 @@ class _OtherWriterError(Exception):
 
 def test_checkpoints_survive_being_written_down(lab):
     key = Key("pods", "default", "a")
-    checkpoint = Checkpoint(7, (Pending("copier", key, lab.now), Pending("copier", key, None)), {"copier": {"x": 1}})
+    checkpoint = Checkpoint(
+        7, (Pending("copier", key, lab.now), Pending("copier", key, None)), {"copier": {"x": 1}}
+    )
     assert parse(dump(checkpoint, ["copier"]), ["copier"]) == checkpoint
     assert parse(dump(checkpoint, ["copier"]), ["another"]) is None
     assert parse(None, ["copier"]) is None
@@ -395,8 +419,14 @@ def test_checkpoint_parts_are_those_of_one_save(lab):
     head = json.loads(store.meta(CHECKPOINT))
     assert latest(store.meta(CHECKPOINT)) == checkpoint._replace(memories={})
     store.set_meta(MEMORIES, None)
-    assert parse(load(store), ["copier"]) is None, "without its memories a checkpoint counts for nothing"
-    other = {**head, "version": WITH_MEMORIES, "memories": {"copier": {"y": 2}}}  # as it was before there were parts
+    assert parse(load(store), ["copier"]) is None, (
+        "without its memories a checkpoint counts for nothing"
+    )
+    other = {
+        **head,
+        "version": WITH_MEMORIES,
+        "memories": {"copier": {"y": 2}},
+    }  # as it was before there were parts
     store.set_meta(CHECKPOINT, json.dumps(other), {MEMORIES: '{"copier":{"x":1}}'})
     assert parse(load(store), ["copier"]) == checkpoint._replace(memories={"copier": {"y": 2}})
 
@@ -407,7 +437,9 @@ def test_checkpoint_parts_are_those_of_one_save(lab):
 def test_reconciler_names_match_their_checkpoint_names(lab):
     context = Context(lab.client, Informers(), lab.cluster.clock, lab.cluster.scheme)
     assert tuple(new_reconciler(context).name for _, new_reconciler in RECONCILERS) == NAMES
-    assert tuple(one.name for one in new_reconcilers(context)) == reconciler_names(lab.cluster.settings)
+    assert tuple(one.name for one in new_reconcilers(context)) == reconciler_names(
+        lab.cluster.settings
+    )
 
 
 def test_daemon_set_comes_up_and_then_all_is_quiet(lab):
@@ -415,9 +447,14 @@ def test_daemon_set_comes_up_and_then_all_is_quiet(lab):
         lab.node(f"node-{number}")
     lab.daemon_set("agent")
     summary = lab.settle()
-    assert lab.client.get("daemonsets.apps", "agent", namespace="default")["status"]["numberAvailable"] == 3
+    assert (
+        lab.client.get("daemonsets.apps", "agent", namespace="default")["status"]["numberAvailable"]
+        == 3
+    )
     assert sorted(lab.pods_by_node()) == ["node-1", "node-2", "node-3"]
-    assert [verb for verb, name in verbs(summary) if name.startswith("agent-")].count("created") == 4
+    assert [verb for verb, name in verbs(summary) if name.startswith("agent-")].count(
+        "created"
+    ) == 4
     assert settled_checkpoint(lab.cluster, 0) is not None
     assert verbs(lab.settle()) == []
 
@@ -432,8 +469,12 @@ def test_same_start_and_same_commands_give_same_end(tmp_path):
         lab.settle()
         lab.change("daemonsets.apps", "agent", _set_image, "default")
         lab.settle()
-        ends.append({str(file.relative_to(tmp_path / name)): file.read_text()
-                     for file in sorted((tmp_path / name / "namespaces").rglob("*.yaml"))})
+        ends.append(
+            {
+                str(file.relative_to(tmp_path / name)): file.read_text()
+                for file in sorted((tmp_path / name / "namespaces").rglob("*.yaml"))
+            }
+        )
         lab.cluster.close()
     assert ends[0] == ends[1]
 
@@ -450,10 +491,25 @@ def test_daemon_set_is_not_looked_at_again_when_node_is_deleted(lab):
     lab.settle()
     lab.client.delete("nodes", "node-2")
     lab.settle()
-    assert lab.client.get("daemonsets.apps", "agent", namespace="default")["status"]["desiredNumberScheduled"] == 2
-    lab.change("daemonsets.apps", "agent", lambda obj: obj["metadata"]["annotations"].update(a="b"), "default")
+    assert (
+        lab.client.get("daemonsets.apps", "agent", namespace="default")["status"][
+            "desiredNumberScheduled"
+        ]
+        == 2
+    )
+    lab.change(
+        "daemonsets.apps",
+        "agent",
+        lambda obj: obj["metadata"]["annotations"].update(a="b"),
+        "default",
+    )
     lab.settle()
-    assert lab.client.get("daemonsets.apps", "agent", namespace="default")["status"]["desiredNumberScheduled"] == 1
+    assert (
+        lab.client.get("daemonsets.apps", "agent", namespace="default")["status"][
+            "desiredNumberScheduled"
+        ]
+        == 1
+    )
 
 
 def test_taking_files_back_takes_cluster_back(lab, tmp_path):
@@ -468,7 +524,9 @@ def test_taking_files_back_takes_cluster_back(lab, tmp_path):
     file.write_text(before)
     lab.settle()
     assert lab.pods_by_node()["node-1"]["spec"]["containers"][0]["image"] == "agent:1"
-    assert [name_of(pod) for pod in lab.client.list("pods").items] == [name_of(lab.pods_by_node()["node-1"])]
+    assert [name_of(pod) for pod in lab.client.list("pods").items] == [
+        name_of(lab.pods_by_node()["node-1"])
+    ]
 
 
 def test_daemon_set_larger_than_one_burst_gets_all_pods(lab):
@@ -486,6 +544,8 @@ def test_key_due_during_poll_is_not_waited_for(lab, monkeypatch):
     toy.manager.run_until_settled()
     lab.cluster.clock.own = None
     toy.copier.queue.add_after(Key(CONFIG_MAPS, "default", "late"), 0.001)
-    monkeypatch.setattr(toy.manager, "_work", lambda done, work=toy.manager._work: (work(done), time.sleep(0.002)))
+    monkeypatch.setattr(
+        toy.manager, "_work", lambda done, work=toy.manager._work: (work(done), time.sleep(0.002))
+    )
     toy.manager.run_until_settled(1.0)
     assert toy.copier.synced == ["late"]

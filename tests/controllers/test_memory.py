@@ -16,8 +16,18 @@ from .conftest import Lab
 
 NEVER = 10**9
 CONTAINER = {"name": "c", "image": "busybox"}
-CRON_JOB = {"metadata": {"name": "often"}, "spec": {"schedule": "*/10 * * * *", "jobTemplate": {"spec": {
-    "ttlSecondsAfterFinished": 600, "template": {"spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}}}}}
+CRON_JOB = {
+    "metadata": {"name": "often"},
+    "spec": {
+        "schedule": "*/10 * * * *",
+        "jobTemplate": {
+            "spec": {
+                "ttlSecondsAfterFinished": 600,
+                "template": {"spec": {"restartPolicy": "Never", "containers": [CONTAINER]}},
+            }
+        },
+    },
+}
 
 
 class LongRun:
@@ -59,7 +69,9 @@ def test_forgetting_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(informers, "OVERGROWN", overgrown)
         run = LongRun(tmp_path / str(overgrown))
         run.pass_hours(4)
-        run.lab.create("pods", {"metadata": {"name": "p"}, "spec": {"containers": [CONTAINER]}}, "default")
+        run.lab.create(
+            "pods", {"metadata": {"name": "p"}, "spec": {"containers": [CONTAINER]}}, "default"
+        )
         run.pass_hours(4)
         contents.append(run.content())
         run.lab.cluster.close()

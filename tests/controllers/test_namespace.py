@@ -28,7 +28,9 @@ def stuck_pod(lab: Lab) -> None:
     lab.node("node-1")
     metadata = {"name": "stuck", "annotations": {"kubepy.dev/termination": "stuck"}}
     spec = {"nodeName": "node-1", "containers": [{"name": "c", "image": "i:1"}]}
-    lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}, "lab")
+    lab.create(
+        "pods", {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}, "lab"
+    )
     lab.settle()
 
 
@@ -50,7 +52,11 @@ def test_namespace_deletion_watched_removes_pods_after_five_seconds(lab):
     make(lab)
     lab.node("node-1")
     spec = {"containers": [{"name": "c", "image": "i:1"}]}
-    lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}, "lab")
+    lab.create(
+        "pods",
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec},
+        "lab",
+    )
     lab.config_map("plain", namespace="lab")
     lab.watch()
     lab.client.delete("namespaces", "lab")
@@ -106,11 +112,15 @@ def test_object_with_finalizer_keeps_namespace_and_conditions_say_so(lab):
     assert lab.names("configmaps", "lab") == ["held"]
     found = conditions(lab)
     assert list(found) == TYPES_IN_ORDER
-    assert {kind for kind, one in found.items() if one["status"] == "True"} == set(TYPES_IN_ORDER[3:])
+    assert {kind for kind, one in found.items() if one["status"] == "True"} == set(
+        TYPES_IN_ORDER[3:]
+    )
     assert found["NamespaceContentRemaining"]["message"] == (
-        "Some resources are remaining: configmaps. has 1 resource instances")
+        "Some resources are remaining: configmaps. has 1 resource instances"
+    )
     assert found["NamespaceFinalizersRemaining"]["message"] == (
-        "Some content in the namespace has finalizers remaining: example.org/hold in 1 resource instances")
+        "Some content in the namespace has finalizers remaining: example.org/hold in 1 resource instances"
+    )
 
 
 def test_namespace_is_deleted_with_its_last_finalizer(lab):
@@ -131,7 +141,9 @@ def test_namespace_with_stuck_pod_keeps_the_rest_without_conditions(lab):
     summary = lab.settle()
     assert lab.names("configmaps", "lab") == ["kube-root-ca.crt", "plain"][-1:]
     assert {one["status"] for one in conditions(lab).values()} == {"False"}
-    assert [(due.reconciler, due.key.name) for due in summary.due] == [("namespace-controller", "lab")]
+    assert [(due.reconciler, due.key.name) for due in summary.due] == [
+        ("namespace-controller", "lab")
+    ]
     lab.client.delete("pods", "stuck", namespace="lab", options=_at_once())
     lab.settle()
     assert "lab" not in lab.names("namespaces")
@@ -146,7 +158,8 @@ def test_pod_that_outlives_its_grace_is_error_that_conditions_name(lab):
     summary = lab.settle()
     assert conditions(lab)["NamespaceDeletionContentFailure"]["message"] == (
         "Failed to delete all resource types, 1 remaining: "
-        "unexpected items still remain in namespace: lab for gvr: /v1, Resource=pods")
+        "unexpected items still remain in namespace: lab for gvr: /v1, Resource=pods"
+    )
     assert summary.failures
     lab.client.delete("pods", "stuck", namespace="lab", options=_at_once())
     lab.settle()
@@ -158,7 +171,9 @@ def test_terminating_namespace_refuses_new_objects(lab):
     lab.config_map("held", namespace="lab", finalizers=["example.org/hold"])
     lab.client.delete("namespaces", "lab")
     lab.settle()
-    with pytest.raises(Status, match="unable to create new content in namespace lab because it is being terminated"):
+    with pytest.raises(
+        Status, match="unable to create new content in namespace lab because it is being terminated"
+    ):
         lab.config_map("late", namespace="lab")
 
 
@@ -168,7 +183,13 @@ STEPS = st.lists(st.sampled_from(["watch", "settle", "pass time", "release", "ki
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(plain=st.integers(0, 2), held=st.integers(0, 2), pods=st.integers(0, 2), stuck=st.integers(0, 2), steps=STEPS)
+@given(
+    plain=st.integers(0, 2),
+    held=st.integers(0, 2),
+    pods=st.integers(0, 2),
+    stuck=st.integers(0, 2),
+    steps=STEPS,
+)
 def test_pods_go_first_then_rest_then_namespace(tmp_path_factory, plain, held, pods, stuck, steps):
     lab = Lab(tmp_path_factory.mktemp("namespace") / "state")
     make(lab)
@@ -193,8 +214,16 @@ def test_pods_go_first_then_rest_then_namespace(tmp_path_factory, plain, held, p
 
 def _pod(lab: Lab, name: str, *, stuck: bool) -> None:
     annotations = {"kubepy.dev/termination": "stuck"} if stuck else {}
-    lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": annotations},
-                        "spec": {"nodeName": "node-1", "containers": [{"name": "c", "image": "i:1"}]}}, "lab")
+    lab.create(
+        "pods",
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "annotations": annotations},
+            "spec": {"nodeName": "node-1", "containers": [{"name": "c", "image": "i:1"}]},
+        },
+        "lab",
+    )
 
 
 def _do(lab: Lab, step: str) -> None:
@@ -204,7 +233,9 @@ def _do(lab: Lab, step: str) -> None:
     elif step == "settle":
         lab.settle()
     elif step == "release" and maps:
-        lab.change("configmaps", maps[0], lambda one: one["metadata"].pop("finalizers", None), "lab")
+        lab.change(
+            "configmaps", maps[0], lambda one: one["metadata"].pop("finalizers", None), "lab"
+        )
     elif step == "kill" and pods:
         lab.client.delete("pods", pods[0], namespace="lab", options=_at_once())
 
@@ -224,7 +255,8 @@ def _check(lab: Lab, at_first: tuple[list[str], list[str]], *, is_settled: bool)
         assert list(found) == TYPES_IN_ORDER
         remaining = f"Some resources are remaining: configmaps. has {len(maps)} resource instances"
         assert found["NamespaceContentRemaining"]["message"] == (
-            "All content successfully removed" if pods else remaining)
+            "All content successfully removed" if pods else remaining
+        )
 
 
 def _at_once():
@@ -236,12 +268,16 @@ def _at_once():
 def test_namespace_held_by_finalizer_settles(kubepy):
     kubepy.run("create namespace shop", check=True)
     kubepy.run("create configmap keep -n shop", check=True)
-    kubepy.client.patch("cm/keep", {"metadata": {"finalizers": ["example.com/hold"]}}, namespace="shop")
+    kubepy.client.patch(
+        "cm/keep", {"metadata": {"finalizers": ["example.com/hold"]}}, namespace="shop"
+    )
     kubepy.client.delete("ns/shop")
     assert kubepy.settle("1h")
     assert kubepy.now.isoformat() < "2026-01-01T00:01"
     status = kubepy.client.get("ns/shop")["status"]
-    assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == set(TYPES_IN_ORDER[3:])
+    assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == set(
+        TYPES_IN_ORDER[3:]
+    )
     kubepy.client.patch("cm/keep", {"metadata": {"finalizers": None}}, namespace="shop")
     assert kubepy.settle("1h")
     assert "shop" not in [obj["metadata"]["name"] for obj in kubepy.client.list("namespaces")]

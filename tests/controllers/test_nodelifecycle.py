@@ -15,7 +15,9 @@ SILENT = {"kubepy.dev/outcome": "not-ready"}
 NO_SCHEDULE, NO_EXECUTE = ("not-ready", "NoSchedule"), ("not-ready", "NoExecute")
 
 
-def make_nodes(lab: Lab, number: int, *, zone: str = "", name: str = "node", start: int = 1) -> list[str]:
+def make_nodes(
+    lab: Lab, number: int, *, zone: str = "", name: str = "node", start: int = 1
+) -> list[str]:
     names = [f"{name}-{index}" for index in range(start, start + number)]
     for one in names:
         meta = {"name": one, "labels": {ZONE: zone} if zone else {}}
@@ -51,7 +53,11 @@ def evicting(lab: Lab, nodes: list[str]) -> list[str]:
 
 
 def events(lab: Lab) -> list[tuple[str, str, str]]:
-    found = [one for one in lab.client.list("events").items if one["source"].get("component") == "node-controller"]
+    found = [
+        one
+        for one in lab.client.list("events").items
+        if one["source"].get("component") == "node-controller"
+    ]
     assert all(one["metadata"]["namespace"] == "default" for one in found)
     return [(one["reason"], one["message"], one["involvedObject"]["uid"]) for one in found]
 
@@ -113,8 +119,15 @@ def test_node_as_it_should_be_is_left_alone(lab: Lab) -> None:
 
 
 def test_older_labels_of_system_and_architecture_follow_newer(lab: Lab) -> None:
-    labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64", "beta.kubernetes.io/arch": "amd64"}
-    lab.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": labels}})
+    labels = {
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "arm64",
+        "beta.kubernetes.io/arch": "amd64",
+    }
+    lab.create(
+        "nodes",
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": labels}},
+    )
     lab.settle()
     assert lab.client.get("nodes", "node-1")["metadata"]["labels"] == {
         **labels, "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "arm64"}  # fmt: skip
@@ -152,7 +165,9 @@ def test_node_that_joins_lets_others_be_emptied(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("failing", "emptied"), [(2, 2), (3, 0)])
-def test_zone_that_is_mostly_not_ready_is_left_as_it_is(lab: Lab, failing: int, emptied: int) -> None:
+def test_zone_that_is_mostly_not_ready_is_left_as_it_is(
+    lab: Lab, failing: int, emptied: int
+) -> None:
     nodes = make_nodes(lab, 5)
     fail(lab, *nodes[:failing])
     assert evicting(lab, nodes) == nodes[:emptied]
@@ -169,9 +184,14 @@ def test_nodes_that_were_being_emptied_before_stay_so(lab: Lab) -> None:
 
 
 def test_zones_are_judged_apart(lab: Lab) -> None:
-    east, west = make_nodes(lab, 2, zone="east", name="e"), make_nodes(lab, 4, zone="west", name="w")
+    east, west = (
+        make_nodes(lab, 2, zone="east", name="e"),
+        make_nodes(lab, 4, zone="west", name="w"),
+    )
     fail(lab, *east, *west[:3])
-    assert evicting(lab, [*east, *west]) == east  # all nodes of the east, whose pods upstream evicts; most of the west
+    assert (
+        evicting(lab, [*east, *west]) == east
+    )  # all nodes of the east, whose pods upstream evicts; most of the west
 
 
 def test_nodes_excluded_by_label_do_not_count(lab: Lab) -> None:
@@ -210,7 +230,10 @@ def test_node_that_comes_and_one_that_goes_are_reported_once(lab: Lab) -> None:
 def silent_node(lab: Lab) -> Callable[[], list[Object]]:
     """Create a node whose kubelet never reports, beside one that does; return a function that reads its conditions."""
     make_nodes(lab, 1, name="other")
-    lab.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "annotations": SILENT}})
+    lab.create(
+        "nodes",
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "annotations": SILENT}},
+    )
     return lambda: (lab.client.get("nodes", "node-1").get("status") or {}).get("conditions", [])
 
 

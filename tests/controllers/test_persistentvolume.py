@@ -23,7 +23,13 @@ from tests.controllers.volume_objects import (
 
 
 def test_claim_gets_smallest_volume_that_is_large_enough(lab: Lab) -> None:
-    make(lab, volume("a-small", "500Mi"), volume("b-large", "10Gi"), volume("c-fits", "2Gi"), claim(size="1Gi"))
+    make(
+        lab,
+        volume("a-small", "500Mi"),
+        volume("b-large", "10Gi"),
+        volume("c-fits", "2Gi"),
+        claim(size="1Gi"),
+    )
     lab.settle()
     assert claims(lab) == {"data": ("Bound", "c-fits")}
     assert phases(lab) == {"a-small": "Available", "b-large": "Available", "c-fits": "Bound"}
@@ -33,42 +39,76 @@ def test_binding_is_recorded_on_claim_and_volume(lab: Lab) -> None:
     make(lab, volume("pv", "2Gi", accessModes=["ReadWriteOnce", "ReadOnlyMany"]), claim())
     lab.settle()
     bound, kept = lab.client.get(CLAIMS, "data", namespace="default"), lab.client.get(VOLUMES, "pv")
-    assert annotations_of(bound) == {"pv.kubernetes.io/bind-completed": "yes",
-                                     "pv.kubernetes.io/bound-by-controller": "yes"}
-    assert bound["status"] == {"accessModes": ["ReadWriteOnce", "ReadOnlyMany"], "capacity": {"storage": "2Gi"},
-                               "phase": "Bound"}
+    assert annotations_of(bound) == {
+        "pv.kubernetes.io/bind-completed": "yes",
+        "pv.kubernetes.io/bound-by-controller": "yes",
+    }
+    assert bound["status"] == {
+        "accessModes": ["ReadWriteOnce", "ReadOnlyMany"],
+        "capacity": {"storage": "2Gi"},
+        "phase": "Bound",
+    }
     assert annotations_of(kept) == {"pv.kubernetes.io/bound-by-controller": "yes"}
     reference = kept["spec"]["claimRef"]
-    assert (reference["name"], reference["namespace"], reference["uid"]) == ("data", "default", uid_of(bound))
+    assert (reference["name"], reference["namespace"], reference["uid"]) == (
+        "data",
+        "default",
+        uid_of(bound),
+    )
 
 
-@pytest.mark.parametrize(("offered", "wanted"), [
-    pytest.param(volume(size="1Gi"), claim(size="2Gi"), id="too small"),
-    pytest.param(volume(storageClassName="fast"), claim(), id="another class"),
-    pytest.param(volume(accessModes=["ReadOnlyMany"]), claim(), id="another access mode"),
-    pytest.param(volume(), claim(volumeMode="Block"), id="another volume mode"),
-    pytest.param(volume(labels={"disk": "hdd"}), claim(selector={"matchLabels": {"disk": "ssd"}}), id="selector"),
-    pytest.param(volume(claimRef={"name": "other", "namespace": "default"}), claim(), id="reserved for another"),
-])
+@pytest.mark.parametrize(
+    ("offered", "wanted"),
+    [
+        pytest.param(volume(size="1Gi"), claim(size="2Gi"), id="too small"),
+        pytest.param(volume(storageClassName="fast"), claim(), id="another class"),
+        pytest.param(volume(accessModes=["ReadOnlyMany"]), claim(), id="another access mode"),
+        pytest.param(volume(), claim(volumeMode="Block"), id="another volume mode"),
+        pytest.param(
+            volume(labels={"disk": "hdd"}),
+            claim(selector={"matchLabels": {"disk": "ssd"}}),
+            id="selector",
+        ),
+        pytest.param(
+            volume(claimRef={"name": "other", "namespace": "default"}),
+            claim(),
+            id="reserved for another",
+        ),
+    ],
+)
 def test_volume_that_does_not_fit_is_left_alone(lab: Lab, offered: Object, wanted: Object) -> None:
     make(lab, offered, wanted)
     lab.settle()
     assert (claims(lab), phases(lab)) == ({"data": ("Pending", "")}, {"pv": "Available"})
-    assert said(lab) == ["Normal FailedBinding: no persistent volumes available for this claim and no storage class is "
-                         "set"]
+    assert said(lab) == [
+        "Normal FailedBinding: no persistent volumes available for this claim and no storage class is "
+        "set"
+    ]
 
 
 def test_fewer_access_modes_come_before_better_size(lab: Lab) -> None:
-    make(lab, volume("many", "1Gi", accessModes=["ReadWriteOnce", "ReadWriteMany"]), volume("one", "5Gi"), claim())
+    make(
+        lab,
+        volume("many", "1Gi", accessModes=["ReadWriteOnce", "ReadWriteMany"]),
+        volume("one", "5Gi"),
+        claim(),
+    )
     lab.settle()
     assert claims(lab) == {"data": ("Bound", "one")}
 
 
 def test_reserved_volume_goes_to_claim_it_is_reserved_for_whatever_its_size(lab: Lab) -> None:
-    make(lab, volume("own", "9Gi", claimRef={"name": "data", "namespace": "default"}), volume("fits"), claim())
+    make(
+        lab,
+        volume("own", "9Gi", claimRef={"name": "data", "namespace": "default"}),
+        volume("fits"),
+        claim(),
+    )
     lab.settle()
     assert claims(lab) == {"data": ("Bound", "own")}
-    assert "pv.kubernetes.io/bound-by-controller" not in annotations_of(lab.client.get(VOLUMES, "own"))
+    assert "pv.kubernetes.io/bound-by-controller" not in annotations_of(
+        lab.client.get(VOLUMES, "own")
+    )
 
 
 def test_claim_that_names_volume_waits_for_it(lab: Lab) -> None:
@@ -84,7 +124,9 @@ def test_claim_that_names_volume_too_small_for_it_is_told(lab: Lab) -> None:
     make(lab, volume("own", "500Mi"), claim(volumeName="own"))
     lab.settle()
     assert claims(lab) == {"data": ("Pending", "own")}
-    assert said(lab) == ['Warning VolumeMismatch: Cannot bind to requested volume "own": requested PV is too small']
+    assert said(lab) == [
+        'Warning VolumeMismatch: Cannot bind to requested volume "own": requested PV is too small'
+    ]
 
 
 def test_claims_naming_one_volume_do_not_share_it(lab: Lab) -> None:
@@ -93,7 +135,9 @@ def test_claims_naming_one_volume_do_not_share_it(lab: Lab) -> None:
     make(lab, claim("b", volumeName="pv"))
     lab.settle()
     assert claims(lab) == {"a": ("Bound", "pv"), "b": ("Pending", "pv")}
-    assert said(lab, "b") == ['Warning FailedBinding: volume "pv" already bound to a different claim.']
+    assert said(lab, "b") == [
+        'Warning FailedBinding: volume "pv" already bound to a different claim.'
+    ]
 
 
 def test_claim_that_waits_is_served_when_volume_comes(lab: Lab) -> None:
@@ -139,11 +183,19 @@ def test_host_path_below_tmp_is_deleted(lab: Lab) -> None:
     assert released(lab, offered) is None
 
 
-@pytest.mark.parametrize(("source", "why"), [
-    ({"hostPath": {"path": "/srv/data"}}, "host_path deleter only supports /tmp/.+ but received provided /srv/data"),
-    ({"nfs": {"server": "s", "path": "/"}},
-     'error getting deleter volume plugin for volume "pv": no deletable volume plugin matched'),
-])
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (
+            {"hostPath": {"path": "/srv/data"}},
+            "host_path deleter only supports /tmp/.+ but received provided /srv/data",
+        ),
+        (
+            {"nfs": {"server": "s", "path": "/"}},
+            'error getting deleter volume plugin for volume "pv": no deletable volume plugin matched',
+        ),
+    ],
+)
 def test_volume_that_nobody_can_delete_has_failed(lab: Lab, source: Object, why: str) -> None:
     left = released(lab, volume(persistentVolumeReclaimPolicy="Delete", **source))
     assert left is not None
@@ -163,11 +215,16 @@ def test_claim_whose_volume_is_gone_is_lost(lab: Lab) -> None:
     lab.settle()
     lab.client.delete(VOLUMES, "pv")
     lab.settle()
-    assert (claims(lab), phases(lab)) == ({"data": ("Bound", "pv")}, {"pv": "Bound"})  # protected while it is bound
+    assert (claims(lab), phases(lab)) == (
+        {"data": ("Bound", "pv")},
+        {"pv": "Bound"},
+    )  # protected while it is bound
     lab.change(VOLUMES, "pv", lambda one: one["metadata"].update(finalizers=[]))
     lab.settle()
     assert claims(lab) == {"data": ("Lost", "pv")}
-    assert said(lab) == ["Warning ClaimLost: Bound claim has lost its PersistentVolume. Data on the volume is lost!"]
+    assert said(lab) == [
+        "Warning ClaimLost: Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+    ]
 
 
 def test_volume_being_deleted_goes_with_its_claim(lab: Lab) -> None:
@@ -183,7 +240,9 @@ def test_volume_that_lost_its_protection_gets_it_back(lab: Lab) -> None:
     make(lab, volume())
     lab.change(VOLUMES, "pv", lambda one: one["metadata"].update(finalizers=[]))
     lab.settle()
-    assert lab.client.get(VOLUMES, "pv")["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
+    assert lab.client.get(VOLUMES, "pv")["metadata"]["finalizers"] == [
+        "kubernetes.io/pv-protection"
+    ]
 
 
 # --- provisioned volumes ------------------------------------------------------------------------------------------
@@ -202,25 +261,34 @@ def test_class_gives_every_claim_volume(lab: Lab) -> None:
         "'kubepy.dev/simulated' or manually by the system administrator. If volume creation is delayed, please verify "
         "that the provisioner is running and correctly registered.",
         'Normal Provisioning: External provisioner is provisioning volume for claim "default/a"',
-        f"Normal ProvisioningSucceeded: Successfully provisioned volume {name}"]
+        f"Normal ProvisioningSucceeded: Successfully provisioned volume {name}",
+    ]
 
 
 def test_provisioned_volume_looks_like_external_provisioners(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate", mountOptions=["noatime"]), claim())
     lab.settle()
     [made] = lab.client.list(VOLUMES).items
-    assert made["metadata"]["finalizers"] == ["external-provisioner.volume.kubernetes.io/finalizer",
-                                              "kubernetes.io/pv-protection"]
+    assert made["metadata"]["finalizers"] == [
+        "external-provisioner.volume.kubernetes.io/finalizer",
+        "kubernetes.io/pv-protection",
+    ]
     spec = {key: value for key, value in made["spec"].items() if key != "claimRef"}
     assert spec == {
-        "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
-        "csi": {"driver": "simulated.kubepy.dev", "volumeHandle": name_of(made)}, "mountOptions": ["noatime"],
-        "persistentVolumeReclaimPolicy": "Delete", "storageClassName": "standard", "volumeMode": "Filesystem"}
+        "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": "1Gi"},
+        "csi": {"driver": "simulated.kubepy.dev", "volumeHandle": name_of(made)},
+        "mountOptions": ["noatime"],
+        "persistentVolumeReclaimPolicy": "Delete",
+        "storageClassName": "standard",
+        "volumeMode": "Filesystem",
+    }
 
 
 @pytest.mark.parametrize(("policy", "left"), [("Delete", {}), ("Retain", {"pvc": "Released"})])
-def test_provisioned_volume_goes_with_its_claim_unless_class_retains_it(lab: Lab, policy: str,
-                                                                              left: dict[str, str]) -> None:
+def test_provisioned_volume_goes_with_its_claim_unless_class_retains_it(
+    lab: Lab, policy: str, left: dict[str, str]
+) -> None:
     make(lab, storage_class(mode="Immediate", reclaimPolicy=policy), claim())
     lab.settle()
     lab.client.delete(CLAIMS, "data", namespace="default")
@@ -232,16 +300,24 @@ def test_policy_that_changes_to_retain_lets_go_of_volume(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate"), claim())
     lab.settle()
     [made] = lab.client.list(VOLUMES).items
-    lab.change(VOLUMES, name_of(made), lambda one: one["spec"].update(persistentVolumeReclaimPolicy="Retain"))
+    lab.change(
+        VOLUMES,
+        name_of(made),
+        lambda one: one["spec"].update(persistentVolumeReclaimPolicy="Retain"),
+    )
     lab.settle()
-    assert lab.client.list(VOLUMES).items[0]["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
+    assert lab.client.list(VOLUMES).items[0]["metadata"]["finalizers"] == [
+        "kubernetes.io/pv-protection"
+    ]
 
 
 def test_claim_that_waits_for_its_consumer_is_bound_where_that_is_scheduled(lab: Lab) -> None:
     make(lab, storage_class(), claim())
     lab.settle()
     assert claims(lab) == {"data": ("Pending", "")}
-    assert said(lab) == ["Normal WaitForFirstConsumer: waiting for first consumer to be created before binding"]
+    assert said(lab) == [
+        "Normal WaitForFirstConsumer: waiting for first consumer to be created before binding"
+    ]
     lab.node("node-1")
     make(lab, pod())
     lab.settle()
@@ -262,7 +338,9 @@ def test_claim_says_which_pod_it_waits_for_when_that_fits_nowhere(lab: Lab) -> N
 def test_volumes_of_class_with_topologies_stay_where_they_are(lab: Lab) -> None:
     for name, zone in (("node-1", "a"), ("node-2", "b"), ("node-3", "c")):
         lab.node(name)
-        lab.change("nodes", name, lambda one, zone=zone: one["metadata"].update(labels={"zone": zone}))
+        lab.change(
+            "nodes", name, lambda one, zone=zone: one["metadata"].update(labels={"zone": zone})
+        )
     terms = [{"matchLabelExpressions": [{"key": "zone", "values": ["b", "c"]}]}]
     make(lab, storage_class(allowedTopologies=terms), claim(), pod())
     lab.settle()
@@ -270,20 +348,30 @@ def test_volumes_of_class_with_topologies_stay_where_they_are(lab: Lab) -> None:
     [made] = lab.client.list(VOLUMES).items
     assert placed in ("node-2", "node-3")
     assert made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] == [
-        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b", "c"]}]}]
+        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b", "c"]}]}
+    ]
 
 
 def test_scheduler_takes_free_volume_that_node_reaches(lab: Lab) -> None:
     for name in ("node-1", "node-2"):
         lab.node(name)
-        lab.change("nodes", name, lambda one, name=name: one["metadata"].update(labels={"host": name}))
+        lab.change(
+            "nodes", name, lambda one, name=name: one["metadata"].update(labels={"host": name})
+        )
 
     def local(name: str, host: str) -> Object:
         terms = [{"matchExpressions": [{"key": "host", "operator": "In", "values": [host]}]}]
-        return volume(name, storageClassName="local", nodeAffinity={"required": {"nodeSelectorTerms": terms}})
+        return volume(
+            name, storageClassName="local", nodeAffinity={"required": {"nodeSelectorTerms": terms}}
+        )
 
-    make(lab, storage_class("local", default=False, provisioner="kubernetes.io/no-provisioner"),
-         local("pv-2", "node-2"), claim(storageClassName="local"), pod())
+    make(
+        lab,
+        storage_class("local", default=False, provisioner="kubernetes.io/no-provisioner"),
+        local("pv-2", "node-2"),
+        claim(storageClassName="local"),
+        pod(),
+    )
     lab.settle()
     assert claims(lab) == {"data": ("Bound", "pv-2")}
     placed = lab.client.get("pods", "p", namespace="default")
@@ -294,20 +382,36 @@ def test_pods_whose_volumes_are_being_made_count_on_their_nodes(lab: Lab) -> Non
     names = [f"p-{number}" for number in range(4)]
     for number in range(4):
         lab.node(f"node-{number}")
-    make(lab, storage_class(), *(claim(f"c-{name}") for name in names), *(pod(name, f"c-{name}") for name in names))
+    make(
+        lab,
+        storage_class(),
+        *(claim(f"c-{name}") for name in names),
+        *(pod(name, f"c-{name}") for name in names),
+    )
     lab.settle()
-    nodes = [lab.client.get("pods", name, namespace="default")["spec"]["nodeName"] for name in names]
-    chosen = [annotations_of(lab.client.get(CLAIMS, f"c-{name}", namespace="default"))[
-        "volume.kubernetes.io/selected-node"] for name in names]
+    nodes = [
+        lab.client.get("pods", name, namespace="default")["spec"]["nodeName"] for name in names
+    ]
+    chosen = [
+        annotations_of(lab.client.get(CLAIMS, f"c-{name}", namespace="default"))[
+            "volume.kubernetes.io/selected-node"
+        ]
+        for name in names
+    ]
     assert (sorted(nodes), chosen) == ([f"node-{number}" for number in range(4)], nodes)
 
 
 def test_claims_of_one_pod_need_a_volume_each(lab: Lab) -> None:
     lab.node("node-1")
     mounted = [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in ("a", "b")]
-    make(lab, storage_class("local", default=False, provisioner="kubernetes.io/no-provisioner"),
-         volume("pv", storageClassName="local"), claim("a", storageClassName="local"),
-         claim("b", storageClassName="local"), pod(volumes=mounted))
+    make(
+        lab,
+        storage_class("local", default=False, provisioner="kubernetes.io/no-provisioner"),
+        volume("pv", storageClassName="local"),
+        claim("a", storageClassName="local"),
+        claim("b", storageClassName="local"),
+        pod(volumes=mounted),
+    )
     lab.settle()
     assert claims(lab) == {"a": ("Pending", ""), "b": ("Pending", "")}
     make(lab, volume("second", storageClassName="local"))
@@ -315,13 +419,21 @@ def test_claims_of_one_pod_need_a_volume_each(lab: Lab) -> None:
     assert sorted(claims(lab).values()) == [("Bound", "pv"), ("Bound", "second")]
 
 
-@pytest.mark.parametrize(("fields", "event"), [
-    ({"provisioner": "kubernetes.io/no-provisioner"},
-     "Warning ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner"),
-    ({"provisioner": "ebs.csi.aws.com"}, "Normal ExternalProvisioning: Waiting for a volume to be created either by "
-     "the external provisioner 'ebs.csi.aws.com' or manually by the system administrator. If volume creation is "
-     "delayed, please verify that the provisioner is running and correctly registered."),
-])
+@pytest.mark.parametrize(
+    ("fields", "event"),
+    [
+        (
+            {"provisioner": "kubernetes.io/no-provisioner"},
+            "Warning ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner",
+        ),
+        (
+            {"provisioner": "ebs.csi.aws.com"},
+            "Normal ExternalProvisioning: Waiting for a volume to be created either by "
+            "the external provisioner 'ebs.csi.aws.com' or manually by the system administrator. If volume creation is "
+            "delayed, please verify that the provisioner is running and correctly registered.",
+        ),
+    ],
+)
 def test_unknown_provisioner_makes_no_volume(lab: Lab, fields: dict[str, str], event: str) -> None:
     make(lab, storage_class(mode="Immediate", **fields), claim())
     lab.settle()
@@ -341,7 +453,9 @@ def test_class_that_is_not_there_is_named(lab: Lab) -> None:
 
 
 def class_of(lab: Lab) -> str | None:
-    found: str | None = lab.client.get(CLAIMS, "data", namespace="default")["spec"].get("storageClassName")
+    found: str | None = lab.client.get(CLAIMS, "data", namespace="default")["spec"].get(
+        "storageClassName"
+    )
     return found
 
 

@@ -14,15 +14,31 @@ STUCK = {"kubepy.dev/termination": "stuck"}
 
 def set_ready(lab: Lab, node: str, status: str) -> None:
     """Write a node's Ready condition by hand; the annotation keeps its simulated kubelet from overwriting it."""
-    lab.change("nodes", node, lambda obj: obj["metadata"].update(annotations={"kubepy.dev/outcome": "not-ready"}))
-    lab.change("nodes", node, lambda obj: obj["status"].update(conditions=[{"type": "Ready", "status": status}]),
-               subresource="status")
+    lab.change(
+        "nodes",
+        node,
+        lambda obj: obj["metadata"].update(annotations={"kubepy.dev/outcome": "not-ready"}),
+    )
+    lab.change(
+        "nodes",
+        node,
+        lambda obj: obj["status"].update(conditions=[{"type": "Ready", "status": status}]),
+        subresource="status",
+    )
 
 
-def bare_pod(lab: Lab, name: str, node: str = "", annotations: Object | None = None, **more: object) -> Object:
-    spec = {"containers": [{"name": "c", "image": "i:1"}], **({"nodeName": node} if node else {}), **more}
+def bare_pod(
+    lab: Lab, name: str, node: str = "", annotations: Object | None = None, **more: object
+) -> Object:
+    spec = {
+        "containers": [{"name": "c", "image": "i:1"}],
+        **({"nodeName": node} if node else {}),
+        **more,
+    }
     meta = {"name": name, "annotations": annotations or {}}
-    return lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}, "default")
+    return lab.create(
+        "pods", {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}, "default"
+    )
 
 
 def test_pods_of_node_that_is_gone_are_removed_after_forty_seconds(lab):
@@ -78,8 +94,13 @@ def test_terminating_pod_on_node_that_is_out_of_service_is_removed(lab):
     lab.settle()
     assert lab.names("pods") == ["stuck"]
     set_ready(lab, "node-1", "False")
-    lab.change("nodes", "node-1", lambda obj: obj["spec"].update(
-        taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]))
+    lab.change(
+        "nodes",
+        "node-1",
+        lambda obj: obj["spec"].update(
+            taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
+        ),
+    )
     lab.settle()
     assert lab.names("pods") == []
 
@@ -96,7 +117,12 @@ def test_out_of_service_means_nothing_while_node_is_ready(lab):
 def test_orphaned_pod_with_finalizer_has_disruption_condition(lab):
     lab.node("node-1")
     bare_pod(lab, "left", "node-1")
-    lab.change("pods", "left", lambda obj: obj["metadata"].update(finalizers=["example.org/keep"]), "default")
+    lab.change(
+        "pods",
+        "left",
+        lambda obj: obj["metadata"].update(finalizers=["example.org/keep"]),
+        "default",
+    )
     lab.settle()
     lab.client.delete("nodes", "node-1")
     lab.settle()
@@ -113,7 +139,12 @@ def test_orphaned_pod_with_finalizer_has_disruption_condition(lab):
 
 def test_terminating_pod_that_was_never_scheduled_is_marked_as_failed(lab):
     bare_pod(lab, "waiting")
-    lab.change("pods", "waiting", lambda obj: obj["metadata"].update(finalizers=["example.org/keep"]), "default")
+    lab.change(
+        "pods",
+        "waiting",
+        lambda obj: obj["metadata"].update(finalizers=["example.org/keep"]),
+        "default",
+    )
     lab.settle()
     lab.client.delete("pods", "waiting", namespace="default")
     lab.settle()
@@ -135,7 +166,10 @@ def test_terminated_pods_beyond_threshold_oldest_are_deleted(lab, monkeypatch):
                                                 (1, ["evicted", "b", "c"])])  # fmt: skip
 def test_pods_that_kubelet_evicted_go_before_oldest(kept, expected):
     def pod(name: str, time: str, **status: str) -> Object:
-        return {"metadata": {"name": name, "creationTimestamp": f"2026-11-20T10:00:{time}Z"}, "status": status}
+        return {
+            "metadata": {"name": name, "creationTimestamp": f"2026-11-20T10:00:{time}Z"},
+            "status": status,
+        }
 
     pods = [pod("a", "03", phase="Succeeded"), pod("c", "01", phase="Failed"), pod("b", "01", phase="Failed"),
             pod("evicted", "09", phase="Failed", reason="Evicted")]  # fmt: skip

@@ -58,46 +58,83 @@ def pod(name: str, request: int, state: str = "") -> Object:
             phase, ready = "Failed", False
         case "deleted":
             metadata["deletionTimestamp"] = format_time(NOW)
-    condition = {"type": "Ready", "status": str(ready),
-                 "lastTransitionTime": format_time(NOW - timedelta(seconds=ready_since))}
-    return {"metadata": metadata,
-            "spec": {"containers": [{"name": "c", "resources": {"requests": {
-                "cpu": f"{request}m", "memory": f"{request}m"}}}]},
-            "status": {"phase": phase, "conditions": [condition],
-                       "startTime": format_time(NOW - timedelta(seconds=started))}}
+    condition = {
+        "type": "Ready",
+        "status": str(ready),
+        "lastTransitionTime": format_time(NOW - timedelta(seconds=ready_since)),
+    }
+    return {
+        "metadata": metadata,
+        "spec": {
+            "containers": [
+                {
+                    "name": "c",
+                    "resources": {"requests": {"cpu": f"{request}m", "memory": f"{request}m"}},
+                }
+            ]
+        },
+        "status": {
+            "phase": phase,
+            "conditions": [condition],
+            "startTime": format_time(NOW - timedelta(seconds=started)),
+        },
+    }
 
 
 def sample(case: Case) -> Sample:
     states = [*case.states, *[""] * (len(case.levels) - len(case.states))]
-    pods: list[Any] = [pod(f"pod-{index}", case.request, state) for index, state in enumerate(states)]
-    metrics = {f"pod-{index}": PodMetric(level, NOW, WINDOW) for index, level in enumerate(case.levels)
-               if level is not None}
+    pods: list[Any] = [
+        pod(f"pod-{index}", case.request, state) for index, state in enumerate(states)
+    ]
+    metrics = {
+        f"pod-{index}": PodMetric(level, NOW, WINDOW)
+        for index, level in enumerate(case.levels)
+        if level is not None
+    }
     return Sample(pods, metrics, case.resource, case.current or len(pods), NOW, case.tolerances)
 
 
 UTILIZATION = {  # of a target of 30 %
     "more load, more replicas": Case([300, 500, 700], 5),
-    "less load, fewer replicas": Case([100, 300, 500, 250, 250], 5, request=1010, tolerances=Tolerances(0.0, 0.0)),
+    "less load, fewer replicas": Case(
+        [100, 300, 500, 250, 250], 5, request=1010, tolerances=Tolerances(0.0, 0.0)
+    ),
     "much less load": Case([100, 300, 500, 250, 250], 3, request=2000),
     "load above target within tolerance": Case([320, 325, 325], 3),
-    "load above target beyond a tolerance of its own": Case([320, 325, 325], 4, tolerances=Tolerances(0.1, 0.05)),
+    "load above target beyond a tolerance of its own": Case(
+        [320, 325, 325], 4, tolerances=Tolerances(0.1, 0.05)
+    ),
     "load below target within tolerance": Case([280, 280, 275], 3),
-    "load below target beyond a tolerance of its own": Case([200, 200, 195], 2, tolerances=Tolerances(0.3, 0.1)),
-    "load below target within a tolerance of its own": Case([220, 220, 215], 3, tolerances=Tolerances(0.3, 0.1)),
+    "load below target beyond a tolerance of its own": Case(
+        [200, 200, 195], 2, tolerances=Tolerances(0.3, 0.1)
+    ),
+    "load below target within a tolerance of its own": Case(
+        [220, 220, 215], 3, tolerances=Tolerances(0.3, 0.1)
+    ),
     "unready pods count as idle when scaling up": Case([300, 500, 700], 4, states=("unready",)),
-    "pods with too young samples count as idle when scaling up": Case([0, 500, 700], 4, states=("hot",)),
+    "pods with too young samples count as idle when scaling up": Case(
+        [0, 500, 700], 4, states=("hot",)
+    ),
     "a young pod with a good sample counts": Case([500, 700], 4, states=("warm",)),
-    "unready pods that leave no need to scale": Case([400, 500, 700], 3, states=("unready", "unready")),
-    "unready pods do not matter when scaling down": Case([100, 100, 100, 100, 100], 2, states=("unready",)),
+    "unready pods that leave no need to scale": Case(
+        [400, 500, 700], 3, states=("unready", "unready")
+    ),
+    "unready pods do not matter when scaling down": Case(
+        [100, 100, 100, 100, 100], 2, states=("unready",)
+    ),
     "a pod that was ready before counts": Case([100, 500, 700], 5, states=("fallen",)),
     "pending pods count as idle when scaling up": Case([None, 500, 700], 4, states=("pending",)),
     "failed pods are left out": Case([None, 500, 700], 4, states=("failed",)),
     "deleted pods are left out": Case([900, 500, 700], 4, states=("deleted",)),
     "silent pods count as idle when scaling up": Case([None, 500, 700], 4),
     "silent pods count as busy when scaling down": Case([None, None, 100, 100], 4, request=1000),
-    "silent pods count as busy, and still too many": Case([None, 100, 100, 100, 100, 100, 100, 100], 6),
+    "silent pods count as busy, and still too many": Case(
+        [None, 100, 100, 100, 100, 100, 100, 100], 6
+    ),
     "silent pods that would turn the direction leave it": Case([None, None, None, 320], 4),
-    "memory is trusted whether pods are ready or not": Case([300, 500, 700], 5, states=("unready",), resource="memory"),
+    "memory is trusted whether pods are ready or not": Case(
+        [300, 500, 700], 5, states=("unready",), resource="memory"
+    ),
     "fewer pods than asked for": Case([600, 600], 4, current=3),
 }
 
@@ -128,15 +165,29 @@ def test_replicas_for_average_value(name: str) -> None:
 def test_usage_is_that_of_ready_pods() -> None:
     usage = get_resource_replicas(sample(Case([900, 500, 701], 4, states=("unready",))), 30).usage
     assert (usage.utilization, usage.average) == (60, 600)
-    assert get_raw_resource_replicas(sample(Case([900, 500, 701], 4, states=("unready",))), 400).usage.average == 600
+    assert (
+        get_raw_resource_replicas(
+            sample(Case([900, 500, 701], 4, states=("unready",))), 400
+        ).usage.average
+        == 600
+    )
 
 
-@pytest.mark.parametrize(("case", "message"), [
-    (Case([], 0), "no pods returned by selector while calculating replica count"),
-    (Case([None, None], 0), "did not receive metrics for targeted pods (pods might be unready)"),
-    (Case([500], 0, states=("unready",)), "did not receive metrics for targeted pods (pods might be unready)"),
-    (Case([500], 0, request=0), "no metrics returned matched known pods"),
-])
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (Case([], 0), "no pods returned by selector while calculating replica count"),
+        (
+            Case([None, None], 0),
+            "did not receive metrics for targeted pods (pods might be unready)",
+        ),
+        (
+            Case([500], 0, states=("unready",)),
+            "did not receive metrics for targeted pods (pods might be unready)",
+        ),
+        (Case([500], 0, request=0), "no metrics returned matched known pods"),
+    ],
+)
 def test_no_answer_has_reason(case: Case, message: str) -> None:
     with pytest.raises(MetricsError) as caught:
         get_resource_replicas(sample(case), 30)
@@ -147,7 +198,8 @@ def test_requests_are_those_of_containers_sidecars_or_pod() -> None:
     first = pod("first", 200)
     first["spec"]["initContainers"] = [
         {"name": "mesh", "restartPolicy": "Always", "resources": {"requests": {"cpu": "50m"}}},
-        {"name": "prepare", "resources": {"requests": {"cpu": "2"}}}]
+        {"name": "prepare", "resources": {"requests": {"cpu": "2"}}},
+    ]
     second = pod("second", 200)
     second["spec"]["resources"] = {"requests": {"cpu": "1"}}
     pods: list[Any] = [first, second]
@@ -155,5 +207,7 @@ def test_requests_are_those_of_containers_sidecars_or_pod() -> None:
     assert calculate_requests(pods, "c", "cpu") == {"first": 200, "second": 200}
     with pytest.raises(MetricsError, match=r"^container mesh not found in Pod second$"):
         calculate_requests(pods, "mesh", "cpu")
-    with pytest.raises(MetricsError, match=r"^missing request for memory in container mesh of Pod first$"):
+    with pytest.raises(
+        MetricsError, match=r"^missing request for memory in container mesh of Pod first$"
+    ):
         calculate_requests(pods, "", "memory")

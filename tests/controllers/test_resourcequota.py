@@ -17,8 +17,16 @@ Object = dict[str, Any]
 
 
 def pod(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {"containers": [{"name": "c", "image": "web:1", "resources": {"requests": {"cpu": "250m"}}}]}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {
+            "containers": [
+                {"name": "c", "image": "web:1", "resources": {"requests": {"cpu": "250m"}}}
+            ]
+        },
+    }
 
 
 def test_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) -> None:
@@ -34,14 +42,31 @@ def test_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) ->
 
     for name in ("a", "b", "c"):
         client.create("pods", pod(name), namespace="default")
-    hard = {"pods": "5", "requests.cpu": "2", "count/deployments.apps": "1", "count/unheard.of": "1"}
-    client.create("resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
-                                     "spec": {"hard": hard}}, namespace="default")
+    hard = {
+        "pods": "5",
+        "requests.cpu": "2",
+        "count/deployments.apps": "1",
+        "count/unheard.of": "1",
+    }
+    client.create(
+        "resourcequotas",
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "q"},
+            "spec": {"hard": hard},
+        },
+        namespace="default",
+    )
     assert used() == {"count/deployments.apps": "0", "pods": "3", "requests.cpu": "750m"}
     client.delete("pods", "a", namespace="default")
     ended = client.get("pods", "b", namespace="default")
-    client.update("pods", {**ended, "status": {**ended["status"], "phase": "Succeeded"}}, namespace="default",
-                  subresource="status")
+    client.update(
+        "pods",
+        {**ended, "status": {**ended["status"], "phase": "Succeeded"}},
+        namespace="default",
+        subresource="status",
+    )
     assert used() == {"count/deployments.apps": "0", "pods": "1", "requests.cpu": "250m"}
     assert cluster.store.check() == []
     cluster.close()
@@ -52,7 +77,10 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     cluster = LocalCluster.open(tmp_path / "state", create=True)
     client, informers = cluster.client, Informers()
     own = [ResourceQuotaController(Context(client, informers, cluster.clock, cluster.scheme))]
-    yield Lab(cluster, Manager(client, informers, cluster.clock, own, source=ListWatch(cluster.store.view())))
+    yield Lab(
+        cluster,
+        Manager(client, informers, cluster.clock, own, source=ListWatch(cluster.store.view())),
+    )
     cluster.close()
 
 
@@ -63,18 +91,25 @@ class Lab(NamedTuple):
     manager: Manager
 
     def make_quota(self, **hard: str) -> None:
-        self.cluster.client.create("resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": hard}},
-                                   namespace="default")
+        self.cluster.client.create(
+            "resourcequotas",
+            {"metadata": {"name": "q"}, "spec": {"hard": hard}},
+            namespace="default",
+        )
         assert self.manager.run_until_settled().failures == []
 
     def used(self) -> Object:
         """Return what is used after the controller has done what is due."""
         assert self.manager.run_until_settled().failures == []
-        status: Object = self.cluster.client.get("resourcequotas", "q", namespace="default")["status"]
+        status: Object = self.cluster.client.get("resourcequotas", "q", namespace="default")[
+            "status"
+        ]
         return cast(Object, status["used"])
 
 
-def test_object_that_goes_before_the_controller_has_heard_of_it_does_not_stay_charged(lab: Lab) -> None:
+def test_object_that_goes_before_the_controller_has_heard_of_it_does_not_stay_charged(
+    lab: Lab,
+) -> None:
     lab.make_quota(**{"count/configmaps": "5"})
     before = lab.used()
     lab.cluster.client.create("configmaps", {"metadata": {"name": "a"}}, namespace="default")
@@ -84,22 +119,34 @@ def test_object_that_goes_before_the_controller_has_heard_of_it_does_not_stay_ch
     assert lab.used() == before
 
 
-def test_pod_that_ends_before_the_controller_has_heard_of_it_does_not_stay_charged(lab: Lab) -> None:
+def test_pod_that_ends_before_the_controller_has_heard_of_it_does_not_stay_charged(
+    lab: Lab,
+) -> None:
     lab.make_quota(pods="5")
     made = lab.cluster.client.create("pods", pod("a"), namespace="default")
-    lab.cluster.client.update("pods", {**made, "status": {**made["status"], "phase": "Failed"}}, namespace="default",
-                              subresource="status")
+    lab.cluster.client.update(
+        "pods",
+        {**made, "status": {**made["status"], "phase": "Failed"}},
+        namespace="default",
+        subresource="status",
+    )
     assert lab.used() == {"pods": "0"}
 
 
 def test_service_that_changes_its_type_frees_what_it_used(lab: Lab) -> None:
     lab.make_quota(**{"services.nodeports": "5"})
-    service = lab.cluster.client.create("services", {"metadata": {"name": "s"}, "spec": {
-        "type": "NodePort", "ports": [{"port": 80}]}}, namespace="default")
+    service = lab.cluster.client.create(
+        "services",
+        {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}},
+        namespace="default",
+    )
     assert lab.used() == {"services.nodeports": "1"}
     ports = [{"port": 80}]
-    lab.cluster.client.update("services", {**service, "spec": {**service["spec"], "type": "ClusterIP", "ports": ports}},
-                              namespace="default")
+    lab.cluster.client.update(
+        "services",
+        {**service, "spec": {**service["spec"], "type": "ClusterIP", "ports": ports}},
+        namespace="default",
+    )
     assert lab.used() == {"services.nodeports": "0"}
 
 
@@ -107,8 +154,16 @@ def test_quota_of_objects_that_are_served_from_now_on_gets_their_count(lab: Lab)
     lab.make_quota(**{"count/boats.example.org": "5"})
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    lab.cluster.client.create("customresourcedefinitions.apiextensions.k8s.io", {
-        "metadata": {"name": "boats.example.org"},
-        "spec": {"group": "example.org", "scope": "Namespaced", "versions": [version],
-                 "names": {"plural": "boats", "kind": "Boat"}}})
+    lab.cluster.client.create(
+        "customresourcedefinitions.apiextensions.k8s.io",
+        {
+            "metadata": {"name": "boats.example.org"},
+            "spec": {
+                "group": "example.org",
+                "scope": "Namespaced",
+                "versions": [version],
+                "names": {"plural": "boats", "kind": "Boat"},
+            },
+        },
+    )
     assert lab.used() == {"count/boats.example.org": "0"}

@@ -36,14 +36,21 @@ def delete(lab: StatefulLab, name: str) -> None:
 def label(lab: StatefulLab, name: str, **labels: str | None) -> None:
     def change(pod: Object) -> None:
         changed = {**pod["metadata"]["labels"], **labels}
-        pod["metadata"]["labels"] = {key: value for key, value in changed.items() if value is not None}
+        pod["metadata"]["labels"] = {
+            key: value for key, value in changed.items() if value is not None
+        }
 
     lab.change("pods", name, change, "default")
 
 
 def ready(lab: StatefulLab) -> dict[int, bool]:
-    return {ordinal(pod): any(one["type"] == "Ready" and one["status"] == "True"
-                              for one in pod["status"].get("conditions", [])) for pod in lab.pods()}
+    return {
+        ordinal(pod): any(
+            one["type"] == "Ready" and one["status"] == "True"
+            for one in pod["status"].get("conditions", [])
+        )
+        for pod in lab.pods()
+    }
 
 
 # --- identity -----------------------------------------------------------------------------------------------------
@@ -55,8 +62,11 @@ def test_member_is_named_labelled_and_addressed_by_its_ordinal(lab: StatefulLab)
     [pod] = lab.pods()
     assert name_of(pod) == "db-7"
     assert labels_of(pod) == {
-        "app": "db", "apps.kubernetes.io/pod-index": "7", "statefulset.kubernetes.io/pod-name": "db-7",
-        "controller-revision-hash": lab.set()["status"]["updateRevision"]}
+        "app": "db",
+        "apps.kubernetes.io/pod-index": "7",
+        "statefulset.kubernetes.io/pod-name": "db-7",
+        "controller-revision-hash": lab.set()["status"]["updateRevision"],
+    }
     assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == ("db-7", "db")
     assert pod["metadata"]["generateName"] == "db-"
 
@@ -67,7 +77,9 @@ def test_pod_name_label_is_given_back_and_brings_index_with_it(lab: StatefulLab)
     whole = labels_of(lab.pods()[0])
     label(lab, "db-0", **{"apps.kubernetes.io/pod-index": None})
     lab.run()
-    assert "apps.kubernetes.io/pod-index" not in labels_of(lab.pods()[0])  # upstream compares the name only
+    assert "apps.kubernetes.io/pod-index" not in labels_of(
+        lab.pods()[0]
+    )  # upstream compares the name only
     label(lab, "db-0", **{"statefulset.kubernetes.io/pod-name": None})
     lab.run()
     assert labels_of(lab.pods()[0]) == whole
@@ -79,7 +91,10 @@ def test_pod_without_its_revision_is_replaced(lab: StatefulLab) -> None:
     before = [uid_of(pod) for pod in lab.pods()]
     label(lab, "db-0", **{"controller-revision-hash": None})
     lab.run()
-    assert [uid_of(pod) == uid for pod, uid in zip(lab.pods(), before, strict=True)] == [False, True]
+    assert [uid_of(pod) == uid for pod, uid in zip(lab.pods(), before, strict=True)] == [
+        False,
+        True,
+    ]
 
 
 # --- order --------------------------------------------------------------------------------------------------------
@@ -148,20 +163,35 @@ def test_pod_that_hangs_holds_up_those_below_it(lab: StatefulLab) -> None:
     lab.run()
     lab.edit(replicas=1)
     lab.run()
-    assert {name_of(pod): is_being_deleted(pod) for pod in lab.pods()} == {"db-0": False, "db-1": False, "db-2": True}
+    assert {name_of(pod): is_being_deleted(pod) for pod in lab.pods()} == {
+        "db-0": False,
+        "db-1": False,
+        "db-2": True,
+    }
 
 
 def test_parallel_set_stops_at_batch_that_fails(lab: StatefulLab) -> None:
-    lab.create("pods", {**bare_pod("db-1"), "metadata": {"name": "db-1", "labels": {"app": "other"}}}, "default")
+    lab.create(
+        "pods",
+        {**bare_pod("db-1"), "metadata": {"name": "db-1", "labels": {"app": "other"}}},
+        "default",
+    )
     lab.make(stateful_set(replicas=6, podManagementPolicy="Parallel"))
     lab.run()
-    assert [name_of(pod) for pod in lab.pods()] == ["db-0", "db-2"]  # of batches of one, two and three
+    assert [name_of(pod) for pod in lab.pods()] == [
+        "db-0",
+        "db-2",
+    ]  # of batches of one, two and three
 
 
-def test_pod_that_says_it_is_ready_but_does_not_run_is_not_counted_as_ready(lab: StatefulLab) -> None:
+def test_pod_that_says_it_is_ready_but_does_not_run_is_not_counted_as_ready(
+    lab: StatefulLab,
+) -> None:
     lab.make(stateful_set(podManagementPolicy="Parallel"))
     lab.run()
-    lab.change("pods", "db-1", lambda pod: pod["status"].update(phase="Unknown"), "default", "status")
+    lab.change(
+        "pods", "db-1", lambda pod: pod["status"].update(phase="Unknown"), "default", "status"
+    )
     lab.run()
     status = lab.set()["status"]
     assert (status["replicas"], status["readyReplicas"], status["availableReplicas"]) == (3, 2, 2)
@@ -180,7 +210,9 @@ def test_failed_member_is_made_again(lab: StatefulLab) -> None:
     lab.make(stateful_set(replicas=2))
     lab.run()
     before = {name_of(pod): uid_of(pod) for pod in lab.pods()}
-    lab.change("pods", "db-0", lambda pod: pod["status"].update(phase="Failed"), "default", "status")
+    lab.change(
+        "pods", "db-0", lambda pod: pod["status"].update(phase="Failed"), "default", "status"
+    )
     lab.run()
     after = {name_of(pod): uid_of(pod) for pod in lab.pods()}
     assert (after["db-0"] != before["db-0"], after["db-1"] == before["db-1"]) == (True, True)
@@ -210,7 +242,11 @@ def test_canary_stays_above_partition_until_that_falls(lab: StatefulLab) -> None
 
 
 def test_partition_counts_from_first_ordinal(lab: StatefulLab) -> None:
-    lab.make(stateful_set(replicas=3, ordinals={"start": 5}, updateStrategy={"rollingUpdate": {"partition": 2}}))
+    lab.make(
+        stateful_set(
+            replicas=3, ordinals={"start": 5}, updateStrategy={"rollingUpdate": {"partition": 2}}
+        )
+    )
     lab.run()
     lab.retemplate("db:2")
     lab.run()
@@ -257,8 +293,12 @@ def test_update_is_not_complete_while_pod_beyond_range_hangs(lab: StatefulLab) -
     lab.make(stateful_set(podManagementPolicy="Parallel"))
     lab.run()
     set_ready(lab, "db-2", "False")
-    lab.change("pods", "db-2", lambda pod: pod["metadata"].update(annotations={"kubepy.dev/termination": "stuck"}),
-               "default")
+    lab.change(
+        "pods",
+        "db-2",
+        lambda pod: pod["metadata"].update(annotations={"kubepy.dev/termination": "stuck"}),
+        "default",
+    )
     lab.edit(replicas=2)
     lab.retemplate("db:2")
     lab.run()
@@ -280,7 +320,10 @@ def test_on_delete_waits_and_keeps_its_current_revision(lab: StatefulLab) -> Non
     lab.run()
     assert set(lab.images().values()) == {"db:2"}
     status = lab.set()["status"]
-    assert (status["currentRevision"] != status["updateRevision"], status["updatedReplicas"]) == (True, 4)
+    assert (status["currentRevision"] != status["updateRevision"], status["updatedReplicas"]) == (
+        True,
+        4,
+    )
 
 
 def test_set_that_is_being_deleted_makes_no_pods_but_counts_them(lab: StatefulLab) -> None:
@@ -290,7 +333,10 @@ def test_set_that_is_being_deleted_makes_no_pods_but_counts_them(lab: StatefulLa
     lab.client.delete(SETS, "db", namespace="default")
     delete(lab, "db-0")
     lab.run()
-    assert ([name_of(pod) for pod in lab.pods()], lab.set()["status"]["replicas"]) == (["db-1", "db-2"], 2)
+    assert ([name_of(pod) for pod in lab.pods()], lab.set()["status"]["replicas"]) == (
+        ["db-1", "db-2"],
+        2,
+    )
 
 
 def test_pod_that_is_going_counts_as_ready_but_at_no_revision(lab: StatefulLab) -> None:
@@ -301,8 +347,15 @@ def test_pod_that_is_going_counts_as_ready_but_at_no_revision(lab: StatefulLab) 
     delete(lab, "db-1")
     lab.run()
     status = lab.set()["status"]
-    assert {name: status[name] for name in status if name.endswith("Replicas") or name == "replicas"} == {
-        "replicas": 3, "readyReplicas": 3, "availableReplicas": 3, "currentReplicas": 2, "updatedReplicas": 2}
+    assert {
+        name: status[name] for name in status if name.endswith("Replicas") or name == "replicas"
+    } == {
+        "replicas": 3,
+        "readyReplicas": 3,
+        "availableReplicas": 3,
+        "currentReplicas": 2,
+        "updatedReplicas": 2,
+    }
 
 
 # --- ownership ----------------------------------------------------------------------------------------------------
@@ -314,7 +367,9 @@ def test_orphaning_deletion_leaves_pods_revisions_and_claims_to_next_set(lab: St
     lab.run()
     before = {name_of(pod): uid_of(pod) for pod in lab.pods()}
     revisions, claims = lab.names(REVISIONS, "default"), lab.names(CLAIMS)
-    lab.client.delete(SETS, "db", namespace="default", options=DeleteOptions(propagation_policy="Orphan"))
+    lab.client.delete(
+        SETS, "db", namespace="default", options=DeleteOptions(propagation_policy="Orphan")
+    )
     lab.run()
     assert lab.names("pods") == sorted(before)
     lab.make(stateful_set(claims=True))
@@ -328,7 +383,9 @@ def test_orphaned_revisions_are_adopted_by_set_of_any_name(lab: StatefulLab) -> 
     lab.make(stateful_set("blue", replicas=1))
     lab.run()
     [name] = lab.names(REVISIONS, "default")
-    lab.client.delete(SETS, "blue", namespace="default", options=DeleteOptions(propagation_policy="Orphan"))
+    lab.client.delete(
+        SETS, "blue", namespace="default", options=DeleteOptions(propagation_policy="Orphan")
+    )
     lab.run()
     green = stateful_set("green", replicas=1, selector={"matchLabels": {"app": "blue"}})
     green["spec"]["template"]["metadata"]["labels"] = {"app": "blue"}
@@ -344,19 +401,29 @@ def test_released_pod_keeps_its_place_until_it_is_taken_back(lab: StatefulLab) -
     [uid] = [uid_of(pod) for pod in lab.pods() if name_of(pod) == "db-1"]
     label(lab, "db-1", app="gone")
     lab.run()
-    assert ([name_of(pod) for pod in lab.pods()], lab.set()["status"]["replicas"]) == (["db-0", "db-2"], 2)
+    assert ([name_of(pod) for pod in lab.pods()], lab.set()["status"]["replicas"]) == (
+        ["db-0", "db-2"],
+        2,
+    )
     label(lab, "db-1", app="db")
     lab.run()
     assert [uid_of(pod) for pod in lab.pods() if name_of(pod) == "db-1"] == [uid]
 
 
 def bare_pod(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "db"}},
-            "spec": {"containers": [{"name": "c", "image": "x"}], "nodeName": "node-1"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "db"}},
+        "spec": {"containers": [{"name": "c", "image": "x"}], "nodeName": "node-1"},
+    }
 
 
 def test_pod_with_labels_and_name_of_member_is_adopted_and_replaced(lab: StatefulLab) -> None:
-    made = {name: uid_of(lab.create("pods", bare_pod(name), "default")) for name in ("db-0", "db-9", "other")}
+    made = {
+        name: uid_of(lab.create("pods", bare_pod(name), "default"))
+        for name in ("db-0", "db-9", "other")
+    }
     lab.make(stateful_set(replicas=1))
     lab.run()
     assert [name_of(pod) for pod in lab.pods()] == ["db-0"]
@@ -365,24 +432,34 @@ def test_pod_with_labels_and_name_of_member_is_adopted_and_replaced(lab: Statefu
 
 
 def test_pod_of_name_that_does_not_fit_is_in_way_and_nothing_is_told(lab: StatefulLab) -> None:
-    lab.create("pods", {**bare_pod("db-0"), "metadata": {"name": "db-0", "labels": {"app": "other"}}}, "default")
+    lab.create(
+        "pods",
+        {**bare_pod("db-0"), "metadata": {"name": "db-0", "labels": {"app": "other"}}},
+        "default",
+    )
     lab.make(stateful_set())
     lab.run()
     assert (lab.pods(), lab.messages("StatefulSet", "db")) == ([], [])
 
 
-def test_pod_whose_number_has_leading_zeros_takes_place_that_it_cannot_fill(lab: StatefulLab) -> None:
+def test_pod_whose_number_has_leading_zeros_takes_place_that_it_cannot_fill(
+    lab: StatefulLab,
+) -> None:
     lab.create("pods", bare_pod("db-01"), "default")
     lab.make(stateful_set())
     lab.run()
     assert [name_of(pod) for pod in lab.pods()] == ["db-0", "db-01"]
     assert lab.messages("StatefulSet", "db") == [
         "SuccessfulCreate: Create Pod db-0 in StatefulSet db successful",
-        'FailedUpdate: Update Pod db-1 in StatefulSet db failed error: pods "db-1" not found']
+        'FailedUpdate: Update Pod db-1 in StatefulSet db failed error: pods "db-1" not found',
+    ]
 
 
 def test_pod_whose_number_is_too_large_is_owned_and_left_alone(lab: StatefulLab) -> None:
     lab.create("pods", bare_pod("db-4294967296"), "default")
     lab.make(stateful_set(replicas=1))
     lab.run()
-    assert ([name_of(pod) for pod in lab.pods()], lab.set()["status"]["replicas"]) == (["db-0", "db-4294967296"], 1)
+    assert ([name_of(pod) for pod in lab.pods()], lab.set()["status"]["replicas"]) == (
+        ["db-0", "db-4294967296"],
+        1,
+    )

@@ -21,24 +21,37 @@ def lab(tmp_path: Path) -> Iterator[StatefulLab]:
 
 
 def owners(lab: StatefulLab) -> dict[str, list[str]]:
-    return {name_of(claim): [one["kind"] for one in claim["metadata"].get("ownerReferences", [])]
-            for claim in lab.client.list(CLAIMS).items}
+    return {
+        name_of(claim): [one["kind"] for one in claim["metadata"].get("ownerReferences", [])]
+        for claim in lab.client.list(CLAIMS).items
+    }
 
 
 def test_claims_are_owned_as_retention_policy_says_and_follow_its_changes(lab: StatefulLab) -> None:
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=True, replicas=2))
     lab.run()
-    for when_deleted, when_scaled, kinds in (("Delete", "Retain", ["StatefulSet"]), ("Retain", "Delete", []),
-                                             ("Delete", "Delete", ["StatefulSet"]), ("Retain", "Retain", [])):
-        lab.edit(persistentVolumeClaimRetentionPolicy={"whenDeleted": when_deleted, "whenScaled": when_scaled})
+    for when_deleted, when_scaled, kinds in (
+        ("Delete", "Retain", ["StatefulSet"]),
+        ("Retain", "Delete", []),
+        ("Delete", "Delete", ["StatefulSet"]),
+        ("Retain", "Retain", []),
+    ):
+        lab.edit(
+            persistentVolumeClaimRetentionPolicy={
+                "whenDeleted": when_deleted,
+                "whenScaled": when_scaled,
+            }
+        )
         lab.run()
         assert owners(lab) == {"data-db-0": kinds, "data-db-1": kinds}
 
 
 def test_scaling_down_takes_claims_and_volumes_of_condemned_pods_along(lab: StatefulLab) -> None:
     lab.create("storageclasses.storage.k8s.io", storage_class())
-    lab.make(stateful_set(claims=True, persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"}))
+    lab.make(
+        stateful_set(claims=True, persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"})
+    )
     lab.run()
     lab.edit(replicas=1)
     lab.run()
@@ -48,7 +61,9 @@ def test_scaling_down_takes_claims_and_volumes_of_condemned_pods_along(lab: Stat
 def test_pod_made_again_does_not_take_claim_that_goes_with_one_before(lab: StatefulLab) -> None:
     """Scale down and up again while the pod stays Terminating."""
     lab.create("storageclasses.storage.k8s.io", storage_class())
-    obj = stateful_set(claims=True, replicas=2, persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"})
+    obj = stateful_set(
+        claims=True, replicas=2, persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"}
+    )
     obj["spec"]["template"]["metadata"]["annotations"] = {"kubepy.dev/termination": "stuck"}
     lab.make(obj)
     lab.run()
@@ -57,10 +72,16 @@ def test_pod_made_again_does_not_take_claim_that_goes_with_one_before(lab: State
     lab.run()
     assert owners(lab) == {"data-db-0": [], "data-db-1": ["Pod"]}
     lab.edit(replicas=2)
-    lab.client.delete("pods", "db-1", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    lab.client.delete(
+        "pods", "db-1", namespace="default", options=DeleteOptions(grace_period_seconds=0)
+    )
     lab.run()
     claim = lab.client.get(CLAIMS, "data-db-1", namespace="default")
-    assert (uid_of(claim) == before, claim["status"]["phase"], owners(lab)["data-db-1"]) == (False, "Bound", [])
+    assert (uid_of(claim) == before, claim["status"]["phase"], owners(lab)["data-db-1"]) == (
+        False,
+        "Bound",
+        [],
+    )
     assert lab.set()["status"]["readyReplicas"] == 2
     assert not any(one.startswith("Failed") for one in lab.messages("StatefulSet", "db"))
 
@@ -78,23 +99,41 @@ def test_set_that_comes_back_finds_its_claims(lab: StatefulLab) -> None:
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=True))
     lab.run()
-    before = {name_of(claim): claim["spec"]["volumeName"] for claim in lab.client.list(CLAIMS).items}
+    before = {
+        name_of(claim): claim["spec"]["volumeName"] for claim in lab.client.list(CLAIMS).items
+    }
     lab.edit(replicas=0)
     lab.run()
     lab.edit(replicas=3)
     lab.run()
-    assert {name_of(claim): claim["spec"]["volumeName"] for claim in lab.client.list(CLAIMS).items} == before
+    assert {
+        name_of(claim): claim["spec"]["volumeName"] for claim in lab.client.list(CLAIMS).items
+    } == before
     assert lab.set()["status"]["readyReplicas"] == 3
 
 
-def test_claims_bear_labels_of_their_template_and_above_them_those_of_selector(lab: StatefulLab) -> None:
+def test_claims_bear_labels_of_their_template_and_above_them_those_of_selector(
+    lab: StatefulLab,
+) -> None:
     obj = stateful_set(claims=True, replicas=1)
     [template] = obj["spec"]["volumeClaimTemplates"]
-    metadata = {"name": "data", "labels": {"app": "other", "tier": "disk"}, "annotations": {"note": "x"}}
-    lab.make({**obj, "spec": {**obj["spec"], "volumeClaimTemplates": [{**template, "metadata": metadata}]}})
+    metadata = {
+        "name": "data",
+        "labels": {"app": "other", "tier": "disk"},
+        "annotations": {"note": "x"},
+    }
+    lab.make(
+        {
+            **obj,
+            "spec": {**obj["spec"], "volumeClaimTemplates": [{**template, "metadata": metadata}]},
+        }
+    )
     lab.run()
     claim = lab.client.get(CLAIMS, "data-db-0", namespace="default")
-    assert (labels_of(claim), annotations_of(claim)) == ({"app": "db", "tier": "disk"}, {"note": "x"})
+    assert (labels_of(claim), annotations_of(claim)) == (
+        {"app": "db", "tier": "disk"},
+        {"note": "x"},
+    )
 
 
 def test_stateful_set_events_are_upstreams(lab: StatefulLab) -> None:
@@ -105,7 +144,8 @@ def test_stateful_set_events_are_upstreams(lab: StatefulLab) -> None:
     assert lab.messages("StatefulSet", "db") == [
         "SuccessfulCreate: Create Claim data-db-0 Pod db-0 in StatefulSet db success",
         "SuccessfulCreate: Create Pod db-0 in StatefulSet db successful",
-        "SuccessfulDelete: Delete Pod db-0 in StatefulSet db successful"]
+        "SuccessfulDelete: Delete Pod db-0 in StatefulSet db successful",
+    ]
 
 
 def test_claims_that_change_hands_are_told_of_as_update_of_their_pod(lab: StatefulLab) -> None:
@@ -115,8 +155,9 @@ def test_claims_that_change_hands_are_told_of_as_update_of_their_pod(lab: Statef
     before = lab.messages("StatefulSet", "db")
     lab.edit(persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete", "whenScaled": "Retain"})
     lab.run()
-    assert lab.messages("StatefulSet", "db")[len(before):] == [
-        "SuccessfulUpdate: Update Pod db-0 in StatefulSet db successful"]
+    assert lab.messages("StatefulSet", "db")[len(before) :] == [
+        "SuccessfulUpdate: Update Pod db-0 in StatefulSet db successful"
+    ]
 
 
 def test_label_is_given_back_to_pod_whose_claim_is_being_deleted(lab: StatefulLab) -> None:
@@ -130,7 +171,10 @@ def test_label_is_given_back_to_pod_whose_claim_is_being_deleted(lab: StatefulLa
     lab.change("pods", "db-0", forget_name, "default")
     lab.run()
     assert labels_of(lab.pods()[0])["statefulset.kubernetes.io/pod-name"] == "db-0"
-    assert lab.messages("StatefulSet", "db")[-1] == "SuccessfulUpdate: Update Pod db-0 in StatefulSet db successful"
+    assert (
+        lab.messages("StatefulSet", "db")[-1]
+        == "SuccessfulUpdate: Update Pod db-0 in StatefulSet db successful"
+    )
 
 
 def test_claims_of_pod_that_cannot_be_made_have_their_owner(lab: StatefulLab) -> None:
@@ -142,21 +186,32 @@ def test_claims_of_pod_that_cannot_be_made_have_their_owner(lab: StatefulLab) ->
     assert lab.messages("StatefulSet", "db") == [
         "SuccessfulCreate: Create Claim data-db-0 Pod db-0 in StatefulSet db success",
         'FailedCreate: Create Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: no PriorityClass with '
-        "name none was found"]
+        "name none was found",
+    ]
 
 
 def test_adopted_pod_without_claims_volume_cannot_be_mended(lab: StatefulLab) -> None:
     """Adopt a pod without the claim's volume: a pod's volumes never change, so the set waits until somebody deletes
     the pod."""
     labels = {"app": "db", "statefulset.kubernetes.io/pod-name": "db-0"}
-    lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-0", "labels": labels},
-                        "spec": {"containers": [{"name": "c", "image": "x"}], "nodeName": "node-1"}}, "default")
+    lab.create(
+        "pods",
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "db-0", "labels": labels},
+            "spec": {"containers": [{"name": "c", "image": "x"}], "nodeName": "node-1"},
+        },
+        "default",
+    )
     lab.make(stateful_set(claims=True))
     lab.run()
     created, failed = lab.messages("StatefulSet", "db")
     assert created == "SuccessfulCreate: Create Claim data-db-0 Pod db-0 in StatefulSet db success"
-    assert failed.startswith('FailedUpdate: Update Pod db-0 in StatefulSet db failed error: Pod "db-0" is invalid: '
-                             "spec: Forbidden: pod updates may not change fields other than")
+    assert failed.startswith(
+        'FailedUpdate: Update Pod db-0 in StatefulSet db failed error: Pod "db-0" is invalid: '
+        "spec: Forbidden: pod updates may not change fields other than"
+    )
     assert [name_of(pod) for pod in lab.pods()] == ["db-0"]
 
 
@@ -164,27 +219,52 @@ def test_pod_waits_for_claim_that_is_being_deleted(lab: StatefulLab) -> None:
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=True, replicas=1))
     lab.run()
-    lab.change(CLAIMS, "data-db-0", lambda one: one["metadata"]["finalizers"].append("test/held"), "default")
+    lab.change(
+        CLAIMS,
+        "data-db-0",
+        lambda one: one["metadata"]["finalizers"].append("test/held"),
+        "default",
+    )
     lab.client.delete(CLAIMS, "data-db-0", namespace="default")
     lab.client.delete("pods", "db-0", namespace="default")
     lab.run()
     assert lab.pods() == []
     assert lab.messages("StatefulSet", "db")[-1] == (
-        "FailedCreate: Create Pod db-0 in StatefulSet db failed error: pvc data-db-0 is being deleted")
+        "FailedCreate: Create Pod db-0 in StatefulSet db failed error: pvc data-db-0 is being deleted"
+    )
 
 
 def test_claim_that_another_controls_is_left_to_it(lab: StatefulLab) -> None:
     owner = lab.config_map("keeper")
-    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "keeper", "uid": owner["metadata"]["uid"],
-                 "controller": True}
+    reference = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "keeper",
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+    }
     lab.create("storageclasses.storage.k8s.io", storage_class())
-    lab.create(CLAIMS, {"apiVersion": "v1", "kind": "PersistentVolumeClaim",
-                        "metadata": {"name": "data-db-0", "ownerReferences": [reference]},
-                        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}},
-               "default")
-    lab.make(stateful_set(claims=True, replicas=1, persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete"}))
+    lab.create(
+        CLAIMS,
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data-db-0", "ownerReferences": [reference]},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        },
+        "default",
+    )
+    lab.make(
+        stateful_set(
+            claims=True, replicas=1, persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete"}
+        )
+    )
     lab.run()
     assert owners(lab) == {"data-db-0": ["ConfigMap"]}
     assert lab.messages("StatefulSet", "db")[0] == (
         "ConflictingController: PersistentVolumeClaim data-db-0 has a conflicting OwnerReference that acts as a "
-        "manging controller, the retention policy is ignored for this claim")
+        "manging controller, the retention policy is ignored for this claim"
+    )

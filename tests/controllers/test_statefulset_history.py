@@ -21,8 +21,10 @@ def lab(tmp_path: Path) -> Iterator[StatefulLab]:
 
 
 def numbers(lab: StatefulLab) -> dict[str, int]:
-    return {one["data"]["spec"]["template"]["spec"]["containers"][0]["image"]: one["revision"]
-            for one in lab.client.list(REVISIONS, namespace="default").items}
+    return {
+        one["data"]["spec"]["template"]["spec"]["containers"][0]["image"]: one["revision"]
+        for one in lab.client.list(REVISIONS, namespace="default").items
+    }
 
 
 def test_going_back_gives_old_revision_newest_number(lab: StatefulLab) -> None:
@@ -35,8 +37,14 @@ def test_going_back_gives_old_revision_newest_number(lab: StatefulLab) -> None:
 
 
 def test_history_is_cut_to_its_limit_but_keeps_what_pod_uses(lab: StatefulLab) -> None:
-    lab.make(stateful_set(replicas=2, outcome="ready", revisionHistoryLimit=1,
-                          updateStrategy={"rollingUpdate": {"partition": 1}}))
+    lab.make(
+        stateful_set(
+            replicas=2,
+            outcome="ready",
+            revisionHistoryLimit=1,
+            updateStrategy={"rollingUpdate": {"partition": 1}},
+        )
+    )
     lab.run()
     for image in ("db:2", "db:3", "db:4", "db:5"):
         lab.retemplate(image)
@@ -46,7 +54,13 @@ def test_history_is_cut_to_its_limit_but_keeps_what_pod_uses(lab: StatefulLab) -
 
 
 def test_revision_that_only_pod_uses_is_kept(lab: StatefulLab) -> None:
-    lab.make(stateful_set(outcome="ready", revisionHistoryLimit=0, updateStrategy={"rollingUpdate": {"partition": 1}}))
+    lab.make(
+        stateful_set(
+            outcome="ready",
+            revisionHistoryLimit=0,
+            updateStrategy={"rollingUpdate": {"partition": 1}},
+        )
+    )
     lab.run()
     lab.retemplate("db:2")
     lab.run()
@@ -118,13 +132,18 @@ def settled(lab: StatefulLab, **spec: object) -> list[Object]:
 
 
 def revisions(lab: StatefulLab) -> list[Object]:
-    return sorted(lab.client.list(REVISIONS, namespace="default").items, key=lambda one: one["revision"])
+    return sorted(
+        lab.client.list(REVISIONS, namespace="default").items, key=lambda one: one["revision"]
+    )
 
 
-@pytest.mark.parametrize("change", [write_null_timestamp, leave_out_defaults, merge_instead_of_replace])
+@pytest.mark.parametrize(
+    "change", [write_null_timestamp, leave_out_defaults, merge_instead_of_replace]
+)
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
 def test_revision_in_other_words_is_used_as_it_is_and_no_pod_restarts(
-        lab: StatefulLab, policy: str, change: Callable[[Object], None]) -> None:
+    lab: StatefulLab, policy: str, change: Callable[[Object], None]
+) -> None:
     [made] = settled(lab, podManagementPolicy=policy)
     uids = [uid_of(pod) for pod in lab.pods()]
     written = rewrite(lab, made, change)
@@ -148,7 +167,9 @@ def test_scaled_up_pod_is_made_from_revision_in_other_words(lab: StatefulLab) ->
     assert [pod["spec"]["containers"] for pod in pods] == [pods[0]["spec"]["containers"]] * 3
 
 
-def test_new_template_after_revision_in_other_words_gets_revision_of_its_own(lab: StatefulLab) -> None:
+def test_new_template_after_revision_in_other_words_gets_revision_of_its_own(
+    lab: StatefulLab,
+) -> None:
     [made] = settled(lab)
     rewrite(lab, made, write_null_timestamp)
     lab.retemplate("db:2")
@@ -170,8 +191,12 @@ def test_older_revision_in_other_words_is_not_used_again(lab: StatefulLab) -> No
     assert {labels_of(pod)["controller-revision-hash"] for pod in lab.pods()} == {name_of(third)}
 
 
-def test_old_pods_below_partition_come_from_current_revision_in_other_words(lab: StatefulLab) -> None:
-    [made] = settled(lab, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 1}})
+def test_old_pods_below_partition_come_from_current_revision_in_other_words(
+    lab: StatefulLab,
+) -> None:
+    [made] = settled(
+        lab, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
+    )
     rewrite(lab, made, write_null_timestamp)
     lab.retemplate("db:2")
     lab.run()
@@ -181,15 +206,26 @@ def test_old_pods_below_partition_come_from_current_revision_in_other_words(lab:
     assert labels_of(lab.pods()[0])["controller-revision-hash"] == name_of(made)
 
 
-@pytest.mark.parametrize("data", [{"spec": {"template": "none"}}, {"spec": {"template": {"spec": 1}}}, {"spec": None}])
-def test_newest_revision_that_restores_no_template_is_passed_over(lab: StatefulLab, data: Object) -> None:
+@pytest.mark.parametrize(
+    "data", [{"spec": {"template": "none"}}, {"spec": {"template": {"spec": 1}}}, {"spec": None}]
+)
+def test_newest_revision_that_restores_no_template_is_passed_over(
+    lab: StatefulLab, data: Object
+) -> None:
     """Add a revision with the set's labels and no template: it is adopted, and does not make the sync fail."""
     [made] = settled(lab)
     rewrite(lab, made, write_null_timestamp)
-    lab.create(REVISIONS, {"metadata": {"name": "odd", "labels": {"app": "db"}}, "data": data, "revision": 7},
-               "default")
+    lab.create(
+        REVISIONS,
+        {"metadata": {"name": "odd", "labels": {"app": "db"}}, "data": data, "revision": 7},
+        "default",
+    )
     lab.edit(minReadySeconds=1)
     lab.run()
     assert not lab.failed
-    assert [(name_of(one) == "odd", one["revision"]) for one in revisions(lab)] == [(False, 1), (True, 7), (False, 8)]
+    assert [(name_of(one) == "odd", one["revision"]) for one in revisions(lab)] == [
+        (False, 1),
+        (True, 7),
+        (False, 8),
+    ]
     assert lab.set()["status"]["updateRevision"] == name_of(revisions(lab)[-1])

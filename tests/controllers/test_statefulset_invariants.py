@@ -43,13 +43,19 @@ def update(lab: StatefulLab, version: int, outcome: str) -> None:
 
 def strategy(lab: StatefulLab, kind: str, partition: int | None) -> None:
     """Set the update strategy; with ``partition`` None the block is left out, which differs from 0."""
-    rolling = {"rollingUpdate": {"partition": partition}} if kind == "RollingUpdate" and partition is not None else {}
+    rolling = (
+        {"rollingUpdate": {"partition": partition}}
+        if kind == "RollingUpdate" and partition is not None
+        else {}
+    )
     lab.edit(updateStrategy={"type": kind, **rolling})
 
 
 def delete(lab: StatefulLab, number: int, force: bool) -> None:
     options = DeleteOptions(grace_period_seconds=0) if force else DeleteOptions()
-    if_there(lambda: lab.client.delete("pods", f"db-{number}", namespace="default", options=options))
+    if_there(
+        lambda: lab.client.delete("pods", f"db-{number}", namespace="default", options=options)
+    )
 
 
 def hang(lab: StatefulLab, number: int) -> None:
@@ -86,7 +92,9 @@ def relabel(lab: StatefulLab, number: int, key: str, value: str | None) -> None:
 
     def change(pod: Object) -> None:
         labels = {**pod["metadata"].get("labels", {}), key: value}
-        pod["metadata"]["labels"] = {name: text for name, text in labels.items() if text is not None}
+        pod["metadata"]["labels"] = {
+            name: text for name, text in labels.items() if text is not None
+        }
 
     if_there(lambda: lab.change("pods", f"db-{number}", change, "default"))
 
@@ -94,16 +102,22 @@ def relabel(lab: StatefulLab, number: int, key: str, value: str | None) -> None:
 def orphan(lab: StatefulLab) -> None:
     """Delete the set without its pods, and create it again."""
     spec = lab.set()["spec"]
-    lab.client.delete(SETS, "db", namespace="default", options=DeleteOptions(propagation_policy="Orphan"))
+    lab.client.delete(
+        SETS, "db", namespace="default", options=DeleteOptions(propagation_policy="Orphan")
+    )
     lab.run()
-    lab.make({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec})
+    lab.make(
+        {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec}
+    )
 
 
 def replace(lab: StatefulLab) -> None:
     """Delete the set with its pods, and create it again while they are being deleted."""
     spec = lab.set()["spec"]
     lab.client.delete(SETS, "db", namespace="default")
-    lab.make({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec})
+    lab.make(
+        {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec}
+    )
 
 
 def lose_node(lab: StatefulLab) -> None:
@@ -116,7 +130,12 @@ def find_node(lab: StatefulLab) -> None:
 
 
 def retain(lab: StatefulLab, when_deleted: str, when_scaled: str) -> None:
-    lab.edit(persistentVolumeClaimRetentionPolicy={"whenDeleted": when_deleted, "whenScaled": when_scaled})
+    lab.edit(
+        persistentVolumeClaimRetentionPolicy={
+            "whenDeleted": when_deleted,
+            "whenScaled": when_scaled,
+        }
+    )
 
 
 def lose_claim(lab: StatefulLab, number: int) -> None:
@@ -127,39 +146,68 @@ def start_at(lab: StatefulLab, number: int) -> None:
     lab.edit(ordinals={"start": number})
 
 
-OUTCOMES = st.sampled_from(["ready", "ready", "not-ready", "crash-loop", "image-pull-backoff", "failed", "pending"])
+OUTCOMES = st.sampled_from(
+    ["ready", "ready", "not-ready", "crash-loop", "image-pull-backoff", "failed", "pending"]
+)
 ORDINALS = st.integers(0, 4)
 SCALE = st.tuples(st.just(scale), st.sampled_from([4, 1, 3, 2, 0]))
 UPDATE = st.tuples(st.just(update), st.integers(1, 4), OUTCOMES)
-STRATEGY = st.tuples(st.just(strategy), st.sampled_from(["RollingUpdate", "RollingUpdate", "OnDelete"]),
-                     st.sampled_from([1, 2, 0, 3, None]))
-LABELS = st.sampled_from([("app", "gone"), ("app", "db"), ("app", "db"), (POD_NAME, None), (POD_NAME, "x"),
-                          ("controller-revision-hash", None), ("controller-revision-hash", "db-x")])
+STRATEGY = st.tuples(
+    st.just(strategy),
+    st.sampled_from(["RollingUpdate", "RollingUpdate", "OnDelete"]),
+    st.sampled_from([1, 2, 0, 3, None]),
+)
+LABELS = st.sampled_from(
+    [
+        ("app", "gone"),
+        ("app", "db"),
+        ("app", "db"),
+        (POD_NAME, None),
+        (POD_NAME, "x"),
+        ("controller-revision-hash", None),
+        ("controller-revision-hash", "db-x"),
+    ]
+)
 POLICIES = st.sampled_from(["Retain", "Delete"])
 OPERATIONS = st.one_of(
-    SCALE, SCALE, SCALE, UPDATE, UPDATE, UPDATE, STRATEGY, STRATEGY,
+    SCALE,
+    SCALE,
+    SCALE,
+    UPDATE,
+    UPDATE,
+    UPDATE,
+    STRATEGY,
+    STRATEGY,
     st.tuples(st.just(delete), ORDINALS, st.booleans()),
     st.tuples(st.just(hang), ORDINALS),
     st.tuples(st.just(sicken), ORDINALS, st.sampled_from(["Running", "Failed", "Succeeded"])),
     st.tuples(st.just(crash), st.integers(1, 6)),
     st.tuples(st.just(wait), st.sampled_from([1, 4, 11])),
     st.tuples(ORDINALS, LABELS).map(lambda drawn: (relabel, drawn[0], *drawn[1])),
-    st.tuples(st.just(orphan)), st.tuples(st.just(replace)),
-    st.tuples(st.just(lose_node)), st.tuples(st.just(find_node)),
+    st.tuples(st.just(orphan)),
+    st.tuples(st.just(replace)),
+    st.tuples(st.just(lose_node)),
+    st.tuples(st.just(find_node)),
     st.tuples(st.just(retain), POLICIES, POLICIES),
     st.tuples(st.just(lose_claim), ORDINALS),
     st.tuples(st.just(start_at), st.sampled_from([0, 1, 2])),
 )
 SETTLE = st.sampled_from([True, True, False])
-SPECS = st.fixed_dictionaries({
-    "podManagementPolicy": st.sampled_from(["OrderedReady", "Parallel"]),
-    "minReadySeconds": st.sampled_from([0, 0, 10]),
-    "replicas": st.sampled_from([4, 3, 2]),
-    "ordinals": st.sampled_from([{"start": 0}, {"start": 2}]),
-    "revisionHistoryLimit": st.sampled_from([0, 1, 10]),
-    "persistentVolumeClaimRetentionPolicy": st.fixed_dictionaries({
-        "whenDeleted": st.sampled_from(["Retain", "Delete"]), "whenScaled": st.sampled_from(["Retain", "Delete"])}),
-})
+SPECS = st.fixed_dictionaries(
+    {
+        "podManagementPolicy": st.sampled_from(["OrderedReady", "Parallel"]),
+        "minReadySeconds": st.sampled_from([0, 0, 10]),
+        "replicas": st.sampled_from([4, 3, 2]),
+        "ordinals": st.sampled_from([{"start": 0}, {"start": 2}]),
+        "revisionHistoryLimit": st.sampled_from([0, 1, 10]),
+        "persistentVolumeClaimRetentionPolicy": st.fixed_dictionaries(
+            {
+                "whenDeleted": st.sampled_from(["Retain", "Delete"]),
+                "whenScaled": st.sampled_from(["Retain", "Delete"]),
+            }
+        ),
+    }
+)
 
 
 @pytest.fixture(scope="module")
@@ -167,23 +215,63 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
     return lambda: tmp_path_factory.mktemp("set") / "state"
 
 
-@settings(max_examples=20, deadline=None, derandomize=True,
-          suppress_health_check=[HealthCheck.too_slow])
-@given(spec=SPECS, claims=st.booleans(), operations=st.lists(st.tuples(OPERATIONS, SETTLE), min_size=3, max_size=12),
-       faults=FAULTS)
-@example(faults=None, spec={"podManagementPolicy": "OrderedReady"}, claims=True, operations=[
-    ((update, 2, "crash-loop"), True), ((delete, 0, False), True), ((update, 3, "ready"), True), ((scale, 1), False),
-    ((delete, 2, True), True)])
-@example(faults=None, spec={"podManagementPolicy": "Parallel", "minReadySeconds": 10, "ordinals": {"start": 2}},
-         claims=False, operations=[((strategy, "RollingUpdate", 1), True), ((update, 2, "ready"), True),
-                                   ((crash, 2), False), ((delete, 2, False), True), ((delete, 4, False), True),
-                                   ((scale, 0), True)])
-@example(faults=None, spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[
-    ((strategy, "RollingUpdate", 2), True), ((update, 2, "ready"), True)])
-@example(faults=None, spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[
-    ((sicken, 2, "Running"), False), ((sicken, 3, "Running"), False), ((scale, 1), True)])
-def test_stateful_set_step_keeps_upstreams_invariants(folders: Callable[[], Any], spec: dict[str, Any], claims: bool,
-                                               operations: list[tuple[Operation, bool]], faults: Any) -> None:
+@settings(
+    max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+@given(
+    spec=SPECS,
+    claims=st.booleans(),
+    operations=st.lists(st.tuples(OPERATIONS, SETTLE), min_size=3, max_size=12),
+    faults=FAULTS,
+)
+@example(
+    faults=None,
+    spec={"podManagementPolicy": "OrderedReady"},
+    claims=True,
+    operations=[
+        ((update, 2, "crash-loop"), True),
+        ((delete, 0, False), True),
+        ((update, 3, "ready"), True),
+        ((scale, 1), False),
+        ((delete, 2, True), True),
+    ],
+)
+@example(
+    faults=None,
+    spec={"podManagementPolicy": "Parallel", "minReadySeconds": 10, "ordinals": {"start": 2}},
+    claims=False,
+    operations=[
+        ((strategy, "RollingUpdate", 1), True),
+        ((update, 2, "ready"), True),
+        ((crash, 2), False),
+        ((delete, 2, False), True),
+        ((delete, 4, False), True),
+        ((scale, 0), True),
+    ],
+)
+@example(
+    faults=None,
+    spec={"podManagementPolicy": "OrderedReady", "replicas": 4},
+    claims=False,
+    operations=[((strategy, "RollingUpdate", 2), True), ((update, 2, "ready"), True)],
+)
+@example(
+    faults=None,
+    spec={"podManagementPolicy": "OrderedReady", "replicas": 4},
+    claims=False,
+    operations=[
+        ((sicken, 2, "Running"), False),
+        ((sicken, 3, "Running"), False),
+        ((scale, 1), True),
+    ],
+)
+def test_stateful_set_step_keeps_upstreams_invariants(
+    folders: Callable[[], Any],
+    spec: dict[str, Any],
+    claims: bool,
+    operations: list[tuple[Operation, bool]],
+    faults: Any,
+) -> None:
     """Check every step, with the controllers run after each operation or after several. At the end everything broken
     is repaired, and the set must reach its spec."""
     lab = StatefulLab(folders(), faults)
@@ -194,7 +282,9 @@ def test_stateful_set_step_keeps_upstreams_invariants(folders: Callable[[], Any]
         act(lab, *arguments)
         if settle:
             lab.run()
-            if not (faults and lab.failed):  # a set that cannot make a pod, and then meets a conflict, waits long
+            if not (
+                faults and lab.failed
+            ):  # a set that cannot make a pod, and then meets a conflict, waits long
                 check_status(lab)
             check_shape(lab)
     mend(lab)
@@ -212,7 +302,9 @@ def mend(lab: StatefulLab) -> None:
         relabel(lab, number, "app", "db")
     for _ in range(12):
         lab.run()
-        wait(lab, 1001)  # the longest back-off: the set fails while pods of an earlier one have its names
+        wait(
+            lab, 1001
+        )  # the longest back-off: the set fails while pods of an earlier one have its names
         lab.run()
         for pod in lab.client.list("pods").items:  # also those that an earlier set left behind
             if not is_pod_ready(pod) or is_being_deleted(pod):
@@ -227,11 +319,16 @@ def check_status(lab: StatefulLab) -> None:
     seconds = set_["spec"].get("minReadySeconds", 0)
     ready = [pod for pod in pods if phase_of(pod) == "Running" and is_pod_ready(pod)]
     assert {
-        "observedGeneration": status["observedGeneration"], "replicas": status["replicas"],
-        "readyReplicas": status.get("readyReplicas", 0), "availableReplicas": status["availableReplicas"],
-        "updatedReplicas": status.get("updatedReplicas", 0), "currentReplicas": status.get("currentReplicas", 0),
+        "observedGeneration": status["observedGeneration"],
+        "replicas": status["replicas"],
+        "readyReplicas": status.get("readyReplicas", 0),
+        "availableReplicas": status["availableReplicas"],
+        "updatedReplicas": status.get("updatedReplicas", 0),
+        "currentReplicas": status.get("currentReplicas", 0),
     } == {
-        "observedGeneration": set_["metadata"]["generation"], "replicas": len(pods), "readyReplicas": len(ready),
+        "observedGeneration": set_["metadata"]["generation"],
+        "replicas": len(pods),
+        "readyReplicas": len(ready),
         "availableReplicas": sum(is_pod_available(pod, seconds, lab.now) for pod in ready),
         "updatedReplicas": sum(revision(pod) == status["updateRevision"] for pod in staying),
         "currentReplicas": sum(revision(pod) == status["currentRevision"] for pod in staying),
@@ -246,7 +343,10 @@ def check_shape(lab: StatefulLab) -> None:
         return
     for pod in members_reached(lab, set_):
         assert labels_of(pod)[POD_NAME] == name_of(pod)
-        claims = [f"{name_of(one)}-{name_of(pod)}" for one in set_["spec"].get("volumeClaimTemplates") or []]
+        claims = [
+            f"{name_of(one)}-{name_of(pod)}"
+            for one in set_["spec"].get("volumeClaimTemplates") or []
+        ]
         assert set(claims) <= {use.claim for use in uses_of(pod)}
         for name in claims:
             check_claim(lab, set_, name)
@@ -260,7 +360,8 @@ def members_reached(lab: StatefulLab, set_: Object) -> Iterator[Object]:
     for number in range(start, start + spec["replicas"]):
         pod = pods.get(number)
         if spec["podManagementPolicy"] == "OrderedReady" and (
-                pod is None or is_being_deleted(pod) or not is_pod_available(pod, seconds, lab.now)):
+            pod is None or is_being_deleted(pod) or not is_pod_available(pod, seconds, lab.now)
+        ):
             return
         if pod is not None and not is_pod_terminal(pod):
             yield pod
@@ -272,7 +373,9 @@ def check_claim(lab: StatefulLab, set_: Object, name: str) -> None:
     found = next((one for one in lab.client.list(CLAIMS).items if name_of(one) == name), None)
     if found is None or is_being_deleted(found):
         return
-    deleted_with_set = set_["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == "Delete"
+    deleted_with_set = (
+        set_["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == "Delete"
+    )
     owners = [(one["kind"], one["uid"]) for one in found["metadata"].get("ownerReferences") or []]
     assert owners == ([("StatefulSet", uid_of(set_))] if deleted_with_set else [])
     assert labels_of(found).items() >= {"app": "db"}.items()
@@ -286,7 +389,9 @@ def check_converged(lab: StatefulLab) -> None:
     assert all(revision(pod) == set_["status"]["updateRevision"] for pod in lab.pods())
     assert set_["status"]["currentRevision"] == set_["status"]["updateRevision"]
     check_status(lab)
-    old = [name for name in lab.names(REVISIONS, "default") if name != set_["status"]["updateRevision"]]
+    old = [
+        name for name in lab.names(REVISIONS, "default") if name != set_["status"]["updateRevision"]
+    ]
     assert len(old) <= set_["spec"]["revisionHistoryLimit"]
     _check_claims(lab, set_, wanted)
 
@@ -305,14 +410,22 @@ def _check_claims(lab: StatefulLab, set_: Object, wanted: list[int]) -> None:
         assert [{"kind": one["kind"], "name": one["name"]} for one in owners] == owner
 
 
-def test_deleting_set_takes_its_claims_only_where_policy_says_so(folders: Callable[[], Any]) -> None:
+def test_deleting_set_takes_its_claims_only_where_policy_says_so(
+    folders: Callable[[], Any],
+) -> None:
     for policy, left in (("Retain", 3), ("Delete", 0)):
         lab = StatefulLab(folders())
         lab.create("storageclasses.storage.k8s.io", storage_class())
-        lab.make(stateful_set(claims=True, persistentVolumeClaimRetentionPolicy={"whenDeleted": policy}))
+        lab.make(
+            stateful_set(claims=True, persistentVolumeClaimRetentionPolicy={"whenDeleted": policy})
+        )
         lab.run()
         lab.client.delete(SETS, "db", namespace="default")
         lab.run()
-        found = (len(lab.names("pods")), len(lab.names(CLAIMS)), len(lab.names("persistentvolumes")))
+        found = (
+            len(lab.names("pods")),
+            len(lab.names(CLAIMS)),
+            len(lab.names("persistentvolumes")),
+        )
         assert found == (0, left, left)
         lab.cluster.close()

@@ -5,45 +5,95 @@ from __future__ import annotations
 import pytest
 
 from kubepy.api.meta import Object
-from kubepy.controllers.statefulset.claims import has_unexpected_controller, is_claim_owner_up_to_date, with_claim_owner
+from kubepy.controllers.statefulset.claims import (
+    has_unexpected_controller,
+    is_claim_owner_up_to_date,
+    with_claim_owner,
+)
 
-SET: Object = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db", "uid": "set"}, "spec": {}}
-POD: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-1", "uid": "pod"}, "spec": {}}
+SET: Object = {
+    "apiVersion": "apps/v1",
+    "kind": "StatefulSet",
+    "metadata": {"name": "db", "uid": "set"},
+    "spec": {},
+}
+POD: Object = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "db-1", "uid": "pod"},
+    "spec": {},
+}
 
 
 def reference(owner: Object, uid: str = "", *, controller: bool = True) -> Object:
     metadata = owner["metadata"]
-    found = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"],
-             "uid": uid or metadata["uid"]}
+    found = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": uid or metadata["uid"],
+    }
     return {**found, "blockOwnerDeletion": True, "controller": True} if controller else found
 
 
 OF_SET, OF_POD = reference(SET), reference(POD)
 OF_OLD_SET, OF_OLD_POD = reference(SET, "old"), reference(POD, "old")
-OF_OTHER = reference({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "uid": "x"}})
-BESIDE = reference({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "y", "uid": "y"}}, controller=False)
+OF_OTHER = reference(
+    {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "uid": "x"}}
+)
+BESIDE = reference(
+    {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "y", "uid": "y"}},
+    controller=False,
+)
 
 
 def with_policy(deleted: str, scaled: str) -> Object:
-    return {**SET, "spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": deleted, "whenScaled": scaled}}}
+    return {
+        **SET,
+        "spec": {
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": deleted, "whenScaled": scaled}
+        },
+    }
 
 
 def claim(*references: Object) -> Object:
-    return {"metadata": {"name": "data-db-1", **({"ownerReferences": [*references]} if references else {})}}
+    return {
+        "metadata": {
+            "name": "data-db-1",
+            **({"ownerReferences": [*references]} if references else {}),
+        }
+    }
 
 
-@pytest.mark.parametrize(("deleted", "scaled", "in_range", "wanted"), [
-    ("Retain", "Retain", True, None), ("Retain", "Retain", False, None),
-    ("Delete", "Retain", True, OF_SET), ("Delete", "Retain", False, OF_SET),
-    ("Retain", "Delete", True, None), ("Retain", "Delete", False, OF_POD),
-    ("Delete", "Delete", True, OF_SET), ("Delete", "Delete", False, OF_POD),
-])
-@pytest.mark.parametrize("before", [(), (OF_SET,), (OF_POD,), (OF_SET, OF_POD)], ids=["none", "set", "pod", "both"])
+@pytest.mark.parametrize(
+    ("deleted", "scaled", "in_range", "wanted"),
+    [
+        ("Retain", "Retain", True, None),
+        ("Retain", "Retain", False, None),
+        ("Delete", "Retain", True, OF_SET),
+        ("Delete", "Retain", False, OF_SET),
+        ("Retain", "Delete", True, None),
+        ("Retain", "Delete", False, OF_POD),
+        ("Delete", "Delete", True, OF_SET),
+        ("Delete", "Delete", False, OF_POD),
+    ],
+)
+@pytest.mark.parametrize(
+    "before", [(), (OF_SET,), (OF_POD,), (OF_SET, OF_POD)], ids=["none", "set", "pod", "both"]
+)
 @pytest.mark.parametrize("beside", [(), (BESIDE,)], ids=["alone", "beside another"])
-def test_claim_has_owner_of_policy(deleted: str, scaled: str, in_range: bool, wanted: Object | None,
-                                             before: tuple[Object, ...], beside: tuple[Object, ...]) -> None:
+def test_claim_has_owner_of_policy(
+    deleted: str,
+    scaled: str,
+    in_range: bool,
+    wanted: Object | None,
+    before: tuple[Object, ...],
+    beside: tuple[Object, ...],
+) -> None:
     set_, after = with_policy(deleted, scaled), (() if wanted is None else (wanted,))
-    assert is_claim_owner_up_to_date(claim(*beside, *before), set_, POD, in_range) == (before == after)
+    assert is_claim_owner_up_to_date(claim(*beside, *before), set_, POD, in_range) == (
+        before == after
+    )
     assert with_claim_owner(claim(*beside, *before), set_, POD, in_range) == claim(*beside, *after)
 
 

@@ -14,7 +14,11 @@ TOLERATED = {"key": "a", "operator": "Exists", "effect": "NoExecute"}
 
 def set_condition(lab: Lab, node: str, kind: str, status: str) -> None:
     """Write a node's condition by hand; the annotation keeps its simulated kubelet from overwriting it."""
-    lab.change("nodes", node, lambda obj: obj["metadata"].update(annotations={"kubepy.dev/outcome": "not-ready"}))
+    lab.change(
+        "nodes",
+        node,
+        lambda obj: obj["metadata"].update(annotations={"kubepy.dev/outcome": "not-ready"}),
+    )
 
     def change(obj: Object) -> None:
         conditions = [one for one in obj["status"]["conditions"] if one["type"] != kind]
@@ -25,21 +29,39 @@ def set_condition(lab: Lab, node: str, kind: str, status: str) -> None:
 
 def bare_pod(lab: Lab, name: str, node: str, **more: object) -> Object:
     spec = {"nodeName": node, "containers": [{"name": "c", "image": "i:1"}], **more}
-    return lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}, "default")
+    return lab.create(
+        "pods",
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec},
+        "default",
+    )
 
 
 # --- taint eviction
 
 
-@pytest.mark.parametrize(("tolerations", "expected"), [
-    ([], 0),
-    ([{"operator": "Exists"}], None),
-    ([{"key": "a", "operator": "Exists", "tolerationSeconds": 30}, {"key": "b", "operator": "Exists"}], 30),
-    ([{"operator": "Exists", "tolerationSeconds": -5}], 0),
-    ([{"key": "a", "operator": "Exists", "tolerationSeconds": 30}], 0),
-    ([{"key": "a", "operator": "Exists", "tolerationSeconds": 30},
-      {"key": "b", "operator": "Exists", "tolerationSeconds": 10}], 10),
-])
+@pytest.mark.parametrize(
+    ("tolerations", "expected"),
+    [
+        ([], 0),
+        ([{"operator": "Exists"}], None),
+        (
+            [
+                {"key": "a", "operator": "Exists", "tolerationSeconds": 30},
+                {"key": "b", "operator": "Exists"},
+            ],
+            30,
+        ),
+        ([{"operator": "Exists", "tolerationSeconds": -5}], 0),
+        ([{"key": "a", "operator": "Exists", "tolerationSeconds": 30}], 0),
+        (
+            [
+                {"key": "a", "operator": "Exists", "tolerationSeconds": 30},
+                {"key": "b", "operator": "Exists", "tolerationSeconds": 10},
+            ],
+            10,
+        ),
+    ],
+)
 def test_shortest_toleration_of_all_taints_counts(tolerations, expected):
     taints = [{"key": "a", "effect": "NoExecute"}, {"key": "b", "effect": "NoExecute"}]
     assert tolerated_seconds(taints, tolerations) == expected
@@ -55,11 +77,18 @@ def test_pods_leave_tainted_node_at_once_later_or_never(lab):
     bare_pod(lab, "later", "node-1", tolerations=[{**TOLERATED, "tolerationSeconds": 60}])
     bare_pod(lab, "never", "node-1", tolerations=[TOLERATED])
     lab.settle()
-    lab.change("nodes", "node-1", lambda obj: obj["spec"].update(taints=[{"key": "a", "effect": "NoExecute"}]))
+    lab.change(
+        "nodes",
+        "node-1",
+        lambda obj: obj["spec"].update(taints=[{"key": "a", "effect": "NoExecute"}]),
+    )
     summary = lab.settle()
     assert lab.names("pods") == ["later", "never"]
-    assert [(due.key.name, (due.time - lab.now).total_seconds()) for due in summary.due
-            if due.reconciler == "taint-eviction-controller"] == [("later", 60)]
+    assert [
+        (due.key.name, (due.time - lab.now).total_seconds())
+        for due in summary.due
+        if due.reconciler == "taint-eviction-controller"
+    ] == [("later", 60)]
     lab.pass_time(59)
     lab.settle()
     assert lab.names("pods") == ["later", "never"]
@@ -72,14 +101,22 @@ def test_eviction_is_cancelled_when_taint_goes(lab):
     lab.node("node-1")
     bare_pod(lab, "later", "node-1", tolerations=[{**TOLERATED, "tolerationSeconds": 60}])
     lab.settle()
-    lab.change("nodes", "node-1", lambda obj: obj["spec"].update(taints=[{"key": "a", "effect": "NoExecute"}]))
+    lab.change(
+        "nodes",
+        "node-1",
+        lambda obj: obj["spec"].update(taints=[{"key": "a", "effect": "NoExecute"}]),
+    )
     lab.settle()
     lab.change("nodes", "node-1", lambda obj: obj["spec"].pop("taints"))
     lab.settle()
     lab.pass_time(61)
     lab.settle()
     assert lab.names("pods") == ["later"]
-    messages = [one["message"] for one in lab.client.list("events").items if one["reason"] == "TaintManagerEviction"]
+    messages = [
+        one["message"]
+        for one in lab.client.list("events").items
+        if one["reason"] == "TaintManagerEviction"
+    ]
     assert messages == ["Cancelling deletion of Pod default/later"]
 
 
@@ -94,7 +131,9 @@ NO_EXECUTE = {"key": "a", "effect": "NoExecute"}
 def test_evicted_pod_says_why(lab):
     lab.node("node-1")
     pod = bare_pod(lab, "p", "node-1")
-    lab.change("pods", "p", lambda obj: obj["metadata"].update(annotations=STUCK), namespace="default")
+    lab.change(
+        "pods", "p", lambda obj: obj["metadata"].update(annotations=STUCK), namespace="default"
+    )
     lab.settle()
     taint(lab, NO_EXECUTE)
     found = lab.client.get("pods", "p", namespace="default")
@@ -103,7 +142,9 @@ def test_evicted_pod_says_why(lab):
         "lastProbeTime": None, "lastTransitionTime": "2026-11-20T10:00:00Z", "observedGeneration": 1,
         "message": "Taint manager: deleting due to NoExecute taint", "reason": "DeletionByTaintManager",
         "status": "True", "type": "DisruptionTarget"}]  # fmt: skip
-    [event] = [one for one in lab.client.list("events").items if one["reason"] == "TaintManagerEviction"]
+    [event] = [
+        one for one in lab.client.list("events").items if one["reason"] == "TaintManagerEviction"
+    ]
     assert (event["message"], event["type"], event["source"], event["involvedObject"]["uid"]) == (
         "Marking for deletion Pod default/p", "Normal", {"component": "taint-eviction-controller"},
         pod["metadata"]["uid"])  # fmt: skip
@@ -111,8 +152,15 @@ def test_evicted_pod_says_why(lab):
 
 def test_scheduled_eviction_keeps_its_time(lab):
     lab.node("node-1")
-    bare_pod(lab, "later", "node-1", tolerations=[{**TOLERATED, "tolerationSeconds": 60},
-                                                  {**TOLERATED, "key": "b", "tolerationSeconds": 10}])
+    bare_pod(
+        lab,
+        "later",
+        "node-1",
+        tolerations=[
+            {**TOLERATED, "tolerationSeconds": 60},
+            {**TOLERATED, "key": "b", "tolerationSeconds": 10},
+        ],
+    )
     lab.settle()
     taint(lab, NO_EXECUTE)
     lab.pass_time(30)
@@ -130,8 +178,12 @@ def test_toleration_that_is_added_cancels_eviction(lab):
     bare_pod(lab, "later", "node-1", tolerations=[{**TOLERATED, "tolerationSeconds": 60}])
     lab.settle()
     taint(lab, NO_EXECUTE)
-    lab.change("pods", "later", lambda obj: obj["spec"]["tolerations"].append({"operator": "Exists"}),
-               namespace="default")
+    lab.change(
+        "pods",
+        "later",
+        lambda obj: obj["spec"]["tolerations"].append({"operator": "Exists"}),
+        namespace="default",
+    )
     assert lab.settle().due != [], "the first toleration that fits a taint counts"
     taint(lab)
     assert [one for one in lab.settle().due if one.reconciler == "taint-eviction-controller"] == []

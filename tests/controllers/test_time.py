@@ -59,7 +59,9 @@ def test_clock_moves_forwards_only() -> None:
     clock = Clock(START)
     clock.move_to(after(0.5))
     assert (clock.now(), clock.monotonic()) == (after(0.5), after(0.5).timestamp())
-    with pytest.raises(ValueError, match=r"cannot go back from 2026-11-20T10:00:00.5Z to 2026-11-20T10:00:00Z"):
+    with pytest.raises(
+        ValueError, match=r"cannot go back from 2026-11-20T10:00:00.5Z to 2026-11-20T10:00:00Z"
+    ):
         clock.move_to(START)
     with pytest.raises(ValueError, match="the system's"):
         Clock().move_to(START)
@@ -73,19 +75,28 @@ def test_real_limits_pass_while_own_time_stands() -> None:
     assert clock.now() == START
 
 
-@pytest.mark.parametrize(("horizon", "due", "single", "moment"), [
-    (Horizon(after(10)), after(5), None, after(5)), (Horizon(after(10)), after(20), after(20), after(10)),
-    (Horizon(after(10)), None, None, after(10)), (Horizon(START), after(5), after(5), None),
-    (Horizon(None, math.inf), after(5), after(9), after(5)), (Horizon(None, math.inf), after(5), None, None),
-    (Horizon(after(3), math.inf), after(5), after(9), after(3)), (Horizon(after(3), math.inf), after(2), None, None),
-    (Horizon(None, math.inf, 60.0), after(5), after(60), after(5)),
-    (Horizon(None, math.inf, 60.0), after(5), after(61), None),
-    (Horizon(None, math.inf, 60.0), after(61), after(61), after(61)),
-    (Horizon(after(3), math.inf, 60.0), after(5), after(61), after(3)),
-    (Horizon(None, 2.0), after(1), after(2), after(1)), (Horizon(None, 2.0), after(1), after(2.5), None),
-])
-def test_horizon_gives_next_moment(horizon: Horizon, due: datetime | None, single: datetime | None,
-                                   moment: datetime | None) -> None:
+@pytest.mark.parametrize(
+    ("horizon", "due", "single", "moment"),
+    [
+        (Horizon(after(10)), after(5), None, after(5)),
+        (Horizon(after(10)), after(20), after(20), after(10)),
+        (Horizon(after(10)), None, None, after(10)),
+        (Horizon(START), after(5), after(5), None),
+        (Horizon(None, math.inf), after(5), after(9), after(5)),
+        (Horizon(None, math.inf), after(5), None, None),
+        (Horizon(after(3), math.inf), after(5), after(9), after(3)),
+        (Horizon(after(3), math.inf), after(2), None, None),
+        (Horizon(None, math.inf, 60.0), after(5), after(60), after(5)),
+        (Horizon(None, math.inf, 60.0), after(5), after(61), None),
+        (Horizon(None, math.inf, 60.0), after(61), after(61), after(61)),
+        (Horizon(after(3), math.inf, 60.0), after(5), after(61), after(3)),
+        (Horizon(None, 2.0), after(1), after(2), after(1)),
+        (Horizon(None, 2.0), after(1), after(2.5), None),
+    ],
+)
+def test_horizon_gives_next_moment(
+    horizon: Horizon, due: datetime | None, single: datetime | None, moment: datetime | None
+) -> None:
     assert horizon.next_moment(START, due, single) == moment
 
 
@@ -113,7 +124,9 @@ def test_work_that_falls_due_on_the_way_is_done_at_its_moment(lab: Lab, diary: D
     assert diary.entries == [(25, "tick"), (50, "tick"), (75, "tick"), (100, "tick")]
 
 
-def test_advance_without_moment_does_what_is_due_now_and_moves_nothing(lab: Lab, diary: Diary) -> None:
+def test_advance_without_moment_does_what_is_due_now_and_moves_nothing(
+    lab: Lab, diary: Diary
+) -> None:
     diary.queue.add_after(key("later"), 1)
     lab.config_map("now")
     diary.advance()
@@ -215,7 +228,9 @@ def test_time_that_another_process_moves_is_noticed(lab: Lab, diary: Diary) -> N
 def test_clock_that_is_set_back_by_hand_is_followed(lab: Lab, diary: Diary) -> None:
     diary.advance(after(600))
     file = lab.folder / "kubepy.yaml"
-    file.write_text(file.read_text().replace(format_exact_time(after(600)), format_exact_time(after(60))))
+    file.write_text(
+        file.read_text().replace(format_exact_time(after(600)), format_exact_time(after(60)))
+    )
     diary.queue.add_at(key("a"), after(700))
     diary.advance()
     assert lab.now == after(60)
@@ -230,29 +245,54 @@ def scene(lab: Lab) -> None:
     """Make pods that take time, a rollout that has begun, crash loops, and CronJobs."""
     for number in range(1, 4):
         lab.node(f"node-{number}")
-    lab.daemon_set("agent", minReadySeconds=7, template_annotations={"kubepy.dev/ready-after": "1500ms"})
+    lab.daemon_set(
+        "agent", minReadySeconds=7, template_annotations={"kubepy.dev/ready-after": "1500ms"}
+    )
     lab.daemon_set("broken", template_annotations={"kubepy.dev/outcome": "crash-loop"})
     container = {"name": "c", "image": "i"}
-    template = {"metadata": {"annotations": {"kubepy.dev/runs-for": "20s..40s"}},
-                "spec": {"restartPolicy": "Never", "containers": [container]}}
+    template = {
+        "metadata": {"annotations": {"kubepy.dev/runs-for": "20s..40s"}},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
     for name, schedule in (("tick", "*/5 * * * *"), ("tock", "*/7 * * * *")):
         job = {"spec": {"ttlSecondsAfterFinished": 300, "template": template}}
-        lab.create("cronjobs.batch", {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": name},
-                                      "spec": {"schedule": schedule, "jobTemplate": job}}, "default")
+        lab.create(
+            "cronjobs.batch",
+            {
+                "apiVersion": "batch/v1",
+                "kind": "CronJob",
+                "metadata": {"name": name},
+                "spec": {"schedule": schedule, "jobTemplate": job},
+            },
+            "default",
+        )
     lab.settle()
-    lab.change("daemonsets.apps", "agent",
-               lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image="agent:2"), "default")
+    lab.change(
+        "daemonsets.apps",
+        "agent",
+        lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image="agent:2"),
+        "default",
+    )
 
 
 def files(lab: Lab) -> dict[str, str]:
     lab.cluster.store.sync()
-    return {str(path.relative_to(lab.folder)): path.read_text() for path in sorted(lab.folder.rglob("*.yaml"))
-            if ".kubepy" not in path.parts}
+    return {
+        str(path.relative_to(lab.folder)): path.read_text()
+        for path in sorted(lab.folder.rglob("*.yaml"))
+        if ".kubepy" not in path.parts
+    }
 
 
 def state(lab: Lab, without: tuple[str, ...] = ()) -> dict[str, str]:
-    events = {f"event {obj['metadata']['name']}": str(obj) for obj in lab.client.list("events").items}
-    return {name: text for name, text in {**files(lab), **events}.items() if not name.startswith(without)}
+    events = {
+        f"event {obj['metadata']['name']}": str(obj) for obj in lab.client.list("events").items
+    }
+    return {
+        name: text
+        for name, text in {**files(lab), **events}.items()
+        if not name.startswith(without)
+    }
 
 
 def cut(seconds: Callable[[], float], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,9 +300,15 @@ def cut(seconds: Callable[[], float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manager, "MAX_BATCH_SECONDS", seconds())
 
 
-def test_result_does_not_depend_on_where_batches_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_does_not_depend_on_where_batches_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     states = []
-    for name, seconds in (("long", lambda: 1e9), ("short", lambda: 0.0), ("mixed", lambda: Random(7).random() / 50)):
+    for name, seconds in (
+        ("long", lambda: 1e9),
+        ("short", lambda: 0.0),
+        ("mixed", lambda: Random(7).random() / 50),
+    ):
         lab = Lab(tmp_path / name)
         scene(lab)
         cut(seconds, monkeypatch)
@@ -278,8 +324,9 @@ class _Killed(BaseException):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_advance_that_is_killed_goes_on_to_the_same_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                       seed: int) -> None:
+def test_advance_that_is_killed_goes_on_to_the_same_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     """Kill the process at random syncs: what was not committed is gone, and a new process goes on."""
     chance, ends = Random(seed), []
     for name in ("whole", "killed"):
@@ -294,7 +341,9 @@ def test_advance_that_is_killed_goes_on_to_the_same_end(tmp_path: Path, monkeypa
                 made.advance(after(1500))
                 break
             except _Killed:
-                stamps = [obj["metadata"]["creationTimestamp"] for obj in lab.client.list("pods").items]
+                stamps = [
+                    obj["metadata"]["creationTimestamp"] for obj in lab.client.list("pods").items
+                ]
                 assert all(parse_time(stamp) <= lab.now for stamp in stamps)
                 assert setting(lab) == format_exact_time(lab.now)
         ends.append(state(lab))

@@ -21,7 +21,16 @@ CASES = sorted((Path(__file__).parent / "transcripts").glob("*.kubepy.txt"))
 def test_transcript_holds_beside_background_controller(case: Path, fork_server: ForkServer) -> None:
     program = fork_server.program
     given = argparse.Namespace(
-        kubectl=program, settle="kubectl controller --once --quiet-for=1.5s", watch=f"{program} controller --watch",
-        sleep="", exact_hash=False, timeout=60, setup=f"{program} init --nodes=2", state="")
+        kubectl=program,
+        settle="kubectl controller --once --quiet-for=1.5s",
+        watch=f"{program} controller --watch",
+        sleep="",
+        exact_hash=False,
+        timeout=60,
+        setup=f"{program} init --nodes=2",
+        state="",
+    )
     _, wrong = RUNNER.run_case(case, given)
-    assert not wrong, "\n".join(f"$ {command}\nwanted:\n{want}\nhere:\n{got}" for command, want, got in wrong)
+    assert not wrong, "\n".join(
+        f"$ {command}\nwanted:\n{want}\nhere:\n{got}" for command, want, got in wrong
+    )

@@ -19,7 +19,9 @@ def test_ttl_annotation_is_set_on_every_node(tmp_path: Path) -> None:
     cluster = LocalCluster.open(tmp_path / "state", create=True)
     informers = Informers()
     own = [TTLController(Context(cluster.client, informers, cluster.clock))]
-    manager = Manager(cluster.client, informers, cluster.clock, own, source=ListWatch(cluster.store.view()))
+    manager = Manager(
+        cluster.client, informers, cluster.clock, own, source=ListWatch(cluster.store.view())
+    )
     for name in ("a", "b"):
         meta = {"name": name, "annotations": {"note": name}}
         cluster.client.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": meta})

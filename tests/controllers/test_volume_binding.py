@@ -8,12 +8,25 @@ from kubepy.api.meta import Object, uid_of
 from kubepy.api.objects.volumes import best_match
 from tests.controllers.conftest import Lab
 from tests.controllers.statefulset_objects import storage_class
-from tests.controllers.volume_objects import CLAIMS, VOLUMES, claim, claims, make, phases, said, volume
+from tests.controllers.volume_objects import (
+    CLAIMS,
+    VOLUMES,
+    claim,
+    claims,
+    make,
+    phases,
+    said,
+    volume,
+)
 
 
 def reserved(name: str, uid: str = "", **fields: object) -> Object:
     """Return a volume reserved for the claim ``data``."""
-    return volume(name, claimRef={"namespace": "default", "name": "data", **({"uid": uid} if uid else {})}, **fields)
+    return volume(
+        name,
+        claimRef={"namespace": "default", "name": "data", **({"uid": uid} if uid else {})},
+        **fields,
+    )
 
 
 def bound_claim(lab: Lab) -> Object:
@@ -26,7 +39,9 @@ def bound_claim(lab: Lab) -> Object:
 def touch(lab: Lab, resource: str, name: str, namespace: str = "") -> None:
     """Change the object a minute later, so that all controllers that watch it sync."""
     lab.pass_time(60)
-    lab.change(resource, name, lambda one: one["metadata"].update(labels={"touched": "yes"}), namespace)
+    lab.change(
+        resource, name, lambda one: one["metadata"].update(labels={"touched": "yes"}), namespace
+    )
     lab.settle()
 
 
@@ -41,12 +56,19 @@ def test_volume_kept_for_claim_that_has_another_goes_on_being_kept(lab: Lab) -> 
     make(lab, reserved("second", uid_of(bound_claim(lab))))
     lab.settle()
     assert phases(lab) == {"first": "Bound", "second": "Available"}
-    assert lab.client.get(VOLUMES, "second")["spec"]["claimRef"] == {"namespace": "default", "name": "data"}
+    assert lab.client.get(VOLUMES, "second")["spec"]["claimRef"] == {
+        "namespace": "default",
+        "name": "data",
+    }
 
 
 def test_volume_made_for_claim_that_has_another_goes(lab: Lab) -> None:
-    made = reserved("second", uid_of(bound_claim(lab)), persistentVolumeReclaimPolicy="Delete",
-                    csi={"driver": "simulated.kubepy.dev", "volumeHandle": "second"})
+    made = reserved(
+        "second",
+        uid_of(bound_claim(lab)),
+        persistentVolumeReclaimPolicy="Delete",
+        csi={"driver": "simulated.kubepy.dev", "volumeHandle": "second"},
+    )
     made["metadata"]["annotations"] = {"pv.kubernetes.io/provisioned-by": "kubepy.dev/simulated"}
     make(lab, made)
     lab.settle()
@@ -67,10 +89,20 @@ def test_claim_is_told_once_that_it_is_lost_and_left_alone(lab: Lab) -> None:
     lab.change(VOLUMES, "first", lambda one: one["metadata"].update(finalizers=[]))
     lab.client.delete(VOLUMES, "first")
     lab.settle()
-    lab.change(CLAIMS, "data", lambda one: one["status"].update(capacity={"storage": "1Gi"}), "default", "status")
+    lab.change(
+        CLAIMS,
+        "data",
+        lambda one: one["status"].update(capacity={"storage": "1Gi"}),
+        "default",
+        "status",
+    )
     touch(lab, CLAIMS, "data", "default")
-    assert lab.client.get(CLAIMS, "data", namespace="default")["status"]["capacity"] == {"storage": "1Gi"}
-    assert said(lab) == ["Warning ClaimLost: Bound claim has lost its PersistentVolume. Data on the volume is lost!"]
+    assert lab.client.get(CLAIMS, "data", namespace="default")["status"]["capacity"] == {
+        "storage": "1Gi"
+    }
+    assert said(lab) == [
+        "Warning ClaimLost: Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+    ]
 
 
 def test_volume_is_told_once_that_it_has_failed_and_keeps_time_of_that(lab: Lab) -> None:
@@ -87,7 +119,9 @@ def test_external_provisioner_is_asked_once(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate", provisioner="example.com/other"), claim())
     lab.settle()
     touch(lab, CLAIMS, "data", "default")
-    assert [(one["reason"], one["count"]) for one in lab.client.list("events").items] == [("ExternalProvisioning", 1)]
+    assert [(one["reason"], one["count"]) for one in lab.client.list("events").items] == [
+        ("ExternalProvisioning", 1)
+    ]
 
 
 def test_claim_with_selector_is_not_provisioned(lab: Lab) -> None:
@@ -96,7 +130,8 @@ def test_claim_with_selector_is_not_provisioned(lab: Lab) -> None:
     assert (claims(lab), lab.names(VOLUMES)) == ({"data": ("Pending", "")}, [])
     assert said(lab)[-1] == (
         'Warning ProvisioningFailed: failed to provision volume with StorageClass "standard": claim Selector is not '
-        "supported")
+        "supported"
+    )
     make(lab, volume("ssd", labels={"disk": "ssd"}, storageClassName="standard"))
     lab.settle()
     assert claims(lab) == {"data": ("Bound", "ssd")}
@@ -113,15 +148,24 @@ def test_volume_that_was_made_already_is_not_made_again(lab: Lab) -> None:
 
 def test_claim_that_waits_for_its_consumer_gets_no_volume_before_whatever_it_says(lab: Lab) -> None:
     asked = claim()
-    asked["metadata"]["annotations"] = {"volume.kubernetes.io/storage-provisioner": "kubepy.dev/simulated"}
+    asked["metadata"]["annotations"] = {
+        "volume.kubernetes.io/storage-provisioner": "kubepy.dev/simulated"
+    }
     make(lab, storage_class(), asked)
     lab.settle()
     assert (claims(lab), lab.names(VOLUMES)) == ({"data": ("Pending", "")}, [])
 
 
 def test_released_volume_of_csi_driver_waits_for_that_to_delete_it(lab: Lab) -> None:
-    make(lab, volume("disk", persistentVolumeReclaimPolicy="Delete",
-                     csi={"driver": "other.example.com", "volumeHandle": "x"}), claim())
+    make(
+        lab,
+        volume(
+            "disk",
+            persistentVolumeReclaimPolicy="Delete",
+            csi={"driver": "other.example.com", "volumeHandle": "x"},
+        ),
+        claim(),
+    )
     lab.settle()
     lab.client.delete(CLAIMS, "data", namespace="default")
     lab.settle()

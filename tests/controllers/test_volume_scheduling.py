@@ -37,15 +37,24 @@ def test_pod_waits_for_its_claim_and_for_nothing_else(lab: Lab) -> None:
 
 
 def test_pod_waits_until_another_gives_up_claim_that_serves_one_at_time(lab: Lab) -> None:
-    make(lab, storage_class(mode="Immediate"), claim(accessModes=["ReadWriteOncePod"]), claim("other"))
+    make(
+        lab,
+        storage_class(mode="Immediate"),
+        claim(accessModes=["ReadWriteOncePod"]),
+        claim("other"),
+    )
     make(lab, pod("first"), pod("beside", "other"))
     lab.settle()
     make(lab, pod("second"))
     lab.settle()
-    lab.client.delete("pods", "beside", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    lab.client.delete(
+        "pods", "beside", namespace="default", options=DeleteOptions(grace_period_seconds=0)
+    )
     lab.settle()
     assert (phase(lab, "second"), refusals(lab, "second")) == ("Pending", 1)
-    lab.client.delete("pods", "first", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    lab.client.delete(
+        "pods", "first", namespace="default", options=DeleteOptions(grace_period_seconds=0)
+    )
     lab.settle()
     assert phase(lab, "second") == "Running"
 
@@ -57,7 +66,10 @@ def test_pod_waits_until_class_reaches_its_node(lab: Lab) -> None:
     assert phase(lab) == "Pending"
     lab.change("nodes", "node-1", lambda one: one["metadata"].update(labels={"zone": "far"}))
     lab.settle()
-    assert (phase(lab), lab.client.get(CLAIMS, "data", namespace="default")["status"]["phase"]) == ("Running", "Bound")
+    assert (phase(lab), lab.client.get(CLAIMS, "data", namespace="default")["status"]["phase"]) == (
+        "Running",
+        "Bound",
+    )
 
 
 def test_pod_goes_where_its_claims_volume_is_being_made(lab: Lab) -> None:
@@ -67,25 +79,37 @@ def test_pod_goes_where_its_claims_volume_is_being_made(lab: Lab) -> None:
     make(lab, storage_class(provisioner="example.com/other"), asked, pod())
     lab.settle()
     found = lab.client.get(CLAIMS, "data", namespace="default")
-    assert (phase(lab), annotations_of(found)["volume.kubernetes.io/selected-node"]) == ("Pending", "node-2")
+    assert (phase(lab), annotations_of(found)["volume.kubernetes.io/selected-node"]) == (
+        "Pending",
+        "node-2",
+    )
 
 
 ISCSI = {"targetPortal": "10.0.2.15", "iqn": "iqn.2001-04.com.example:disk", "lun": 0}
 RBD = {"monitors": ["a:1", "b:1"], "image": "img", "pool": "p"}
 
 
-@pytest.mark.parametrize(("first", "second", "fits"), [
-    ({"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "d"}}, False),
-    ({"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "e"}}, True),
-    ({"gcePersistentDisk": {"pdName": "d", "readOnly": True}}, {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
-     True),
-    ({"awsElasticBlockStore": {"volumeID": "v", "readOnly": True}},
-     {"awsElasticBlockStore": {"volumeID": "v", "readOnly": True}}, False),
-    ({"iscsi": {**ISCSI, "readOnly": True}}, {"iscsi": ISCSI}, False),
-    ({"rbd": RBD}, {"rbd": {**RBD, "monitors": ["b:1", "c:1"]}}, False),
-    ({"rbd": RBD}, {"rbd": {**RBD, "monitors": ["c:1"]}}, True),
-    ({"rbd": RBD}, {"rbd": {**RBD, "pool": "other"}}, True),
-])
+@pytest.mark.parametrize(
+    ("first", "second", "fits"),
+    [
+        ({"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "d"}}, False),
+        ({"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "e"}}, True),
+        (
+            {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
+            {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
+            True,
+        ),
+        (
+            {"awsElasticBlockStore": {"volumeID": "v", "readOnly": True}},
+            {"awsElasticBlockStore": {"volumeID": "v", "readOnly": True}},
+            False,
+        ),
+        ({"iscsi": {**ISCSI, "readOnly": True}}, {"iscsi": ISCSI}, False),
+        ({"rbd": RBD}, {"rbd": {**RBD, "monitors": ["b:1", "c:1"]}}, False),
+        ({"rbd": RBD}, {"rbd": {**RBD, "monitors": ["c:1"]}}, True),
+        ({"rbd": RBD}, {"rbd": {**RBD, "pool": "other"}}, True),
+    ],
+)
 def test_disk_is_mounted_once_on_node(lab: Lab, first: Object, second: Object, fits: bool) -> None:
     make(lab, pod("first", volumes=[{"name": "v", **first}]))
     lab.settle()
@@ -93,6 +117,8 @@ def test_disk_is_mounted_once_on_node(lab: Lab, first: Object, second: Object, f
     lab.settle()
     assert (phase(lab, "second") == "Running") == fits
     assert any("1 node(s) had no available disk" in one for one in said(lab, "second")) != fits
-    lab.client.delete("pods", "first", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    lab.client.delete(
+        "pods", "first", namespace="default", options=DeleteOptions(grace_period_seconds=0)
+    )
     lab.settle()
     assert phase(lab, "second") == "Running"

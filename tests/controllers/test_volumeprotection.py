@@ -72,7 +72,9 @@ def test_claim_of_pod_with_node_goes_when_pod_does(run: Run) -> None:
     run.pod("a")
     run.delete_claim()
     assert run.claims() == ["data"]
-    run.client.delete("pods", "p", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    run.client.delete(
+        "pods", "p", namespace="default", options=DeleteOptions(grace_period_seconds=0)
+    )
     run.settle()
     assert run.claims() == []
 
@@ -80,8 +82,11 @@ def test_claim_of_pod_with_node_goes_when_pod_does(run: Run) -> None:
 def test_claim_that_lost_its_protection_gets_it_back(run: Run) -> None:
     metadata = {"name": "data", "namespace": "default", "finalizers": []}
     claim = run.client.get("persistentvolumeclaims", "data", namespace="default")
-    run.client.update("persistentvolumeclaims", {**claim, "metadata": {**claim["metadata"], **metadata}},
-                      namespace="default")
+    run.client.update(
+        "persistentvolumeclaims",
+        {**claim, "metadata": {**claim["metadata"], **metadata}},
+        namespace="default",
+    )
     run.settle()
     claim = run.client.get("persistentvolumeclaims", "data", namespace="default")
     assert claim["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]

@@ -5,19 +5,34 @@ from __future__ import annotations
 from kubepy.api.meta import Object, name_of
 from tests.controllers.conftest import Lab
 
-CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
+CLAIMS, VOLUMES, CLASSES = (
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "storageclasses.storage.k8s.io",
+)
 
 
 def claim(name: str = "data", size: str = "1Gi", **spec: object) -> Object:
     full = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **spec}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": full}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name},
+        "spec": full,
+    }
 
 
-def volume(name: str = "pv", size: str = "1Gi", *, labels: dict[str, str] | None = None, **spec: object) -> Object:
+def volume(
+    name: str = "pv", size: str = "1Gi", *, labels: dict[str, str] | None = None, **spec: object
+) -> Object:
     source = {} if "csi" in spec or "nfs" in spec else {"hostPath": {"path": "/srv/data"}}
     full = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": size}, **source, **spec}
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name, "labels": labels or {}},
-            "spec": full}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": full,
+    }
 
 
 def pod(name: str = "p", claim_name: str = "data", **spec: object) -> Object:
@@ -27,7 +42,12 @@ def pod(name: str = "p", claim_name: str = "data", **spec: object) -> Object:
 
 
 def make(lab: Lab, *objects: Object) -> None:
-    plurals = {"PersistentVolumeClaim": CLAIMS, "PersistentVolume": VOLUMES, "StorageClass": CLASSES, "Pod": "pods"}
+    plurals = {
+        "PersistentVolumeClaim": CLAIMS,
+        "PersistentVolume": VOLUMES,
+        "StorageClass": CLASSES,
+        "Pod": "pods",
+    }
     for obj in objects:
         resource = plurals[obj["kind"]]
         lab.create(resource, obj, "default" if resource in (CLAIMS, "pods") else "")
@@ -35,8 +55,10 @@ def make(lab: Lab, *objects: Object) -> None:
 
 def claims(lab: Lab) -> dict[str, tuple[str, str]]:
     """Return phase and volume of every claim."""
-    return {name_of(one): (one["status"]["phase"], one["spec"].get("volumeName", ""))
-            for one in lab.client.list(CLAIMS).items}
+    return {
+        name_of(one): (one["status"]["phase"], one["spec"].get("volumeName", ""))
+        for one in lab.client.list(CLAIMS).items
+    }
 
 
 def phases(lab: Lab) -> dict[str, str]:
@@ -45,5 +67,8 @@ def phases(lab: Lab) -> dict[str, str]:
 
 def said(lab: Lab, name: str = "data") -> list[str]:
     """Return the events of objects with this name, in order."""
-    return [f"{one['type']} {one['reason']}: {one['message']}" for one in lab.client.list("events").items
-            if one["involvedObject"]["name"] == name]
+    return [
+        f"{one['type']} {one['reason']}: {one['message']}"
+        for one in lab.client.list("events").items
+        if one["involvedObject"]["name"] == name
+    ]

@@ -22,20 +22,43 @@ from kubepy.runtime.reconcile import Context, Handler, Informers, Key, Reconcile
 from kubepy.runtime.workqueue import WorkQueue
 from tests.controllers.conftest import Lab
 
-SEEN = ("nodes", "pods", "daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps",
-        "controllerrevisions.apps")
+SEEN = (
+    "nodes",
+    "pods",
+    "daemonsets.apps",
+    "deployments.apps",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "controllerrevisions.apps",
+)
 # Faults for hypothesis to draw from; none at first, to which a failing example shrinks. The tests try the same examples
 # each time, so that none fails by chance; without ``derandomize`` in their settings they try others. A failing example
 # is printed with its faults and their seed: as an ``@example`` of the test it repeats.
 RATES = st.sampled_from([0.02, 0.1, 0.3])
-FAULTS = st.one_of(st.none(), st.fixed_dictionaries({"seed": st.integers(0, 999)}, optional={
-    "conflicts": st.fixed_dictionaries({"rate": RATES}),
-    "restarts": st.fixed_dictionaries({"rate": RATES}),
-    "lateEvents": st.fixed_dictionaries({"rate": RATES, "delay": st.sampled_from(["0s..1s", "1s", "0s..20s"])}),
-    "nodes": st.lists(st.fixed_dictionaries({
-        "rate": st.sampled_from([0.5, 1]), "after": st.sampled_from(["0s", "5s", "0s..900s"]),
-        "downFor": st.sampled_from(["20s", "30s..600s"])}), min_size=1, max_size=2),
-}))
+FAULTS = st.one_of(
+    st.none(),
+    st.fixed_dictionaries(
+        {"seed": st.integers(0, 999)},
+        optional={
+            "conflicts": st.fixed_dictionaries({"rate": RATES}),
+            "restarts": st.fixed_dictionaries({"rate": RATES}),
+            "lateEvents": st.fixed_dictionaries(
+                {"rate": RATES, "delay": st.sampled_from(["0s..1s", "1s", "0s..20s"])}
+            ),
+            "nodes": st.lists(
+                st.fixed_dictionaries(
+                    {
+                        "rate": st.sampled_from([0.5, 1]),
+                        "after": st.sampled_from(["0s", "5s", "0s..900s"]),
+                        "downFor": st.sampled_from(["20s", "30s..600s"]),
+                    }
+                ),
+                min_size=1,
+                max_size=2,
+            ),
+        },
+    ),
+)
 
 
 class Broken(AssertionError):
@@ -76,8 +99,16 @@ class Snapshot:
 
 
 def snapshot(clock: Clock, list_objects: Callable[[str], Iterable[Object]]) -> Snapshot:
-    return Snapshot(clock, {resource: {Key(resource, namespace_of(obj), name_of(obj)): obj
-                                       for obj in list_objects(resource)} for resource in SEEN})
+    return Snapshot(
+        clock,
+        {
+            resource: {
+                Key(resource, namespace_of(obj), name_of(obj)): obj
+                for obj in list_objects(resource)
+            }
+            for resource in SEEN
+        },
+    )
 
 
 class Sight:
@@ -85,7 +116,10 @@ class Sight:
 
     def __init__(self, reconciler: Reconciler, client: Client) -> None:
         self._client = client
-        self.is_late = isinstance(reconciler, FaultyReconciler) and client.settings.faults.late_events is not None
+        self.is_late = (
+            isinstance(reconciler, FaultyReconciler)
+            and client.settings.faults.late_events is not None
+        )
         self.before = self.now()
         self.known = self.before
         if self.is_late:
@@ -106,9 +140,16 @@ class Witness:
     ``check`` gets the cluster as the controller knew it, ``check_as_it_is`` as it is, whatever has not been seen yet.
     """
 
-    def __init__(self, inner: Reconciler, client: Client, check: Check, broken: list[Exception],
-                 countdown: list[int], look: Callable[[Any], Any],
-                 check_as_it_is: Callable[[str, Any, Any], None] = lambda name, before, after: None) -> None:
+    def __init__(
+        self,
+        inner: Reconciler,
+        client: Client,
+        check: Check,
+        broken: list[Exception],
+        countdown: list[int],
+        look: Callable[[Any], Any],
+        check_as_it_is: Callable[[str, Any, Any], None] = lambda name, before, after: None,
+    ) -> None:
         self.name = inner.name
         self._inner, self._client, self._check, self._look = inner, client, check, look
         self._broken, self._countdown, self._check_as_it_is = broken, countdown, check_as_it_is
@@ -138,8 +179,12 @@ class Witness:
                 if before is not None and after is not None:
                     try:
                         self._check(self.name, before, after)
-                        self._check_as_it_is(self.name, self._look(sight.before), self._look(sight.now()))
-                    except Exception as error:  # kept, since the manager would treat an exception as a failed sync
+                        self._check_as_it_is(
+                            self.name, self._look(sight.before), self._look(sight.now())
+                        )
+                    except (
+                        Exception
+                    ) as error:  # kept, since the manager would treat an exception as a failed sync
                         self._broken.append(error)
         self._countdown[0] -= 1
         if self._countdown[0] == 0:
@@ -160,14 +205,28 @@ class WatchedLab(Lab):
         """Run the controllers until they are settled; with ``crash_at`` the manager dies at that sync and loses what
         is not committed."""
         cluster, informers, store = self.cluster, Informers(), self.cluster.store
-        made = self.witnesses(Context(cluster.client, informers, cluster.clock, cluster.scheme), crash_at)
-        checkpoints = CheckpointStore(lambda: load(store), lambda text: save(store, text),
-                                      identity(reconciler_names(cluster.settings), cluster.settings))
-        manager = Manager(cluster.client, informers, cluster.clock, made, source=ListWatch(store.view()),
-                          checkpoints=checkpoints)
+        made = self.witnesses(
+            Context(cluster.client, informers, cluster.clock, cluster.scheme), crash_at
+        )
+        checkpoints = CheckpointStore(
+            lambda: load(store),
+            lambda text: save(store, text),
+            identity(reconciler_names(cluster.settings), cluster.settings),
+        )
+        manager = Manager(
+            cluster.client,
+            informers,
+            cluster.clock,
+            made,
+            source=ListWatch(store.view()),
+            checkpoints=checkpoints,
+        )
         with suppress(Crash):
             manager.run_until_settled()
-            while self.cluster.settings.faults is not None and (due := _next_recovery(made)) is not None:
+            while (
+                self.cluster.settings.faults is not None
+                and (due := _next_recovery(made)) is not None
+            ):
                 self.cluster.clock.own = max(due, self.now)
                 manager.run_until_settled()
         if self.broken:
@@ -179,9 +238,16 @@ class WatchedLab(Lab):
 
 def _next_recovery(reconcilers: list[Reconciler]) -> datetime | None:
     """Return when the next late event comes, or a sync that has failed is tried again; None if all have."""
-    return min((due for reconciler in reconcilers for key, due in reconciler.queue.pending()
-                if due is not None and (key.resource == WATCH or 0 < reconciler.queue.failures(key) < 15)),
-               default=None)
+    return min(
+        (
+            due
+            for reconciler in reconcilers
+            for key, due in reconciler.queue.pending()
+            if due is not None
+            and (key.resource == WATCH or 0 < reconciler.queue.failures(key) < 15)
+        ),
+        default=None,
+    )
 
 
 def if_there(act: Callable[[], object]) -> None:

@@ -14,7 +14,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 ARTEFACTS = Path(__file__).parent / "screenshots"  # git ignores it
 SECONDS = 30.0
 
@@ -28,22 +30,43 @@ class Browser:
 
     def __init__(self, profile: Path, *flags: str) -> None:
         pipes = [*os.pipe(), *os.pipe()]
-        read, self._write, self._read, write = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20) for end in pipes)
+        read, self._write, self._read, write = (
+            fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20) for end in pipes
+        )
         for end in pipes:
             os.close(end)
-        command = [str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                   "--no-first-run", "--disable-dev-shm-usage", "--disable-background-networking",
-                   "--remote-debugging-pipe", f"--user-data-dir={profile}", *flags, "about:blank"]
+        command = [
+            str(CHROMIUM),
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--no-first-run",
+            "--disable-dev-shm-usage",
+            "--disable-background-networking",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={profile}",
+            *flags,
+            "about:blank",
+        ]
         program = f"import os, sys; os.dup2({read}, 3); os.dup2({write}, 4); os.execv(sys.argv[1], sys.argv[1:])"
-        self._process = subprocess.Popen([sys.executable, "-Sc", program, *command], pass_fds=(read, write),
-                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            [sys.executable, "-Sc", program, *command],
+            pass_fds=(read, write),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(read)
         os.close(write)
         self._buffer, self._number, self._session = b"", 0, ""
         self.requests, self.problems = list[str](), list[str]()
         self._loaded = 0
-        target = next(info for info in self.call("Target.getTargets")["targetInfos"] if info["type"] == "page")
-        self._session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
+        target = next(
+            info for info in self.call("Target.getTargets")["targetInfos"] if info["type"] == "page"
+        )
+        self._session = self.call(
+            "Target.attachToTarget", targetId=target["targetId"], flatten=True
+        )["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
@@ -75,7 +98,11 @@ class Browser:
             self.requests.append(about["request"]["url"])
         elif method == "Runtime.exceptionThrown":
             self.problems.append(str(about["exceptionDetails"]))
-        elif method == "Runtime.consoleAPICalled" and about["type"] in ("error", "warning", "assert"):
+        elif method == "Runtime.consoleAPICalled" and about["type"] in (
+            "error",
+            "warning",
+            "assert",
+        ):
             self.problems.append(str(about["args"]))
         elif method == "Log.entryAdded" and about["entry"]["level"] in ("error", "warning"):
             self.problems.append(about["entry"]["text"])
@@ -92,7 +119,13 @@ class Browser:
 
     def resize(self, width: int, height: int, dark: bool = False) -> None:
         """Set the size of the window, and which colours its user prefers."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
@@ -102,7 +135,9 @@ class Browser:
 
     def run(self, script: str) -> Any:
         """Return the value of an expression in the page; promises are waited for."""
-        result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        result = self.call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
@@ -119,7 +154,13 @@ class Browser:
         for key in keys:
             text = {"text": key} if len(key) == 1 else {}
             for kind in ("keyDown", "keyUp"):
-                self.call("Input.dispatchKeyEvent", type=kind, key=key, modifiers=8 if shift else 0, **text)
+                self.call(
+                    "Input.dispatchKeyEvent",
+                    type=kind,
+                    key=key,
+                    modifiers=8 if shift else 0,
+                    **text,
+                )
 
     def point(self, x: float, y: float) -> None:
         """Move the pointer to a place of the window."""

@@ -36,10 +36,15 @@ PACE = {"kubelet": {"readyAfter": "5s", "stopsAfter": "2s"}}
 
 def course(*moments: tuple[int, int, int | None], pods: tuple[int, ...] = ()) -> Course:
     """Return a course of (desired, available, least available of the bounds) after each step."""
-    numbers = [Numbers(desired, pods[step] if pods else available, available, available)
-               for step, (desired, available, _) in enumerate(moments)]
-    return Course(WEB, tuple(enumerate(numbers)), tuple(
-        (step, Bounds(least, None, 1)) for step, (*_, least) in enumerate(moments)))
+    numbers = [
+        Numbers(desired, pods[step] if pods else available, available, available)
+        for step, (desired, available, _) in enumerate(moments)
+    ]
+    return Course(
+        WEB,
+        tuple(enumerate(numbers)),
+        tuple((step, Bounds(least, None, 1)) for step, (*_, least) in enumerate(moments)),
+    )
 
 
 def worst(course: Course) -> tuple[int, int, int | None]:
@@ -48,27 +53,37 @@ def worst(course: Course) -> tuple[int, int, int | None]:
     return lowest.numbers.available, lowest.numbers.desired, lowest.required
 
 
-@pytest.mark.parametrize(("moments", "expected"), [
-    ([(3, 3, 2), (3, 2, 2), (3, 3, 2)], (2, 3, 2)),
-    ([(5, 5, 4), (5, 2, 4), (2, 2, 2)], (2, 5, 4)),  # made smaller afterwards
-    ([(5, 5, 4), (5, 2, 4), (8, 2, 6), (8, 8, 6)], (2, 5, 4)),  # made larger during a shortage
-    ([(3, 3, 2), (5, 3, 4), (5, 4, 4), (5, 5, 4)], (3, 3, 2)),  # coming up to a larger size
-    ([(3, 3, 2), (5, 3, 4), (5, 1, 4), (5, 5, 4)], (1, 5, 2)),  # meanwhile it loses what it had
-    ([(0, 0, 0), (4, 0, 3), (4, 3, 3), (4, 4, 3)], (4, 4, 3)),  # made, and only coming up
-    ([(0, 0, 0), (4, 0, 3), (4, 3, 3), (4, 4, 3), (4, 2, 3), (4, 4, 3)], (2, 4, 3)),
-    ([(0, 0, 0), (4, 0, 3), (4, 1, 3), (4, 2, 3)], (2, 4, None)),  # it never came up
-    ([(0, 0, 0), (4, 0, 0), (4, 3, 0), (4, 4, 0)], (4, 4, 0)),  # all may be away
-    ([(2, 2, 2), (2, 2, None), (2, 1, None), (2, 2, 2)], (1, 2, None)),  # evicted, without a budget
-    ([(3, 3, 2), (0, 3, 0), (0, 0, 0)], (3, 3, 2)),
-    ([(3, 1, 2), (3, 3, 2)], (1, 3, 2)),  # fewer than required from the beginning
-])
+@pytest.mark.parametrize(
+    ("moments", "expected"),
+    [
+        ([(3, 3, 2), (3, 2, 2), (3, 3, 2)], (2, 3, 2)),
+        ([(5, 5, 4), (5, 2, 4), (2, 2, 2)], (2, 5, 4)),  # made smaller afterwards
+        ([(5, 5, 4), (5, 2, 4), (8, 2, 6), (8, 8, 6)], (2, 5, 4)),  # made larger during a shortage
+        ([(3, 3, 2), (5, 3, 4), (5, 4, 4), (5, 5, 4)], (3, 3, 2)),  # coming up to a larger size
+        ([(3, 3, 2), (5, 3, 4), (5, 1, 4), (5, 5, 4)], (1, 5, 2)),  # meanwhile it loses what it had
+        ([(0, 0, 0), (4, 0, 3), (4, 3, 3), (4, 4, 3)], (4, 4, 3)),  # made, and only coming up
+        ([(0, 0, 0), (4, 0, 3), (4, 3, 3), (4, 4, 3), (4, 2, 3), (4, 4, 3)], (2, 4, 3)),
+        ([(0, 0, 0), (4, 0, 3), (4, 1, 3), (4, 2, 3)], (2, 4, None)),  # it never came up
+        ([(0, 0, 0), (4, 0, 0), (4, 3, 0), (4, 4, 0)], (4, 4, 0)),  # all may be away
+        (
+            [(2, 2, 2), (2, 2, None), (2, 1, None), (2, 2, 2)],
+            (1, 2, None),
+        ),  # evicted, without a budget
+        ([(3, 3, 2), (0, 3, 0), (0, 0, 0)], (3, 3, 2)),
+        ([(3, 1, 2), (3, 3, 2)], (1, 3, 2)),  # fewer than required from the beginning
+    ],
+)
 def test_lowest_is_worst_moment_against_bound_of_that_moment(
-        moments: list[tuple[int, int, int | None]], expected: tuple[int, int, int | None]) -> None:
+    moments: list[tuple[int, int, int | None]], expected: tuple[int, int, int | None]
+) -> None:
     assert worst(course(*moments)) == expected
 
 
 def test_workload_that_is_deleted_is_not_judged() -> None:
-    numbers = tuple((step, Numbers(3, available, available, available)) for step, available in enumerate((3, 2, 1, 0)))
+    numbers = tuple(
+        (step, Numbers(3, available, available, available))
+        for step, available in enumerate((3, 2, 1, 0))
+    )
     leaving = Course(WEB, numbers, ((0, Bounds(2, 1, 0)), (1, Bounds(is_leaving=True))))
     assert worst(leaving) == (3, 3, 2)
     assert extremes(judge(leaving)).most_unavailable == 0
@@ -115,8 +130,10 @@ def worst_in_json(workload: Any) -> tuple[Any, ...]:
 
 
 def lacks(workload: Any) -> bool:
-    return any(entry["required"] is not None and entry["available"] < entry["required"]
-               for entry in workload["numbers"])
+    return any(
+        entry["required"] is not None and entry["available"] < entry["required"]
+        for entry in workload["numbers"]
+    )
 
 
 def blocks_of_text(timeline: Timeline) -> Iterator[tuple[str, str]]:
@@ -127,11 +144,15 @@ def blocks_of_text(timeline: Timeline) -> Iterator[tuple[str, str]]:
             yield f"{match[2]}/{match[1]}", rest
 
 
-FACTS = re.compile(r"lowest\s+available\s+(\d+)(?:\s+of\s+(\d+))?(?:\s+\(allowed\s+(\d+)\s+by\s+"
-                   r"(?:maxUnavailable|budget\s+(\S+))\))?")
+FACTS = re.compile(
+    r"lowest\s+available\s+(\d+)(?:\s+of\s+(\d+))?(?:\s+\(allowed\s+(\d+)\s+by\s+"
+    r"(?:maxUnavailable|budget\s+(\S+))\))?"
+)
 SURGE = re.compile(r"most\s+surge\s+(\d+)")
-SUMMARY = re.compile(r"(?:at least (\d+) of (\d+) available(?: \((\d+) required(?: by budget (\S+))?\))?; )?"
-                     r"(\d+) of (\d+) available at the end, (\d+) updated")
+SUMMARY = re.compile(
+    r"(?:at least (\d+) of (\d+) available(?: \((\d+) required(?: by budget (\S+))?\))?; )?"
+    r"(\d+) of (\d+) available at the end, (\d+) updated"
+)
 
 
 def order_of(workload: Any) -> tuple[str, str, str]:
@@ -141,18 +162,29 @@ def order_of(workload: Any) -> tuple[str, str, str]:
 def compare_formats(timeline: Timeline) -> None:
     """Compare what text, svg, html and trace say with what the JSON has."""
     document = timeline_document(timeline)
-    workloads = {f"{entry['namespace']}/{entry['resource']}/{entry['name']}": entry
-                 for entry in document["workloads"] if entry["numbers"]}
+    workloads = {
+        f"{entry['namespace']}/{entry['resource']}/{entry['name']}": entry
+        for entry in document["workloads"]
+        if entry["numbers"]
+    }
     for name, block in blocks_of_text(timeline):
         if (workload := workloads.get(name)) and workload["resource"] not in JOBS:
             available, desired, required, budget = worst_in_json(workload)
-            sizes = {entry["desired"] for entry in workload["numbers"] if entry["desired"] or entry["pods"]}
+            sizes = {
+                entry["desired"]
+                for entry in workload["numbers"]
+                if entry["desired"] or entry["pods"]
+            }
             facts = FACTS.search(block)
             last = re.search(r"available\s+(\d+),\s+has\s+not\s+come\s+up", block)
             assert (facts is None) != (last is None), name
             assert last is None or (int(last[1]), required) == (available, None), name
-            assert facts is None or facts.groups() == (str(available), str(desired) if len(sizes) > 1 else None,
-                                      None if required is None else str(required), budget or None), name
+            assert facts is None or facts.groups() == (
+                str(available),
+                str(desired) if len(sizes) > 1 else None,
+                None if required is None else str(required),
+                budget or None,
+            ), name
             assert ("too few" in block) == lacks(workload), (name, block)
             surge = SURGE.search(block)
             assert int(surge[1] if surge else 0) == workload["maxSurge"], name
@@ -168,26 +200,50 @@ def compare_formats(timeline: Timeline) -> None:
             assert summary
             available, desired, required, budget = worst_in_json(workload)
             if summary[1]:
-                assert summary.groups()[:4] == (str(available), str(desired), None if required is None else str(
-                    required), budget or None), name
+                assert summary.groups()[:4] == (
+                    str(available),
+                    str(desired),
+                    None if required is None else str(required),
+                    budget or None,
+                ), name
             last = workload["numbers"][-1]
-            assert summary.groups()[4:] == tuple(str(last[field]) for field in ("available", "desired", "updated"))
+            assert summary.groups()[4:] == tuple(
+                str(last[field]) for field in ("available", "desired", "updated")
+            )
         required = workload["bounds"]["minAvailable"]
-        assert [rest, namespace, *(str(workload[field]) for field in ("desired", "minAvailable")),
-                "" if required is None else str(required),
-                *(str(workload[field]) for field in ("maxUnavailable", "maxSurge", "updated"))] in page.rows, name
-    counters = [event["args"] for event in json.loads(render_trace(timeline))["traceEvents"] if event["ph"] == "C"]
-    assert counters == [{field: entry[field] for field in ("available", "unavailable", "surge", "required")
-                         if entry[field] is not None}
-                        for name in sorted(workloads, key=lambda name: order_of(workloads[name]))
-                        for entry in workloads[name]["numbers"]]
+        assert [
+            rest,
+            namespace,
+            *(str(workload[field]) for field in ("desired", "minAvailable")),
+            "" if required is None else str(required),
+            *(str(workload[field]) for field in ("maxUnavailable", "maxSurge", "updated")),
+        ] in page.rows, name
+    counters = [
+        event["args"]
+        for event in json.loads(render_trace(timeline))["traceEvents"]
+        if event["ph"] == "C"
+    ]
+    assert counters == [
+        {
+            field: entry[field]
+            for field in ("available", "unavailable", "surge", "required")
+            if entry[field] is not None
+        }
+        for name in sorted(workloads, key=lambda name: order_of(workloads[name]))
+        for entry in workloads[name]["numbers"]
+    ]
     fields = ("step", "desired", "pods", "ready", "available", "updated")
     for name, namespace, _, _, changes, order in json.loads(page.data)["courses"]:
-        rows = list(accumulate((changes[place] for place in order),
-                               lambda before, change: [a + b for a, b in zip(before, change, strict=True)]))
+        rows = list(
+            accumulate(
+                (changes[place] for place in order),
+                lambda before, change: [a + b for a, b in zip(before, change, strict=True)],
+            )
+        )
         assert [[*row[:6], None if row[7] < 0 else row[7]] for row in rows] == [
             [*(entry[field] for field in fields), entry["required"]]
-            for entry in workloads[f"{namespace}/{name}"]["numbers"]]
+            for entry in workloads[f"{namespace}/{name}"]["numbers"]
+        ]
 
 
 @pytest.mark.parametrize("make", timelines.ALL.values(), ids=timelines.ALL)
@@ -228,18 +284,24 @@ def play(*commands: str, since: str = "") -> Any:
         if command.startswith("advance"):
             cluster.advance(command.split()[1])
         else:
-            cluster.run(command.replace("SOME", "--field-selector=spec.nodeName=node-1"), check=True)
+            cluster.run(
+                command.replace("SOME", "--field-selector=spec.nodeName=node-1"), check=True
+            )
             cluster.settle()
     with cluster._open() as local:
         timeline = read_timeline(local)
         compare_formats(timeline)
-    return next(entry for entry in timeline_document(timeline)["workloads"] if entry["name"] == "web")
+    return next(
+        entry for entry in timeline_document(timeline)["workloads"] if entry["name"] == "web"
+    )
 
 
 LOSS = "delete pods -l app=web SOME --wait=false"
 
 
-@pytest.mark.parametrize("later", [[], ["scale deploy web --replicas=2"], ["scale deploy web --replicas=8"]])
+@pytest.mark.parametrize(
+    "later", [[], ["scale deploy web --replicas=2"], ["scale deploy web --replicas=8"]]
+)
 def test_shortage_stays_as_it_was_when_workload_is_scaled_later(later: list[str]) -> None:
     workload = play("advance 1m", LOSS, "advance 1m", *later, "advance 1m")
     assert worst_in_json(workload) == (3, 5, 4, "")
@@ -265,9 +327,18 @@ def test_eviction_without_budget_has_no_bound_in_any_format() -> None:
 
 
 def test_since_changes_nothing_of_what_was_required() -> None:
-    cluster = Cluster.temporary(nodes=3, seed=7, settings={"kubelet": {"readyAfter": "5s..20s", "stopsAfter": "2s"}})
-    commands = ("create deployment web --image=web:1 --replicas=5", LOSS, "scale deploy web --replicas=8", LOSS,
-                "scale deploy web --replicas=3", "set image deploy/web web=web:2", "drain node-2 --timeout=1s")
+    cluster = Cluster.temporary(
+        nodes=3, seed=7, settings={"kubelet": {"readyAfter": "5s..20s", "stopsAfter": "2s"}}
+    )
+    commands = (
+        "create deployment web --image=web:1 --replicas=5",
+        LOSS,
+        "scale deploy web --replicas=8",
+        LOSS,
+        "scale deploy web --replicas=3",
+        "set image deploy/web web=web:2",
+        "drain node-2 --timeout=1s",
+    )
     for command in commands:
         cluster.run(command.replace("SOME", "--field-selector=spec.nodeName=node-1"))
         cluster.advance("30s" if command == LOSS else "11s")
@@ -279,7 +350,9 @@ def test_since_changes_nothing_of_what_was_required() -> None:
             part = read_timeline(local, since)
             compare_formats(part)
             skipped = len(whole.steps) - len(part.steps)
-            for moment in [entry for course in part.courses if course.key == WEB for entry in judge(course)][1:]:
+            for moment in [
+                entry for course in part.courses if course.key == WEB for entry in judge(course)
+            ][1:]:
                 if moment.step + skipped in expected:
                     assert moment.required == expected[moment.step + skipped], (since, moment)
     assert len(times) > 20
@@ -295,7 +368,9 @@ def test_budget_made_later_bounds_the_replica_set_that_is_asked_about() -> None:
     cluster.run("create pdb web --selector=app=web --min-available=3", check=True)
     with cluster._open() as local:
         [replica_set] = local.client.list("replicasets.apps").items
-        [course] = read_timeline(local, since, subject=Key("replicasets.apps", "default", name_of(replica_set))).courses
+        [course] = read_timeline(
+            local, since, subject=Key("replicasets.apps", "default", name_of(replica_set))
+        ).courses
     assert course.bounds[-1][1].budget == "web"
 
 
@@ -309,12 +384,27 @@ def test_deletion_is_no_shortage(cascade: str) -> None:
 @pytest.mark.parametrize("clock", ["2026-01-01T00:00:00Z", None])
 def test_checkout_of_another_commit_is_one_change(clock: str | None, tmp_path: Path) -> None:
     def git(*words: str) -> None:
-        subprocess.run(["git", "-C", str(tmp_path / "state"), "-c", "user.name=a", "-c", "user.email=a@b.c", *words],
-                       check=True, capture_output=True)
+        subprocess.run(
+            [
+                "git",
+                "-C",
+                str(tmp_path / "state"),
+                "-c",
+                "user.name=a",
+                "-c",
+                "user.email=a@b.c",
+                *words,
+            ],
+            check=True,
+            capture_output=True,
+        )
 
     with Cluster.create(tmp_path / "state", nodes=2, seed=7, clock=clock) as cluster:
         git("init", "-q")
-        for command in ("create deployment web --image=web:1 --replicas=3", "set image deploy/web web=web:2"):
+        for command in (
+            "create deployment web --image=web:1 --replicas=3",
+            "set image deploy/web web=web:2",
+        ):
             cluster.run(command, check=True)
             cluster.settle()
             git("add", "-A")
@@ -330,4 +420,8 @@ def test_checkout_of_another_commit_is_one_change(clock: str | None, tmp_path: P
     [workload] = timeline_document(timeline)["workloads"]
     outside = {step.at for step in timeline.steps if "from outside" in step.reason}
     assert len(outside) == 1 or not clock  # two checkouts of the same moment are one change
-    assert (worst_in_json(workload)[:2], workload["maxSurge"], lacks(workload)) == ((3, 3), 1, False)
+    assert (worst_in_json(workload)[:2], workload["maxSurge"], lacks(workload)) == (
+        (3, 3),
+        1,
+        False,
+    )

@@ -26,7 +26,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     browser.close()
 
 
-def show(browser: Browser, folder: Path, timeline: Timeline, width: int = 1200, dark: bool = False) -> None:
+def show(
+    browser: Browser, folder: Path, timeline: Timeline, width: int = 1200, dark: bool = False
+) -> None:
     """Open the page of a timeline."""
     page = folder / "timeline.html"
     page.write_text(render_html(timeline))
@@ -43,18 +45,45 @@ def words(browser: Browser) -> str:
 
 
 @pytest.mark.parametrize("make", timelines.ALL.values(), ids=timelines.ALL)
-def test_page_shows_the_numbers_and_steps_of_the_timeline(make, browser: Browser, tmp_path: Path) -> None:
+def test_page_shows_the_numbers_and_steps_of_the_timeline(
+    make, browser: Browser, tmp_path: Path
+) -> None:
     timeline = make()
     show(browser, tmp_path, timeline)
     assert browser.run(ROWS % "#steps") == [
-        [format_duration((step.at - timeline.since).total_seconds()), format_exact_time(step.at), step.action,
-         f"{step.key.resource}/{step.key.name}", step.key.namespace, step.node, step.revision, step.reason]
-        for step in timeline.steps]
-    numbers = [(course, [entry for _, entry in course.numbers]) for course in sorted(timeline.courses)]
-    assert [[row[place] for place in (0, 2, 3, 5, 6, 7)] for row in browser.run(ROWS % "#workloads")] == [
-        [f"{course.key.resource}/{course.key.name}", *map(str, (
-            entries[-1].desired, min(entry.available for entry in entries), max(entry.unavailable for entry in entries),
-            max(entry.surge for entry in entries), entries[-1].updated))] for course, entries in numbers]
+        [
+            format_duration((step.at - timeline.since).total_seconds()),
+            format_exact_time(step.at),
+            step.action,
+            f"{step.key.resource}/{step.key.name}",
+            step.key.namespace,
+            step.node,
+            step.revision,
+            step.reason,
+        ]
+        for step in timeline.steps
+    ]
+    numbers = [
+        (course, [entry for _, entry in course.numbers]) for course in sorted(timeline.courses)
+    ]
+    assert [
+        [row[place] for place in (0, 2, 3, 5, 6, 7)] for row in browser.run(ROWS % "#workloads")
+    ] == [
+        [
+            f"{course.key.resource}/{course.key.name}",
+            *map(
+                str,
+                (
+                    entries[-1].desired,
+                    min(entry.available for entry in entries),
+                    max(entry.unavailable for entry in entries),
+                    max(entry.surge for entry in entries),
+                    entries[-1].updated,
+                ),
+            ),
+        ]
+        for course, entries in numbers
+    ]
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -62,7 +91,9 @@ def test_page_shows_the_numbers_and_steps_of_the_timeline(make, browser: Browser
 def test_page_fits_its_window(width: int, dark: bool, browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, timelines.rolling_deployment(), width, dark)
     browser.settle()
-    browser.screenshot(ARTEFACTS / f"deployment-{width}-{'dark' if dark else 'light'}.png", whole=True)
+    browser.screenshot(
+        ARTEFACTS / f"deployment-{width}-{'dark' if dark else 'light'}.png", whole=True
+    )
     assert browser.run("document.documentElement.scrollWidth") <= width
     background = browser.run("getComputedStyle(document.body).backgroundColor")
     assert background == ("rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)")
@@ -109,9 +140,13 @@ def test_page_keys_work_before_the_picture_has_the_focus(browser: Browser, tmp_p
 
 def test_page_tells_what_is_under_the_pointer(browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, timelines.rolling_daemonset(2))
-    box = browser.run("(({x, y}) => [x, y])(document.querySelector('.inbar').getBoundingClientRect())")
+    box = browser.run(
+        "(({x, y}) => [x, y])(document.querySelector('.inbar').getBoundingClientRect())"
+    )
     browser.point(box[0] + 3, box[1] + 3)
-    tip = browser.wait("!document.getElementById('tip').hidden && document.getElementById('tip').innerText")
+    tip = browser.wait(
+        "!document.getElementById('tip').hidden && document.getElementById('tip').innerText"
+    )
     assert tip.startswith("agent-a1\n")
     assert "replaced by agent-b1" in tip
 
@@ -121,7 +156,15 @@ def test_page_without_steps_and_with_hostile_names_works(browser: Browser, tmp_p
     browser.run("document.getElementById('picture').focus()")
     browser.press("ArrowRight", "ArrowDown", "End", "+", "0", "Escape")
     name = '<img src="https://example.com/x" onerror="document.title = 1">&amp;</script>'
-    step = Step(timelines.START, "created", Key("pods", name, name), f"replicasets.apps/{name}", name, name, name)
+    step = Step(
+        timelines.START,
+        "created",
+        Key("pods", name, name),
+        f"replicasets.apps/{name}",
+        name,
+        name,
+        name,
+    )
     show(browser, tmp_path, Timeline(timelines.START, timelines.START, (step,), ()))
     browser.run("document.getElementById('picture').focus()")
     browser.press("ArrowRight")
@@ -134,10 +177,14 @@ def test_page_without_steps_and_with_hostile_names_works(browser: Browser, tmp_p
 
 def test_page_filter_and_theme(browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, timelines.rolling_daemonset(3))
-    browser.run("document.getElementById('filter').value = 'node-2 ready';"
-                "document.getElementById('filter').dispatchEvent(new Event('input'))")
+    browser.run(
+        "document.getElementById('filter').value = 'node-2 ready';"
+        "document.getElementById('filter').dispatchEvent(new Event('input'))"
+    )
     assert [row[2:4] for row in browser.run(ROWS % "#steps")] == [["ready", "pods/agent-b2"]]
-    browser.run("document.getElementById('theme').click(); document.getElementById('theme').click()")
+    browser.run(
+        "document.getElementById('theme').click(); document.getElementById('theme').click()"
+    )
     assert browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 29)"
     browser.run("document.getElementById('theme').click()")
 
@@ -166,6 +213,8 @@ def test_page_without_javascript_is_the_picture(browser: Browser, tmp_path: Path
         browser.screenshot(ARTEFACTS / "statefulset-without-javascript.png")
     finally:
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
-    size = browser.run("(({width, height}) => [width, height])(document.querySelector('.r0').getBoundingClientRect())")
+    size = browser.run(
+        "(({width, height}) => [width, height])(document.querySelector('.r0').getBoundingClientRect())"
+    )
     assert min(size) > 10
     assert browser.run("document.getElementById('tools').hidden") is True

@@ -48,7 +48,9 @@ def happened(cluster: Cluster, made: Scenario, plan: dict[str, Any]) -> list[Any
     if plan["settledAfter"] and (more := parse_span(plan["settledAfter"]) - passed) > 0:
         cluster.advance(more)
     with cluster._open() as local:
-        steps: list[Any] = timeline_document(read_timeline(local, parse_time(plan["startedAt"])))["steps"]
+        steps: list[Any] = timeline_document(read_timeline(local, parse_time(plan["startedAt"])))[
+            "steps"
+        ]
         return steps
 
 
@@ -61,7 +63,7 @@ def test_steps_of_plan_are_those_that_happen(number: int) -> None:
     if plan:
         steps = happened(cluster, made, plan)
         if plan["settledAfter"] is None:  # it ends where what happens repeats itself without end
-            steps = steps[:len(plan["steps"])]
+            steps = steps[: len(plan["steps"])]
         assert plan["steps"] == steps, f"scenario {number}: {made.command}"
 
 
@@ -74,7 +76,9 @@ ON_FILES = ("sed", "mkdir", "cat", "rm", "cp")
 
 
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: f"{case.parent.name}/{case.stem}")
-def test_plans_of_recorded_commands_are_exact(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plans_of_recorded_commands_are_exact(
+    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, steps, files = RUNNER.parse(case.read_text())
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

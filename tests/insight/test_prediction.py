@@ -20,7 +20,9 @@ def rolled_out(clock: str | None = "2026-01-01T00:00:00Z") -> Cluster:
     cluster = Cluster.temporary(nodes=3, seed=7, clock=clock)
     cluster.run("create deployment web --image=nginx --replicas=3", check=True)
     cluster.settle()
-    cluster.run("annotate nodes --all kubepy.dev/ready-after=5s kubepy.dev/stops-after=3s", check=True)
+    cluster.run(
+        "annotate nodes --all kubepy.dev/ready-after=5s kubepy.dev/stops-after=3s", check=True
+    )
     return cluster
 
 
@@ -30,7 +32,12 @@ def local(cluster: Cluster) -> LocalCluster:
 
 
 def scale(cluster: LocalCluster) -> None:
-    cluster.client.patch("deployments.apps", "web", Patch(MERGE_PATCH, {"spec": {"replicas": 5}}), namespace="default")
+    cluster.client.patch(
+        "deployments.apps",
+        "web",
+        Patch(MERGE_PATCH, {"spec": {"replicas": 5}}),
+        namespace="default",
+    )
 
 
 def test_prediction_of_change_settles_on_fork_only() -> None:
@@ -59,8 +66,10 @@ def test_limit_reached_is_not_settled() -> None:
 
 def test_act_that_lets_time_go_on_is_left_at_the_limit() -> None:
     cluster = rolled_out()
-    prediction = predict(local(cluster), lambda fork: Cluster(fork).run("wait deploy/web --for=condition=Never "
-                                                                       "--timeout=100h"))
+    prediction = predict(
+        local(cluster),
+        lambda fork: Cluster(fork).run("wait deploy/web --for=condition=Never --timeout=100h"),
+    )
     assert not prediction.settled
 
 
@@ -70,8 +79,10 @@ def test_done_ends_prediction() -> None:
         return bool(status["readyReplicas"] > 3)
 
     cluster = rolled_out()
-    cluster.client.patch("deploy/web", {"spec": {"template": {"metadata": {"annotations": {
-        "kubepy.dev/ready-after": "9s"}}}}})
+    cluster.client.patch(
+        "deploy/web",
+        {"spec": {"template": {"metadata": {"annotations": {"kubepy.dev/ready-after": "9s"}}}}},
+    )
     prediction = predict(local(cluster), scale, done=has_four_ready)
     assert not prediction.settled
     assert 0 < prediction.settled_after < predict(local(cluster), scale).settled_after
@@ -85,8 +96,12 @@ def test_raised_quota_lets_tries_at_longest_back_off_succeed() -> None:
     cluster.advance("3h")
 
     def raise_quota(fork: LocalCluster) -> None:
-        fork.client.patch("resourcequotas", "few", Patch(MERGE_PATCH, {"spec": {"hard": {"pods": "9"}}}),
-                          namespace="default")
+        fork.client.patch(
+            "resourcequotas",
+            "few",
+            Patch(MERGE_PATCH, {"spec": {"hard": {"pods": "9"}}}),
+            namespace="default",
+        )
 
     assert predict(local(cluster), lambda fork: None).settled_after == 0
     prediction = predict(local(cluster), raise_quota)
@@ -95,7 +110,9 @@ def test_raised_quota_lets_tries_at_longest_back_off_succeed() -> None:
 
 
 def test_closed_prediction_of_fork_leaves_the_fork_its_folder(tmp_path: Path) -> None:
-    with Cluster.create(tmp_path / "state", nodes=1, clock="2026-01-01T00:00:00Z", seed=7) as cluster:
+    with Cluster.create(
+        tmp_path / "state", nodes=1, clock="2026-01-01T00:00:00Z", seed=7
+    ) as cluster:
         cluster.run("create deployment web --image=nginx", check=True)
         fork = local(cluster.fork())
         predict(fork, scale).close()
@@ -105,11 +122,25 @@ def test_closed_prediction_of_fork_leaves_the_fork_its_folder(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("ask", ["why", "plan"])
-def test_folder_is_let_go_of_after_an_answer(ask: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_is_let_go_of_after_an_answer(
+    ask: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sources: list[FolderSource] = []
-    monkeypatch.setattr(FolderSource, "revision", property(lambda source: source._revision, lambda source, revision: (
-        sources.append(source), setattr(source, "_revision", revision))), raising=False)
-    with Cluster.create(tmp_path / "state", nodes=1, clock="2026-01-01T00:00:00Z", seed=7) as cluster:
+    monkeypatch.setattr(
+        FolderSource,
+        "revision",
+        property(
+            lambda source: source._revision,
+            lambda source, revision: (
+                sources.append(source),
+                setattr(source, "_revision", revision),
+            ),
+        ),
+        raising=False,
+    )
+    with Cluster.create(
+        tmp_path / "state", nodes=1, clock="2026-01-01T00:00:00Z", seed=7
+    ) as cluster:
         cluster.run("create deployment web --image=nginx --replicas=2", check=True)
         cluster.run(f"{ask} {'deploy/web' if ask == 'why' else ''}")
     assert sources
@@ -120,10 +151,18 @@ def test_folder_is_let_go_of_after_an_answer(ask: str, tmp_path: Path, monkeypat
 def test_pods_made_again_without_end_end_the_prediction(kind: str) -> None:
     cluster = Cluster.temporary(nodes=1, seed=7, clock="2026-01-01T00:00:00Z")
     labels = {"app": "web"}
-    template = {"metadata": {"labels": labels}, "spec": {"nodeName": "gone", "containers": [
-        {"name": "web", "image": "nginx"}]}}
-    cluster.client.create({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"},
-                           "spec": {"selector": {"matchLabels": labels}, "template": template}})
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"nodeName": "gone", "containers": [{"name": "web", "image": "nginx"}]},
+    }
+    cluster.client.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": kind,
+            "metadata": {"name": "web"},
+            "spec": {"selector": {"matchLabels": labels}, "template": template},
+        }
+    )
     cluster.advance("5s")
     prediction = predict(local(cluster), lambda fork: None)
     assert (prediction.settled, prediction.settled_after) == (False, 1200.0)

@@ -52,6 +52,13 @@ def test_autoscalers_that_undo_each_others_size_are_named_by_their_workload() ->
     why = cluster.why("deploy/web")
     assert (why.state, why.cause) == (DONE, "autoscaler-rival")
     assert [link.key.name for link in why.chain] == ["web", "a", "b"]
-    assert [remedy.command for remedy in why.remedies] == [("delete", "hpa", "a"), ("delete", "hpa", "b")]
+    assert [remedy.command for remedy in why.remedies] == [
+        ("delete", "hpa", "a"),
+        ("delete", "hpa", "b"),
+    ]
     of_one = cluster.why("hpa/a")
-    assert (of_one.state, of_one.cause, of_one.chain[-1].key.name) == (STUCK, "autoscaler-rival", "b")
+    assert (of_one.state, of_one.cause, of_one.chain[-1].key.name) == (
+        STUCK,
+        "autoscaler-rival",
+        "b",
+    )

@@ -13,7 +13,9 @@ from kubepy.insight.why.verdict import Question, explain
 from kubepy.storage import Key
 
 HOLD = """--type=merge -p '{"metadata":{"finalizers":["example.com/hold"]}}'"""
-STUCK_PODS = """-p '{"spec":{"template":{"metadata":{"annotations":{"kubepy.dev/termination":"stuck"}}}}}'"""
+STUCK_PODS = (
+    """-p '{"spec":{"template":{"metadata":{"annotations":{"kubepy.dev/termination":"stuck"}}}}}'"""
+)
 AUTO = "autoscale deployment web --min=2 --max=5 --cpu=80%"
 
 
@@ -67,14 +69,23 @@ spec:
 """
 
 
-@pytest.mark.parametrize(("spoil", "cause", "remedies"), [
-    (f"patch pod POD {HOLD}", "finalizer", 1),
-    ("annotate pod POD kubepy.dev/termination=stuck", "stuck-terminating", 1),
-    ("annotate node NODE kubepy.dev/down-until=2027-01-01T00:00:00Z", "dead-node", 4)])
-def test_old_pod_left_behind_is_named_though_the_rollout_is_done(spoil: str, cause: str, remedies: int) -> None:
+@pytest.mark.parametrize(
+    ("spoil", "cause", "remedies"),
+    [
+        (f"patch pod POD {HOLD}", "finalizer", 1),
+        ("annotate pod POD kubepy.dev/termination=stuck", "stuck-terminating", 1),
+        ("annotate node NODE kubepy.dev/down-until=2027-01-01T00:00:00Z", "dead-node", 4),
+    ],
+)
+def test_old_pod_left_behind_is_named_though_the_rollout_is_done(
+    spoil: str, cause: str, remedies: int
+) -> None:
     cluster = made("create deployment web --image=web:1", "rollout status deployment/web")
     pod = cluster.client.list("pods")[0]
-    cluster.run(spoil.replace("POD", pod["metadata"]["name"]).replace("NODE", pod["spec"]["nodeName"]), check=True)
+    cluster.run(
+        spoil.replace("POD", pod["metadata"]["name"]).replace("NODE", pod["spec"]["nodeName"]),
+        check=True,
+    )
     cluster.advance("2m")
     cluster.run("set image deployment/web web=web:2", check=True)
     cluster.settle()
@@ -86,9 +97,12 @@ def test_old_pod_left_behind_is_named_though_the_rollout_is_done(spoil: str, cau
 
 
 def test_recreate_waits_for_old_pod_that_does_not_end() -> None:
-    cluster = made("create deployment web --image=web:1", f"patch deployment web {STUCK_PODS}",
-                   """patch deployment web -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}'""",
-                   "rollout status deployment/web")
+    cluster = made(
+        "create deployment web --image=web:1",
+        f"patch deployment web {STUCK_PODS}",
+        """patch deployment web -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}'""",
+        "rollout status deployment/web",
+    )
     old = cluster.client.list("pods")[0]["metadata"]["name"]
     cluster.run("set image deployment/web web=web:2", check=True)
     why = asked(cluster, "deployments.apps", "web")
@@ -98,7 +112,8 @@ def test_recreate_waits_for_old_pod_that_does_not_end() -> None:
 
 
 def test_stateful_set_waits_for_pod_that_does_not_end() -> None:
-    cluster = made(db="""
+    cluster = made(
+        db="""
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: db}
@@ -109,7 +124,8 @@ spec:
   template:
     metadata: {labels: {app: db}, annotations: {kubepy.dev/termination: stuck}}
     spec: {containers: [{name: db, image: "db:1"}]}
-""")
+"""
+    )
     cluster.run("rollout status statefulset/db", check=True)
     cluster.run("set image statefulset/db db=db:2", check=True)
     why = asked(cluster, "statefulsets.apps", "db")
@@ -118,11 +134,19 @@ spec:
 
 
 def test_several_stuck_pods_are_one_remedy() -> None:
-    cluster = made("create deployment web --image=web:1 --replicas=3", f"patch deployment web {STUCK_PODS}",
-                   "rollout status deployment/web", "delete deployment web --cascade=foreground --wait=false")
+    cluster = made(
+        "create deployment web --image=web:1 --replicas=3",
+        f"patch deployment web {STUCK_PODS}",
+        "rollout status deployment/web",
+        "delete deployment web --cascade=foreground --wait=false",
+    )
     why = asked(cluster, "deployments.apps", "web")
     assert told(why) == (STUCK, "stuck-terminating")
-    assert [command.count("web-") for command in proven(why)] == [1, 0, 3]  # the last one ends pods by force
+    assert [command.count("web-") for command in proven(why)] == [
+        1,
+        0,
+        3,
+    ]  # the last one ends pods by force
 
 
 CLAIM = """
@@ -134,25 +158,33 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 
 
 def test_patch_keeps_finalizer_that_controller_removes() -> None:
-    cluster = made("patch pvc data --type=json -p "
-                   """'[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/hold"}]'""",
-                   "delete pvc data --wait=false", claim=CLAIM, pod="""
+    cluster = made(
+        "patch pvc data --type=json -p "
+        """'[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/hold"}]'""",
+        "delete pvc data --wait=false",
+        claim=CLAIM,
+        pod="""
 apiVersion: v1
 kind: Pod
 metadata: {name: db}
 spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
   containers: [{name: db, image: "db:1"}]
-""")
+""",
+    )
     why = asked(cluster, "persistentvolumeclaims", "data")
     assert told(why) == (STUCK, "finalizer")
     assert [remedy.command[-1] for remedy in why.remedies] == [
-        '{"metadata":{"finalizers":["kubernetes.io/pvc-protection"]}}']
+        '{"metadata":{"finalizers":["kubernetes.io/pvc-protection"]}}'
+    ]
 
 
 def test_pod_with_stops_after_is_on_its_way() -> None:
-    cluster = made("run web --image=web:1 --annotations=kubepy.dev/stops-after=20s", "controller --once -q",
-                   "delete pod web --wait=false")
+    cluster = made(
+        "run web --image=web:1 --annotations=kubepy.dev/stops-after=20s",
+        "controller --once -q",
+        "delete pod web --wait=false",
+    )
     assert told(asked(cluster, "pods", "web")) == (PROGRESSING, "terminating")
 
 
@@ -177,15 +209,24 @@ def test_claim_of_finished_pod_is_protected() -> None:
 
 
 def test_namespace_on_its_way_is_not_stuck() -> None:
-    cluster = made("create namespace shop", "create deployment web --image=web:1 --replicas=3 -n shop",
-                   "controller --once -q", "delete namespace shop --wait=false")
+    cluster = made(
+        "create namespace shop",
+        "create deployment web --image=web:1 --replicas=3 -n shop",
+        "controller --once -q",
+        "delete namespace shop --wait=false",
+    )
     assert told(asked(cluster, "namespaces", "shop", "")) == (PROGRESSING, "namespace-contents")
 
 
 def test_namespace_names_finalizers_of_several_objects_in_one_remedy() -> None:
-    cluster = made("create namespace shop", "create configmap keep -n shop", "create secret generic also -n shop",
-                   f"patch configmap keep -n shop {HOLD}", f"patch secret also -n shop {HOLD}",
-                   "delete namespace shop --wait=false")
+    cluster = made(
+        "create namespace shop",
+        "create configmap keep -n shop",
+        "create secret generic also -n shop",
+        f"patch configmap keep -n shop {HOLD}",
+        f"patch secret also -n shop {HOLD}",
+        "delete namespace shop --wait=false",
+    )
     why = asked(cluster, "namespaces", "shop", "")
     assert told(why) == (STUCK, "namespace-finalizer")
     assert len(proven(why)) == 1
@@ -194,14 +235,25 @@ def test_namespace_names_finalizers_of_several_objects_in_one_remedy() -> None:
 # --- Jobs and CronJobs --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("manifest", "answer"), [
-    (job(annotations='kubepy.dev/outcome: ready'), (PROGRESSING, "job-running")),
-    (job("backoffLimit: 2", 'kubepy.dev/exit-code: "1"', "OnFailure"), (STUCK, "backoff-limit")),
-    (job("completions: 2\n  completionMode: Indexed\n  backoffLimitPerIndex: 0", 'kubepy.dev/exit-code: "1"'),
-     (STUCK, "failed-indexes")),
-    (job("activeDeadlineSeconds: 5", "kubepy.dev/runs-for: 9s"), (STUCK, "job-deadline")),
-    (job("activeDeadlineSeconds: 9", "kubepy.dev/runs-for: 5s"), (PROGRESSING, "job-running")),
-])
+@pytest.mark.parametrize(
+    ("manifest", "answer"),
+    [
+        (job(annotations="kubepy.dev/outcome: ready"), (PROGRESSING, "job-running")),
+        (
+            job("backoffLimit: 2", 'kubepy.dev/exit-code: "1"', "OnFailure"),
+            (STUCK, "backoff-limit"),
+        ),
+        (
+            job(
+                "completions: 2\n  completionMode: Indexed\n  backoffLimitPerIndex: 0",
+                'kubepy.dev/exit-code: "1"',
+            ),
+            (STUCK, "failed-indexes"),
+        ),
+        (job("activeDeadlineSeconds: 5", "kubepy.dev/runs-for: 9s"), (STUCK, "job-deadline")),
+        (job("activeDeadlineSeconds: 9", "kubepy.dev/runs-for: 5s"), (PROGRESSING, "job-running")),
+    ],
+)
 def test_job(manifest: str, answer: tuple[str, str]) -> None:
     assert told(asked(made(job=manifest), "jobs.batch", "report")) == answer
 
@@ -233,19 +285,41 @@ spec:
 RESUME = """patch cronjob report -p '{"spec":{"suspend":false}}'"""
 
 
-@pytest.mark.parametrize(("manifest", "commands", "answer"), [
-    (cron_job(), ["clock advance 5h"], (DONE, "cronjob-waiting")),
-    (cron_job("concurrencyPolicy: Forbid", "kubepy.dev/runs-for: 150m"), ["clock advance 150m"],
-     (PROGRESSING, "cronjob-missed")),
-    (cron_job("concurrencyPolicy: Forbid", "kubepy.dev/runs-for: 40m"), ["clock advance 90m"],
-     (DONE, "cronjob-waiting")),
-    (cron_job("startingDeadlineSeconds: 60\n  suspend: true"), ["clock advance 90m", RESUME], (DONE, "cronjob-missed")),
-    (cron_job("suspend: true"), ["clock advance 90m", RESUME], (DONE, "cronjob-waiting")),
-    (cron_job(annotations='kubepy.dev/exit-code: "1"'), ["clock advance 90m"], (DONE, "backoff-limit")),
-    (cron_job("startingDeadlineSeconds: 60"),
-     ["clock advance 90m", """patch cronjob report -p '{"spec":{"schedule":"15 * * * *"}}'"""],
-     (DONE, "cronjob-waiting")),
-])
+@pytest.mark.parametrize(
+    ("manifest", "commands", "answer"),
+    [
+        (cron_job(), ["clock advance 5h"], (DONE, "cronjob-waiting")),
+        (
+            cron_job("concurrencyPolicy: Forbid", "kubepy.dev/runs-for: 150m"),
+            ["clock advance 150m"],
+            (PROGRESSING, "cronjob-missed"),
+        ),
+        (
+            cron_job("concurrencyPolicy: Forbid", "kubepy.dev/runs-for: 40m"),
+            ["clock advance 90m"],
+            (DONE, "cronjob-waiting"),
+        ),
+        (
+            cron_job("startingDeadlineSeconds: 60\n  suspend: true"),
+            ["clock advance 90m", RESUME],
+            (DONE, "cronjob-missed"),
+        ),
+        (cron_job("suspend: true"), ["clock advance 90m", RESUME], (DONE, "cronjob-waiting")),
+        (
+            cron_job(annotations='kubepy.dev/exit-code: "1"'),
+            ["clock advance 90m"],
+            (DONE, "backoff-limit"),
+        ),
+        (
+            cron_job("startingDeadlineSeconds: 60"),
+            [
+                "clock advance 90m",
+                """patch cronjob report -p '{"spec":{"schedule":"15 * * * *"}}'""",
+            ],
+            (DONE, "cronjob-waiting"),
+        ),
+    ],
+)
 def test_cron_job(manifest: str, commands: list[str], answer: tuple[str, str]) -> None:
     cluster = made(cron_job=manifest)
     for command in commands:
@@ -265,12 +339,23 @@ spec: {{{spec}, selector: {{matchLabels: {{app: web}}}}}}
 """
 
 
-@pytest.mark.parametrize(("spec", "state", "remedies"), [
-    ("minAvailable: 2", STUCK, 3), ("minAvailable: 1", DONE, 0), ("maxUnavailable: 0", STUCK, 2),
-    ("minAvailable: 100%", STUCK, 2), ("minAvailable: 51%", STUCK, 3), ("maxUnavailable: 1%", DONE, 0)])
+@pytest.mark.parametrize(
+    ("spec", "state", "remedies"),
+    [
+        ("minAvailable: 2", STUCK, 3),
+        ("minAvailable: 1", DONE, 0),
+        ("maxUnavailable: 0", STUCK, 2),
+        ("minAvailable: 100%", STUCK, 2),
+        ("minAvailable: 51%", STUCK, 3),
+        ("maxUnavailable: 1%", DONE, 0),
+    ],
+)
 def test_cordoned_node_with_budget(spec: str, state: str, remedies: int) -> None:
-    cluster = made("create deployment web --image=web:1 --replicas=2", "rollout status deployment/web",
-                   budget=budget(spec))
+    cluster = made(
+        "create deployment web --image=web:1 --replicas=2",
+        "rollout status deployment/web",
+        budget=budget(spec),
+    )
     node = cluster.client.list("pods")[0]["spec"]["nodeName"]
     assert told(asked(cluster, "nodes", node, "")) == (DONE, "up-to-date")
     assert asked(cluster, "poddisruptionbudgets.policy", "web").state == DONE
@@ -285,7 +370,11 @@ def test_cordoned_node_with_budget(spec: str, state: str, remedies: int) -> None
 
 
 def test_budget_that_cannot_count_pods_without_controller() -> None:
-    cluster = made("run web --image=web:1 --labels=app=web", "controller --once -q", budget=budget("maxUnavailable: 1"))
+    cluster = made(
+        "run web --image=web:1 --labels=app=web",
+        "controller --once -q",
+        budget=budget("maxUnavailable: 1"),
+    )
     node = cluster.client.get("pod/web")["spec"]["nodeName"]
     cluster.run(f"cordon {node}", check=True)
     why = asked(cluster, "nodes", node, "")
@@ -295,8 +384,12 @@ def test_budget_that_cannot_count_pods_without_controller() -> None:
 
 
 def test_two_budgets_of_one_pod_allow_nothing() -> None:
-    cluster = made("create deployment web --image=web:1", "rollout status deployment/web", budget=budget(
-        "maxUnavailable: 1"), other=budget("minAvailable: 0").replace("name: web", "name: other"))
+    cluster = made(
+        "create deployment web --image=web:1",
+        "rollout status deployment/web",
+        budget=budget("maxUnavailable: 1"),
+        other=budget("minAvailable: 0").replace("name: web", "name: other"),
+    )
     node = cluster.client.list("pods")[0]["spec"]["nodeName"]
     cluster.run(f"cordon {node}", check=True)
     why = asked(cluster, "nodes", node, "")
@@ -305,11 +398,16 @@ def test_two_budgets_of_one_pod_allow_nothing() -> None:
 
 
 def test_drain_held_up_by_pod_that_is_not_healthy_leads_to_it() -> None:
-    cluster = made("create deployment web --image=web:1 --replicas=2", "rollout status deployment/web",
-                   budget=budget("maxUnavailable: 1"))
+    cluster = made(
+        "create deployment web --image=web:1 --replicas=2",
+        "rollout status deployment/web",
+        budget=budget("maxUnavailable: 1"),
+    )
     first, second = cluster.client.list("pods")
-    cluster.client.patch(f"pod/{first['metadata']['name']}",
-                         {"metadata": {"annotations": {"kubepy.dev/outcome": "not-ready"}}})
+    cluster.client.patch(
+        f"pod/{first['metadata']['name']}",
+        {"metadata": {"annotations": {"kubepy.dev/outcome": "not-ready"}}},
+    )
     cluster.run(f"cordon {second['spec']['nodeName']}", check=True)
     why = asked(cluster, "nodes", second["spec"]["nodeName"], "")
     assert told(why) == (STUCK, "disruption-budget")
@@ -336,10 +434,18 @@ spec:
 """
 
 
-@pytest.mark.parametrize("change", [
-    """patch configmap settings -p '{"data":{"a":"2"}}'""", """patch secret key -p '{"stringData":{"a":"2"}}'"""])
+@pytest.mark.parametrize(
+    "change",
+    [
+        """patch configmap settings -p '{"data":{"a":"2"}}'""",
+        """patch secret key -p '{"stringData":{"a":"2"}}'""",
+    ],
+)
 def test_changed_config_is_named_until_restart(change: str) -> None:
-    cluster = made("create configmap settings --from-literal=a=1", "create secret generic key --from-literal=a=1")
+    cluster = made(
+        "create configmap settings --from-literal=a=1",
+        "create secret generic key --from-literal=a=1",
+    )
     cluster.run("apply -f -", stdin=WEB, check=True)
     cluster.run("rollout status deployment/web", check=True)
     assert told(asked(cluster, "deployments.apps", "web")) == (DONE, "up-to-date")
@@ -353,7 +459,8 @@ def test_changed_config_is_named_until_restart(change: str) -> None:
 
 
 def test_configuration_that_pods_ran_without_is_asked_for_until_it_is_there() -> None:
-    cluster = made(deployment="""
+    cluster = made(
+        deployment="""
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
@@ -367,13 +474,17 @@ spec:
         image: web:1
         envFrom: [{configMapRef: {name: settings}}, {configMapRef: {name: more, optional: true}}]
         env: [{name: KEY, valueFrom: {secretKeyRef: {name: keys, key: key}}}]
-""")
+"""
+    )
     cluster.advance("1m")
-    steps = {"": "configmap-missing", "create configmap settings --from-literal=a=b": "secret-missing",
-             "create secret generic keys --from-literal=key=value": "up-to-date",
-             "create configmap more --from-literal=a=b": "config-changed",
-             "rollout restart deployment/web": "up-to-date",
-             """patch configmap settings -p '{"data":{"a":"c"}}'""": "config-changed"}
+    steps = {
+        "": "configmap-missing",
+        "create configmap settings --from-literal=a=b": "secret-missing",
+        "create secret generic keys --from-literal=key=value": "up-to-date",
+        "create configmap more --from-literal=a=b": "config-changed",
+        "rollout restart deployment/web": "up-to-date",
+        """patch configmap settings -p '{"data":{"a":"c"}}'""": "config-changed",
+    }
     helps = []
     for command, cause in steps.items():
         if command:
@@ -385,9 +496,11 @@ spec:
     assert helps == [False, True, True, True]  # the first leaves the Secret missing
 
 
-
 def test_label_of_config_is_no_change_of_it() -> None:
-    cluster = made("create configmap settings --from-literal=a=1", "create secret generic key --from-literal=a=1")
+    cluster = made(
+        "create configmap settings --from-literal=a=1",
+        "create secret generic key --from-literal=a=1",
+    )
     cluster.run("apply -f -", stdin=WEB, check=True)
     cluster.run("rollout status deployment/web", check=True)
     cluster.advance("1m")
@@ -395,14 +508,20 @@ def test_label_of_config_is_no_change_of_it() -> None:
     assert told(asked(cluster, "deployments.apps", "web")) == (DONE, "up-to-date")
 
 
-@pytest.mark.parametrize(("command", "cause"), [
-    ("annotate deployment web a=b", "template-unchanged"),
-    ("""patch deployment web -p '{"spec":{"minReadySeconds":1}}'""", "template-unchanged"),
-    ("set image deployment/web web=web:2", "up-to-date"),
-    ("rollout restart deployment/web", "up-to-date"),
-    ("scale deployment web --replicas=0", "scaled-to-zero")])
+@pytest.mark.parametrize(
+    ("command", "cause"),
+    [
+        ("annotate deployment web a=b", "template-unchanged"),
+        ("""patch deployment web -p '{"spec":{"minReadySeconds":1}}'""", "template-unchanged"),
+        ("set image deployment/web web=web:2", "up-to-date"),
+        ("rollout restart deployment/web", "up-to-date"),
+        ("scale deployment web --replicas=0", "scaled-to-zero"),
+    ],
+)
 def test_change_beside_template_is_named(command: str, cause: str) -> None:
-    cluster = made("create deployment web --image=web:1", "rollout status deployment/web", "clock advance 1m")
+    cluster = made(
+        "create deployment web --image=web:1", "rollout status deployment/web", "clock advance 1m"
+    )
     cluster.run(command, check=True)
     cluster.settle()
     assert told(asked(cluster, "deployments.apps", "web")) == (DONE, cause)
@@ -422,9 +541,16 @@ def test_autoscaler_undoes_scale() -> None:
 
 
 def test_autoscaler_undoes_scale_by_its_metrics() -> None:
-    cluster = made("autoscale deployment web --min=1 --max=5 --cpu=80%", "clock advance 5m", web=WEB.replace(
-        "metadata: {labels: {app: web}}", "metadata: {labels: {app: web}, annotations: {kubepy.dev/cpu: 10m}}").replace(
-        "envFrom: [{configMapRef: {name: settings}}]", "resources: {requests: {cpu: 100m}}"))
+    cluster = made(
+        "autoscale deployment web --min=1 --max=5 --cpu=80%",
+        "clock advance 5m",
+        web=WEB.replace(
+            "metadata: {labels: {app: web}}",
+            "metadata: {labels: {app: web}, annotations: {kubepy.dev/cpu: 10m}}",
+        ).replace(
+            "envFrom: [{configMapRef: {name: settings}}]", "resources: {requests: {cpu: 100m}}"
+        ),
+    )
     cluster.settle()
     assert asked(cluster, "deployments.apps", "web").state == DONE
     cluster.run("scale deployment web --replicas=4", check=True)
@@ -437,15 +563,24 @@ def test_autoscaler_undoes_scale_by_its_metrics() -> None:
 
 
 def test_target_scaled_to_zero_disables_autoscaler() -> None:
-    cluster = made("create deployment web --image=web:1 --replicas=2", AUTO, "scale deployment web --replicas=0",
-                   "clock advance 1m")
+    cluster = made(
+        "create deployment web --image=web:1 --replicas=2",
+        AUTO,
+        "scale deployment web --replicas=0",
+        "clock advance 1m",
+    )
     why = asked(cluster, "horizontalpodautoscalers.autoscaling", "web")
     assert told(why) == (STUCK, "autoscaler-conflict")
     assert leaf(why) == "deployments.apps/web"
 
 
 def test_two_autoscalers_of_one_target() -> None:
-    cluster = made("create deployment web --image=web:1 --replicas=2", AUTO, f"{AUTO} --name=other", "clock advance 1m")
+    cluster = made(
+        "create deployment web --image=web:1 --replicas=2",
+        AUTO,
+        f"{AUTO} --name=other",
+        "clock advance 1m",
+    )
     why = asked(cluster, "horizontalpodautoscalers.autoscaling", "web")
     assert told(why) == (STUCK, "autoscaler-rival")
     assert leaf(why) == "horizontalpodautoscalers.autoscaling/other"
@@ -456,26 +591,50 @@ def test_two_autoscalers_of_one_target() -> None:
 
 def test_job_that_will_fail_says_what_is_not_so_yet_and_names_the_annotation() -> None:
     cluster = Cluster.temporary(nodes=3, seed=7)
-    cluster.run("apply -f -", stdin=job("backoffLimit: 2", "kubepy.dev/outcome: failed", "Never"), check=True)
+    cluster.run(
+        "apply -f -",
+        stdin=job("backoffLimit: 2", "kubepy.dev/outcome: failed", "Never"),
+        check=True,
+    )
     cluster.settle(0)
     why = asked(cluster, "jobs.batch", "report")
     assert told(why) == (STUCK, "backoff-limit")
     failure, exit_code, annotation = why.chain
     assert failure.text.startswith("at 2026-")
     assert exit_code.text.endswith("(later)")
-    assert (annotation.value, annotation.field) == ("failed", "metadata.annotations['kubepy.dev/outcome']")
+    assert (annotation.value, annotation.field) == (
+        "failed",
+        "metadata.annotations['kubepy.dev/outcome']",
+    )
     cluster.settle()
     assert not any("(later)" in link.text for link in asked(cluster, "jobs.batch", "report").chain)
 
 
-@pytest.mark.parametrize(("nodes", "spec", "cause", "helps"), [
-    (0, "", "no-nodes", []),
-    (2, "nodeSelector: {disk: ssd}", "node-selector", ["label nodes node-1 disk=ssd", "label nodes --all disk=ssd"]),
-    (2, "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
-     "[{matchExpressions: [{key: disk, operator: Exists}]}]}}}", "node-affinity", []),
-])
-def test_daemon_set_without_a_node_says_so(nodes: int, spec: str, cause: str, helps: list[str]) -> None:
-    cluster = made(nodes=nodes, agent=f"""
+@pytest.mark.parametrize(
+    ("nodes", "spec", "cause", "helps"),
+    [
+        (0, "", "no-nodes", []),
+        (
+            2,
+            "nodeSelector: {disk: ssd}",
+            "node-selector",
+            ["label nodes node-1 disk=ssd", "label nodes --all disk=ssd"],
+        ),
+        (
+            2,
+            "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
+            "[{matchExpressions: [{key: disk, operator: Exists}]}]}}}",
+            "node-affinity",
+            [],
+        ),
+    ],
+)
+def test_daemon_set_without_a_node_says_so(
+    nodes: int, spec: str, cause: str, helps: list[str]
+) -> None:
+    cluster = made(
+        nodes=nodes,
+        agent=f"""
 apiVersion: apps/v1
 kind: DaemonSet
 metadata: {{name: agent}}
@@ -486,15 +645,20 @@ spec:
     spec:
       containers: [{{name: agent, image: "agent:1"}}]
       {spec}
-""")
+""",
+    )
     why = asked(cluster, "daemonsets.apps", "agent")
     assert told(why) == (DONE, cause)
     assert proven(why) == helps
 
 
 def test_daemon_set_names_the_taint_that_its_pods_do_not_tolerate() -> None:
-    cluster = made("taint nodes node-1 gpu=yes:NoSchedule", "taint nodes node-2 here=fine:NoSchedule",
-                   "taint nodes node-2 maintenance=now:NoExecute", nodes=2, agent="""
+    cluster = made(
+        "taint nodes node-1 gpu=yes:NoSchedule",
+        "taint nodes node-2 here=fine:NoSchedule",
+        "taint nodes node-2 maintenance=now:NoExecute",
+        nodes=2,
+        agent="""
 apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: agent}
@@ -507,7 +671,8 @@ spec:
       tolerations: [{key: here, operator: Exists}]
       affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
         {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-2]}]}]}}}
-""")
+""",
+    )
     cluster.run("delete pods --all", check=True)
     why = asked(cluster, "daemonsets.apps", "agent")
     assert told(why) == (DONE, "taint")
@@ -516,9 +681,12 @@ spec:
 
 
 def test_two_pods_that_do_not_end_are_let_go_of_by_one_command() -> None:
-    cluster = made("create deployment web --image=web:1 --replicas=2",
-                   """patch deployment web -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}'""",
-                   f"patch deployment web {STUCK_PODS}", "rollout restart deployment/web")
+    cluster = made(
+        "create deployment web --image=web:1 --replicas=2",
+        """patch deployment web -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}'""",
+        f"patch deployment web {STUCK_PODS}",
+        "rollout restart deployment/web",
+    )
     cluster.advance("2m")
     cluster.run("set image deployment/web web=web:2", check=True)
     cluster.advance("1m")
@@ -530,10 +698,16 @@ def test_two_pods_that_do_not_end_are_let_go_of_by_one_command() -> None:
 
 def test_quota_with_two_causes_quotes_the_one_that_the_api_names() -> None:
     cluster = made("create quota all --hard=pods=2,requests.cpu=2", nodes=1)
-    cluster.run("""run first --image=web:1 --overrides='{"spec":{"containers":[{"name":"first","image":"web:1",
-        "resources":{"requests":{"cpu":"100m"}}}]}}'""", check=True)
-    cluster.run("""run second --image=web:1 --overrides='{"spec":{"containers":[{"name":"second","image":"web:1",
-        "resources":{"requests":{"cpu":"100m"}}}]}}'""", check=True)
+    cluster.run(
+        """run first --image=web:1 --overrides='{"spec":{"containers":[{"name":"first","image":"web:1",
+        "resources":{"requests":{"cpu":"100m"}}}]}}'""",
+        check=True,
+    )
+    cluster.run(
+        """run second --image=web:1 --overrides='{"spec":{"containers":[{"name":"second","image":"web:1",
+        "resources":{"requests":{"cpu":"100m"}}}]}}'""",
+        check=True,
+    )
     cluster.run("create deployment web --image=web:1", check=True)
     why = asked(cluster, "deployments.apps", "web")
     assert told(why) == (STUCK, "quota-exceeded")
@@ -546,13 +720,19 @@ def test_quota_with_two_causes_quotes_the_one_that_the_api_names() -> None:
 
 
 def test_service_follows_pods_that_are_not_ready() -> None:
-    cluster = made("run web --image=web:1 --annotations=kubepy.dev/outcome=not-ready", "expose pod web --port=80")
+    cluster = made(
+        "run web --image=web:1 --annotations=kubepy.dev/outcome=not-ready",
+        "expose pod web --port=80",
+    )
     why = asked(cluster, "services", "web")
     assert told(why) == (STUCK, "not-ready")
     assert leaf(why) == "pods/web"
 
 
 def test_service_is_done_with_one_ready_pod() -> None:
-    cluster = made("run web --image=web:1 --labels=app=web", "expose pod web --port=80",
-                   "run other --image=web:1 --labels=app=web --annotations=kubepy.dev/outcome=not-ready")
+    cluster = made(
+        "run web --image=web:1 --labels=app=web",
+        "expose pod web --port=80",
+        "run other --image=web:1 --labels=app=web --annotations=kubepy.dev/outcome=not-ready",
+    )
     assert asked(cluster, "services", "web").state == DONE

@@ -25,7 +25,9 @@ WITHOUT_EXAMPLE = {"webhook-refused"}  # it needs a webhook that runs
 LINK = re.compile(r"\[([a-z-]+)\]\(why/\1\.md\)")
 JSON = re.compile(r"^```json\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FILE = re.compile(r"^```yaml\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)  # a file that the commands read
+FILE = re.compile(
+    r"^```yaml\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE
+)  # a file that the commands read
 EXIT_STATUS = {"done": 0, "stuck": 2, "progressing": 3}
 
 
@@ -46,9 +48,12 @@ def why_words(command: str) -> list[str]:
     return shlex.split(command.split("|")[0])[1:]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in WITHOUT_EXAMPLE],
-                         ids=lambda page: page.stem)
-def test_page_shows_cause_and_remedies_that_help(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.stem not in WITHOUT_EXAMPLE], ids=lambda page: page.stem
+)
+def test_page_shows_cause_and_remedies_that_help(
+    page: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     text = page.read_text()
     blocks = CONSOLE.findall(text)
     assert len(blocks) == 1, "a page has one console block"
@@ -76,7 +81,16 @@ def check_answer(cluster: Cluster, words: list[str], cause: str) -> None:
     answer = json.loads(result.stdout)
     assert answer["cause"] == cause
     assert result.status == EXIT_STATUS[answer["state"]]
-    assert sorted(answer) == ["cause", "chain", "kind", "next", "object", "remedies", "sequence", "state"]
+    assert sorted(answer) == [
+        "cause",
+        "chain",
+        "kind",
+        "next",
+        "object",
+        "remedies",
+        "sequence",
+        "state",
+    ]
     assert answer["chain"][0]["object"] == answer["object"]
     for link in answer["chain"]:
         assert link["text"]
@@ -86,7 +100,9 @@ def check_answer(cluster: Cluster, words: list[str], cause: str) -> None:
             assert_helps(cluster.fork(), words, remedy, answer)
 
 
-def assert_helps(cluster: Cluster, words: list[str], remedy: dict[str, Any], answer: dict[str, Any]) -> None:
+def assert_helps(
+    cluster: Cluster, words: list[str], remedy: dict[str, Any], answer: dict[str, Any]
+) -> None:
     """Assert that a remedy that is really run brings the object to done, or lets it go where it was being deleted."""
     cluster.run(remedy["command"], stdin=remedy.get("stdin", ""), check=True)
     if answer["cause"] != "no-controllers":
@@ -103,8 +119,12 @@ def test_every_cause_has_a_page_and_every_page_is_of_a_cause() -> None:
 def test_overview_lists_every_cause(request: pytest.FixtureRequest) -> None:
     overview = DOCS / "why.md"
     text, heading, _ = overview.read_text().partition("| cause | means |\n")
-    rows = [f"| [{cause}](why/{cause}.md) | {summary} |" if DOCS / "why" / f"{cause}.md" in PAGES
-            else f"| {cause} | {summary} |" for cause, summary in CAUSES.items()]
+    rows = [
+        f"| [{cause}](why/{cause}.md) | {summary} |"
+        if DOCS / "why" / f"{cause}.md" in PAGES
+        else f"| {cause} | {summary} |"
+        for cause, summary in CAUSES.items()
+    ]
     table = "\n".join([f"{text}| cause | means |", "| --- | --- |", *rows, ""])
     if request.config.getoption("--kubepy-update"):
         overview.write_text(table)
@@ -121,8 +141,12 @@ def test_overview_shows_what_commands_print(tmp_path: Path) -> None:
 
 def test_overview_shows_the_json_of_an_answer() -> None:
     cluster = Cluster.temporary(nodes=3, clock="2026-01-01T00:00:00Z", seed=7)
-    for command in ("create deployment web --image=web:1 --replicas=3", "rollout status deployment/web",
-                    "rollout pause deployment/web", "set image deployment/web web=web:2"):
+    for command in (
+        "create deployment web --image=web:1 --replicas=3",
+        "rollout status deployment/web",
+        "rollout pause deployment/web",
+        "set image deployment/web web=web:2",
+    ):
         cluster.run(command, check=True)
     shown = JSON.findall((DOCS / "why.md").read_text())
     assert json.loads(cluster.run("why deployment/web -o json").stdout) == json.loads(shown[0])

@@ -13,10 +13,16 @@ UPDATED = "apiGroups: [''], apiVersions: [v1], operations: [UPDATE], resources: 
 NODE = '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-9"}}'
 
 
-@pytest.mark.parametrize(("guard", "cause"), [
-    (webhook(UPDATED.format("nodes/status")), "webhook-unreachable"),
-    (policy("object.metadata.name == 'node-1'", UPDATED.format("nodes/status")), "admission-policy"),
-])
+@pytest.mark.parametrize(
+    ("guard", "cause"),
+    [
+        (webhook(UPDATED.format("nodes/status")), "webhook-unreachable"),
+        (
+            policy("object.metadata.name == 'node-1'", UPDATED.format("nodes/status")),
+            "admission-policy",
+        ),
+    ],
+)
 def test_node_whose_report_is_refused_names_what_refuses_it(guard: str, cause: str) -> None:
     cluster = Cluster.temporary(nodes=1, seed=7)
     cluster.run("apply -f -", stdin=guard, check=True)
@@ -29,8 +35,10 @@ def test_node_whose_report_is_refused_names_what_refuses_it(guard: str, cause: s
     assert why.sequence is not None
 
 
-@pytest.mark.parametrize("rule", [
-    UPDATED.format("pods/status"), UPDATED.format("pods/binding").replace("UPDATE", "CREATE")])
+@pytest.mark.parametrize(
+    "rule",
+    [UPDATED.format("pods/status"), UPDATED.format("pods/binding").replace("UPDATE", "CREATE")],
+)
 def test_pod_whose_status_or_binding_is_refused_names_the_webhook(rule: str) -> None:
     cluster = Cluster.temporary(nodes=1, seed=7)
     cluster.run("apply -f -", stdin=webhook(rule), check=True)

@@ -30,9 +30,12 @@ def test_sequence_names_each_cause_in_its_order() -> None:
     assert why.state == STUCK
     assert not any(remedy.proven for remedy in why.remedies)
     assert why.sequence is not None
-    assert [(step.command[:2], step.cause, step.kind, step.after) for step in why.sequence.steps] == [
+    assert [
+        (step.command[:2], step.cause, step.kind, step.after) for step in why.sequence.steps
+    ] == [
         (("patch", "resourcequota/team"), "quota-exceeded", "real", 0.0),
-        (("taint", "nodes"), "taint", "real", 0.0)]
+        (("taint", "nodes"), "taint", "real", 0.0),
+    ]
 
 
 def test_sequence_leaves_out_what_it_does_not_need() -> None:
@@ -68,28 +71,73 @@ def test_text_shows_sequence_in_80_columns_and_its_commands_once() -> None:
 # --- kinds --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("command", "kind"), [
-    (("scale", "deployment/web", "--replicas=1"), "real"),
-    (("rollout", "undo", "deployment/web"), "real"),
-    (("delete", "pod", "POD"), "real"),
-    (("delete", "pod", "POD", "--grace-period=0", "--force"), "destructive"),
-    (("delete", "pod", "bare"), "destructive"),
-    (("delete", "pod/bare", "pod/POD"), "destructive"),
-    (("delete", "resourcequota/team", "-n", "shop"), "destructive"),
-    (("delete", "node", "node-1"), "destructive"),
-    (("taint", "node", "node-1", "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"), "destructive"),
-    (("taint", "node", "node-1", "dedicated:NoSchedule-"), "real"),
-    (("annotate", "node", "node-1", "kubepy.dev/down-until-"), "simulated"),
-    (("label", "nodes", "node-1", "disk=ssd"), "real"),
-    (("label", "nodes", "node-1", "topology.kubernetes.io/zone=b", "--overwrite"), "simulated"),
-    (("patch", "persistentvolume/disk", "--type=merge", "-p", '{"spec":{"capacity":{"storage":"5Gi"}}}'), "simulated"),
-    (("patch", "persistentvolume/disk", "--type=merge", "-p", '{"spec":{"storageClassName":"a"}}'), "real"),
-    (("patch", "persistentvolume/disk", "--type=json", "-p", '[{"op":"remove","path":"/spec/claimRef"}]'),
-     "destructive"),
-    (("patch", "configmap/keep", "--type=merge", "-p", '{"metadata":{"finalizers":null}}', "-n", "shop"),
-     "destructive"),
-    (("patch", "validatingwebhookconfiguration/guard", "--type=json", "-p", "[]"), "destructive"),
-])
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        (("scale", "deployment/web", "--replicas=1"), "real"),
+        (("rollout", "undo", "deployment/web"), "real"),
+        (("delete", "pod", "POD"), "real"),
+        (("delete", "pod", "POD", "--grace-period=0", "--force"), "destructive"),
+        (("delete", "pod", "bare"), "destructive"),
+        (("delete", "pod/bare", "pod/POD"), "destructive"),
+        (("delete", "resourcequota/team", "-n", "shop"), "destructive"),
+        (("delete", "node", "node-1"), "destructive"),
+        (
+            ("taint", "node", "node-1", "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
+            "destructive",
+        ),
+        (("taint", "node", "node-1", "dedicated:NoSchedule-"), "real"),
+        (("annotate", "node", "node-1", "kubepy.dev/down-until-"), "simulated"),
+        (("label", "nodes", "node-1", "disk=ssd"), "real"),
+        (("label", "nodes", "node-1", "topology.kubernetes.io/zone=b", "--overwrite"), "simulated"),
+        (
+            (
+                "patch",
+                "persistentvolume/disk",
+                "--type=merge",
+                "-p",
+                '{"spec":{"capacity":{"storage":"5Gi"}}}',
+            ),
+            "simulated",
+        ),
+        (
+            (
+                "patch",
+                "persistentvolume/disk",
+                "--type=merge",
+                "-p",
+                '{"spec":{"storageClassName":"a"}}',
+            ),
+            "real",
+        ),
+        (
+            (
+                "patch",
+                "persistentvolume/disk",
+                "--type=json",
+                "-p",
+                '[{"op":"remove","path":"/spec/claimRef"}]',
+            ),
+            "destructive",
+        ),
+        (
+            (
+                "patch",
+                "configmap/keep",
+                "--type=merge",
+                "-p",
+                '{"metadata":{"finalizers":null}}',
+                "-n",
+                "shop",
+            ),
+            "destructive",
+        ),
+        (
+            ("patch", "validatingwebhookconfiguration/guard", "--type=json", "-p", "[]"),
+            "destructive",
+        ),
+    ],
+)
 def test_kind_of_remedy(command: tuple[str, ...], kind: str) -> None:
     cluster = Cluster.temporary(nodes=1, seed=7)
     cluster.run("create deployment web --image=web:1", check=True)
@@ -109,7 +157,12 @@ def test_remedies_real_ones_come_first_and_destructive_ones_last() -> None:
     assert {remedy["kind"] for remedy in answer["remedies"]} == {"destructive"}
     assert answer["sequence"]["steps"][0]["kind"] == "destructive"
     dead = begun(INCIDENTS["pod with finalizer on dead node"]).why("pod/web")
-    assert [remedy.kind for remedy in dead.remedies] == ["simulated", "destructive", "destructive", "destructive"]
+    assert [remedy.kind for remedy in dead.remedies] == [
+        "simulated",
+        "destructive",
+        "destructive",
+        "destructive",
+    ]
 
 
 # --- costs --------------------------------------------------------------------------------------------------------
@@ -129,11 +182,16 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[budget.Budget]:
     return budgets
 
 
-@pytest.mark.parametrize("manifest", [
-    cron_job(annotations="kubepy.dev/outcome: image-pull-backoff"),
-    cron_job("concurrencyPolicy: Forbid", annotations='kubepy.dev/exit-code: "1"'),
-])
-def test_answer_about_work_without_end_is_bounded(manifest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        cron_job(annotations="kubepy.dev/outcome: image-pull-backoff"),
+        cron_job("concurrencyPolicy: Forbid", annotations='kubepy.dev/exit-code: "1"'),
+    ],
+)
+def test_answer_about_work_without_end_is_bounded(
+    manifest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     budgets = counted(monkeypatch)
     cluster = Cluster.temporary(nodes=3, seed=7)
     cluster.run("apply -f -", stdin=manifest.replace("*/10", "*"), check=True)
@@ -143,7 +201,9 @@ def test_answer_about_work_without_end_is_bounded(manifest: str, monkeypatch: py
     assert whole.left > -budget.MOST_OF_RUN
 
 
-def test_answer_whose_budget_is_spent_names_the_cause_and_tries_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_whose_budget_is_spent_names_the_cause_and_tries_nothing_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cluster = begun(INCIDENTS["quota and taint"])
     monkeypatch.setattr("kubepy.insight.why.question.MOST_OF_ANSWER", 5)
     why = cluster.why("deploy/web")
@@ -151,7 +211,9 @@ def test_answer_whose_budget_is_spent_names_the_cause_and_tries_nothing_more(mon
     assert not any(remedy.proven for remedy in why.remedies)
 
 
-def test_run_that_writes_without_end_within_a_moment_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_that_writes_without_end_within_a_moment_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cluster = Cluster.temporary(nodes=3, seed=7)
     cluster.run("create deployment web --image=web:1", check=True)
     cluster.settle()

@@ -26,32 +26,60 @@ class Script:
         self.steps.append(Step(self.now, action, key, **fields))
 
     def timeline(self, until: float = 0) -> Timeline:
-        courses = tuple(Course(key, tuple(workload.numbers), tuple(workload.limits))
-                        for key, workload in sorted(self.workloads.items()))
+        courses = tuple(
+            Course(key, tuple(workload.numbers), tuple(workload.limits))
+            for key, workload in sorted(self.workloads.items())
+        )
         return Timeline(START, self.now + timedelta(seconds=until), tuple(self.steps), courses)
 
 
 class Workload:
     """One workload of a script: makes, changes and removes pods."""
 
-    def __init__(self, script: Script, resource: str, name: str, desired: int, bounds: Bounds = Bounds(),  # noqa: B008
-                 there: Iterable[tuple[str, str]] = (), revision: str = "5d4c4ff75b") -> None:
-        self.script, self.key, self.desired, self.bounds = script, Key(resource, "default", name), desired, bounds
+    def __init__(
+        self,
+        script: Script,
+        resource: str,
+        name: str,
+        desired: int,
+        bounds: Bounds = Bounds(),  # noqa: B008
+        there: Iterable[tuple[str, str]] = (),
+        revision: str = "5d4c4ff75b",
+    ) -> None:
+        self.script, self.key, self.desired, self.bounds = (
+            script,
+            Key(resource, "default", name),
+            desired,
+            bounds,
+        )
         self.revision = revision
         self.pods = {pod: ["available", node, revision] for pod, node in there}
-        self.tally = Counter((state, revision) for state, _, revision in self.pods.values())  # pods, by that
+        self.tally = Counter(
+            (state, revision) for state, _, revision in self.pods.values()
+        )  # pods, by that
         self.numbers, self.limits = [(0, self.count())], [(0, self.bounds)]
         script.workloads[self.key] = self
 
     def count(self) -> Numbers:
-        tally = {key: count for key, count in self.tally.items() if key[0] not in ("failed", "succeeded")}
+        tally = {
+            key: count for key, count in self.tally.items() if key[0] not in ("failed", "succeeded")
+        }
 
         def having(*states: str) -> int:
             return sum(count for (state, _), count in tally.items() if state in states)
 
-        return Numbers(self.desired, sum(tally.values()), having("ready", "available"), having("available"),
-                       sum(count for (state, revision), count in tally.items()
-                           if revision == self.revision and state != "terminating"), having("terminating"))
+        return Numbers(
+            self.desired,
+            sum(tally.values()),
+            having("ready", "available"),
+            having("available"),
+            sum(
+                count
+                for (state, revision), count in tally.items()
+                if revision == self.revision and state != "terminating"
+            ),
+            having("terminating"),
+        )
 
     def own(self, action: str, reason: str = "") -> None:
         """Make a step of the workload itself."""
@@ -78,8 +106,14 @@ class Workload:
             resource = self.key.resource
             if resource == "deployments.apps":
                 resource, owner = "replicasets.apps", f"{owner}-{state[2]}"
-            self.script.step(action, Key("pods", "default", pod), owner=f"{resource}/{owner}", node=state[1],
-                             revision=state[2], reason=reason)
+            self.script.step(
+                action,
+                Key("pods", "default", pod),
+                owner=f"{resource}/{owner}",
+                node=state[1],
+                revision=state[2],
+                reason=reason,
+            )
             self._note()
 
     def _note(self) -> None:
@@ -96,8 +130,14 @@ UP = ("scheduled", "ready", "available")
 def rolling_daemonset(nodes: int = 4, seconds: float = 5) -> Timeline:
     """A DaemonSet whose pods are replaced node by node."""
     script = Script()
-    agent = Workload(script, "daemonsets.apps", "agent", nodes, Bounds(nodes - 1, 1, 0),
-                     [(f"agent-a{n}", f"node-{n}") for n in range(1, nodes + 1)])
+    agent = Workload(
+        script,
+        "daemonsets.apps",
+        "agent",
+        nodes,
+        Bounds(nodes - 1, 1, 0),
+        [(f"agent-a{n}", f"node-{n}") for n in range(1, nodes + 1)],
+    )
     agent.revision = "7f66b9d8c4"
     agent.own("changed", "spec.template.spec.containers[agent].image: agent:1 to agent:2")
     for n in range(1, nodes + 1):
@@ -116,12 +156,22 @@ def rolling_daemonset(nodes: int = 4, seconds: float = 5) -> Timeline:
 def rolling_deployment(replicas: int = 4, seconds: float = 5, nodes: int = 3) -> Timeline:
     """A Deployment that surges by one; with 0 seconds all in one moment."""
     script = Script()
-    web = Workload(script, "deployments.apps", "web", replicas, Bounds(replicas - 1, 1, 1),
-                   [(f"web-5d4c4ff75b-{n:04}", f"node-{n % nodes + 1}") for n in range(replicas)])
+    web = Workload(
+        script,
+        "deployments.apps",
+        "web",
+        replicas,
+        Bounds(replicas - 1, 1, 1),
+        [(f"web-5d4c4ff75b-{n:04}", f"node-{n % nodes + 1}") for n in range(replicas)],
+    )
     web.revision = "7f66b9d8c4"
     web.own("changed", "image: web:1 to web:2")
-    script.step("created", Key("replicasets.apps", "default", "web-7f66b9d8c4"), owner="deployments.apps/web",
-                revision="7f66b9d8c4")
+    script.step(
+        "created",
+        Key("replicasets.apps", "default", "web-7f66b9d8c4"),
+        owner="deployments.apps/web",
+        revision="7f66b9d8c4",
+    )
     for n in range(replicas):
         new = f"web-7f66b9d8c4-{n:04}"
         web.pod(new, "created")
@@ -137,8 +187,14 @@ def rolling_deployment(replicas: int = 4, seconds: float = 5, nodes: int = 3) ->
 def crash_loop() -> Timeline:
     """A DaemonSet's rollout that ends in a crash loop on its first node, which then goes down."""
     script = Script()
-    agent = Workload(script, "daemonsets.apps", "agent", 3, Bounds(2, 1, 0),
-                     [(f"agent-a{n}", f"node-{n}") for n in range(1, 4)])
+    agent = Workload(
+        script,
+        "daemonsets.apps",
+        "agent",
+        3,
+        Bounds(2, 1, 0),
+        [(f"agent-a{n}", f"node-{n}") for n in range(1, 4)],
+    )
     agent.revision = "7f66b9d8c4"
     agent.own("changed", "image: agent:1 to agent:2")
     agent.pod("agent-a1", "terminating", "deleted")
@@ -160,8 +216,15 @@ def crash_loop() -> Timeline:
 def stateful() -> Timeline:
     """A StatefulSet that is updated from its last pod on: names come back."""
     script = Script()
-    db = Workload(script, "statefulsets.apps", "db", 3, Bounds(2, 1, None, "db"),
-                  [(f"db-{n}", f"node-{n + 1}") for n in range(3)], "db-65f8c9d7")
+    db = Workload(
+        script,
+        "statefulsets.apps",
+        "db",
+        3,
+        Bounds(2, 1, None, "db"),
+        [(f"db-{n}", f"node-{n + 1}") for n in range(3)],
+        "db-65f8c9d7",
+    )
     db.revision = "db-7c9d4b6f"
     for n in (2, 1, 0):
         db.pod(f"db-{n}", "terminating")
@@ -184,7 +247,11 @@ def jobs() -> Timeline:
             job.pod(pod, "created")
             job.pod(pod, "scheduled", node="node-1")
             script.wait(20)
-            job.pod(pod, "failed" if run == 2 and not attempt else "succeeded", reason="Error" if run == 2 else "")
+            job.pod(
+                pod,
+                "failed" if run == 2 and not attempt else "succeeded",
+                reason="Error" if run == 2 else "",
+            )
         script.wait(6 * 3600)
     return script.timeline()
 
@@ -192,8 +259,14 @@ def jobs() -> Timeline:
 def large(pods: int = 1000) -> Timeline:
     """A rolling update of many pods on 50 nodes, ten at once."""
     script = Script()
-    web = Workload(script, "deployments.apps", "web", pods, Bounds(pods - 10, 10, 10),
-                   [(f"web-5d4c4ff75b-{n:05}", f"node-{n % 50 + 1}") for n in range(pods)])
+    web = Workload(
+        script,
+        "deployments.apps",
+        "web",
+        pods,
+        Bounds(pods - 10, 10, 10),
+        [(f"web-5d4c4ff75b-{n:05}", f"node-{n % 50 + 1}") for n in range(pods)],
+    )
     web.revision = "7f66b9d8c4"
     for first in range(0, pods, 10):
         names = range(first, min(first + 10, pods))
@@ -212,6 +285,11 @@ def large(pods: int = 1000) -> Timeline:
     return script.timeline()
 
 
-ALL = {"daemonset": rolling_daemonset, "deployment": rolling_deployment,
-       "one-moment": lambda: rolling_deployment(seconds=0), "crash-loop": crash_loop, "statefulset": stateful,
-       "jobs": jobs}
+ALL = {
+    "daemonset": rolling_daemonset,
+    "deployment": rolling_deployment,
+    "one-moment": lambda: rolling_deployment(seconds=0),
+    "crash-loop": crash_loop,
+    "statefulset": stateful,
+    "jobs": jobs,
+}

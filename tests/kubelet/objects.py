@@ -17,7 +17,12 @@ from kubepy.kubelet.statuses import pod_status
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "kubelet"
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
-BOUND = {"lastProbeTime": None, "lastTransitionTime": "2026-11-20T11:59:59Z", "status": "True", "type": "PodScheduled"}
+BOUND = {
+    "lastProbeTime": None,
+    "lastTransitionTime": "2026-11-20T11:59:59Z",
+    "status": "True",
+    "type": "PodScheduled",
+}
 
 Object = dict[str, Any]
 
@@ -32,10 +37,20 @@ def check_golden(name: str, found: Object) -> None:
 
 def new_pod(outcome: str | None = None, **spec: Any) -> Object:
     annotations = {"kubepy.dev/outcome": outcome} if outcome else {}
-    meta = {"name": "web", "namespace": "shop", "uid": "0f1e", "generation": 1, "annotations": annotations}
+    meta = {
+        "name": "web",
+        "namespace": "shop",
+        "uid": "0f1e",
+        "generation": 1,
+        "annotations": annotations,
+    }
     containers = [{"name": "c", "image": "c:1"}, {"name": "d", "image": "d:1"}]
     status = {"phase": "Pending", "qosClass": "BestEffort", "conditions": [dict(BOUND)]}
-    return {"metadata": meta, "spec": {"containers": containers, "nodeName": "node-1", **spec}, "status": status}
+    return {
+        "metadata": meta,
+        "spec": {"containers": containers, "nodeName": "node-1", **spec},
+        "status": status,
+    }
 
 
 def new_node(**annotations: str) -> Object:
@@ -47,6 +62,9 @@ def played(pod: Object, node: Object | None = None) -> Object:
     node = node or new_node()
     step = next_step(pod, node, NOW)
     assert isinstance(step, Start)
-    after = {**pod, "status": pod_status(pod, step.outcome, "192.168.0.1", "10.244.0.1", NOW, step.obstacles)}
+    after = {
+        **pod,
+        "status": pod_status(pod, step.outcome, "192.168.0.1", "10.244.0.1", NOW, step.obstacles),
+    }
     assert next_step(after, node, NOW) is None
     return after

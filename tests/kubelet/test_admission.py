@@ -26,11 +26,15 @@ def answer(incoming: Object, machine: Object, *others: Object) -> tuple[str, str
 
 def out_of(resource: str, requested: int, used: int, capacity: int) -> tuple[str, str]:
     return f"OutOf{resource}", (
-        f"Node didn't have enough resource: {resource}, requested: {requested}, used: {used}, capacity: {capacity}")
+        f"Node didn't have enough resource: {resource}, requested: {requested}, used: {used}, capacity: {capacity}"
+    )
 
 
 def test_pod_that_fits_is_taken() -> None:
-    assert answer(pod("new", requests={"cpu": "3"}), node("a"), pod("there", requests={"cpu": "1"})) is None
+    assert (
+        answer(pod("new", requests={"cpu": "3"}), node("a"), pod("there", requests={"cpu": "1"}))
+        is None
+    )
 
 
 @pytest.mark.parametrize(("requests", "why"), [
@@ -41,7 +45,9 @@ def test_pod_that_fits_is_taken() -> None:
     ({"example.org/unknown": "2"}, None),  # possibly a resource of the cluster, not of the node
     ({"memory": "8Gi", "cpu": "4"}, out_of("cpu", 4000, 1000, 4000)),  # the first reason counts
 ])  # fmt: skip
-def test_rejection_names_insufficient_resource(requests: dict[str, str], why: tuple[str, str] | None) -> None:
+def test_rejection_names_insufficient_resource(
+    requests: dict[str, str], why: tuple[str, str] | None
+) -> None:
     machine = node("a")
     machine["status"]["allocatable"]["example.org/gpu"] = "1"
     there = pod("there", requests={"cpu": "1", "memory": "1Gi"})
@@ -49,7 +55,9 @@ def test_rejection_names_insufficient_resource(requests: dict[str, str], why: tu
 
 
 def test_full_node_takes_no_more_pods() -> None:
-    assert answer(pod("new", requests={"cpu": "9"}), node("a", pods="1"), pod("there")) == out_of("pods", 1, 1, 1)
+    assert answer(pod("new", requests={"cpu": "9"}), node("a", pods="1"), pod("there")) == out_of(
+        "pods", 1, 1, 1
+    )
 
 
 @pytest.mark.parametrize("more", [
@@ -64,7 +72,9 @@ def test_pod_that_wants_another_node_is_not_taken(more: Object) -> None:
 
 def test_port_that_is_taken() -> None:
     assert answer(with_port("new"), node("a"), with_port("there")) == (
-        "NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports")
+        "NodePorts",
+        "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+    )
 
 
 @pytest.mark.parametrize(("effect", "tolerations", "is_taken"), [
@@ -72,11 +82,19 @@ def test_port_that_is_taken() -> None:
     ("NoExecute", [{"operator": "Exists"}], True),
     ("NoSchedule", [], True),
 ])  # fmt: skip
-def test_noexecute_taint_keeps_pod_out(effect: str, tolerations: list[Object], is_taken: bool) -> None:
+def test_noexecute_taint_keeps_pod_out(
+    effect: str, tolerations: list[Object], is_taken: bool
+) -> None:
     machine = node("a", taints=[{"key": "k", "effect": effect}], unschedulable=True)
     found = answer(pod("new", tolerations=tolerations), machine)
-    assert found == (None if is_taken else (
-        "TaintToleration", "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"))
+    assert found == (
+        None
+        if is_taken
+        else (
+            "TaintToleration",
+            "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
+        )
+    )
 
 
 @pytest.mark.parametrize(("incoming", "reason"), [

@@ -24,8 +24,10 @@ def cluster(tmp_path: Path) -> LocalCluster:
 
 
 def leases(cluster: LocalCluster) -> dict[str, Object]:
-    return {lease["metadata"]["name"]: lease for lease in
-            cluster.client.list(LEASES, namespace=LEASE_NAMESPACE).items}
+    return {
+        lease["metadata"]["name"]: lease
+        for lease in cluster.client.list(LEASES, namespace=LEASE_NAMESPACE).items
+    }
 
 
 def times(cluster: LocalCluster) -> dict[str, str]:
@@ -35,10 +37,14 @@ def times(cluster: LocalCluster) -> dict[str, str]:
 def test_lease_of_node_names_it_as_holder_and_owner(cluster: LocalCluster) -> None:
     renew_leases(cluster.client, NOW)
     lease, node = leases(cluster)["a"], cluster.client.get("nodes", "a")
-    assert lease["spec"] == {"holderIdentity": "a", "leaseDurationSeconds": 40,
-                             "renewTime": "2026-11-20T12:00:00.500000Z"}
+    assert lease["spec"] == {
+        "holderIdentity": "a",
+        "leaseDurationSeconds": 40,
+        "renewTime": "2026-11-20T12:00:00.500000Z",
+    }
     assert lease["metadata"]["ownerReferences"] == [
-        {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": node["metadata"]["uid"]}]
+        {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": node["metadata"]["uid"]}
+    ]
 
 
 def test_leases_are_renewed_and_make_no_files(cluster: LocalCluster) -> None:
@@ -54,11 +60,17 @@ def test_kubelet_that_is_down_does_not_renew(cluster: LocalCluster) -> None:
     down = {"kubepy.dev/down-until": "2999-01-01T00:00:00Z"}
     cluster.client.update("nodes", {**node, "metadata": {**node["metadata"], "annotations": down}})
     renew_leases(cluster.client, NOW + timedelta(seconds=10))
-    assert times(cluster) == {"a": "2026-11-20T12:00:00.500000Z", "b": "2026-11-20T12:00:10.500000Z"}
+    assert times(cluster) == {
+        "a": "2026-11-20T12:00:00.500000Z",
+        "b": "2026-11-20T12:00:10.500000Z",
+    }
 
 
 def test_lease_that_somebody_else_holds_is_left_alone(cluster: LocalCluster) -> None:
-    other = {"metadata": {"name": "a"}, "spec": {"holderIdentity": "kwok", "renewTime": "2026-11-20T11:00:00.000000Z"}}
+    other = {
+        "metadata": {"name": "a"},
+        "spec": {"holderIdentity": "kwok", "renewTime": "2026-11-20T11:00:00.000000Z"},
+    }
     cluster.client.create(LEASES, other, namespace=LEASE_NAMESPACE)
     renew_leases(cluster.client, NOW)
     assert times(cluster)["a"] == "2026-11-20T11:00:00.000000Z"

@@ -45,9 +45,14 @@ class Run:
         self.client.create("pods", pod, namespace="default")
 
     def phases(self) -> dict[str, str]:
-        return {one["metadata"]["name"]: one["status"]["phase"] for one in self.client.list("pods").items}
+        return {
+            one["metadata"]["name"]: one["status"]["phase"]
+            for one in self.client.list("pods").items
+        }
 
-    def annotate(self, resource: str, name: str, key: str, value: str | None, namespace: str = "") -> None:
+    def annotate(
+        self, resource: str, name: str, key: str, value: str | None, namespace: str = ""
+    ) -> None:
         patch = {"metadata": {"annotations": {key: value}}}
         self.client.patch(resource, name, Patch(MERGE_PATCH, patch), namespace=namespace)
 
@@ -84,7 +89,9 @@ def test_pod_on_node_that_is_not_there_waits_for_it(run: Run) -> None:
 
 
 def test_annotations_of_pods_and_nodes_take_effect_when_they_change(run: Run) -> None:
-    run.node("a", **{"kubepy.dev/outcome": "not-ready", "kubepy.dev/pod-outcome": "image-pull-backoff"})
+    run.node(
+        "a", **{"kubepy.dev/outcome": "not-ready", "kubepy.dev/pod-outcome": "image-pull-backoff"}
+    )
     run.pod("p", "a")
     run.pod("q", "a", **{"kubepy.dev/outcome": "ready"})
     run.settle()
@@ -158,7 +165,12 @@ def test_less_capacity_does_not_drive_out_what_runs(run: Run) -> None:
     run.node("a")
     run.pod("there", "a", asking("3"))
     run.settle()
-    run.client.patch("nodes", "a", Patch(MERGE_PATCH, {"status": {"allocatable": {"cpu": "2"}}}), subresource="status")
+    run.client.patch(
+        "nodes",
+        "a",
+        Patch(MERGE_PATCH, {"status": {"allocatable": {"cpu": "2"}}}),
+        subresource="status",
+    )
     run.pod("new", "a", asking("1"))
     run.settle()
     assert run.phases() == {"new": "Failed", "there": "Running"}

@@ -8,12 +8,23 @@ from typing import Any
 import pytest
 
 from kubepy.api.errors import NotFound, Status
-from kubepy.kubelet.logs import ContainerLog, LogOptions, choose_container, goes_on, read_log, validate_log_options
+from kubepy.kubelet.logs import (
+    ContainerLog,
+    LogOptions,
+    choose_container,
+    goes_on,
+    read_log,
+    validate_log_options,
+)
 from tests.kubelet.objects import NOW, Object, new_node, new_pod, played
 
 
-def log_of(pod: Object, node: Object | None = None, now: datetime = NOW, **options: Any) -> ContainerLog | None:
-    return read_log(pod, LogOptions(**{"container": "c", **options}), lambda name: node or new_node(), now)
+def log_of(
+    pod: Object, node: Object | None = None, now: datetime = NOW, **options: Any
+) -> ContainerLog | None:
+    return read_log(
+        pod, LogOptions(**{"container": "c", **options}), lambda name: node or new_node(), now
+    )
 
 
 def text_of(pod: Object, **options: Any) -> str:
@@ -29,7 +40,9 @@ def refusal(pod: Object, **options: Any) -> tuple[int, str]:
 
 
 def printing(pod: Object, **logs: str) -> Object:
-    pod["metadata"]["annotations"] |= {f"kubepy.dev/{name.replace('_', '.')}": text for name, text in logs.items()}
+    pod["metadata"]["annotations"] |= {
+        f"kubepy.dev/{name.replace('_', '.')}": text for name, text in logs.items()
+    }
     return pod
 
 
@@ -50,22 +63,27 @@ def test_log_of_all_containers_is_not_that_of_init_containers() -> None:
     assert text_of(pod, container="i") == ""
 
 
-@pytest.mark.parametrize(("options", "text"), [
-    ({"tail_lines": 1}, "two\n"),
-    ({"tail_lines": 0}, ""),
-    ({"tail_lines": 9}, "one\ntwo\n"),
-    ({"limit_bytes": 5}, "one\nt"),
-    ({"since_time": NOW}, "one\ntwo\n"),
-    ({"since_time": NOW + timedelta(seconds=1)}, ""),
-    ({"since_seconds": 1}, "one\ntwo\n"),
-    ({"timestamps": True, "tail_lines": 1}, "2026-11-20T12:00:00.000000000Z two\n"),
-])
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"tail_lines": 1}, "two\n"),
+        ({"tail_lines": 0}, ""),
+        ({"tail_lines": 9}, "one\ntwo\n"),
+        ({"limit_bytes": 5}, "one\nt"),
+        ({"since_time": NOW}, "one\ntwo\n"),
+        ({"since_time": NOW + timedelta(seconds=1)}, ""),
+        ({"since_seconds": 1}, "one\ntwo\n"),
+        ({"timestamps": True, "tail_lines": 1}, "2026-11-20T12:00:00.000000000Z two\n"),
+    ],
+)
 def test_options_choose_lines(options: dict[str, Any], text: str) -> None:
     assert text_of(played(printing(new_pod(), log="one\ntwo")), **options) == text
 
 
 def test_since_seconds_counts_from_now() -> None:
-    log = log_of(played(printing(new_pod(), log="one")), now=NOW + timedelta(seconds=6), since_seconds=5)
+    log = log_of(
+        played(printing(new_pod(), log="one")), now=NOW + timedelta(seconds=6), since_seconds=5
+    )
     assert log is not None
     assert log.data == b""
 
@@ -80,17 +98,27 @@ def test_container_must_be_named_where_there_are_several() -> None:
     pod = new_pod(initContainers=[{"name": "i", "image": "i"}])
     with pytest.raises(Status) as caught:
         choose_container(pod, "")
-    assert caught.value.message == "a container name must be specified for pod web, choose one of: [i c d]"
+    assert (
+        caught.value.message
+        == "a container name must be specified for pod web, choose one of: [i c d]"
+    )
     with pytest.raises(Status) as caught:
         choose_container(pod, "x")
-    assert (caught.value.code, caught.value.message) == (400, "container x is not valid for pod web")
+    assert (caught.value.code, caught.value.message) == (
+        400,
+        "container x is not valid for pod web",
+    )
 
 
 def test_container_that_waits_says_for_what() -> None:
     assert refusal(new_pod("pending")) == (
-        400, 'container "c" in pod "web" is waiting to start: ContainerCreating')
+        400,
+        'container "c" in pod "web" is waiting to start: ContainerCreating',
+    )
     assert refusal(played(new_pod("image-pull-backoff"))) == (
-        400, 'container "c" in pod "web" is waiting to start: trying and failing to pull image')
+        400,
+        'container "c" in pod "web" is waiting to start: trying and failing to pull image',
+    )
 
 
 def test_crashed_container_shows_its_last_run_and_the_previous_one() -> None:
@@ -102,7 +130,9 @@ def test_crashed_container_shows_its_last_run_and_the_previous_one() -> None:
 
 def test_previous_of_first_run_is_not_found() -> None:
     assert refusal(played(new_pod()), previous=True) == (
-        400, 'previous terminated container "c" in pod "web" not found')
+        400,
+        'previous terminated container "c" in pod "web" not found',
+    )
 
 
 def test_completed_container_has_a_closed_log() -> None:
@@ -127,22 +157,32 @@ def test_kubelet_that_is_down_cannot_be_reached() -> None:
     node = new_node(**{"kubepy.dev/down-until": "2026-11-20T13:00:00Z"})
     with pytest.raises(Status) as caught:
         log_of(played(new_pod()), node)
-    assert caught.value.message == ('Get "https://192.168.0.1:10250/containerLogs/shop/web/c": dial tcp '
-                                    "192.168.0.1:10250: connect: connection refused")
+    assert caught.value.message == (
+        'Get "https://192.168.0.1:10250/containerLogs/shop/web/c": dial tcp '
+        "192.168.0.1:10250: connect: connection refused"
+    )
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"tail_lines": -1}, "tailLines: Invalid value: -1: must be greater than or equal to 0"),
-    ({"limit_bytes": 0}, "limitBytes: Invalid value: 0: must be greater than 0"),
-    ({"since_seconds": 0}, "sinceSeconds: Invalid value: 0: must be greater than 0"),
-    ({"stream": "All"}, "stream: Forbidden: may not be specified"),
-    ({"since_seconds": 1, "since_time": datetime(2026, 1, 1, tzinfo=UTC)},
-     "[]: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"),
-])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tail_lines": -1}, "tailLines: Invalid value: -1: must be greater than or equal to 0"),
+        ({"limit_bytes": 0}, "limitBytes: Invalid value: 0: must be greater than 0"),
+        ({"since_seconds": 0}, "sinceSeconds: Invalid value: 0: must be greater than 0"),
+        ({"stream": "All"}, "stream: Forbidden: may not be specified"),
+        (
+            {"since_seconds": 1, "since_time": datetime(2026, 1, 1, tzinfo=UTC)},
+            "[]: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified",
+        ),
+    ],
+)
 def test_options_are_validated(options: dict[str, Any], message: str) -> None:
     with pytest.raises(Status) as caught:
         validate_log_options("web", LogOptions(**options))
-    assert (caught.value.code, caught.value.message) == (422, f'PodLogOptions "web" is invalid: {message}')
+    assert (caught.value.code, caught.value.message) == (
+        422,
+        f'PodLogOptions "web" is invalid: {message}',
+    )
 
 
 def test_followed_log_ends_with_its_run() -> None:

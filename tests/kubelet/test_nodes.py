@@ -15,9 +15,17 @@ def test_node_that_reports_nothing_becomes_ready() -> None:
 
 def test_node_keeps_what_its_manifest_says() -> None:
     node = new_node()
-    pressure = {"type": "MemoryPressure", "status": "True", "lastTransitionTime": "2026-11-20T11:00:00Z"}
+    pressure = {
+        "type": "MemoryPressure",
+        "status": "True",
+        "lastTransitionTime": "2026-11-20T11:00:00Z",
+    }
     network = {"type": "NetworkUnavailable", "status": "False"}
-    node["status"] = {"capacity": {"cpu": "2"}, "nodeInfo": {"osImage": "mine"}, "conditions": [network, pressure]}
+    node["status"] = {
+        "capacity": {"cpu": "2"},
+        "nodeInfo": {"osImage": "mine"},
+        "conditions": [network, pressure],
+    }
     status = register(node, NOW)["status"]
     assert status["capacity"] == status["allocatable"] == {"cpu": "2"}
     assert (status["nodeInfo"]["osImage"], status["nodeInfo"]["kernelVersion"]) == ("mine", "0")

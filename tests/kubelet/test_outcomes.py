@@ -18,12 +18,18 @@ def after(number: int) -> TerminationBackoff:
     return endings
 
 
-@pytest.mark.parametrize(("number", "seconds"), [(0, 0), (19, 0), (20, 1), (21, 2), (23, 8), (40, 300)])
-def test_first_end_at_once_and_each_later_one_takes_twice_as_long(number: int, seconds: float) -> None:
+@pytest.mark.parametrize(
+    ("number", "seconds"), [(0, 0), (19, 0), (20, 1), (21, 2), (23, 8), (40, 300)]
+)
+def test_first_end_at_once_and_each_later_one_takes_twice_as_long(
+    number: int, seconds: float
+) -> None:
     assert after(number).delay("owner", NOW) == seconds
 
 
-@pytest.mark.parametrize(("number", "is_longest"), [(20, False), (28, False), (29, True), (99, True)])
+@pytest.mark.parametrize(
+    ("number", "is_longest"), [(20, False), (28, False), (29, True), (99, True)]
+)
 def test_delay_grows_up_to_five_minutes(number: int, is_longest: bool) -> None:
     assert after(number).is_longest("owner") is is_longest
 

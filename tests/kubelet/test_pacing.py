@@ -62,7 +62,9 @@ class Paced:
         end = START + timedelta(seconds=seconds)
         self.settle()
         watch()
-        while (due := next(iter(self.manager.run_until_settled().due), None)) is not None and due.time <= end:
+        while (
+            due := next(iter(self.manager.run_until_settled().due), None)
+        ) is not None and due.time <= end:
             self.cluster.clock.own = due.time
             self.settle()
             watch()
@@ -75,20 +77,36 @@ class Paced:
             self.client.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": meta})
         self.settle()
 
-    def pod(self, name: str, spec: Object | None = None, *, settle: bool = True, **annotations: str) -> None:
+    def pod(
+        self, name: str, spec: Object | None = None, *, settle: bool = True, **annotations: str
+    ) -> None:
         spec = {"containers": [{"name": "c", "image": "c:1"}], **(spec or {})}
         meta = {"name": name, "namespace": "default", "annotations": annotated(annotations)}
-        self.client.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec},
-                           namespace="default")
+        self.client.create(
+            "pods",
+            {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec},
+            namespace="default",
+        )
         if settle:
             self.settle()
 
-    def workload(self, resource: str, kind: str, spec: Object, image: str = "c:1", **annotations: str) -> None:
-        template = {"metadata": {"labels": {"app": "web"}, "annotations": annotated(annotations)},
-                    "spec": {"containers": [{"name": "c", "image": image}]}}
-        self.client.create(f"{resource}.apps", {
-            "apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web", "namespace": "default"},
-            "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template, **spec}}, namespace="default")
+    def workload(
+        self, resource: str, kind: str, spec: Object, image: str = "c:1", **annotations: str
+    ) -> None:
+        template = {
+            "metadata": {"labels": {"app": "web"}, "annotations": annotated(annotations)},
+            "spec": {"containers": [{"name": "c", "image": image}]},
+        }
+        self.client.create(
+            f"{resource}.apps",
+            {
+                "apiVersion": "apps/v1",
+                "kind": kind,
+                "metadata": {"name": "web", "namespace": "default"},
+                "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template, **spec},
+            },
+            namespace="default",
+        )
         self.settle()
 
     def annotate(self, resource: str, name: str, **annotations: str) -> None:
@@ -116,7 +134,9 @@ class Paced:
         return (datetime.fromisoformat(condition["lastTransitionTime"]) - START).total_seconds()
 
     def delete(self, name: str, grace: int | None = None) -> None:
-        self.client.delete("pods", name, namespace="default", options=DeleteOptions(grace_period_seconds=grace))
+        self.client.delete(
+            "pods", name, namespace="default", options=DeleteOptions(grace_period_seconds=grace)
+        )
         self.settle()
 
 
@@ -173,9 +193,15 @@ def test_fraction_of_second_is_counted(new_paced: Callable[..., Paced]) -> None:
     paced.restart()
     paced.until(60, watch)
     assert seen == [
-        (0.7, "loops Running False 1"), (0.7, "runs Running False 0"), (0.7, "stops Running True 0"),
-        (2.7, "runs Running True 0"), (3.7, "gone"), (5.7, "runs Succeeded False 0"), (10.7, "loops Running False 2"),
-        (30.7, "loops Running True 3")]
+        (0.7, "loops Running False 1"),
+        (0.7, "runs Running False 0"),
+        (0.7, "stops Running True 0"),
+        (2.7, "runs Running True 0"),
+        (3.7, "gone"),
+        (5.7, "runs Succeeded False 0"),
+        (10.7, "loops Running False 2"),
+        (30.7, "loops Running True 3"),
+    ]
 
 
 def test_moments_are_forgotten_with_their_pods(new_paced: Callable[..., Paced]) -> None:
@@ -194,18 +220,27 @@ def test_moments_are_forgotten_with_their_pods(new_paced: Callable[..., Paced]) 
 def test_crash_loop_costs_one_write_a_restart_and_no_event(paced: Paced) -> None:
     paced.pod("p", outcome="crash-loop")
     paced.until(600)
-    restarts, revision = paced.get("p")["status"]["containerStatuses"][0]["restartCount"], paced.client.revision()
+    restarts, revision = (
+        paced.get("p")["status"]["containerStatuses"][0]["restartCount"],
+        paced.client.revision(),
+    )
     paced.until(600 + 3000)
     assert paced.get("p")["status"]["containerStatuses"][0]["restartCount"] == restarts + 10
     assert paced.client.revision() == revision + 10
-    assert [event["reason"] for event in paced.client.list("events", namespace="default").items] == []
+    assert [
+        event["reason"] for event in paced.client.list("events", namespace="default").items
+    ] == []
 
 
 def test_timer_of_crash_loop_repeats_once_back_off_is_longest(paced: Paced) -> None:
     paced.pod("p", outcome="crash-loop")
     single = []
-    paced.until(300, lambda: single.append(any(
-        reconciler.queue.next_single_due() for reconciler in paced.manager._reconcilers)))
+    paced.until(
+        300,
+        lambda: single.append(
+            any(reconciler.queue.next_single_due() for reconciler in paced.manager._reconcilers)
+        ),
+    )
     assert single == [True, True, True, False]
 
 
@@ -230,28 +265,49 @@ def test_rollout_of_daemon_set_takes_its_time_node_by_node(new_paced: Callable[.
     paced.until(10)
     paced.set_image("daemonsets", "c:2")
     unready: list[int] = []
-    paced.until(10 + 31.9, lambda: unready.append(sum(not is_pod_ready(pod) or "deletionTimestamp" in pod["metadata"]
-                                                      for pod in paced.pods())))
+    paced.until(
+        10 + 31.9,
+        lambda: unready.append(
+            sum(
+                not is_pod_ready(pod) or "deletionTimestamp" in pod["metadata"]
+                for pod in paced.pods()
+            )
+        ),
+    )
     assert max(unready) == 1
     assert not all(is_pod_ready(pod) for pod in paced.pods())
     paced.until(10 + 32)
-    assert all(is_pod_ready(pod) and pod["spec"]["containers"][0]["image"] == "c:2" for pod in paced.pods())
+    assert all(
+        is_pod_ready(pod) and pod["spec"]["containers"][0]["image"] == "c:2" for pod in paced.pods()
+    )
 
 
 def test_stateful_set_starts_its_pods_one_after_the_other(paced: Paced) -> None:
-    paced.workload("statefulsets", "StatefulSet", {"replicas": 4, "serviceName": "web"}, ready_after="5s")
+    paced.workload(
+        "statefulsets", "StatefulSet", {"replicas": 4, "serviceName": "web"}, ready_after="5s"
+    )
     paced.until(60)
     assert [paced.ready_time(f"web-{ordinal}") for ordinal in range(4)] == [5, 10, 15, 20]
 
 
 def test_deployment_waits_for_readiness_and_then_for_min_ready_seconds(paced: Paced) -> None:
-    spec = {"replicas": 2, "minReadySeconds": 10, "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}
+    spec = {
+        "replicas": 2,
+        "minReadySeconds": 10,
+        "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+    }
     paced.workload("deployments", "Deployment", spec, ready_after="5s")
     paced.until(30)
     paced.set_image("deployments", "c:2")
     available: list[int] = []
-    paced.until(30 + 29.9, lambda: available.append(
-        paced.client.get("deployments.apps", "web", namespace="default")["status"].get("availableReplicas", 0)))
+    paced.until(
+        30 + 29.9,
+        lambda: available.append(
+            paced.client.get("deployments.apps", "web", namespace="default")["status"].get(
+                "availableReplicas", 0
+            )
+        ),
+    )
     assert min(available) == 2
     assert len(paced.pods()) == 3
     paced.until(30 + 30)
@@ -259,27 +315,57 @@ def test_deployment_waits_for_readiness_and_then_for_min_ready_seconds(paced: Pa
 
 
 def test_crash_loop_that_recovers_lets_rollout_go_on(paced: Paced) -> None:
-    paced.workload("deployments", "Deployment", {"replicas": 1}, outcome="crash-loop*4, ready", ready_after="5s")
+    paced.workload(
+        "deployments",
+        "Deployment",
+        {"replicas": 1},
+        outcome="crash-loop*4, ready",
+        ready_after="5s",
+    )
     paced.until(74.9)
     status = paced.client.get("deployments.apps", "web", namespace="default")["status"]
     assert status.get("availableReplicas") is None
     paced.until(75)
-    assert paced.client.get("deployments.apps", "web", namespace="default")["status"]["availableReplicas"] == 1
+    assert (
+        paced.client.get("deployments.apps", "web", namespace="default")["status"][
+            "availableReplicas"
+        ]
+        == 1
+    )
 
 
 def test_pod_of_job_is_ready_and_ends(paced: Paced) -> None:
-    template = {"metadata": {"annotations": annotated({"ready_after": "2s", "runs_for": "6s"})},
-                "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "c:1"}]}}
-    paced.client.create("jobs.batch", {
-        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "default"},
-        "spec": {"completions": 2, "template": template}}, namespace="default")
+    template = {
+        "metadata": {"annotations": annotated({"ready_after": "2s", "runs_for": "6s"})},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "c:1"}]},
+    }
+    paced.client.create(
+        "jobs.batch",
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "j", "namespace": "default"},
+            "spec": {"completions": 2, "template": template},
+        },
+        namespace="default",
+    )
     ready: list[tuple[float, int]] = []
-    paced.until(30, lambda: ready.append((
-        paced.seconds, paced.client.get("jobs.batch", "j", namespace="default")["status"].get("ready", 0))))
+    paced.until(
+        30,
+        lambda: ready.append(
+            (
+                paced.seconds,
+                paced.client.get("jobs.batch", "j", namespace="default")["status"].get("ready", 0),
+            )
+        ),
+    )
     # The Job's status counts ready pods at most once a second.
     assert [(at, number) for at, number in ready if number] != []
     status = paced.client.get("jobs.batch", "j", namespace="default")["status"]
-    assert (status["succeeded"], status["completionTime"]) == (2, format_time(START + timedelta(seconds=12)))
+    assert (status["succeeded"], status["completionTime"]) == (
+        2,
+        format_time(START + timedelta(seconds=12)),
+    )
 
 
 # --- nodes and settings --------------------------------------------------------------------------------------------
@@ -314,21 +400,41 @@ def test_defaults_of_settings_hold_and_may_change(new_paced: Callable[..., Paced
     paced.restart("kubelet: {outcome: 'crash-loop*2, ready'}\n")
     paced.pod("q")
     paced.until(60)
-    assert paced.ready_time("p") == 20 or paced.get("p")["status"]["containerStatuses"][0]["restartCount"] == 2
+    assert (
+        paced.ready_time("p") == 20
+        or paced.get("p")["status"]["containerStatuses"][0]["restartCount"] == 2
+    )
     assert paced.ready_time("q") == 40
 
 
-@pytest.mark.parametrize(("settings", "message"), [
-    ("kubelet: 5s", "kubelet: must be a map of outcome, readyAfter, stopsAfter, runsFor, exitCode"),
-    ("kubelet: {ready-after: 5s}", "kubelet.ready-after: unknown setting: must be one of outcome, readyAfter"),
-    ("kubelet: {readyAfter: soon}", 'kubelet.readyAfter: "soon": it must be a duration such as 5s, or a range such as'),
-    ("kubelet: {readyAfter: 5}", 'kubelet.readyAfter: "5": it must be a duration'),
-    ("kubelet: {stopsAfter: [5s]}", "kubelet.stopsAfter: must be a string"),
-    ("kubelet: {exitCode: 256}", 'kubelet.exitCode: "256": it must be a number from 0 to 255'),
-    ("kubelet: {outcome: perfect}", 'kubelet.outcome: Outcome "perfect" is not known'),
-    ("kubelet: {outcome: 'crash-loop*3'}", 'kubelet.outcome: "crash-loop*3": the last outcome lasts'),
-])
-def test_settings_that_cannot_be_read_are_refused(tmp_path: Path, settings: str, message: str) -> None:
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            "kubelet: 5s",
+            "kubelet: must be a map of outcome, readyAfter, stopsAfter, runsFor, exitCode",
+        ),
+        (
+            "kubelet: {ready-after: 5s}",
+            "kubelet.ready-after: unknown setting: must be one of outcome, readyAfter",
+        ),
+        (
+            "kubelet: {readyAfter: soon}",
+            'kubelet.readyAfter: "soon": it must be a duration such as 5s, or a range such as',
+        ),
+        ("kubelet: {readyAfter: 5}", 'kubelet.readyAfter: "5": it must be a duration'),
+        ("kubelet: {stopsAfter: [5s]}", "kubelet.stopsAfter: must be a string"),
+        ("kubelet: {exitCode: 256}", 'kubelet.exitCode: "256": it must be a number from 0 to 255'),
+        ("kubelet: {outcome: perfect}", 'kubelet.outcome: Outcome "perfect" is not known'),
+        (
+            "kubelet: {outcome: 'crash-loop*3'}",
+            'kubelet.outcome: "crash-loop*3": the last outcome lasts',
+        ),
+    ],
+)
+def test_settings_that_cannot_be_read_are_refused(
+    tmp_path: Path, settings: str, message: str
+) -> None:
     (tmp_path / "kubepy.yaml").write_text(f"formatVersion: 1\n{settings}\n")
     with pytest.raises(FolderError) as error:
         LocalCluster.open(tmp_path)
@@ -346,9 +452,17 @@ def test_draws_follow_seed_and_name_whatever_the_order(new_paced: Callable[..., 
         for name in names:
             paced.delete(name)
         gone: dict[str, float] = {}
-        paced.until(90, lambda gone=gone, paced=paced: gone.update(  # type: ignore[misc]
-            {name: paced.seconds for name in "pqrs" if name not in {pod["metadata"]["name"] for pod in paced.pods()}
-             and name not in gone}))
+        paced.until(
+            90,
+            lambda gone=gone, paced=paced: gone.update(  # type: ignore[misc]
+                {
+                    name: paced.seconds
+                    for name in "pqrs"
+                    if name not in {pod["metadata"]["name"] for pod in paced.pods()}
+                    and name not in gone
+                }
+            ),
+        )
         times.append(gone)
     assert times[0] == times[1]
     assert len(set(times[0].values())) == 4
@@ -375,14 +489,20 @@ def test_forced_deletion_is_at_once_and_grace_period_is_the_limit(paced: Paced) 
 
 def test_pod_with_finalizer_has_ended_when_it_has_stopped_and_stays(paced: Paced) -> None:
     paced.pod("p", stops_after="5s")
-    paced.client.patch("pods", "p", Patch(MERGE_PATCH, {"metadata": {"finalizers": ["example.org/x"]}}),
-                       namespace="default")
+    paced.client.patch(
+        "pods",
+        "p",
+        Patch(MERGE_PATCH, {"metadata": {"finalizers": ["example.org/x"]}}),
+        namespace="default",
+    )
     paced.delete("p")
     paced.until(4.9)
     assert paced.get("p")["status"]["phase"] == "Running"
     paced.until(5)
     assert paced.get("p")["status"]["phase"] == "Failed"
-    paced.client.patch("pods", "p", Patch(MERGE_PATCH, {"metadata": {"finalizers": None}}), namespace="default")
+    paced.client.patch(
+        "pods", "p", Patch(MERGE_PATCH, {"metadata": {"finalizers": None}}), namespace="default"
+    )
     assert paced.pods() == []
 
 

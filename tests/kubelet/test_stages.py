@@ -9,7 +9,16 @@ import pytest
 
 from kubepy.kubelet.admission import Rejection
 from kubepy.kubelet.outcomes import OUTCOMES, RUNNING
-from kubepy.kubelet.stages import Acknowledge, Expire, Remove, Start, Step, UpdateReadiness, deadline_of, next_step
+from kubepy.kubelet.stages import (
+    Acknowledge,
+    Expire,
+    Remove,
+    Start,
+    Step,
+    UpdateReadiness,
+    deadline_of,
+    next_step,
+)
 from kubepy.kubelet.statuses import acknowledged_status, expired_status, pod_status, rejected_status
 from tests.kubelet.objects import NOW, Object, check_golden, new_node, new_pod, played
 
@@ -25,8 +34,13 @@ def test_status_of_each_outcome(outcome: str) -> None:
 
 @pytest.mark.parametrize("outcome", ["ready", "not-ready", "succeeded"])
 def test_init_containers_are_done_and_sidecars_run_as_long_as_pod(outcome: str) -> None:
-    init = [{"name": "prepare", "image": "p:1"}, {"name": "mesh", "image": "m:1", "restartPolicy": "Always"}]
-    check_golden(f"init-containers-{outcome}", played(new_pod(outcome, initContainers=init))["status"])
+    init = [
+        {"name": "prepare", "image": "p:1"},
+        {"name": "mesh", "image": "m:1", "restartPolicy": "Always"},
+    ]
+    check_golden(
+        f"init-containers-{outcome}", played(new_pod(outcome, initContainers=init))["status"]
+    )
 
 
 def test_pod_that_its_manifest_bound_is_reported_as_scheduled() -> None:
@@ -61,7 +75,10 @@ def test_changed_outcome_takes_effect_on_live_pod_and_keeps_the_rest() -> None:
     for condition in before["status"]["conditions"]:
         condition["lastTransitionTime"] = "2026-11-20T11:00:00Z"
     status = played(before)["status"]
-    times = {one["type"]: (one["status"], one["lastTransitionTime"][11:13]) for one in status["conditions"]}
+    times = {
+        one["type"]: (one["status"], one["lastTransitionTime"][11:13])
+        for one in status["conditions"]
+    }
     assert times == {
         "Initialized": ("True", "11"), "Ready": ("True", "12"), "ContainersReady": ("True", "12"),
         "PodScheduled": ("True", "11"),
@@ -84,7 +101,10 @@ def test_status_set_by_hand_is_left_alone(change: Object) -> None:
 
 def test_deleted_pod_goes_at_once_unless_it_is_stuck_or_only_finalizers_hold_it() -> None:
     pod = new_pod()
-    pod["metadata"] |= {"deletionTimestamp": "2026-11-20T12:00:00Z", "deletionGracePeriodSeconds": 30}
+    pod["metadata"] |= {
+        "deletionTimestamp": "2026-11-20T12:00:00Z",
+        "deletionGracePeriodSeconds": 30,
+    }
     assert due(pod) == Remove()
     stuck = copy.deepcopy(pod)
     stuck["metadata"]["annotations"]["kubepy.dev/termination"] = "stuck"
@@ -143,7 +163,9 @@ def test_deadline_counts_from_start_and_ends_with_pod() -> None:
 def test_pod_that_its_node_does_not_take_has_failed_and_never_ran() -> None:
     pod = new_pod()
     del pod["status"]["conditions"]
-    no = Rejection("OutOfcpu", "Node didn't have enough resource: cpu, requested: 2, used: 1, capacity: 2")
+    no = Rejection(
+        "OutOfcpu", "Node didn't have enough resource: cpu, requested: 2, used: 1, capacity: 2"
+    )
     assert next_step(pod, new_node(), NOW, lambda: no) == no
     status = rejected_status(pod, *no, NOW)
     check_golden("rejected", status)
@@ -176,9 +198,15 @@ def test_new_spec_is_acknowledged_and_nothing_else_is_touched() -> None:
 
 def test_ephemeral_containers_run_unless_they_wait_for_input() -> None:
     pod = played(new_pod())
-    pod["spec"]["ephemeralContainers"] = [{"name": "e", "image": "e:1"}, {"name": "i", "image": "i:1", "stdin": True}]
+    pod["spec"]["ephemeralContainers"] = [
+        {"name": "e", "image": "e:1"},
+        {"name": "i", "image": "i:1", "stdin": True},
+    ]
     pod["metadata"]["generation"] = 2
-    states = {one["name"]: one["state"] for one in acknowledged_status(pod, NOW)["ephemeralContainerStatuses"]}
+    states = {
+        one["name"]: one["state"]
+        for one in acknowledged_status(pod, NOW)["ephemeralContainerStatuses"]
+    }
     assert states["e"] == {"running": {"startedAt": "2026-11-20T12:00:00Z"}}
     assert states["i"]["terminated"]["reason"] == "Completed"
     pod["status"] = acknowledged_status(pod, NOW)
@@ -198,6 +226,9 @@ def test_resized_container_reports_its_resources() -> None:
 
 def test_status_by_hand_that_speaks_of_no_generation_is_left_alone() -> None:
     pod = new_pod()
-    pod["status"] = {"phase": "Running", "containerStatuses": [{"name": "c", "ready": True, "state": {"running": {}}}]}
+    pod["status"] = {
+        "phase": "Running",
+        "containerStatuses": [{"name": "c", "ready": True, "state": {"running": {}}}],
+    }
     pod["metadata"]["generation"] = 2
     assert due(pod) is None

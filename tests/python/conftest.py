@@ -3,4 +3,6 @@ and YAML's C library would go on with classes of the forgotten ones."""
 
 from kubepy import Cluster
 
-Cluster.temporary().run("create --dry-run=client -f -", stdin="kind: List\napiVersion: v1\nitems: []\n")
+Cluster.temporary().run(
+    "create --dry-run=client -f -", stdin="kind: List\napiVersion: v1\nitems: []\n"
+)

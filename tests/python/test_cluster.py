@@ -35,7 +35,12 @@ KUBEPY = str(Path(sys.executable).with_name("kubepy"))
 
 
 def config_map(name: str = "paint", **data: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data or {"colour": "red"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name},
+        "data": data or {"colour": "red"},
+    }
 
 
 def nested(depth: int) -> dict[str, Any]:
@@ -76,15 +81,29 @@ def test_importing_package_imports_no_other_module() -> None:
 
 
 def test_created_folder_is_that_of_init(tmp_path: Path) -> None:
-    with Cluster.create(tmp_path / "python", nodes=2, clock="2026-01-01T00:00:00Z", seed=7) as cluster:
-        assert [node["metadata"]["name"] for node in cluster.client.list("nodes")] == ["node-1", "node-2"]
+    with Cluster.create(
+        tmp_path / "python", nodes=2, clock="2026-01-01T00:00:00Z", seed=7
+    ) as cluster:
+        assert [node["metadata"]["name"] for node in cluster.client.list("nodes")] == [
+            "node-1",
+            "node-2",
+        ]
         assert (cluster.folder, cluster.seed) == (str(tmp_path / "python"), 7)
-    subprocess.run([KUBEPY, "--state=shell", "init", "--nodes=2", "--clock=2026-01-01T00:00:00Z", "--seed=7"],
-                   cwd=tmp_path, check=True, capture_output=True)
-    made = {path.relative_to(tmp_path / "python"): path.read_text() for path in (tmp_path / "python").rglob("*.yaml")}
+    subprocess.run(
+        [KUBEPY, "--state=shell", "init", "--nodes=2", "--clock=2026-01-01T00:00:00Z", "--seed=7"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    made = {
+        path.relative_to(tmp_path / "python"): path.read_text()
+        for path in (tmp_path / "python").rglob("*.yaml")
+    }
     assert made
-    assert made == {path.relative_to(tmp_path / "shell"): path.read_text()
-                    for path in (tmp_path / "shell").rglob("*.yaml")}
+    assert made == {
+        path.relative_to(tmp_path / "shell"): path.read_text()
+        for path in (tmp_path / "shell").rglob("*.yaml")
+    }
 
 
 def test_create_refuses_folder_with_cluster(tmp_path: Path) -> None:
@@ -100,15 +119,24 @@ def test_open_refuses_folder_without_cluster(tmp_path: Path) -> None:
         Cluster.open(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"clock": "yesterday"}, "clock='yesterday': must be a time such as 2026-01-01T00:00:00Z"),
-    ({"clock": "2300-01-01T00:00:00Z"}, "clock: '2300-01-01T00:00:00Z' is not between the years 1678 and 2261"),
-    ({"settings": {"foo": 1}}, "settings: foo: unknown setting"),
-    ({"settings": {"reconcile": "sometimes"}}, 'settings: reconcile: "sometimes" is not one of auto, never'),
-    ({"settings": {"seed": 3}}, "settings: seed: must be given as seed="),
-    ({"clock": datetime(2026, 1, 1)}, "the clock 2026-01-01T00:00:00 has no time zone"),
-    ({"nodes": -1}, "nodes=-1: must be greater than or equal to 0"),
-])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"clock": "yesterday"}, "clock='yesterday': must be a time such as 2026-01-01T00:00:00Z"),
+        (
+            {"clock": "2300-01-01T00:00:00Z"},
+            "clock: '2300-01-01T00:00:00Z' is not between the years 1678 and 2261",
+        ),
+        ({"settings": {"foo": 1}}, "settings: foo: unknown setting"),
+        (
+            {"settings": {"reconcile": "sometimes"}},
+            'settings: reconcile: "sometimes" is not one of auto, never',
+        ),
+        ({"settings": {"seed": 3}}, "settings: seed: must be given as seed="),
+        ({"clock": datetime(2026, 1, 1)}, "the clock 2026-01-01T00:00:00 has no time zone"),
+        ({"nodes": -1}, "nodes=-1: must be greater than or equal to 0"),
+    ],
+)
 def test_wrong_options_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
         Cluster.temporary(**options)
@@ -117,16 +145,21 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str, tmp_pa
     assert not (tmp_path / "state").exists()
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"nodes": "3"}, "nodes='3': must be a whole number"),
-    ({"nodes": 2.5}, "nodes=2.5: must be a whole number"),
-    ({"nodes": True}, "nodes=True: must be a whole number"),
-    ({"clock": 5}, "clock=5: must be a datetime, a string or None"),
-    ({"seed": [1]}, "seed=[1]: must be a whole number, a string or None"),
-    ({"settings": "x"}, "settings='x': must be a dict or None"),
-    ({"settings": {1: 2}}, "settings={1: 2}: must be a dict or None"),
-])
-def test_options_of_wrong_type_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"nodes": "3"}, "nodes='3': must be a whole number"),
+        ({"nodes": 2.5}, "nodes=2.5: must be a whole number"),
+        ({"nodes": True}, "nodes=True: must be a whole number"),
+        ({"clock": 5}, "clock=5: must be a datetime, a string or None"),
+        ({"seed": [1]}, "seed=[1]: must be a whole number, a string or None"),
+        ({"settings": "x"}, "settings='x': must be a dict or None"),
+        ({"settings": {1: 2}}, "settings={1: 2}: must be a dict or None"),
+    ],
+)
+def test_options_of_wrong_type_are_refused(
+    options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(TypeError, match=re.escape(message)):
         Cluster.temporary(**options)
     with pytest.raises(TypeError, match=re.escape(message)):
@@ -172,14 +205,23 @@ def test_temporary_clusters_are_independent_and_alike() -> None:
 def test_cluster_sees_what_other_processes_write(tmp_path: Path) -> None:
     with Cluster.create(tmp_path / "state", clock="2026-01-01T00:00:00Z") as cluster:
         environment = {**os.environ, "KUBEPY_STATE": cluster.folder}
-        for command in ("create cm paint --from-literal=a=b", f"create -f {__file__.replace('.py', '.yaml')}"):
-            subprocess.run([KUBEPY, *command.split()], env=environment, check=True, capture_output=True)
+        for command in (
+            "create cm paint --from-literal=a=b",
+            f"create -f {__file__.replace('.py', '.yaml')}",
+        ):
+            subprocess.run(
+                [KUBEPY, *command.split()], env=environment, check=True, capture_output=True
+            )
         assert cluster.client.get("cm/paint")["data"] == {"a": "b"}
         widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "one"}}
         assert cluster.client.create(widget)["metadata"]["name"] == "one"
-        subprocess.run([KUBEPY, "delete", "crd", "widgets.example.com"], env=environment, check=True,
-                       capture_output=True)
-        with pytest.raises(ValueError, match="no matches for kind \"Widget\""):
+        subprocess.run(
+            [KUBEPY, "delete", "crd", "widgets.example.com"],
+            env=environment,
+            check=True,
+            capture_output=True,
+        )
+        with pytest.raises(ValueError, match='no matches for kind "Widget"'):
             cluster.client.create(widget)
         settings = Path(cluster.folder, "kubepy.yaml")
         settings.write_text(settings.read_text().replace("2026-01-01", "2026-02-01"))
@@ -194,15 +236,24 @@ def test_object_is_created_read_changed_and_deleted(cluster: Cluster) -> None:
     made = client.create(config_map())
     assert made["metadata"]["namespace"] == "default"
     assert "managedFields" not in made["metadata"]
-    for get in (client.get("cm/paint"), client.get("configmaps", "paint"), client.get("ConfigMap", "paint")):
+    for get in (
+        client.get("cm/paint"),
+        client.get("configmaps", "paint"),
+        client.get("ConfigMap", "paint"),
+    ):
         assert get == made
     made["data"]["colour"] = "blue"
     assert client.get("cm/paint")["data"] == {"colour": "red"}  # each object is the caller's own
     client.update(made)
     with pytest.raises(Conflict):
         client.update(made)
-    assert client.patch("cm/paint", {"data": {"size": "2"}})["data"] == {"colour": "blue", "size": "2"}
-    assert client.patch("cm/paint", [{"op": "remove", "path": "/data/size"}], type="json")["data"] == {"colour": "blue"}
+    assert client.patch("cm/paint", {"data": {"size": "2"}})["data"] == {
+        "colour": "blue",
+        "size": "2",
+    }
+    assert client.patch("cm/paint", [{"op": "remove", "path": "/data/size"}], type="json")[
+        "data"
+    ] == {"colour": "blue"}
     client.delete("cm/paint")
     with pytest.raises(NotFound, match='configmaps "paint" not found'):
         client.get("cm/paint")
@@ -232,72 +283,152 @@ def test_errors_of_the_api_are_exceptions(cluster: Cluster) -> None:
         client.create(config_map(), namespace="nowhere")
     with pytest.raises(Forbidden):
         client.delete("namespace", "kube-system")
-    client.create({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-                   "metadata": {"name": "widgets.example.com"},
-                   "spec": {"group": "example.com", "scope": "Namespaced",
-                            "names": {"plural": "widgets", "kind": "Widget"},
-                            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {
-                                "openAPIV3Schema": {"type": "object"}}}]}})
+    client.create(
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {
+                "group": "example.com",
+                "scope": "Namespaced",
+                "names": {"plural": "widgets", "kind": "Widget"},
+                "versions": [
+                    {
+                        "name": "v1",
+                        "served": True,
+                        "storage": True,
+                        "schema": {"openAPIV3Schema": {"type": "object"}},
+                    }
+                ],
+            },
+        }
+    )
     client.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "one"}})
     with pytest.raises(UnsupportedMediaType):
         client.patch("widgets/one", {"metadata": {"labels": {"a": "b"}}})
-    assert client.patch("widgets/one", {"metadata": {"labels": {"a": "b"}}}, type="merge")["metadata"]["labels"]
+    assert client.patch("widgets/one", {"metadata": {"labels": {"a": "b"}}}, type="merge")[
+        "metadata"
+    ]["labels"]
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda client: client.get("depoyments", "web"), 'doesn\'t have a resource type "depoyments"'),
-    (lambda client: client.get("pods"), "name an object: pods/NAME"),
-    (lambda client: client.create({"kind": "Pod"}), "an object needs apiVersion, kind and metadata"),
-    (lambda client: client.create({"apiVersion": "v2", "kind": "Pod", "metadata": {}}), "no matches for kind \"Pod\""),
-    (lambda client: client.create(config_map() | {"metadata": {"name": "a", "namespace": "b"}}, namespace="c"),
-     'the object\'s namespace "b" is not "c"'),
-    (lambda client: client.patch("cm/x", {}, type="best"), "type 'best' is none of strategic, merge, json"),
-    (lambda client: client.get("deploy/web", "web"), 'deploy/web names an object already'),
-    (lambda client: client.create(config_map(u="\ud800")), "a character that UTF-8 cannot encode"),
-    (lambda client: client.create(config_map() | {"data": nested(100_000)}), "the object is nested too deeply"),
-    (lambda client: client.list("pods", labels="a=\ud800"), "labels='a=.*': has a character that UTF-8 cannot encode"),
-])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda client: client.get("depoyments", "web"),
+            'doesn\'t have a resource type "depoyments"',
+        ),
+        (lambda client: client.get("pods"), "name an object: pods/NAME"),
+        (
+            lambda client: client.create({"kind": "Pod"}),
+            "an object needs apiVersion, kind and metadata",
+        ),
+        (
+            lambda client: client.create({"apiVersion": "v2", "kind": "Pod", "metadata": {}}),
+            'no matches for kind "Pod"',
+        ),
+        (
+            lambda client: client.create(
+                config_map() | {"metadata": {"name": "a", "namespace": "b"}}, namespace="c"
+            ),
+            'the object\'s namespace "b" is not "c"',
+        ),
+        (
+            lambda client: client.patch("cm/x", {}, type="best"),
+            "type 'best' is none of strategic, merge, json",
+        ),
+        (lambda client: client.get("deploy/web", "web"), "deploy/web names an object already"),
+        (
+            lambda client: client.create(config_map(u="\ud800")),
+            "a character that UTF-8 cannot encode",
+        ),
+        (
+            lambda client: client.create(config_map() | {"data": nested(100_000)}),
+            "the object is nested too deeply",
+        ),
+        (
+            lambda client: client.list("pods", labels="a=\ud800"),
+            "labels='a=.*': has a character that UTF-8 cannot encode",
+        ),
+    ],
+)
 def test_wrong_calls_say_what_is_wrong(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(Cluster.temporary(nodes=0).client)
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda cluster: cluster.run(["get", 5]), "command=['get', 5]: must be a string or a list of strings"),
-    (lambda cluster: cluster.run(b"get nodes"), "command=b'get nodes': must be a string or a list of strings"),
-    (lambda cluster: cluster.run("get nodes", stdin=b"x"), "stdin=b'x': must be a string"),
-    (lambda cluster: cluster.advance([1]), "by=[1]: must be a timedelta, a string or a number"),
-    (lambda cluster: Cluster.open(5), "path=5: must be a string or a path"),
-    (lambda cluster: cluster.client.create(None), "obj=None: must be a dict"),
-    (lambda cluster: cluster.client.create([]), "obj=[]: must be a dict"),
-    (lambda cluster: cluster.client.list("pods", labels=None), "labels=None: must be a string or a dict of strings"),
-    (lambda cluster: cluster.client.list("pods", labels={"app": None}), "labels={'app': None}: must be a string or"),
-    (lambda cluster: cluster.client.get("deploy", 5), "name=5: must be a string"),
-    (lambda cluster: cluster.client.get("deploy/web", namespace=None), "namespace=None: must be a string"),
-    (lambda cluster: cluster.client.delete("cm/a", grace_period="5"), "grace_period='5': must be a whole number or"),
-    (lambda cluster: cluster.client.watch("pods", timeout="5"), "timeout='5': must be a number or None"),
-])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda cluster: cluster.run(["get", 5]),
+            "command=['get', 5]: must be a string or a list of strings",
+        ),
+        (
+            lambda cluster: cluster.run(b"get nodes"),
+            "command=b'get nodes': must be a string or a list of strings",
+        ),
+        (lambda cluster: cluster.run("get nodes", stdin=b"x"), "stdin=b'x': must be a string"),
+        (lambda cluster: cluster.advance([1]), "by=[1]: must be a timedelta, a string or a number"),
+        (lambda cluster: Cluster.open(5), "path=5: must be a string or a path"),
+        (lambda cluster: cluster.client.create(None), "obj=None: must be a dict"),
+        (lambda cluster: cluster.client.create([]), "obj=[]: must be a dict"),
+        (
+            lambda cluster: cluster.client.list("pods", labels=None),
+            "labels=None: must be a string or a dict of strings",
+        ),
+        (
+            lambda cluster: cluster.client.list("pods", labels={"app": None}),
+            "labels={'app': None}: must be a string or",
+        ),
+        (lambda cluster: cluster.client.get("deploy", 5), "name=5: must be a string"),
+        (
+            lambda cluster: cluster.client.get("deploy/web", namespace=None),
+            "namespace=None: must be a string",
+        ),
+        (
+            lambda cluster: cluster.client.delete("cm/a", grace_period="5"),
+            "grace_period='5': must be a whole number or",
+        ),
+        (
+            lambda cluster: cluster.client.watch("pods", timeout="5"),
+            "timeout='5': must be a number or None",
+        ),
+    ],
+)
 def test_arguments_of_wrong_type_are_named(call: Any, message: str) -> None:
     with pytest.raises(TypeError, match=re.escape(message)):
         call(Cluster.temporary(nodes=0))
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (("depoyment/web",), "the server doesn't have a resource type"),
-    (("deploy",), "name an object: deploy/NAME"),
-    (("", "web"), "resource type"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("depoyment/web",), "the server doesn't have a resource type"),
+        (("deploy",), "name an object: deploy/NAME"),
+        (("", "web"), "resource type"),
+    ],
+)
 def test_timeline_refuses_what_is_no_object(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Cluster.temporary(nodes=0).timeline(*arguments)
 
 
-@pytest.mark.parametrize(("since", "message"), [
-    *((text, f"since={text} is neither a time such as 2026-01-01T12:00:00Z nor a duration such as 30m or 2d")
-      for text in ("2026-13-01T00:00:00Z", "2026-01-01", "yesterday", "")),
-    ("-5m", "since must not be negative: -5m"), ("2026-01-01T00:00:00.0000001Z", "time goes by microseconds"),
-    (datetime(2026, 1, 1), "a datetime needs a time zone"),
-])
+@pytest.mark.parametrize(
+    ("since", "message"),
+    [
+        *(
+            (
+                text,
+                f"since={text} is neither a time such as 2026-01-01T12:00:00Z nor a duration such as 30m or 2d",
+            )
+            for text in ("2026-13-01T00:00:00Z", "2026-01-01", "yesterday", "")
+        ),
+        ("-5m", "since must not be negative: -5m"),
+        ("2026-01-01T00:00:00.0000001Z", "time goes by microseconds"),
+        (datetime(2026, 1, 1), "a datetime needs a time zone"),
+    ],
+)
 def test_timeline_refuses_wrong_moments(since: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Cluster.temporary(nodes=0).timeline(since=since)
@@ -332,7 +463,10 @@ def test_list_selects_by_namespace_labels_and_fields(cluster: Cluster) -> None:
     client = cluster.client
     client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     client.create(config_map("one") | {"metadata": {"name": "one", "labels": {"tier": "web"}}})
-    client.create(config_map("two") | {"metadata": {"name": "two", "labels": {"tier": "web"}}}, namespace="shop")
+    client.create(
+        config_map("two") | {"metadata": {"name": "two", "labels": {"tier": "web"}}},
+        namespace="shop",
+    )
 
     def names(**options: Any) -> list[str]:
         return [obj["metadata"]["name"] for obj in client.list("configmaps", **options)]
@@ -347,22 +481,39 @@ def test_scale_and_status_are_subresources(cluster: Cluster) -> None:
     cluster.run("create deployment web --image=nginx", check=True)
     scale = cluster.client.get("deploy/web", subresource="scale")
     scale["spec"]["replicas"] = 3
-    assert cluster.client.patch("deploy/web", {"spec": {"replicas": 2}}, subresource="scale")["spec"]["replicas"] == 2
+    assert (
+        cluster.client.patch("deploy/web", {"spec": {"replicas": 2}}, subresource="scale")["spec"][
+            "replicas"
+        ]
+        == 2
+    )
     assert cluster.client.get("deploy/web")["spec"]["replicas"] == 2
 
 
 @pytest.mark.parametrize("kind", ["deployment", "statefulset"])
 def test_scale_that_was_read_can_be_written(cluster: Cluster, kind: str) -> None:
     for name in ("deployment", "statefulset"):
-        cluster.client.create({"apiVersion": "apps/v1", "kind": {"deployment": "Deployment"}.get(name, "StatefulSet"),
-                               "metadata": {"name": "web"},
-                               "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": {
-                                   "metadata": {"labels": {"app": "web"}},
-                                   "spec": {"containers": [{"name": "c", "image": "nginx"}]}}}})
+        cluster.client.create(
+            {
+                "apiVersion": "apps/v1",
+                "kind": {"deployment": "Deployment"}.get(name, "StatefulSet"),
+                "metadata": {"name": "web"},
+                "spec": {
+                    "selector": {"matchLabels": {"app": "web"}},
+                    "template": {
+                        "metadata": {"labels": {"app": "web"}},
+                        "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+                    },
+                },
+            }
+        )
     scale = cluster.client.get(f"{kind}/web", subresource="scale")
     scale["spec"]["replicas"] = 3
     assert cluster.client.update(scale, subresource="scale")["spec"] == {"replicas": 3}
-    replicas = {name: cluster.client.get(f"{name}/web")["spec"]["replicas"] for name in ("deployment", "statefulset")}
+    replicas = {
+        name: cluster.client.get(f"{name}/web")["spec"]["replicas"]
+        for name in ("deployment", "statefulset")
+    }
     assert replicas == {"deployment": 1, "statefulset": 1} | {kind: 3}
     del scale["metadata"]["uid"]  # whose it is cannot be told then
     with pytest.raises(ValueError, match='no matches for kind "Scale"'):
@@ -375,11 +526,17 @@ def test_watch_yields_changes_since_last_iteration(cluster: Cluster) -> None:
     assert list(watch) == []
     cluster.client.create(config_map("new"))
     cluster.client.patch("cm/before", {"data": {"colour": "blue"}})
-    cluster.client.create(config_map("other") | {"metadata": {"name": "other", "labels": {"hidden": "yes"}}})
+    cluster.client.create(
+        config_map("other") | {"metadata": {"name": "other", "labels": {"hidden": "yes"}}}
+    )
     assert [(event.type, event.object["metadata"]["name"]) for event in watch] == [
-        ("ADDED", "new"), ("MODIFIED", "before")]
+        ("ADDED", "new"),
+        ("MODIFIED", "before"),
+    ]
     cluster.client.delete("cm/new")
-    assert [(event.type, event.object["metadata"]["name"]) for event in watch] == [("DELETED", "new")]
+    assert [(event.type, event.object["metadata"]["name"]) for event in watch] == [
+        ("DELETED", "new")
+    ]
     assert list(watch) == []
 
 
@@ -393,31 +550,57 @@ def test_watch_waits_for_change_of_other_thread(cluster: Cluster) -> None:
 # --- command lines ------------------------------------------------------------------------------------------------
 
 
-SCRIPT = ["create deployment web --image=nginx --replicas=2", "controller --once -q", "get pods -o wide",
-          "get deploy web -o yaml", "get nothing", "describe deploy web", "scale deploy/web --replicas=1",
-          "config set-context --current --namespace=kube-system", "get pods", "config get-contexts",
-          "config set-context --current --namespace=default", "delete deploy web --wait=false", "get pod,deploy -A",
-          "rollout status deploy/none", "api-resources", "--help", "get --help", "version --client"]
+SCRIPT = [
+    "create deployment web --image=nginx --replicas=2",
+    "controller --once -q",
+    "get pods -o wide",
+    "get deploy web -o yaml",
+    "get nothing",
+    "describe deploy web",
+    "scale deploy/web --replicas=1",
+    "config set-context --current --namespace=kube-system",
+    "get pods",
+    "config get-contexts",
+    "config set-context --current --namespace=default",
+    "delete deploy web --wait=false",
+    "get pod,deploy -A",
+    "rollout status deploy/none",
+    "api-resources",
+    "--help",
+    "get --help",
+    "version --client",
+]
 
 
 def test_output_is_that_of_the_program(tmp_path: Path) -> None:
     clusters = {"memory": Cluster.temporary(nodes=2, seed=7)}
     for name in ("python", "shell"):
-        clusters[name] = Cluster.create(tmp_path / name, nodes=2, clock="2026-01-01T00:00:00Z", seed=7)
+        clusters[name] = Cluster.create(
+            tmp_path / name, nodes=2, clock="2026-01-01T00:00:00Z", seed=7
+        )
     environment = {**os.environ, "KUBEPY_STATE": clusters["shell"].folder, "HOME": str(tmp_path)}
     for command in SCRIPT:
-        done = subprocess.run([KUBEPY, *command.split()], env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [KUBEPY, *command.split()], env=environment, capture_output=True, text=True, check=False
+        )
         for name in ("memory", "python"):
             result = clusters[name].run(command)
-            assert (result.stdout, result.stderr, result.status) == (done.stdout, done.stderr, done.returncode), command
+            assert (result.stdout, result.stderr, result.status) == (
+                done.stdout,
+                done.stderr,
+                done.returncode,
+            ), command
 
 
 def test_command_is_text_or_words_with_standard_input(cluster: Cluster) -> None:
     manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: paint}\ndata: {a: 'b'}\n"
     assert cluster.run("create -f -", stdin=manifest).stdout == "configmap/paint created\n"
     words = ["get", "cm", "paint", "-o", "jsonpath={.data.a} {.kind}"]
-    assert cluster.run(words).stdout == cluster.run("get cm paint -o 'jsonpath={.data.a} {.kind}'").stdout == \
-        "b ConfigMap"
+    assert (
+        cluster.run(words).stdout
+        == cluster.run("get cm paint -o 'jsonpath={.data.a} {.kind}'").stdout
+        == "b ConfigMap"
+    )
     with pytest.raises(ValueError, match="No closing quotation"):
         cluster.run("get 'pods")
 
@@ -434,26 +617,38 @@ def test_failure_is_false_and_raises_if_checked(cluster: Cluster) -> None:
     assert result.status == 1
     with pytest.raises(CommandError) as raised:
         cluster.run("kubectl get cm nothing", check=True)
-    assert str(raised.value) == ('kubectl get cm nothing: exit status 1\n'
-                                 'Error from server (NotFound): configmaps "nothing" not found')
+    assert str(raised.value) == (
+        "kubectl get cm nothing: exit status 1\n"
+        'Error from server (NotFound): configmaps "nothing" not found'
+    )
     assert raised.value.result == result
     copy = pickle.loads(pickle.dumps(raised.value))
-    assert (str(copy), copy.command, copy.result) == (str(raised.value), raised.value.command, result)
+    assert (str(copy), copy.command, copy.result) == (
+        str(raised.value),
+        raised.value.command,
+        result,
+    )
     assert cluster.run("get cm", check=True)
 
 
 def test_other_clusters_cannot_be_reached(cluster: Cluster, tmp_path: Path) -> None:
     assert cluster.run(f"--state={tmp_path} get pods").stderr == (
-        "error: --state cannot be given: this command line works on a cluster that is open already\n")
+        "error: --state cannot be given: this command line works on a cluster that is open already\n"
+    )
     other = Cluster.create(tmp_path / "other", nodes=0)
     other.client.create(config_map())
-    for command in (f"config set-cluster other --server={other.folder}", "config set-context other --cluster=other",
-                    "config use-context other"):
+    for command in (
+        f"config set-cluster other --server={other.folder}",
+        "config set-context other --cluster=other",
+        "config use-context other",
+    ):
         assert cluster.run(command)
     assert "the context is one of another cluster" in cluster.run("get cm paint").stderr
 
 
-def test_users_surroundings_do_not_count(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users_surroundings_do_not_count(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / ".kube").mkdir()
     (tmp_path / ".kube" / "kuberc").write_text("not: [a kuberc")
     plugin = tmp_path / "bin" / "kubepy-hello"
@@ -465,28 +660,56 @@ def test_users_surroundings_do_not_count(cluster: Cluster, tmp_path: Path, monke
     monkeypatch.setenv("KUBERC", str(tmp_path / "nothing"))
     monkeypatch.setenv("PATH", f"{plugin.parent}:{os.environ['PATH']}")
     assert cluster.run("kubectl get nodes").stdout.count("node-1") == 1
-    assert 'unknown command "hello"' in cluster.run("hello").stderr  # a plugin would replace this process
+    assert (
+        'unknown command "hello"' in cluster.run("hello").stderr
+    )  # a plugin would replace this process
 
 
-def test_command_leaves_process_as_it_was(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
-    before = (os.getcwd(), dict(os.environ), sys.stdout, sys.stderr, sys.stdin,
-              [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)])
+def test_command_leaves_process_as_it_was(
+    cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = (
+        os.getcwd(),
+        dict(os.environ),
+        sys.stdout,
+        sys.stderr,
+        sys.stdin,
+        [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)],
+    )
     warn = cluster.client
-    for command in ("run web --image=nginx --as=jane -v=8", "get pods --as=nobody", "controller --once",
-                    "wait --for=condition=Ready pod/web --timeout=10s", "diff -f -", "explain pods", "nothing"):
+    for command in (
+        "run web --image=nginx --as=jane -v=8",
+        "get pods --as=nobody",
+        "controller --once",
+        "wait --for=condition=Ready pod/web --timeout=10s",
+        "diff -f -",
+        "explain pods",
+        "nothing",
+    ):
         cluster.run(command, stdin="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
-    assert before == (os.getcwd(), dict(os.environ), sys.stdout, sys.stderr, sys.stdin,
-                      [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)])
+    assert before == (
+        os.getcwd(),
+        dict(os.environ),
+        sys.stdout,
+        sys.stderr,
+        sys.stdin,
+        [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)],
+    )
     assert capfd.readouterr() == ("", "")
     assert cluster.client is warn
-    assert cluster.run("auth whoami -o jsonpath={.status.userInfo.username}").stdout == "kubernetes-admin"
+    assert (
+        cluster.run("auth whoami -o jsonpath={.status.userInfo.username}").stdout
+        == "kubernetes-admin"
+    )
     assert cluster.run("get pods").stderr == ""  # no log of -v=8 is left
 
 
 def test_threads_do_not_disturb_each_other() -> None:
     def work(number: int) -> list[str]:
         with Cluster.temporary(seed=number % 3, nodes=1 + number % 2) as cluster:
-            cluster.run(f"create deployment web --image=nginx --replicas={1 + number % 2}", check=True)
+            cluster.run(
+                f"create deployment web --image=nginx --replicas={1 + number % 2}", check=True
+            )
             cluster.run("controller --once", check=True)
             cluster.run("rollout status deploy/web --timeout=60s", check=True)
             return [cluster.run("get pods,nodes -o wide").stdout, cluster.run("get nothing").stderr]
@@ -499,7 +722,9 @@ def test_threads_do_not_disturb_each_other() -> None:
 def test_threads_take_turns_on_one_cluster(cluster: Cluster) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda number: cluster.client.create(config_map(f"map-{number}")), range(20)))
-        outputs = set(pool.map(lambda number: cluster.run("get cm --no-headers -o name").stdout, range(8)))
+        outputs = set(
+            pool.map(lambda number: cluster.run("get cm --no-headers -o name").stdout, range(8))
+        )
     assert len(outputs) == 1
     assert len(cluster.client.list("cm")) == 20
 
@@ -514,7 +739,10 @@ def test_editor_gets_object(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("command", ["fsck", "git setup", "git resolve"])
 def test_cluster_in_memory_has_no_folder(command: str) -> None:
     result = Cluster.temporary(nodes=0).run(command)
-    assert (result.stderr, result.status) == ("error: this cluster is in memory: it has no folder\n", 1)
+    assert (result.stderr, result.status) == (
+        "error: this cluster is in memory: it has no folder\n",
+        1,
+    )
 
 
 # --- time ---------------------------------------------------------------------------------------------------------
@@ -538,9 +766,17 @@ def test_advance_moves_own_time(cluster: Cluster, by: Any) -> None:
 
 
 def test_settle_stops_at_limit(cluster: Cluster) -> None:
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "slow"},
-           "spec": {"template": {"metadata": {"annotations": {"kubepy.dev/runs-for": "1h"}}, "spec": {
-               "restartPolicy": "Never", "containers": [{"name": "c", "image": "nginx"}]}}}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "slow"},
+        "spec": {
+            "template": {
+                "metadata": {"annotations": {"kubepy.dev/runs-for": "1h"}},
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "nginx"}]},
+            }
+        },
+    }
     cluster.client.create(job)
     assert not cluster.settle("10m")
     assert cluster.now == datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
@@ -591,7 +827,9 @@ def test_time_stays_in_the_years_of_a_clock(cluster: Cluster, by: Any) -> None:
 
 
 @pytest.mark.parametrize("command", ["get cm -w", "get cm -w --as=jane -v=6", "controller --watch"])
-def test_waiting_command_lets_others_work_and_ends_with_cluster(cluster: Cluster, command: str) -> None:
+def test_waiting_command_lets_others_work_and_ends_with_cluster(
+    cluster: Cluster, command: str
+) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(cluster.run, command)
         for number in range(5):
@@ -605,7 +843,9 @@ def test_waiting_command_lets_others_work_and_ends_with_cluster(cluster: Cluster
     assert (result.status, result.stderr.splitlines()[-1]) == (1, "error: this cluster is closed")
 
 
-@pytest.mark.parametrize("command", ["wait --for=create cm/paint --timeout=60s", "wait --for=delete cm/old"])
+@pytest.mark.parametrize(
+    "command", ["wait --for=create cm/paint --timeout=60s", "wait --for=delete cm/old"]
+)
 def test_other_thread_brings_about_what_is_waited_for(command: str) -> None:
     with Cluster.temporary(clock=None) as cluster, ThreadPoolExecutor(1) as pool:
         cluster.client.create(config_map("old"))

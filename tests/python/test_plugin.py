@@ -83,7 +83,9 @@ def test_fixture_is_new_cluster_for_each_test(pytester: pytest.Pytester) -> None
 
 
 def test_ini_options_decide_about_clusters(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nkubepy_nodes = 4\nkubepy_clock = 2030-05-05T05:05:05Z\nkubepy_seed = abc\n")
+    pytester.makeini(
+        "[pytest]\nkubepy_nodes = 4\nkubepy_clock = 2030-05-05T05:05:05Z\nkubepy_seed = abc\n"
+    )
     pytester.makepyfile("""
         def test_cluster(kubepy):
             assert (len(kubepy.client.list("nodes")), kubepy.seed) == (4, "abc")
@@ -92,10 +94,13 @@ def test_ini_options_decide_about_clusters(pytester: pytest.Pytester) -> None:
     pytester.runpytest().assert_outcomes(passed=1)
 
 
-@pytest.mark.parametrize(("option", "message"), [
-    ("kubepy_nodes = many", "nodes=many: must be a number"),
-    ("kubepy_clock = noon", "clock='noon': must be a time such as"),
-])
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("kubepy_nodes = many", "nodes=many: must be a number"),
+        ("kubepy_clock = noon", "clock='noon': must be a time such as"),
+    ],
+)
 def test_wrong_ini_option_is_named(pytester: pytest.Pytester, option: str, message: str) -> None:
     pytester.makeini(f"[pytest]\n{option}\n")
     pytester.makepyfile("def test_cluster(kubepy): pass")
@@ -104,14 +109,28 @@ def test_wrong_ini_option_is_named(pytester: pytest.Pytester, option: str, messa
     result.stdout.fnmatch_lines([f"the cluster of this test cannot be made: {message}*"])
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ("nodes=[1]", "the cluster of this test cannot be made: nodes=*: must be a whole number"),
-    ("clock=5", "the cluster of this test cannot be made: clock=5: must be a datetime, a string or None"),
-    ("settings='x'", "the cluster of this test cannot be made: settings='x': must be a dict or None"),
-    ("settings={'foo': 1}, folder=True", "the cluster of this test cannot be made: settings: foo: unknown setting*"),
-    ("folder='foo'", "wrong marker: folder='foo': must be True or False"),
-])
-def test_wrong_value_in_marker_is_named(pytester: pytest.Pytester, arguments: str, message: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("nodes=[1]", "the cluster of this test cannot be made: nodes=*: must be a whole number"),
+        (
+            "clock=5",
+            "the cluster of this test cannot be made: clock=5: must be a datetime, a string or None",
+        ),
+        (
+            "settings='x'",
+            "the cluster of this test cannot be made: settings='x': must be a dict or None",
+        ),
+        (
+            "settings={'foo': 1}, folder=True",
+            "the cluster of this test cannot be made: settings: foo: unknown setting*",
+        ),
+        ("folder='foo'", "wrong marker: folder='foo': must be True or False"),
+    ],
+)
+def test_wrong_value_in_marker_is_named(
+    pytester: pytest.Pytester, arguments: str, message: str
+) -> None:
     pytester.makepyfile(f"""
         import pytest
 
@@ -157,18 +176,39 @@ def test_seed_drawn_for_one_test_is_shown_and_repeats(pytester: pytest.Pytester)
         @pytest.mark.kubepy(seed=None)
         def test_seed(kubepy): assert kubepy.seed == 'other'
     """)
-    command = re.search(r"seed: (\d+)\n[^\0]*repeat with: pytest (--kubepy-seed=\1) (\S+)",
-                        pytester.runpytest().stdout.str())
+    command = re.search(
+        r"seed: (\d+)\n[^\0]*repeat with: pytest (--kubepy-seed=\1) (\S+)",
+        pytester.runpytest().stdout.str(),
+    )
     assert command
     pytester.runpytest(command[2], command[3]).stdout.fnmatch_lines([f"*, seed: {command[1]}"])
 
 
-def test_repeat_command_has_options_and_path_from_working_directory(pytester: pytest.Pytester) -> None:
+def test_repeat_command_has_options_and_path_from_working_directory(
+    pytester: pytest.Pytester,
+) -> None:
     pytester.makeini("[pytest]")
-    pytester.mkdir("sub").joinpath("test_case.py").write_text("def test_case(kubepy): assert False\n")
-    done = subprocess.run([sys.executable, "-m", "pytest", "test_case.py", "-o", "kubepy_nodes=4", "--kubepy-seed=a b"],
-                          cwd=pytester.path / "sub", text=True, capture_output=True)
-    assert "repeat with: pytest -o kubepy_nodes=4 '--kubepy-seed=a b' test_case.py::test_case" in done.stdout
+    pytester.mkdir("sub").joinpath("test_case.py").write_text(
+        "def test_case(kubepy): assert False\n"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "test_case.py",
+            "-o",
+            "kubepy_nodes=4",
+            "--kubepy-seed=a b",
+        ],
+        cwd=pytester.path / "sub",
+        text=True,
+        capture_output=True,
+    )
+    assert (
+        "repeat with: pytest -o kubepy_nodes=4 '--kubepy-seed=a b' test_case.py::test_case"
+        in done.stdout
+    )
     assert "kubepy: --kubepy-seed='a b'" in done.stdout
 
 
@@ -180,8 +220,13 @@ def test_errors_show_the_test_and_not_the_inside_of_the_package(pytester: pytest
     """)
     result = pytester.runpytest()
     result.assert_outcomes(failed=3)
-    result.stdout.fnmatch_lines(["*CommandError: kubepy get deploy none: exit status 1", "*NotFound: *",
-                                 "*TypeError: kind=5: must be a string"])
+    result.stdout.fnmatch_lines(
+        [
+            "*CommandError: kubepy get deploy none: exit status 1",
+            "*NotFound: *",
+            "*TypeError: kind=5: must be a string",
+        ]
+    )
     result.stdout.no_re_match_line(r".*/kubepy/\w+\.py:\d+|.*def call\(")
     assert "arguments.py" in pytester.runpytest("--full-trace").stdout.str()
 
@@ -199,7 +244,9 @@ def test_report_of_failing_fixture_shows_cluster(pytester: pytest.Pytester) -> N
     """)
     result = pytester.runpytest()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*kubepy: the cluster*", "diff --git a/namespaces/default/configmaps/seen.yaml *"])
+    result.stdout.fnmatch_lines(
+        ["*kubepy: the cluster*", "diff --git a/namespaces/default/configmaps/seen.yaml *"]
+    )
 
 
 def test_seed_is_one_for_all_workers(pytester: pytest.Pytester) -> None:
@@ -263,35 +310,43 @@ def test_report_shows_what_changed(pytester: pytest.Pytester) -> None:
     """)
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([
-        "*kubepy: the cluster*",
-        "time: 2026-01-01T00:00:00Z to 2026-01-01T00:10:00Z, seed: 1",
-        "timeline:",
-        "deployments.apps/web in default",
-        "  web-*-* node-1 *AAAA",
-        "  0s deployments.apps/web created",
-        "A available",
-        "",
-        "changes since the test began: 4 created, 1 changed, 0 deleted",
-        "diff --git a/cluster/nodes/node-1.yaml b/cluster/nodes/node-1.yaml",
-        "--- a/cluster/nodes/node-1.yaml",
-        "+++ b/cluster/nodes/node-1.yaml",
-        "+    team: a",
-        "diff --git a/namespaces/default/deployments.apps/web.yaml b/*",
-        "new file mode 100644",
-        "--- /dev/null",
-        "+++ b/namespaces/default/deployments.apps/web.yaml",
-        "+  replicas: 2",
-        "+  readyReplicas: 2",
-        "created by controllers:",
-        "  default     pod/web-*-* * 1/1     Running   0          10m",
-        "  default     replicaset.apps/web-* 2         2         2       10m",
-        "repeat with: pytest test_report_shows_what_changed.py::test_web",
-    ])
-    section = result.stdout.str().partition("kubepy: the cluster")[2].partition("short test summary")[0]
+    result.stdout.fnmatch_lines(
+        [
+            "*kubepy: the cluster*",
+            "time: 2026-01-01T00:00:00Z to 2026-01-01T00:10:00Z, seed: 1",
+            "timeline:",
+            "deployments.apps/web in default",
+            "  web-*-* node-1 *AAAA",
+            "  0s deployments.apps/web created",
+            "A available",
+            "",
+            "changes since the test began: 4 created, 1 changed, 0 deleted",
+            "diff --git a/cluster/nodes/node-1.yaml b/cluster/nodes/node-1.yaml",
+            "--- a/cluster/nodes/node-1.yaml",
+            "+++ b/cluster/nodes/node-1.yaml",
+            "+    team: a",
+            "diff --git a/namespaces/default/deployments.apps/web.yaml b/*",
+            "new file mode 100644",
+            "--- /dev/null",
+            "+++ b/namespaces/default/deployments.apps/web.yaml",
+            "+  replicas: 2",
+            "+  readyReplicas: 2",
+            "created by controllers:",
+            "  default     pod/web-*-* * 1/1     Running   0          10m",
+            "  default     replicaset.apps/web-* 2         2         2       10m",
+            "repeat with: pytest test_report_shows_what_changed.py::test_web",
+        ]
+    )
+    section = (
+        result.stdout.str().partition("kubepy: the cluster")[2].partition("short test summary")[0]
+    )
     assert not re.search("resourceVersion|managedFields|uid:|more lines", section)
-    assert not re.search("terminationMessagePath|revisionHistoryLimit|dnsPolicy|schedulerName", section)
-    assert max(len(line) for line in section.splitlines() if not line.startswith("diff --git")) <= 80
+    assert not re.search(
+        "terminationMessagePath|revisionHistoryLimit|dnsPolicy|schedulerName", section
+    )
+    assert (
+        max(len(line) for line in section.splitlines() if not line.startswith("diff --git")) <= 80
+    )
 
 
 def test_report_survives_closed_cluster(pytester: pytest.Pytester) -> None:
@@ -336,7 +391,9 @@ def test_transcripts_are_collected_as_tests(pytester: pytest.Pytester) -> None:
 
 
 def test_failure_shows_place_and_lines(pytester: pytest.Pytester) -> None:
-    transcript(pytester, """
+    transcript(
+        pytester,
+        """
         # Two commands of three are wrong.
         $ kubectl create cm a --from-literal=x=y
         configmap/b created
@@ -344,38 +401,53 @@ def test_failure_shows_place_and_lines(pytester: pytest.Pytester) -> None:
         configmap/a
         $ kubectl get cm b
         configmap/b
-    """)
+    """,
+    )
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([
-        "case.kubepy.txt:2: $ kubectl create cm a --from-literal=x=y",
-        "- configmap/b created",
-        "+ configmap/a created",
-        "case.kubepy.txt:6: $ kubectl get cm b",
-        "- configmap/b",
-        '+ ! Error from server (NotFound): configmaps "b" not found',
-        "+ [[]1]",
-        "2 of 3 commands printed something else (-: expected, +: printed)",
-        "changes since the test began: 1 created, 0 changed, 0 deleted",
-        "repeat with: pytest case.kubepy.txt::case",
-    ], consecutive=False)
+    result.stdout.fnmatch_lines(
+        [
+            "case.kubepy.txt:2: $ kubectl create cm a --from-literal=x=y",
+            "- configmap/b created",
+            "+ configmap/a created",
+            "case.kubepy.txt:6: $ kubectl get cm b",
+            "- configmap/b",
+            '+ ! Error from server (NotFound): configmaps "b" not found',
+            "+ [[]1]",
+            "2 of 3 commands printed something else (-: expected, +: printed)",
+            "changes since the test began: 1 created, 0 changed, 0 deleted",
+            "repeat with: pytest case.kubepy.txt::case",
+        ],
+        consecutive=False,
+    )
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    (b"# only a comment\n", "1: there is no command ($ …)"),
-    (b"", "1: there is no command ($ …)"),
-    (b"# a\nkubectl get pods\n$ kubectl get pods\n", "2: a command ($ …) or a comment (# …) must come first"),
-    (b"# a\n\n$ kubectl get\nb\xe4r\n", "4: not UTF-8: byte 0xe4"),
-    (b"# kubepy: nods=3\n$ true\n", "1: unknown setting 'nods=3': must be one of nodes=, clock=, seed=, bootstrap=, "
-     "reconcile=, folder"),
-    (b"# kubepy: nodes='3\n$ true\n", "1: # kubepy: no closing quotation"),
-    (b"# kubepy: nodes=x\n$ true\n", " nodes=x: must be a number"),
-    (b"$ true\n-- a --\n-- a --\n", "3: the file a is there already"),
-    (b"$ true\n-- ../a --\n", "2: the file ../a is outside the folder of the transcript"),
-    (b"$ true\n-- /etc/a --\n", "2: the file /etc/a is outside the folder of the transcript"),
-    (b"$ \n", "1: a command must follow the $"),
-])
-def test_broken_transcript_is_an_error_with_its_line(pytester: pytest.Pytester, content: bytes, message: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"# only a comment\n", "1: there is no command ($ …)"),
+        (b"", "1: there is no command ($ …)"),
+        (
+            b"# a\nkubectl get pods\n$ kubectl get pods\n",
+            "2: a command ($ …) or a comment (# …) must come first",
+        ),
+        (b"# a\n\n$ kubectl get\nb\xe4r\n", "4: not UTF-8: byte 0xe4"),
+        (
+            b"# kubepy: nods=3\n$ true\n",
+            "1: unknown setting 'nods=3': must be one of nodes=, clock=, seed=, bootstrap=, "
+            "reconcile=, folder",
+        ),
+        (b"# kubepy: nodes='3\n$ true\n", "1: # kubepy: no closing quotation"),
+        (b"# kubepy: nodes=x\n$ true\n", " nodes=x: must be a number"),
+        (b"$ true\n-- a --\n-- a --\n", "3: the file a is there already"),
+        (b"$ true\n-- ../a --\n", "2: the file ../a is outside the folder of the transcript"),
+        (b"$ true\n-- /etc/a --\n", "2: the file /etc/a is outside the folder of the transcript"),
+        (b"$ \n", "1: a command must follow the $"),
+    ],
+)
+def test_broken_transcript_is_an_error_with_its_line(
+    pytester: pytest.Pytester, content: bytes, message: str
+) -> None:
     (pytester.path / "case.kubepy.txt").write_bytes(content)
     result = pytester.runpytest()
     result.assert_outcomes(errors=1)
@@ -383,7 +455,9 @@ def test_broken_transcript_is_an_error_with_its_line(pytester: pytest.Pytester, 
 
 
 def test_transcript_reads_files_and_settings(pytester: pytest.Pytester) -> None:
-    transcript(pytester, """
+    transcript(
+        pytester,
+        """
         # kubepy: nodes=2 seed=7
         # kubepy: clock=2030-01-01T00:00:00Z
         $ kubectl get nodes --no-headers -o custom-columns=N:metadata.name,T:metadata.creationTimestamp
@@ -404,8 +478,11 @@ def test_transcript_reads_files_and_settings(pytester: pytest.Pytester) -> None:
         kind: ConfigMap
         metadata: {name: a}
         -- empty --
-    """)
-    transcript(pytester, """
+    """,
+    )
+    transcript(
+        pytester,
+        """
         # kubepy: folder
         $ ls state
         cluster
@@ -416,13 +493,17 @@ def test_transcript_reads_files_and_settings(pytester: pytest.Pytester) -> None:
         a.yaml
         $ kubepy fsck | sed 's|.*/||'
         state: no problems
-    """, "folder")
+    """,
+        "folder",
+    )
     result = pytester.runpytest()
     result.assert_outcomes(passed=2)
 
 
 def test_transcript_lines_are_those_of_a_shell(pytester: pytest.Pytester) -> None:
-    transcript(pytester, r"""
+    transcript(
+        pytester,
+        r"""
         $ kubectl create cm a --from-literal=x=one >/dev/null && kubepy get cm a --no-headers | awk '{print $1, $2}'
         a 1
         $ for n in b c; do kubectl create cm $n -o name; done; kubectl get nothing || echo no
@@ -458,13 +539,16 @@ def test_transcript_lines_are_those_of_a_shell(pytester: pytest.Pytester) -> Non
         \# no comment
         \ x
         \-- a --
-    """)
+    """,
+    )
     result = pytester.runpytest()
     assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
 
 
 def test_sleep_and_settle_move_the_clusters_time(pytester: pytest.Pytester) -> None:
-    transcript(pytester, """
+    transcript(
+        pytester,
+        """
         $ kubectl create cronjob tick --image=nginx --schedule='*/10 * * * *' -- true
         cronjob.batch/tick created
         $ sleep 3000
@@ -479,14 +563,17 @@ def test_sleep_and_settle_move_the_clusters_time(pytester: pytest.Pytester) -> N
         $ sleep
         ! usage: sleep SECONDS
         [2]
-    """)
+    """,
+    )
     result = pytester.runpytest()
     assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
     assert result.duration < 20
 
 
 def test_placeholders_match_what_varies(pytester: pytest.Pytester) -> None:
-    transcript(pytester, """
+    transcript(
+        pytester,
+        """
         # kubepy: seed=random clock=system
         $ kubectl create deployment web --image=nginx
         deployment.apps/web created
@@ -503,14 +590,18 @@ def test_placeholders_match_what_varies(pytester: pytest.Pytester) -> None:
           uid: <uid>
         spec:
         ...
-    """)
+    """,
+    )
     result = pytester.runpytest()
     assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
 
 
-@pytest.mark.parametrize("command", ["cat /dev/zero > /dev/null", "kubectl get pods -w", "kubectl get pods -w | cat"])
-def test_transcript_that_hangs_is_stopped(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch,
-                                          command: str) -> None:
+@pytest.mark.parametrize(
+    "command", ["cat /dev/zero > /dev/null", "kubectl get pods -w", "kubectl get pods -w | cat"]
+)
+def test_transcript_that_hangs_is_stopped(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
     monkeypatch.setattr("kubepy.testing.shell.STEP_SECONDS", 1.0)
     transcript(pytester, f"$ true\n$ {command}\n")
     before = signal.getsignal(signal.SIGALRM)
@@ -522,7 +613,9 @@ def test_transcript_that_hangs_is_stopped(pytester: pytest.Pytester, monkeypatch
 
 
 def test_commands_of_one_line_may_wait_for_each_other(pytester: pytest.Pytester) -> None:
-    transcript(pytester, """
+    transcript(
+        pytester,
+        """
         $ kubectl apply -f <(kubectl create cm b --from-literal=x=y --dry-run=client -o yaml)
         configmap/b created
         $ kubectl create cm c --from-literal=x=y --dry-run=client -o yaml | kubectl apply -f /dev/stdin
@@ -540,7 +633,8 @@ def test_commands_of_one_line_may_wait_for_each_other(pytester: pytest.Pytester)
         configmap/c
         $ kubectl get cm d -w -o name >out & sleep 0.5; kubectl get cm c -o name
         configmap/c
-    """)
+    """,
+    )
     result = pytester.runpytest()
     assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
     assert result.duration < 30
@@ -558,7 +652,9 @@ def test_any_lines_are_no_errors(pytester: pytest.Pytester) -> None:
 
 
 def test_update_changes_only_what_differs(pytester: pytest.Pytester) -> None:
-    path = transcript(pytester, """
+    path = transcript(
+        pytester,
+        """
         # The head stays.
 
         $ kubectl create deployment web --image=nginx
@@ -581,12 +677,20 @@ def test_update_changes_only_what_differs(pytester: pytest.Pytester) -> None:
         $ echo '$ not a command'; kubectl get cm nothing
         -- notes --
         stay
-    """)
+    """,
+    )
     wanted = path.read_text()
-    for old, new in (("web made", "web created"), ("web   <age>", "web   1/1   1     1     0s"), ("api    ...\n", ""),
-                     ("web-\nweb-\n", "web-\n"),
-                     ("nothing\n", 'nothing\n\\$ not a command\n! Error from server (NotFound): configmaps "nothing" '
-                                   "not found\n[1]\n")):
+    for old, new in (
+        ("web made", "web created"),
+        ("web   <age>", "web   1/1   1     1     0s"),
+        ("api    ...\n", ""),
+        ("web-\nweb-\n", "web-\n"),
+        (
+            "nothing\n",
+            'nothing\n\\$ not a command\n! Error from server (NotFound): configmaps "nothing" '
+            "not found\n[1]\n",
+        ),
+    ):
         wanted = wanted.replace(old, new)
     result = pytester.runpytest("--kubepy-update")
     result.assert_outcomes(passed=1)
@@ -614,16 +718,19 @@ def test_transcript_survives_full_disk(tmp_path: Path, monkeypatch: pytest.Monke
     assert path.read_text() == "$ true\n"
 
 
-@pytest.mark.parametrize(("expected", "printed", "kept"), [
-    ("a b c", "a x c", " a,-b,+x, c"),
-    ("a ... z", "a b c z", " a, ..., z"),
-    ("a ...", "a", " a, ..."),
-    ("... z", "a z b z", " ..., z"),
-    ("a ... z", "a b y", " a,-...,-z,+b,+y"),
-    ("a b", "", "-a,-b"),
-    ("", "a", "+a"),
-    ("<age> b", "5m c", " <age>,-b,+c"),
-])
+@pytest.mark.parametrize(
+    ("expected", "printed", "kept"),
+    [
+        ("a b c", "a x c", " a,-b,+x, c"),
+        ("a ... z", "a b c z", " a, ..., z"),
+        ("a ...", "a", " a, ..."),
+        ("... z", "a z b z", " ..., z"),
+        ("a ... z", "a b y", " a,-...,-z,+b,+y"),
+        ("a b", "", "-a,-b"),
+        ("", "a", "+a"),
+        ("<age> b", "5m c", " <age>,-b,+c"),
+    ],
+)
 def test_lines_are_aligned(expected: str, printed: str, kept: str) -> None:
     aligned = transcripts.aligned(expected.split(), printed.split())
     assert sorted(mark + line for mark, line in aligned) == sorted(kept.split(","))
@@ -650,7 +757,13 @@ def test_cluster(kubepy, number):
 
 def test_many_tests_run_on_workers_without_crosstalk(pytester: pytest.Pytester) -> None:
     path = pytester.makepyfile(MANY.format(count=600))
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n2", "-p", "no:cacheprovider", str(path)], text=True,
-                          cwd=pytester.path, capture_output=True, timeout=600, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n2", "-p", "no:cacheprovider", str(path)],
+        text=True,
+        cwd=pytester.path,
+        capture_output=True,
+        timeout=600,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-3000:]
     assert "600 passed" in done.stdout

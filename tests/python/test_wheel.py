@@ -12,7 +12,7 @@ import pytest
 
 PROJECT = Path(__file__).parents[2]
 
-SCRIPT = '''
+SCRIPT = """
 from datetime import timedelta
 
 from kubepy import ApiError, Cluster, CommandResult, NotFound
@@ -34,12 +34,12 @@ with Cluster.temporary(nodes=3) as cluster:
     except NotFound as error:
         status: ApiError = error
         print(status.code, result.stdout, settled, ready_pods(cluster.fork()))
-'''
-WRONG = '''
+"""
+WRONG = """
 from kubepy import Cluster
 
 number: int = Cluster.temporary(node=3).run("get pods").stdout
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -47,29 +47,49 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment that has the wheel and this environment's other packages."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "-w", str(folder), str(PROJECT)], check=True, capture_output=True)
+    subprocess.run(
+        [*pip, "wheel", "--no-deps", "-w", str(folder), str(PROJECT)],
+        check=True,
+        capture_output=True,
+    )
     [wheel] = folder.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True
+    )
     python = folder / "venv" / "bin" / "python"
     [packages] = (folder / "venv" / "lib").glob("python*/site-packages")
-    subprocess.run([*pip, "install", "--no-deps", "--target", str(packages), str(wheel)], check=True,
-                   capture_output=True)
+    subprocess.run(
+        [*pip, "install", "--no-deps", "--target", str(packages), str(wheel)],
+        check=True,
+        capture_output=True,
+    )
     (packages / "others.pth").write_text(sysconfig.get_path("purelib"))
     return python
 
 
 def run(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
-    return subprocess.run([str(python), *words], cwd=folder, text=True, capture_output=True, check=False,
-                          env=environment)
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))
+    }
+    return subprocess.run(
+        [str(python), *words],
+        cwd=folder,
+        text=True,
+        capture_output=True,
+        check=False,
+        env=environment,
+    )
 
 
 def test_wheel_has_all_files_of_package(python: Path, tmp_path: Path) -> None:
     done = run(python, tmp_path, "-c", "import kubepy; print(kubepy.__path__[0])")
     installed = Path(done.stdout.strip())
     assert python.parents[1] in installed.parents
-    wanted = {path.relative_to(PROJECT / "kubepy") for path in (PROJECT / "kubepy").rglob("*")
-              if path.is_file() and "__pycache__" not in path.parts}
+    wanted = {
+        path.relative_to(PROJECT / "kubepy")
+        for path in (PROJECT / "kubepy").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
     assert wanted <= {path.relative_to(installed) for path in installed.rglob("*")}
     assert Path("py.typed") in wanted
 
@@ -89,7 +109,8 @@ def test_script_runs_and_is_typed(python: Path, tmp_path: Path) -> None:
 
 def test_plugin_comes_with_wheel(python: Path, tmp_path: Path) -> None:
     (tmp_path / "test_nodes.py").write_text(
-        "from kubepy import Cluster\n\ndef test_nodes(kubepy: Cluster) -> None:\n    assert kubepy.run('get nodes')\n")
+        "from kubepy import Cluster\n\ndef test_nodes(kubepy: Cluster) -> None:\n    assert kubepy.run('get nodes')\n"
+    )
     (tmp_path / "nodes.kubepy.txt").write_text("$ kubectl get nodes -o name\nnode/node-1\n")
     done = run(python, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -25,8 +25,13 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = Key("replicasets.apps", "default", "web")
 MAKER = Party("replicaset-controller", OWNER)
 DEPLOYMENT = Key("deployments.apps", "default", "web")
-AUTOSCALERS = tuple(Party("horizontal-pod-autoscaler-controller", Key("horizontalpodautoscalers.autoscaling", "default",
-                                                                     name)) for name in ("a", "b"))
+AUTOSCALERS = tuple(
+    Party(
+        "horizontal-pod-autoscaler-controller",
+        Key("horizontalpodautoscalers.autoscaling", "default", name),
+    )
+    for name in ("a", "b")
+)
 
 
 class Ring:
@@ -41,16 +46,34 @@ class Ring:
     def _hold(self, party: Party, until: datetime, is_longest: bool) -> None:
         self.held[party] = until, is_longest
 
-    def pod(self, name: str = "web-1", phase: str = "Pending", kind: str = "ReplicaSet", **metadata: object) -> Object:
+    def pod(
+        self,
+        name: str = "web-1",
+        phase: str = "Pending",
+        kind: str = "ReplicaSet",
+        **metadata: object,
+    ) -> Object:
         owner = {"kind": kind, "name": "web", "uid": "u", "controller": True}
-        return {"kind": "Pod", "metadata": {"name": name, "ownerReferences": [owner], "uid": name,
-                                            "creationTimestamp": format_time(self.now), **metadata},
-                "status": {"phase": phase}}
+        return {
+            "kind": "Pod",
+            "metadata": {
+                "name": name,
+                "ownerReferences": [owner],
+                "uid": name,
+                "creationTimestamp": format_time(self.now),
+                **metadata,
+            },
+            "status": {"phase": phase},
+        }
 
     def make(self, pod: Object, maker: Party = MAKER) -> None:
-        self.contention.note(WatchEvent(Key("pods", "default", pod["metadata"]["name"]), None, pod), maker)
+        self.contention.note(
+            WatchEvent(Key("pods", "default", pod["metadata"]["name"]), None, pod), maker
+        )
 
-    def end(self, pod: Object, ended: Object | None = None, by: str = "taint-eviction-controller") -> None:
+    def end(
+        self, pod: Object, ended: Object | None = None, by: str = "taint-eviction-controller"
+    ) -> None:
         key = Key("pods", "default", pod["metadata"]["name"])
         self.contention.note(WatchEvent(key, pod, ended), Party(by, key))
 
@@ -62,8 +85,10 @@ class Ring:
             self.end(pod)
 
     def scale(self, replicas: int, before: int, by: Party) -> None:
-        old, new = ({"kind": "Deployment", "metadata": {"generation": number}, "spec": {"replicas": number}}
-                    for number in (before, replicas))
+        old, new = (
+            {"kind": "Deployment", "metadata": {"generation": number}, "spec": {"replicas": number}}
+            for number in (before, replicas)
+        )
         self.contention.note(WatchEvent(DEPLOYMENT, old, new), by)
 
     def waits(self) -> list[float]:
@@ -81,7 +106,8 @@ def test_maker_of_pods_that_another_controller_deletes_waits_after_most_rounds()
     assert contest.sentence == (
         "two controllers undo each other's work on replicasets.apps/web in default, 100 times by now: "
         "replicaset-controller creates pods, taint-eviction-controller deletes them; they wait longer after each "
-        "further round")
+        "further round"
+    )
 
 
 def test_wait_doubles_with_each_further_round_up_to_the_longest() -> None:
@@ -93,7 +119,21 @@ def test_wait_doubles_with_each_further_round_up_to_the_longest() -> None:
         waits += ring.waits()
         ring.now = ring.held[MAKER][0]
         ring.round()
-    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, LONGEST_WAIT, LONGEST_WAIT, LONGEST_WAIT]
+    assert waits == [
+        1,
+        2,
+        4,
+        8,
+        16,
+        32,
+        64,
+        128,
+        256,
+        512,
+        LONGEST_WAIT,
+        LONGEST_WAIT,
+        LONGEST_WAIT,
+    ]
     assert ring.held[MAKER][1]
 
 
@@ -142,7 +182,9 @@ def test_pods_that_fail_at_once_are_ended_by_the_kubelet() -> None:
         ring.make(pod)
         ring.end(pod, {**pod, "status": {"phase": "Failed", "reason": "OutOfcpu"}}, by="kubelet")
     [contest] = ring.contention.noticed.values()
-    assert contest.deeds == "replicaset-controller creates pods, kubelet ends them: Failed, OutOfcpu"
+    assert (
+        contest.deeds == "replicaset-controller creates pods, kubelet ends them: Failed, OutOfcpu"
+    )
 
 
 def test_pods_that_have_lived_for_a_moment_are_no_contest() -> None:
@@ -178,7 +220,8 @@ def test_two_controllers_that_set_a_field_back_and_forth_wait() -> None:
     assert (contest.subject, contest.rounds) == (DEPLOYMENT, MOST_ROUNDS)
     assert contest.deeds == (
         "horizontal-pod-autoscaler-controller for horizontalpodautoscalers.autoscaling/a sets spec.replicas to 3, "
-        "horizontal-pod-autoscaler-controller for horizontalpodautoscalers.autoscaling/b to 5")
+        "horizontal-pod-autoscaler-controller for horizontalpodautoscalers.autoscaling/b to 5"
+    )
     assert set(ring.held) == set(AUTOSCALERS)
 
 
@@ -201,13 +244,19 @@ def test_change_from_outside_releases_the_maker_for_one_round() -> None:
     assert not waits_of(ring.contention.remember())[0].is_released
 
 
-@pytest.mark.parametrize(("spec", "released"), [({"taints": []}, [MAKER]), ({"unschedulable": True}, [])])
-def test_change_of_what_nodes_are_to_be_releases_the_maker(spec: Object, released: list[Party]) -> None:
+@pytest.mark.parametrize(
+    ("spec", "released"), [({"taints": []}, [MAKER]), ({"unschedulable": True}, [])]
+)
+def test_change_of_what_nodes_are_to_be_releases_the_maker(
+    spec: Object, released: list[Party]
+) -> None:
     ring = Ring()
     for _ in range(MOST_ROUNDS):
         ring.round()
     old = {"kind": "Node", "metadata": {}, "spec": {"unschedulable": True}}
-    ring.contention.note(WatchEvent(Key("nodes", "", "n"), old, {**old, "spec": spec}), Party("x", OWNER))
+    ring.contention.note(
+        WatchEvent(Key("nodes", "", "n"), old, {**old, "spec": spec}), Party("x", OWNER)
+    )
     assert ring.released == released
 
 
@@ -234,10 +283,16 @@ def test_memory_goes_on_in_another_process(rounds: int) -> None:
     assert other.contention.remember() == one.contention.remember()
 
 
-@pytest.mark.parametrize(("old", "new", "difference"), [
-    ({"replicas": 1}, {"replicas": 2}, ("spec.replicas", "1", "2")),
-    ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}, ("spec.a.b[1]", "2", "3")),
-    ({"a": [1]}, {"a": [1, 2]}, ("spec.a", "something else", "something else")),
-    ({}, {"paused": True}, ("spec.paused", "nothing", "True"))])
-def test_first_difference_of_specs_names_field_and_values(old: Object, new: Object, difference: object) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "difference"),
+    [
+        ({"replicas": 1}, {"replicas": 2}, ("spec.replicas", "1", "2")),
+        ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}, ("spec.a.b[1]", "2", "3")),
+        ({"a": [1]}, {"a": [1, 2]}, ("spec.a", "something else", "something else")),
+        ({}, {"paused": True}, ("spec.paused", "nothing", "True")),
+    ],
+)
+def test_first_difference_of_specs_names_field_and_values(
+    old: Object, new: Object, difference: object
+) -> None:
     assert first_difference(old, new) == difference

@@ -38,8 +38,12 @@ def reference(obj: Object) -> Object:
 
 
 def test_event_has_action_and_one_time_and_no_count(cluster: LocalCluster, about: Object) -> None:
-    other = cluster.client.create("configmaps", {"metadata": {"name": "other"}}, namespace="default")
-    SeriesRecorder(cluster.client, "tester").event(about, "Normal", "Moved", "Moving", "it moved", related=other)
+    other = cluster.client.create(
+        "configmaps", {"metadata": {"name": "other"}}, namespace="default"
+    )
+    SeriesRecorder(cluster.client, "tester").event(
+        about, "Normal", "Moved", "Moving", "it moved", related=other
+    )
     [event] = cluster.client.list("events").items
     meta = event["metadata"]
     assert meta["name"] == f"cm.{int(parse_time(NOW).timestamp()) * 10**9:x}"
@@ -79,7 +83,9 @@ def test_series_that_goes_on_is_not_written_again(cluster: LocalCluster, about: 
 def test_object_that_changed_is_new_subject(cluster: LocalCluster, about: Object) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
     recorder.event(about, "Normal", "Moved", "Moving", "one")
-    changed = cluster.client.update("configmaps", {**about, "data": {"a": "b"}}, namespace="default")
+    changed = cluster.client.update(
+        "configmaps", {**about, "data": {"a": "b"}}, namespace="default"
+    )
     recorder.event(changed, "Normal", "Moved", "Moving", "one")
     assert told(cluster) == [("one", 1), ("one", 1)]
 
@@ -95,7 +101,9 @@ def test_event_of_another_type_reason_or_action_is_separate(
     assert told(cluster) == [("one", 1), ("one", 1)]
 
 
-@pytest.mark.parametrize(("silence", "found"), [(360, [("one", 2)]), (361, [("one", 1), ("one", 1)])])
+@pytest.mark.parametrize(
+    ("silence", "found"), [(360, [("one", 2)]), (361, [("one", 1), ("one", 1)])]
+)
 def test_series_ends_after_six_minutes_of_silence(
     cluster: LocalCluster, about: Object, silence: int, found: list[tuple[str, int]]
 ) -> None:

@@ -25,21 +25,44 @@ def told(cluster: LocalCluster) -> list[tuple[str, int]]:
     return sorted((event["message"], event["count"]) for event in events(cluster))
 
 
-def test_event_names_object_component_and_time(cluster: LocalCluster, about: dict[str, Any]) -> None:
-    Recorder(cluster.client, "tester").event(about, "Normal", "Made", "it is made", field_path="data")
+def test_event_names_object_component_and_time(
+    cluster: LocalCluster, about: dict[str, Any]
+) -> None:
+    Recorder(cluster.client, "tester").event(
+        about, "Normal", "Made", "it is made", field_path="data"
+    )
     [event] = events(cluster)
     metadata = event["metadata"]
     nanoseconds = int(parse_time(NOW).timestamp()) * 10**9
     assert metadata["name"] == f"cm.{nanoseconds:x}"
     assert event == {
-        "apiVersion": "v1", "count": 1, "eventTime": None, "firstTimestamp": NOW,
-        "involvedObject": {"apiVersion": "v1", "fieldPath": "data", "kind": "ConfigMap", "name": "cm",
-                           "namespace": "default", "resourceVersion": about["metadata"]["resourceVersion"],
-                           "uid": about["metadata"]["uid"]},
-        "kind": "Event", "lastTimestamp": NOW, "message": "it is made",
-        "metadata": {"creationTimestamp": NOW, "name": metadata["name"], "namespace": "default",
-                     "resourceVersion": metadata["resourceVersion"], "uid": metadata["uid"]},
-        "reason": "Made", "reportingComponent": "tester", "reportingInstance": "", "source": {"component": "tester"},
+        "apiVersion": "v1",
+        "count": 1,
+        "eventTime": None,
+        "firstTimestamp": NOW,
+        "involvedObject": {
+            "apiVersion": "v1",
+            "fieldPath": "data",
+            "kind": "ConfigMap",
+            "name": "cm",
+            "namespace": "default",
+            "resourceVersion": about["metadata"]["resourceVersion"],
+            "uid": about["metadata"]["uid"],
+        },
+        "kind": "Event",
+        "lastTimestamp": NOW,
+        "message": "it is made",
+        "metadata": {
+            "creationTimestamp": NOW,
+            "name": metadata["name"],
+            "namespace": "default",
+            "resourceVersion": metadata["resourceVersion"],
+            "uid": metadata["uid"],
+        },
+        "reason": "Made",
+        "reportingComponent": "tester",
+        "reportingInstance": "",
+        "source": {"component": "tester"},
         "type": "Normal",
     }
 
@@ -70,20 +93,28 @@ def test_counting_goes_on_in_next_process(cluster: LocalCluster, about: dict[str
 
 def test_counting_goes_on_for_each_object_after_checkpoint(cluster: LocalCluster) -> None:
     names = ["cm", "cm.a", *(f"cm-{number}" for number in range(FOUND_SINGLY))]
-    made = [cluster.client.create("configmaps", {"metadata": {"name": name}}, namespace="default") for name in names]
+    made = [
+        cluster.client.create("configmaps", {"metadata": {"name": name}}, namespace="default")
+        for name in names
+    ]
     for _ in range(2):
         memory = cluster.client.event_memories.get("tester")
         cluster.client.event_memories.clear()
         recorder = Recorder(cluster.client, "tester")
-        cluster.client.event_memories["tester"].recall(memory and memory.remember(cluster.clock.now()))
+        cluster.client.event_memories["tester"].recall(
+            memory and memory.remember(cluster.clock.now())
+        )
         for obj in made:
             recorder.event(obj, "Normal", "Made", "one")
             recorder.event(obj, "Normal", "Made", "one")
-    assert sorted((event["involvedObject"]["name"], event["count"]) for event in events(cluster)) == sorted(
-        (name, 4) for name in names)
+    assert sorted(
+        (event["involvedObject"]["name"], event["count"]) for event in events(cluster)
+    ) == sorted((name, 4) for name in names)
 
 
-def test_unwritten_count_stays_when_the_whole_namespace_is_read(cluster: LocalCluster, about: dict[str, Any]) -> None:
+def test_unwritten_count_stays_when_the_whole_namespace_is_read(
+    cluster: LocalCluster, about: dict[str, Any]
+) -> None:
     role = {"metadata": {"name": "system:x"}, "rules": []}
     unnameable = cluster.client.create("roles.rbac.authorization.k8s.io", role, namespace="default")
     recorder = Recorder(cluster.client, "tester")
@@ -97,24 +128,36 @@ def test_unwritten_count_stays_when_the_whole_namespace_is_read(cluster: LocalCl
 
 
 def test_stored_event_is_taken_once(cluster: LocalCluster, about: dict[str, Any]) -> None:
-    other = cluster.client.create("configmaps", {"metadata": {"name": "other"}}, namespace="default")
+    other = cluster.client.create(
+        "configmaps", {"metadata": {"name": "other"}}, namespace="default"
+    )
     for obj in (about, other):
         Recorder(cluster.client, "tester").event(obj, "Normal", "Made", "one")
     stored = StoredEvents(is_recalled=True)
     with cluster.client.transaction() as transaction:
-        taken = [event["involvedObject"]["name"] for name in ("cm", "cm", "system:x", "other", "system:x")
-                 for event in stored.take(cluster.client, transaction, "default", name)]
+        taken = [
+            event["involvedObject"]["name"]
+            for name in ("cm", "cm", "system:x", "other", "system:x")
+            for event in stored.take(cluster.client, transaction, "default", name)
+        ]
     assert taken == ["cm", "other"]
 
 
-def test_tenth_of_many_similar_events_combines_them(cluster: LocalCluster, about: dict[str, Any]) -> None:
+def test_tenth_of_many_similar_events_combines_them(
+    cluster: LocalCluster, about: dict[str, Any]
+) -> None:
     recorder = Recorder(cluster.client, "tester")
     for number in range(12):
         recorder.event(about, "Normal", "Made", f"{number:02}")
-    assert told(cluster) == [("(combined from similar events): 11", 3), *((f"{number:02}", 1) for number in range(9))]
+    assert told(cluster) == [
+        ("(combined from similar events): 11", 3),
+        *((f"{number:02}", 1) for number in range(9)),
+    ]
 
 
-def test_component_is_silent_about_what_it_has_said_too_much_of(cluster: LocalCluster, about: dict[str, Any]) -> None:
+def test_component_is_silent_about_what_it_has_said_too_much_of(
+    cluster: LocalCluster, about: dict[str, Any]
+) -> None:
     recorder = Recorder(cluster.client, "tester")
     for _ in range(BURST + 5):
         recorder.event(about, "Normal", "Made", "again")

@@ -20,11 +20,20 @@ UIDS, NODES, NAMES = ("a", "b", "c"), ("n1", "n2"), [f"pod-{number}" for number 
 
 def draw_pod(draw: random.Random, name: str) -> Object:
     owners = draw.sample(UIDS, draw.choice([0, 0, 1, 1, 2]))
-    references = [{"uid": uid, "kind": "X", "name": uid, "apiVersion": "v1", "controller": number == 0}
-                  for number, uid in enumerate(owners)]
-    return {"metadata": {"name": name, "namespace": "default", "uid": f"{name} {draw.random()}",
-                         **({"ownerReferences": references} if references else {})},
-            "spec": {"nodeName": draw.choice(["", *NODES])}, "status": {"phase": draw.choice(["Running", "Failed"])}}
+    references = [
+        {"uid": uid, "kind": "X", "name": uid, "apiVersion": "v1", "controller": number == 0}
+        for number, uid in enumerate(owners)
+    ]
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": f"{name} {draw.random()}",
+            **({"ownerReferences": references} if references else {}),
+        },
+        "spec": {"nodeName": draw.choice(["", *NODES])},
+        "status": {"phase": draw.choice(["Running", "Failed"])},
+    }
 
 
 class Pair:
@@ -39,16 +48,34 @@ class Pair:
         self.failed: list[Index[Any, None]] = []
         self.in_part: list[Index[Any, str]] = []
         for informers in (self.lazy, self.full):
-            self.owned.append(informers.add_index(
-                PODS, lambda pod: (((pod["metadata"].get("ownerReferences") or [{}])[0].get("uid", "")), None),
-                lambda uid: owned_by(uid, PODS)))
-            self.failed.append(informers.add_index(
-                PODS, lambda pod: ("", None) if pod["status"]["phase"] == "Failed" else None,
-                lambda _: (Query(PODS, None, "phase", "Failed"),)))
-            self.in_part.append(informers.add_index(
-                PODS, lambda pod: (((pod["metadata"].get("ownerReferences") or [{}])[0].get("uid", "")),
-                                   f"{pod['metadata']['uid']} on {pod['spec'].get('nodeName')}"),
-                lambda uid: owned_by(uid, PODS), ("metadata.uid", "metadata.ownerReferences", "spec.nodeName")))
+            self.owned.append(
+                informers.add_index(
+                    PODS,
+                    lambda pod: (
+                        ((pod["metadata"].get("ownerReferences") or [{}])[0].get("uid", "")),
+                        None,
+                    ),
+                    lambda uid: owned_by(uid, PODS),
+                )
+            )
+            self.failed.append(
+                informers.add_index(
+                    PODS,
+                    lambda pod: ("", None) if pod["status"]["phase"] == "Failed" else None,
+                    lambda _: (Query(PODS, None, "phase", "Failed"),),
+                )
+            )
+            self.in_part.append(
+                informers.add_index(
+                    PODS,
+                    lambda pod: (
+                        ((pod["metadata"].get("ownerReferences") or [{}])[0].get("uid", "")),
+                        f"{pod['metadata']['uid']} on {pod['spec'].get('nodeName')}",
+                    ),
+                    lambda uid: owned_by(uid, PODS),
+                    ("metadata.uid", "metadata.ownerReferences", "spec.nodeName"),
+                )
+            )
         self.lazy.follow(self.view, lambda resource: True)
         for key, obj in self.view.list(PODS):
             self.full.observe(WatchEvent(key, None, obj))
@@ -75,8 +102,12 @@ class Pair:
             lambda informers, at: informers.dependents(uid, draw_resource),
             lambda informers, at: informers.pods_on(node),
             lambda informers, at: informers.count_on(node) >= len(self.full.pods_on(node)),
-            lambda informers, at: informers.read_ahead([Key(PODS, "default", name) for name in names]),
-            lambda informers, at: informers.load(*(Query(PODS, None, "node", node) for node in NODES)),
+            lambda informers, at: informers.read_ahead(
+                [Key(PODS, "default", name) for name in names]
+            ),
+            lambda informers, at: informers.load(
+                *(Query(PODS, None, "node", node) for node in NODES)
+            ),
             lambda informers, at: informers.orphans(PODS, "default"),
             lambda informers, at: informers.count(PODS),
             lambda informers, at: informers.key_of(uid_of_pod),
@@ -87,7 +118,10 @@ class Pair:
         ]
         names = draw.sample(NAMES, 3)
         name, uid, node = draw.choice(NAMES), draw.choice(UIDS), draw.choice(NODES)
-        draw_resource, draw_namespace = draw.choice([None, PODS]), draw.choice([None, "default", "other"])
+        draw_resource, draw_namespace = (
+            draw.choice([None, PODS]),
+            draw.choice([None, "default", "other"]),
+        )
         is_rare = draw.random() < 0.1  # what lists everything leaves nothing to be read
         known = self.full.get(PODS, "default", draw.choice(NAMES))
         uid_of_pod = known["metadata"]["uid"] if known else "none"
@@ -97,13 +131,17 @@ class Pair:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("kind", ["folder", "memory"])
-def test_informers_that_read_on_demand_answer_as_full_ones(kind: str, seed: int, tmp_path: Path,
-                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+def test_informers_that_read_on_demand_answer_as_full_ones(
+    kind: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if seed % 2:  # count at every lookup
         monkeypatch.setattr("kubepy.runtime.informers.LOOKUPS_TO_COUNT_AT", 1)
     draw = random.Random(seed)
-    cluster = (LocalCluster.in_memory() if kind == "memory"
-               else LocalCluster.make(tmp_path / "state", {"bootstrap": "minimal"}))
+    cluster = (
+        LocalCluster.in_memory()
+        if kind == "memory"
+        else LocalCluster.make(tmp_path / "state", {"bootstrap": "minimal"})
+    )
     pair = Pair(cluster)
     for _ in range(2):
         pair.write(draw)
@@ -132,7 +170,10 @@ def test_informers_read_only_what_they_are_asked_for() -> None:
     cluster = LocalCluster.in_memory()
     with cluster.store.transaction() as transaction:
         for name, node in (("a", "n1"), ("b", "n1"), ("c", "n2")):
-            pod = {"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": {"nodeName": node}}
+            pod = {
+                "metadata": {"name": name, "namespace": "default", "uid": name},
+                "spec": {"nodeName": node},
+            }
             transaction.create(Key(PODS, "default", name), pod)
     view, informers = cluster.store.view(), Informers()
     view.refresh()
@@ -149,7 +190,10 @@ def test_informers_that_know_all_objects_look_none_up() -> None:
     names = [f"pod-{number:02}" for number in range(40)]
     with cluster.store.transaction() as transaction:
         for name in names:
-            pod = {"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": {"nodeName": name}}
+            pod = {
+                "metadata": {"name": name, "namespace": "default", "uid": name},
+                "spec": {"nodeName": name},
+            }
             transaction.create(Key(PODS, "default", name), pod)
     view, informers = cluster.store.view(), Informers()
     view.refresh()

@@ -114,7 +114,9 @@ def test_workqueue_equals_a_simple_list_of_times(seed):
             case "after":
                 seconds = random.choice([1, 2, 3])
                 hands.queue.add_after(key, seconds)
-                due[key] = min(due.get(key, hands.now + timedelta(9)), hands.now + timedelta(seconds=seconds))
+                due[key] = min(
+                    due.get(key, hands.now + timedelta(9)), hands.now + timedelta(seconds=seconds)
+                )
             case "cancel":
                 hands.queue.cancel(key)
                 due.pop(key, None)
@@ -132,7 +134,9 @@ def test_workqueue_equals_a_simple_list_of_times(seed):
                 due = {one: time for one, time in due.items() if one not in ready}
                 ready.clear()
         waiting = hands.queue.pending()
-        assert sorted(waiting, key=str) == sorted([*((one, None) for one in ready), *due.items()], key=str)
+        assert sorted(waiting, key=str) == sorted(
+            [*((one, None) for one in ready), *due.items()], key=str
+        )
         assert hands.queue.next_due() == min(due.values(), default=None)
         assert hands.queue.next_single_due() == min(due.values(), default=None)
 
@@ -140,7 +144,10 @@ def test_workqueue_equals_a_simple_list_of_times(seed):
 def test_repeating_delay_is_left_out_of_what_is_waited_for():
     hands = Hands()
     hands.queue.add_after("again", 5, repeating=True)
-    assert (hands.queue.next_single_due(), hands.queue.next_due()) == (None, START + timedelta(seconds=5))
+    assert (hands.queue.next_single_due(), hands.queue.next_due()) == (
+        None,
+        START + timedelta(seconds=5),
+    )
     hands.queue.add_after("once", 9)
     assert hands.queue.next_single_due() == START + timedelta(seconds=9)
     hands.pass_time(5)
@@ -158,8 +165,9 @@ def test_delay_of_key_that_is_handed_out_is_over():
     assert hands.queue.pending() == []
 
 
-@pytest.mark.parametrize(("first", "second"), [
-    ((5, True), (9, False)), ((9, False), (5, True)), ((5, False), (9, True))])
+@pytest.mark.parametrize(
+    ("first", "second"), [((5, True), (9, False)), ((9, False), (5, True)), ((5, False), (9, True))]
+)
 def test_repeating_delay_beside_single_one_is_waited_for(first, second):
     hands = Hands()
     for seconds, repeating in (first, second):

@@ -29,8 +29,13 @@ from tests.forkserver import import_program
 
 # After these nothing is left to do, so that a read between the commands does nothing.
 SETTLED = re.compile(r"kubepy (clock (advance|set)|controller|get|describe|rollout status|wait)\b")
-READS = ("get all,nodes,pvc,events -A", "get pods -A -o yaml", "describe pods -A",
-         "create configmap dry --dry-run=server --from-literal=a=b", "get nothing --ignore-not-found")
+READS = (
+    "get all,nodes,pvc,events -A",
+    "get pods -A -o yaml",
+    "describe pods -A",
+    "create configmap dry --dry-run=server --from-literal=a=b",
+    "get nothing --ignore-not-found",
+)
 
 
 class Done(NamedTuple):
@@ -63,7 +68,9 @@ def parse(script: Path) -> tuple[list[str], dict[str, str]]:
 def run(command: str) -> Done:
     """Run one line: in this process where it is for kubepy alone."""
     if not re.match(r"(\w+=\S* +)*kubepy ", command):
-        done = subprocess.run(["bash", "-c", command], text=True, capture_output=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            ["bash", "-c", command], text=True, capture_output=True, stdin=subprocess.DEVNULL
+        )
         return Done(done.stdout, done.stderr, done.returncode)
     stdin, err, done = "", "", Done("", "", 0)
     for part in command.split(" | "):

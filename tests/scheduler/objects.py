@@ -24,7 +24,9 @@ def node(name: str, *, cpu: str = "4", memory: str = "8Gi", pods: str = "110", l
 
 def pod(name: str, *, on: str = "", requests: dict[str, str] | None = None, labels: dict[str, str] | None = None,
         namespace: str = "default", nominated: str = "", **spec: Any) -> Object:  # fmt: skip
-    containers = [{"name": "c", "image": "c:1", "resources": {"requests": requests} if requests else {}}]
+    containers = [
+        {"name": "c", "image": "c:1", "resources": {"requests": requests} if requests else {}}
+    ]
     whole = {"containers": containers, **spec} | ({"nodeName": on} if on else {})
     status = {"nominatedNodeName": nominated} if nominated else {}
     meta = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "labels": labels or {}}
@@ -62,7 +64,10 @@ def feasible(incoming: Object, *objects: Object) -> list[str]:
 
 def reasons(incoming: Object, *objects: Object) -> dict[str, str]:
     """Return the reasons for which each candidate node is rejected."""
-    return {name: ", ".join(one.reasons) for name, one in look(incoming, *objects).diagnosis.node_to_status.items()}
+    return {
+        name: ", ".join(one.reasons)
+        for name, one in look(incoming, *objects).diagnosis.node_to_status.items()
+    }
 
 
 def message(incoming: Object, *objects: Object) -> str:

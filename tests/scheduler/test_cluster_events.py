@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from kubepy.runtime.reconcile import Key, WatchEvent
-from kubepy.scheduler.cluster_events import namespace_event, node_event, pod_event, unscheduled_pod_event, volume_event
+from kubepy.scheduler.cluster_events import (
+    namespace_event,
+    node_event,
+    pod_event,
+    unscheduled_pod_event,
+    volume_event,
+)
 from kubepy.scheduler.framework import (
     NAMESPACE,
     NODE_ADD,
@@ -32,7 +38,9 @@ Object = dict[str, Any]
 BY_NAME = {plugin.name: plugin for plugin in FILTER_PLUGINS}
 
 
-def change(old: Object | None, new: Object | None, resource: str = "pods", *, is_update: bool = False) -> WatchEvent:
+def change(
+    old: Object | None, new: Object | None, resource: str = "pods", *, is_update: bool = False
+) -> WatchEvent:
     name = (new or old or {"metadata": {}})["metadata"].get("name", "")
     return WatchEvent(Key(resource, "", name), old, new, is_update)
 
@@ -83,14 +91,21 @@ THERE = pod("p", on="a", requests={"cpu": "2"})
     (THERE, {**THERE, "status": {"phase": "Running"}}, set()),
     (pod("p", nominated="a"), pod("p"), {POD_DELETE}),  # it frees the node that it was nominated for
 ])  # fmt: skip
-def test_changes_of_pods_that_have_node(old: Object | None, new: Object | None, actions: set[str]) -> None:
+def test_changes_of_pods_that_have_node(
+    old: Object | None, new: Object | None, actions: set[str]
+) -> None:
     assert pod_event(change(old, new)).actions == actions
 
 
 def test_pod_event_of_unknown_old_state_has_all_actions() -> None:
     found = pod_event(change(None, THERE, is_update=True))
-    assert (found.actions, found.unknown) == ({POD_ADD, POD_LABEL, POD_DELETE, POD_SCALE_DOWN}, True)
-    assert pod_event(change(None, leaving(THERE), is_update=True)).unknown is False, "its end will be seen"
+    assert (found.actions, found.unknown) == (
+        {POD_ADD, POD_LABEL, POD_DELETE, POD_SCALE_DOWN},
+        True,
+    )
+    assert pod_event(change(None, leaving(THERE), is_update=True)).unknown is False, (
+        "its end will be seen"
+    )
 
 
 @pytest.mark.parametrize(("new", "actions"), [
@@ -119,7 +134,9 @@ def test_changes_of_volumes_and_namespaces() -> None:
 def helps(plugin: str, incoming: Object, event: ClusterEvent) -> bool:
     """Report whether a pod that this plugin has rejected is tried again."""
     found = BY_NAME[plugin]
-    return bool(found.events_to_register & event.actions) and found.queueing_hint(info(incoming), event)
+    return bool(found.events_to_register & event.actions) and found.queueing_hint(
+        info(incoming), event
+    )
 
 
 def at_node(old: Object | None, new: Object | None) -> ClusterEvent:
@@ -164,7 +181,9 @@ def test_queueing_hints_of_node_resources_fit(event: ClusterEvent, expected: boo
     ("NodeAffinity", pod("new", nodeSelector={"x": "y"}), at_node(None, node("a")), False),
     ("NodeAffinity", pod("new", nodeSelector={"x": "y"}), at_node(node("a", labels={"x": "y"}), node("a")), False),
 ])  # fmt: skip
-def test_queueing_hints_of_node_filters(plugin: str, incoming: Object, event: ClusterEvent, expected: bool) -> None:
+def test_queueing_hints_of_node_filters(
+    plugin: str, incoming: Object, event: ClusterEvent, expected: bool
+) -> None:
     assert helps(plugin, incoming, event) is expected
 
 
@@ -176,7 +195,10 @@ def with_port(name: str, number: int, on: str = "") -> Object:
 
 @pytest.mark.parametrize(("freed", "expected"), [(80, True), (81, False)])
 def test_queueing_hints_of_node_ports(freed: int, expected: bool) -> None:
-    assert helps("NodePorts", with_port("new", 80), at_pod(with_port("p", freed, "a"), None)) is expected
+    assert (
+        helps("NodePorts", with_port("new", 80), at_pod(with_port("p", freed, "a"), None))
+        is expected
+    )
 
 
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
@@ -211,7 +233,10 @@ def term(kind: str) -> Object:
     return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [one]}}}
 
 
-NEAR, FAR = pod("new", **term("podAffinity")), pod("new", labels={"app": "web"}, **term("podAntiAffinity"))
+NEAR, FAR = (
+    pod("new", **term("podAffinity")),
+    pod("new", labels={"app": "web"}, **term("podAntiAffinity")),
+)
 
 
 @pytest.mark.parametrize(("incoming", "event", "expected"), [
@@ -229,5 +254,7 @@ NEAR, FAR = pod("new", **term("podAffinity")), pod("new", labels={"app": "web"},
     (FAR, at_node(node("a", labels={"host": "a"}), node("a")), True),
     (FAR, at_node(None, node("a")), True),
 ])  # fmt: skip
-def test_queueing_hints_of_inter_pod_affinity(incoming: Object, event: ClusterEvent, expected: bool) -> None:
+def test_queueing_hints_of_inter_pod_affinity(
+    incoming: Object, event: ClusterEvent, expected: bool
+) -> None:
     assert helps("InterPodAffinity", incoming, event) is expected

@@ -47,7 +47,9 @@ def test_insufficient_resources_are_named(requests: dict[str, str], why: str) ->
 
 
 def test_request_for_nothing_fits_where_there_is_none_of_it() -> None:
-    assert feasible(pod("new", requests={"example.org/gpu": "0", "cpu": "0"}), node("a", cpu="0")) == ["a"]
+    assert feasible(
+        pod("new", requests={"example.org/gpu": "0", "cpu": "0"}), node("a", cpu="0")
+    ) == ["a"]
 
 
 def test_pod_overhead_counts() -> None:
@@ -62,7 +64,10 @@ def test_pod_level_requests_replace_those_of_containers(own: str, fits: bool) ->
 
 
 def test_too_many_pods_can_be_helped_by_preemption() -> None:
-    assert said(pod("new"), node("a", pods="1"), pod("there", on="a")) == f"1 Too many pods | {NO_VICTIMS}"
+    assert (
+        said(pod("new"), node("a", pods="1"), pod("there", on="a"))
+        == f"1 Too many pods | {NO_VICTIMS}"
+    )
 
 
 def test_terminating_pods_take_room_until_they_are_gone() -> None:
@@ -75,7 +80,11 @@ def test_terminating_pods_take_room_until_they_are_gone() -> None:
 
 
 def required(*terms: Object) -> Object:
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
+    return {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}
+        }
+    }
 
 
 def expression(key: str, operator: str, *values: str) -> Object:
@@ -93,16 +102,29 @@ def expression(key: str, operator: str, *values: str) -> Object:
     (expression("zone", "Gt", "5"), []),
 ])  # fmt: skip
 def test_operators_of_node_affinity(requirement: Object, expected: list[str]) -> None:
-    nodes = [node("a", labels={"zone": "x", "size": "3"}), node("b", labels={"zone": "y", "size": "10"}), node("c")]
-    assert feasible(pod("new", affinity=required({"matchExpressions": [requirement]})), *nodes) == expected
+    nodes = [
+        node("a", labels={"zone": "x", "size": "3"}),
+        node("b", labels={"zone": "y", "size": "10"}),
+        node("c"),
+    ]
+    assert (
+        feasible(pod("new", affinity=required({"matchExpressions": [requirement]})), *nodes)
+        == expected
+    )
 
 
 def test_node_affinity_one_term_must_match_completely() -> None:
-    nodes = [node("a", labels={"zone": "x", "disk": "ssd"}), node("b", labels={"zone": "x"}), node("c")]
+    nodes = [
+        node("a", labels={"zone": "x", "disk": "ssd"}),
+        node("b", labels={"zone": "x"}),
+        node("c"),
+    ]
     both = {"matchExpressions": [expression("zone", "In", "x"), expression("disk", "Exists")]}
     named = {"matchFields": [expression("metadata.name", "In", "c")]}
     assert feasible(pod("new", affinity=required(both, named)), *nodes) == ["a", "c"]
-    assert feasible(pod("new", affinity=required({}, named)), *nodes) == ["c"], "an empty term fits no node"
+    assert feasible(pod("new", affinity=required({}, named)), *nodes) == ["c"], (
+        "an empty term fits no node"
+    )
 
 
 def test_name_can_be_excluded() -> None:
@@ -116,7 +138,9 @@ def test_node_selector_and_affinity_must_both_hold() -> None:
     nodes = [node("a", labels={"zone": "x"}), node("b", labels={"disk": "ssd"}),
              node("c", labels={"zone": "x", "disk": "ssd"})]  # fmt: skip
     assert feasible(incoming, *nodes) == ["c"]
-    assert reasons(incoming, *nodes) == dict.fromkeys("ab", "node(s) didn't match Pod's node affinity/selector")
+    assert reasons(incoming, *nodes) == dict.fromkeys(
+        "ab", "node(s) didn't match Pod's node affinity/selector"
+    )
 
 
 # --- ports
@@ -194,7 +218,11 @@ def test_anti_affinity_term_namespaces(more: Object, expected: list[str]) -> Non
 
 def test_pod_that_is_there_refuses_others_by_their_namespace() -> None:
     nodes = [node("a", labels={"host": "a"}), node("b", labels={"host": "b"})]
-    there = pod("there", on="a", affinity=term("podAntiAffinity", namespaceSelector={"matchLabels": {"team": "x"}}))
+    there = pod(
+        "there",
+        on="a",
+        affinity=term("podAntiAffinity", namespaceSelector={"matchLabels": {"team": "x"}}),
+    )
     incoming = pod("new", labels={"app": "web"}, namespace="shop")
     assert feasible(incoming, SHOP, *nodes, there) == ["b"]
     assert feasible(pod("new", labels={"app": "web"}), SHOP, *nodes, there) == ["a", "b"]
@@ -219,7 +247,9 @@ def spread(**more: Any) -> Object:
 
 
 def web(name: str, on: str = "", *constraints: Object, **more: Any) -> Object:
-    return pod(name, on=on, labels={"app": "web"}, topologySpreadConstraints=list(constraints), **more)
+    return pod(
+        name, on=on, labels={"app": "web"}, topologySpreadConstraints=list(constraints), **more
+    )
 
 
 NODES = (node("x1", labels={"zone": "x"}), node("y1", labels={"zone": "y"}),
@@ -240,7 +270,9 @@ def test_spread_constraint_counted_domains(more: Object, expected: list[str]) ->
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", ["x1"]), ("Ignore", [])])
-def test_nodes_that_affinity_excludes_count_only_if_told_to(policy: str, expected: list[str]) -> None:
+def test_nodes_that_affinity_excludes_count_only_if_told_to(
+    policy: str, expected: list[str]
+) -> None:
     only_x = required({"matchExpressions": [expression("zone", "In", "x")]})
     incoming = web("new", "", spread(nodeAffinityPolicy=policy), affinity=only_x)
     assert feasible(incoming, *NODES, *THERE) == expected

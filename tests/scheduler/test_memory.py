@@ -17,9 +17,18 @@ TEMPLATES = [
     {"requests": {"memory": "1Gi"}, "labels": {"app": "web"}, "nodeSelector": {"disk": "fast"}},
     {"labels": {"app": "db"}, "tolerations": [{"key": "gpu", "operator": "Exists"}]},
     {"labels": {"app": "web"}, "nodeSelector": {"kubernetes.io/hostname": "node-03"}},
-    {"requests": {"cpu": "500m"}, "labels": {"app": "db"}, "topologySpreadConstraints": [
-        {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway",
-         "labelSelector": {"matchLabels": {"app": "db"}}}]},
+    {
+        "requests": {"cpu": "500m"},
+        "labels": {"app": "db"},
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": {"app": "db"}},
+            }
+        ],
+    },
 ]
 CHANGES = st.lists(st.one_of(
     st.tuples(st.just("place"), st.integers(0, 4)),
@@ -31,8 +40,12 @@ CHANGES = st.lists(st.one_of(
 ), max_size=25)  # fmt: skip
 
 
-def labelled(name: str, *, cpu: str = "2", pods: str = "3", labels: dict[str, str] | None = None, **spec):
-    return node(name, cpu=cpu, pods=pods, labels={"kubernetes.io/hostname": name, **(labels or {})}, **spec)
+def labelled(
+    name: str, *, cpu: str = "2", pods: str = "3", labels: dict[str, str] | None = None, **spec
+):
+    return node(
+        name, cpu=cpu, pods=pods, labels={"kubernetes.io/hostname": name, **(labels or {})}, **spec
+    )
 
 
 NODE_CHANGES = {
@@ -45,7 +58,11 @@ NODE_CHANGES = {
 def answers(incoming, seen: Handle):
     """Return the nodes that fit with all their scores, and the reasons of the others."""
     found = find_nodes_that_fit_pod(info(incoming), seen, FILTER_PLUGINS)
-    scores = [plugin.score(found.cycle.pod, found.feasible, seen) for plugin in SCORE_PLUGINS] if found.feasible else []
+    scores = (
+        [plugin.score(found.cycle.pod, found.feasible, seen) for plugin in SCORE_PLUGINS]
+        if found.feasible
+        else []
+    )
     rejected = {name: one.reasons for name, one in found.diagnosis.node_to_status.items()}
     return [one.name for one in found.feasible], scores, rejected
 
@@ -77,11 +94,16 @@ def test_memoized_answers_equal_fresh_ones(changes):
             key = Key("pods", "default", victim)
             old = pods.pop(victim)
             if what == "terminate":
-                pods[victim] = {**old, "metadata": {**old["metadata"], "deletionTimestamp": "2026-11-20T10:00:00Z"}}
+                pods[victim] = {
+                    **old,
+                    "metadata": {**old["metadata"], "deletionTimestamp": "2026-11-20T10:00:00Z"},
+                }
             observe(seen, key, pods.get(victim))
         elif what in NODE_CHANGES:
             nodes[name] = labelled(name, **NODE_CHANGES[what])
             observe(seen, Key("nodes", "", name), nodes[name])
         fresh = handle(*nodes.values(), *pods.values())
         for template in TEMPLATES:
-            assert answers(pod("asking", **template), seen) == answers(pod("asking", **template), fresh)
+            assert answers(pod("asking", **template), seen) == answers(
+                pod("asking", **template), fresh
+            )

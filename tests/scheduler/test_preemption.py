@@ -13,7 +13,9 @@ from kubepy.scheduler.schedule_one import find_nodes_that_fit_pod
 from .objects import handle, info, look, message, names, node, pod
 
 
-def holding(name: str, priority: int, cpu: str = "1", on: str = "a", start: str = "", **rest: Any) -> dict[str, Any]:
+def holding(
+    name: str, priority: int, cpu: str = "1", on: str = "a", start: str = "", **rest: Any
+) -> dict[str, Any]:
     made = pod(name, on=on, requests={"cpu": cpu}, priority=priority, **rest)
     if start:
         made["status"]["startTime"] = start
@@ -57,7 +59,10 @@ def test_disruption_budget_is_broken_only_where_nothing_else_helps() -> None:
     }  # fmt: skip
     guarded = holding("guarded", 0, on="a", labels={"app": "guarded"})
     free = holding("free", 10, on="b")
-    assert candidate(urgent(), node("a", cpu="1"), node("b", cpu="1"), guarded, free, budget).node == "b"
+    assert (
+        candidate(urgent(), node("a", cpu="1"), node("b", cpu="1"), guarded, free, budget).node
+        == "b"
+    )
     assert candidate(urgent(), node("a", cpu="1"), guarded, budget).violations == 1
 
 
@@ -97,10 +102,18 @@ def test_pod_waits_for_victims_on_node_it_was_promised() -> None:
 def test_room_that_was_made_for_one_pod_is_not_taken_by_lesser_one() -> None:
     promised = pod("urgent", requests={"cpu": "1"}, priority=1000, nominated="a")
     cluster = handle(node("a", cpu="1"), promised)
-    assert find_nodes_that_fit_pod(info(holding("p", 5, on="")), cluster, FILTER_PLUGINS).feasible == []
-    urgent_result = find_nodes_that_fit_pod(info(holding("p", 2000, on="")), cluster, FILTER_PLUGINS)
+    assert (
+        find_nodes_that_fit_pod(info(holding("p", 5, on="")), cluster, FILTER_PLUGINS).feasible
+        == []
+    )
+    urgent_result = find_nodes_that_fit_pod(
+        info(holding("p", 2000, on="")), cluster, FILTER_PLUGINS
+    )
     assert [one.name for one in urgent_result.feasible] == ["a"]
-    assert [one.name for one in find_nodes_that_fit_pod(info(promised), cluster, FILTER_PLUGINS).feasible] == ["a"]
+    assert [
+        one.name
+        for one in find_nodes_that_fit_pod(info(promised), cluster, FILTER_PLUGINS).feasible
+    ] == ["a"]
 
 
 def test_preemption_can_make_room_beside_pods_that_refuse_each_other() -> None:
@@ -130,6 +143,8 @@ def test_candidate_preference(victims: dict[str, list[tuple[int, str]]], taken: 
 
 
 @pytest.mark.parametrize(("priority", "waits"), [(1001, True), (1000, True), (999, False)])
-def test_room_that_was_promised_to_one_as_important_counts_as_taken(priority: int, waits: bool) -> None:
+def test_room_that_was_promised_to_one_as_important_counts_as_taken(
+    priority: int, waits: bool
+) -> None:
     promised = pod("promised", requests={"cpu": "1"}, priority=priority, nominated="a")
     assert bool(look(urgent(), node("a", cpu="1"), promised).feasible) is not waits

@@ -44,7 +44,9 @@ def test_key_added_while_it_is_worked_on_comes_again() -> None:
 
 
 def waiting_pods() -> UnschedulablePods:
-    pods = UnschedulablePods({"Ports": frozenset({"deleted"}), "Fit": frozenset({"deleted", "grown"})})
+    pods = UnschedulablePods(
+        {"Ports": frozenset({"deleted"}), "Fit": frozenset({"deleted", "grown"})}
+    )
     pods.add(key("ports"), QueuedPodInfo(frozenset({"Ports"}), frozenset({"node-1"})))
     pods.add(key("fit"), QueuedPodInfo(frozenset({"Fit", "Ports"}), None))
     pods.add(key("no-nodes"), QueuedPodInfo(frozenset(), None))
@@ -62,7 +64,9 @@ def test_unschedulable_pods_are_found_by_action() -> None:
 
 def test_unschedulable_pods_survive_process() -> None:
     memory = waiting_pods().remember()
-    pods = UnschedulablePods({"Ports": frozenset({"deleted"}), "Fit": frozenset({"deleted", "grown"})})
+    pods = UnschedulablePods(
+        {"Ports": frozenset({"deleted"}), "Fit": frozenset({"deleted", "grown"})}
+    )
     pods.add(key("stale"), QueuedPodInfo(frozenset({"Fit"}), None))
     pods.recall(memory)
     assert pods.remember() == memory

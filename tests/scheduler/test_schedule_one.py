@@ -20,7 +20,11 @@ def tail(text: str, nodes: int) -> str:
 
 def daemon_affinity(name: str) -> dict[str, Any]:
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}]
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    return {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+        }
+    }
 
 
 def test_plain_pod_fits_every_ready_node() -> None:
@@ -39,7 +43,8 @@ def test_reasons_are_counted_and_sorted_as_text() -> None:
 def test_request_beyond_node_capacity_is_not_resolvable() -> None:
     big = pod("p", requests={"cpu": "9", "memory": "64Gi"})
     assert message(big, node("a")) == (
-        "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory. " + tail(f"1 {HELPLESS}", 1)
+        "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory. "
+        + tail(f"1 {HELPLESS}", 1)
     )
 
 
@@ -58,9 +63,13 @@ def test_pods_that_have_ended_take_no_room() -> None:
 
 def test_init_containers_and_sidecars_count() -> None:
     wanting = pod("p", requests={"cpu": "100m"})
-    wanting["spec"]["initContainers"] = [{"name": "i", "image": "i:1", "resources": {"requests": {"cpu": "600m"}}}]
+    wanting["spec"]["initContainers"] = [
+        {"name": "i", "image": "i:1", "resources": {"requests": {"cpu": "600m"}}}
+    ]
     assert feasible(wanting, node("a", cpu="1"), pod("o", on="a", requests={"cpu": "500m"})) == []
-    assert feasible(wanting, node("a", cpu="1"), pod("o", on="a", requests={"cpu": "400m"})) == ["a"]
+    assert feasible(wanting, node("a", cpu="1"), pod("o", on="a", requests={"cpu": "400m"})) == [
+        "a"
+    ]
 
 
 def test_taint_keeps_away_who_does_not_tolerate_it() -> None:
@@ -69,18 +78,25 @@ def test_taint_keeps_away_who_does_not_tolerate_it() -> None:
         "0/1 nodes are available: 1 node(s) had untolerated taint(s). " + tail(f"1 {HELPLESS}", 1)
     )
     assert feasible(pod("p", tolerations=[{"key": "k", "operator": "Exists"}]), tainted) == ["a"]
-    assert feasible(pod("p"), node("a", taints=[{"key": "k", "effect": "PreferNoSchedule"}])) == ["a"]
+    assert feasible(pod("p"), node("a", taints=[{"key": "k", "effect": "PreferNoSchedule"}])) == [
+        "a"
+    ]
 
 
 def test_pod_may_tolerate_cordoned_node() -> None:
-    toleration = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}
+    toleration = {
+        "key": "node.kubernetes.io/unschedulable",
+        "operator": "Exists",
+        "effect": "NoSchedule",
+    }
     assert feasible(pod("p", tolerations=[toleration]), node("a", unschedulable=True)) == ["a"]
     assert feasible(pod("p"), node("a", unschedulable=True)) == []
 
 
 def test_node_selector_and_required_affinity() -> None:
     assert message(pod("p", nodeSelector={"zone": "b"}), node("a", labels={"zone": "a"})) == (
-        "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. " + tail(f"1 {HELPLESS}", 1)
+        "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. "
+        + tail(f"1 {HELPLESS}", 1)
     )
 
 
@@ -96,14 +112,19 @@ def test_pod_for_one_node_looks_at_no_other() -> None:
 
 def test_pod_for_node_that_is_not_there() -> None:
     assert message(pod("p", affinity=daemon_affinity("gone")), node("a"), node("b")) == (
-        "0/2 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity]. " + tail(f"2 {HELPLESS}", 2)
+        "0/2 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity]. "
+        + tail(f"2 {HELPLESS}", 2)
     )
 
 
 def test_terms_that_name_two_nodes_at_once_conflict() -> None:
     fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in ("a", "b")]
     terms = [{"matchFields": fields}]
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    affinity = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+        }
+    }
     assert message(pod("p", affinity=affinity), node("a")) == (
         "0/1 nodes are available: pod affinity terms conflict. not found"
     )
@@ -145,7 +166,8 @@ def test_anti_affinity_keeps_pod_from_its_like() -> None:
     taken = [pod(f"l{name}", on=name, **lone) for name in ("a1", "b1")]
     assert feasible(pod("p", **lone), *ZONES, *taken) == ["b2"]
     assert message(pod("p", **lone), *ZONES, *taken, pod("l3", on="b2", **lone)) == (
-        "0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules. " + tail(f"3 {NO_VICTIMS}", 3)
+        "0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules. "
+        + tail(f"3 {NO_VICTIMS}", 3)
     )
 
 
@@ -160,7 +182,8 @@ def test_affinity_wants_domain_where_its_like_is() -> None:
     follower = pod("p", affinity=affinity("podAffinity", "leader", "zone"))
     assert feasible(follower, *ZONES, pod("l", on="b1", labels={"app": "leader"})) == ["b1", "b2"]
     assert message(follower, *ZONES) == (
-        "0/3 nodes are available: 3 node(s) didn't match pod affinity rules. " + tail(f"3 {HELPLESS}", 3)
+        "0/3 nodes are available: 3 node(s) didn't match pod affinity rules. "
+        + tail(f"3 {HELPLESS}", 3)
     )
 
 
@@ -174,8 +197,15 @@ def test_affinity_stays_in_its_namespace_unless_it_names_others() -> None:
     leader = pod("l", on="b1", labels={"app": "leader"}, namespace="other")
     other = {"kind": "Namespace", "metadata": {"name": "other", "labels": {"team": "x"}}}
     by_name = affinity("podAffinity", "leader", "zone", namespaces=["other"])
-    by_label = affinity("podAffinity", "leader", "zone", namespaceSelector={"matchLabels": {"team": "x"}})
-    assert feasible(pod("p", affinity=affinity("podAffinity", "leader", "zone")), *ZONES, leader, other) == []
+    by_label = affinity(
+        "podAffinity", "leader", "zone", namespaceSelector={"matchLabels": {"team": "x"}}
+    )
+    assert (
+        feasible(
+            pod("p", affinity=affinity("podAffinity", "leader", "zone")), *ZONES, leader, other
+        )
+        == []
+    )
     assert feasible(pod("p", affinity=by_name), *ZONES, leader, other) == ["b1", "b2"]
     assert feasible(pod("p", affinity=by_label), *ZONES, leader, other) == ["b1", "b2"]
 
@@ -192,7 +222,11 @@ def test_spread_constraint_keeps_domains_within_max_skew() -> None:
     there = pod("w1", on="a1", labels={"app": "web"})
     assert feasible(pod("p", **spread()), *ZONES, there) == ["b1", "b2"]
     assert feasible(pod("p", **spread(maxSkew=2)), *ZONES, there) == ["a1", "b1", "b2"]
-    nodes = [ZONES[0], {**ZONES[1], "spec": {"unschedulable": True}}, {**ZONES[2], "spec": {"unschedulable": True}}]
+    nodes = [
+        ZONES[0],
+        {**ZONES[1], "spec": {"unschedulable": True}},
+        {**ZONES[2], "spec": {"unschedulable": True}},
+    ]
     assert message(pod("p", **spread()), *nodes, there) == (
         "0/3 nodes are available: 1 node(s) didn't match pod topology spread constraints, "
         "2 node(s) were unschedulable. " + tail(f"1 {NO_VICTIMS}, 2 {HELPLESS}", 3)
@@ -239,17 +273,28 @@ def mounting(name: str) -> dict[str, Any]:
     ("objects", "why"),
     [
         ([], 'persistentvolumeclaim "data" not found'),
-        ([claim("data", deletionTimestamp="2026-11-20T12:00:00Z")], 'persistentvolumeclaim "data" is being deleted'),
+        (
+            [claim("data", deletionTimestamp="2026-11-20T12:00:00Z")],
+            'persistentvolumeclaim "data" is being deleted',
+        ),
         ([claim("data")], "pod has unbound immediate PersistentVolumeClaims"),
         ([claim("data", storage_class="gone")], "pod has unbound immediate PersistentVolumeClaims"),
     ],
 )
-def test_pod_whose_claim_cannot_be_used_is_turned_away_at_once(objects: list[dict[str, Any]], why: str) -> None:
-    assert message(mounting("data"), node("a"), *objects) == f"0/1 nodes are available: {why}. not found"
+def test_pod_whose_claim_cannot_be_used_is_turned_away_at_once(
+    objects: list[dict[str, Any]], why: str
+) -> None:
+    assert (
+        message(mounting("data"), node("a"), *objects)
+        == f"0/1 nodes are available: {why}. not found"
+    )
 
 
 def test_bound_claim_draws_pod_to_its_volume() -> None:
-    assert feasible(mounting("data"), *ZONES, claim("data", bound_to="pv"), volume("pv", "b")) == ["b1", "b2"]
+    assert feasible(mounting("data"), *ZONES, claim("data", bound_to="pv"), volume("pv", "b")) == [
+        "b1",
+        "b2",
+    ]
     assert reasons(mounting("data"), ZONES[0], claim("data", bound_to="pv"), volume("pv", "b")) == {
         "a1": "node(s) didn't match PersistentVolume's node affinity"
     }
@@ -265,7 +310,11 @@ def test_claim_that_waits_for_its_pod_needs_volume_or_provisioner() -> None:
 
     late = claim("data", storage_class="late")
     local = storage_class("kubernetes.io/no-provisioner")
-    assert feasible(mounting("data"), *ZONES, late, storage_class("example.org/disks")) == ["a1", "b1", "b2"]
+    assert feasible(mounting("data"), *ZONES, late, storage_class("example.org/disks")) == [
+        "a1",
+        "b1",
+        "b2",
+    ]
     assert feasible(mounting("data"), *ZONES, late, local, volume("pv", "a", "late")) == ["a1"]
     assert reasons(mounting("data"), ZONES[0], late, local) == {
         "a1": "node(s) didn't find available persistent volumes to bind"
@@ -279,13 +328,18 @@ def test_volume_with_zone_labels_is_used_there_only() -> None:
     nodes = [node(name, labels={"topology.kubernetes.io/zone": name}) for name in "xyz"]
     there = [claim("data", bound_to="pv"), labelled]
     assert feasible(mounting("data"), *nodes, *there) == ["x", "y"]
-    assert reasons(mounting("data"), *nodes, *there) == {"z": "node(s) had no available volume zone"}
+    assert reasons(mounting("data"), *nodes, *there) == {
+        "z": "node(s) had no available volume zone"
+    }
 
 
 def test_claim_for_one_pod_at_time_is_in_use() -> None:
     single = claim("data", bound_to="pv")
     single["spec"]["accessModes"] = ["ReadWriteOncePod"]
-    there = {**mounting("data"), "metadata": {"name": "there", "namespace": "default", "uid": "uid-there"}}
+    there = {
+        **mounting("data"),
+        "metadata": {"name": "there", "namespace": "default", "uid": "uid-there"},
+    }
     there["spec"] = {**there["spec"], "nodeName": "a1"}
     objects = [*ZONES, single, volume("pv", "a")]
     assert feasible(mounting("data"), *objects) == ["a1"]
@@ -297,7 +351,12 @@ def test_claim_for_one_pod_at_time_is_in_use() -> None:
 def csi_volume(name: str, driver: str = "disks") -> dict[str, Any]:
     spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
             "csi": {"driver": driver, "volumeHandle": f"handle-{name}"}}  # fmt: skip
-    return {"kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec, "status": {"phase": "Bound"}}
+    return {
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": {"phase": "Bound"},
+    }
 
 
 def csi_node(name: str, **limits: int | None) -> dict[str, Any]:
@@ -318,8 +377,12 @@ def using(name: str, *claims: str, on: str = "") -> dict[str, Any]:
     ({"files": 0}, True),
     ({}, True),
 ])  # fmt: skip
-def test_node_attaches_only_so_many_volumes_of_driver(limits: dict[str, int | None], fits: bool) -> None:
-    objects = [claim(name, bound_to=f"pv-{name}") for name in "xyz"] + [csi_volume(f"pv-{name}") for name in "xyz"]
+def test_node_attaches_only_so_many_volumes_of_driver(
+    limits: dict[str, int | None], fits: bool
+) -> None:
+    objects = [claim(name, bound_to=f"pv-{name}") for name in "xyz"] + [
+        csi_volume(f"pv-{name}") for name in "xyz"
+    ]
     there = [using("p1", "x", on="a"), using("p2", "x", "y", on="a")]
     incoming = using("new", "y", "z")
     assert bool(feasible(incoming, node("a"), csi_node("a", **limits), *objects, *there)) is fits
@@ -327,7 +390,8 @@ def test_node_attaches_only_so_many_volumes_of_driver(limits: dict[str, int | No
         assert reasons(incoming, node("a"), csi_node("a", **limits), *objects, *there) == {
             "a": "node(s) exceed max volume count"}  # fmt: skip
         assert message(incoming, node("a"), csi_node("a", **limits), *objects, *there).endswith(
-            "0/1 nodes are available: 1 No preemption victims found for incoming pod.")
+            "0/1 nodes are available: 1 No preemption victims found for incoming pod."
+        )
 
 
 def test_volumes_that_are_still_to_be_made_count_for_their_provisioner() -> None:
@@ -339,4 +403,10 @@ def test_volumes_that_are_still_to_be_made_count_for_their_provisioner() -> None
 
 
 def test_large_cluster_scores_a_sample_of_nodes() -> None:
-    assert [num_feasible_nodes_to_find(number) for number in (5, 99, 100, 1000, 6000)] == [5, 99, 100, 420, 300]
+    assert [num_feasible_nodes_to_find(number) for number in (5, 99, 100, 1000, 6000)] == [
+        5,
+        99,
+        100,
+        420,
+        300,
+    ]

@@ -33,7 +33,9 @@ class Run:
         self.client = self.cluster.client
         store, informers = self.cluster.store, Informers()
         context = Context(self.client, informers, self.cluster.clock)
-        kept = CheckpointStore(lambda: store.meta("checkpoint"), lambda text: store.set_meta("checkpoint", text))
+        kept = CheckpointStore(
+            lambda: store.meta("checkpoint"), lambda text: store.set_meta("checkpoint", text)
+        )
         self.manager = Manager(self.client, informers, self.cluster.clock, [Kubelet(context), Scheduler(context)],
                                source=ListWatch(store.view()), checkpoints=kept)  # fmt: skip
 
@@ -44,7 +46,9 @@ class Run:
         made = node(name, **rest)
         status = {"capacity": made["status"]["allocatable"]}
         meta = {"name": name, "labels": made["metadata"]["labels"]}
-        self.client.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status})
+        self.client.create(
+            "nodes", {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}
+        )
         self.change_node(name, {"spec": made["spec"] | {"taints": made["spec"].get("taints")}})
 
     def change_node(self, name: str, patch: dict[str, Any]) -> None:
@@ -60,18 +64,25 @@ class Run:
         return self.client.get("pods", name, namespace="default")
 
     def placed(self) -> dict[str, str]:
-        return {one["metadata"]["name"]: one["spec"].get("nodeName", "") for one in self.client.list("pods").items}
+        return {
+            one["metadata"]["name"]: one["spec"].get("nodeName", "")
+            for one in self.client.list("pods").items
+        }
 
     def why(self, name: str) -> str:
         conditions = self.get(name)["status"]["conditions"]
-        found: str = next(one for one in conditions if one["type"] == "PodScheduled").get("message", "")
+        found: str = next(one for one in conditions if one["type"] == "PodScheduled").get(
+            "message", ""
+        )
         return found
 
     def delete(self, name: str) -> None:
         self.client.delete("pods", name, namespace="default")
 
     def events(self, reason: str) -> list[str]:
-        return [one["message"] for one in self.client.list("events").items if one["reason"] == reason]
+        return [
+            one["message"] for one in self.client.list("events").items if one["reason"] == reason
+        ]
 
     def tries(self) -> list[Any]:
         """Return the messages of all failed attempts."""
@@ -93,8 +104,14 @@ def test_pod_is_bound_and_event_says_where(run: Run) -> None:
     run.settle()
     assert run.placed() == {"p": "a"}
     assert run.events("Scheduled") == ["Successfully assigned default/p to a"]
-    condition = next(one for one in run.get("p")["status"]["conditions"] if one["type"] == "PodScheduled")
-    assert (condition["status"], condition.get("reason"), condition.get("message")) == ("True", None, None)
+    condition = next(
+        one for one in run.get("p")["status"]["conditions"] if one["type"] == "PodScheduled"
+    )
+    assert (condition["status"], condition.get("reason"), condition.get("message")) == (
+        "True",
+        None,
+        None,
+    )
 
 
 def test_pod_without_nodes_waits_until_one_fits(run: Run) -> None:
@@ -128,7 +145,9 @@ def test_pods_of_other_schedulers_and_gated_pods_are_left_alone(run: Run) -> Non
     run.add_pod("gated", schedulingGates=[{"name": "example.org/wait"}])
     run.settle()
     assert run.placed() == {"gated": "", "other": ""}
-    run.client.patch("pods", "gated", Patch(MERGE_PATCH, {"spec": {"schedulingGates": []}}), namespace="default")
+    run.client.patch(
+        "pods", "gated", Patch(MERGE_PATCH, {"spec": {"schedulingGates": []}}), namespace="default"
+    )
     run.settle()
     assert run.placed() == {"gated": "a", "other": ""}
 
@@ -188,7 +207,9 @@ def test_pod_of_high_priority_takes_place_of_lower_one(run: Run) -> None:
     run.settle()
     assert run.placed() == {"urgent": "a"}
     assert "nominatedNodeName" not in run.get("urgent")["status"]
-    assert run.events("Preempted") == [f"Preempted by pod {run.get('urgent')['metadata']['uid']} on node a"]
+    assert run.events("Preempted") == [
+        f"Preempted by pod {run.get('urgent')['metadata']['uid']} on node a"
+    ]
     assert run.events("FailedScheduling") == ["0/1 nodes are available: 1 Insufficient cpu."]
 
 
@@ -208,11 +229,15 @@ def test_pod_waits_on_its_promised_node_while_victim_will_not_go(run: Run) -> No
     assert run.get("urgent")["status"]["nominatedNodeName"] == "a"
     leaving = run.get("low")
     assert "deletionTimestamp" in leaving["metadata"]
-    target = next(one for one in leaving["status"]["conditions"] if one["type"] == "DisruptionTarget")
+    target = next(
+        one for one in leaving["status"]["conditions"] if one["type"] == "DisruptionTarget"
+    )
     assert (target["reason"], target["message"]) == (
         "PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod")  # fmt: skip
     run.add_pod("next", requests={"cpu": "1"})
-    run.client.patch("pods", "low", Patch(MERGE_PATCH, {"metadata": {"annotations": None}}), namespace="default")
+    run.client.patch(
+        "pods", "low", Patch(MERGE_PATCH, {"metadata": {"annotations": None}}), namespace="default"
+    )
     run.settle()
     assert run.placed() == {"next": "", "urgent": "a"}
 
@@ -247,8 +272,12 @@ def test_unobserved_pod_change_wakes_waiting_pod(run: Run) -> None:
     run.settle()
     assert run.placed()["second"] == ""
     run.restart()
-    run.client.patch("pods", "first", Patch(MERGE_PATCH, {"metadata": {"labels": {"app": "other"}}}),
-                     namespace="default")
+    run.client.patch(
+        "pods",
+        "first",
+        Patch(MERGE_PATCH, {"metadata": {"labels": {"app": "other"}}}),
+        namespace="default",
+    )
     run.settle()
     assert run.placed()["second"] == "a"
 
@@ -273,7 +302,9 @@ def test_pod_made_anew_while_nobody_looked_leaves_its_room(run: Run) -> None:
     run.add_pod("second", requests={"cpu": "1"})
     run.settle()
     run.restart()
-    run.client.delete("pods", "first", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    run.client.delete(
+        "pods", "first", namespace="default", options=DeleteOptions(grace_period_seconds=0)
+    )
     run.add_pod("first")
     run.settle()
     assert run.placed() == {"first": "a", "second": "a"}
@@ -287,21 +318,32 @@ def test_namespace_that_becomes_one_that_is_meant_lets_pod_follow(run: Run) -> N
     run.client.create("pods", {"metadata": meta, "spec": made["spec"]}, namespace="shop")
     term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "web"}},
             "namespaceSelector": {"matchLabels": {"team": "x"}}}  # fmt: skip
-    run.add_pod("follower", affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+    run.add_pod(
+        "follower",
+        affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+    )
     run.settle()
     assert run.placed()["follower"] == ""
-    run.client.patch("namespaces", "shop", Patch(MERGE_PATCH, {"metadata": {"labels": {"team": "x"}}}))
+    run.client.patch(
+        "namespaces", "shop", Patch(MERGE_PATCH, {"metadata": {"labels": {"team": "x"}}})
+    )
     run.settle()
     assert run.placed()["follower"] == "a"
 
 
 @pytest.mark.parametrize("gone", ["red", "blue"])
 def test_any_term_that_holds_no_more_is_reason_to_try_again(run: Run, gone: str) -> None:
-    terms = [{"topologyKey": "host", "labelSelector": {"matchLabels": {"app": color}}} for color in ("red", "blue")]
+    terms = [
+        {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": color}}}
+        for color in ("red", "blue")
+    ]
     run.add_node("a", labels={"host": "a"})
     run.add_pod("first", labels={"app": gone})
     run.settle()
-    run.add_pod("lonely", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}})
+    run.add_pod(
+        "lonely",
+        affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+    )
     run.settle()
     assert run.placed()["lonely"] == ""
     run.delete("first")
@@ -345,7 +387,11 @@ def test_pod_that_begins_to_go_no_longer_counts_for_spread(run: Run) -> None:
 
 def classes(run: Run, **values: int) -> None:
     for name, value in values.items():
-        made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+        made = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+        }
         run.client.create("priorityclasses.scheduling.k8s.io", {**made, "value": value})
 
 
@@ -377,7 +423,9 @@ def test_higher_priority_pod_takes_over_nomination(run: Run) -> None:
 def test_promise_that_cannot_be_kept_is_taken_back(run: Run) -> None:
     hold_node(run)
     run.change_node("a", {"spec": {"unschedulable": True}})
-    run.client.delete("pods", "low", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    run.client.delete(
+        "pods", "low", namespace="default", options=DeleteOptions(grace_period_seconds=0)
+    )
     run.settle()
     assert promised(run) == {}
     assert run.why("middling").startswith("0/1 nodes are available: 1 node(s) were unschedulable.")
@@ -391,7 +439,8 @@ def test_pod_for_node_that_is_not_there_waits_for_that_node_alone(run: Run) -> N
     run.settle()
     assert run.why("p") == (
         "0/1 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity]. no new claims to deallocate, "
-        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.")
+        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    )
     tries = run.tries()
     run.add_node("c")
     run.add_pod("other")

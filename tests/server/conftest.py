@@ -54,7 +54,9 @@ class Stream:
         self._gone = asyncio.Event()
         self._api = api
         self._is_asked = False
-        self.future = asyncio.run_coroutine_threadsafe(api.chain(scope, self._receive, self._send), api.loop)
+        self.future = asyncio.run_coroutine_threadsafe(
+            api.chain(scope, self._receive, self._send), api.loop
+        )
         self.future.add_done_callback(lambda future: (self._started.set(), self._pieces.put(None)))
         assert self._started.wait(SECONDS)
 
@@ -110,7 +112,9 @@ class Api:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
-        self.application = Application(str(folder), options, token=TOKEN, signing_key=SIGNING_KEY, log=self.log.append)
+        self.application = Application(
+            str(folder), options, token=TOKEN, signing_key=SIGNING_KEY, log=self.log.append
+        )
         self.chain = HandlerChain(self.application)
         self.run(self.application.start())
 
@@ -118,10 +122,19 @@ class Api:
         """Run a coroutine in the server's event loop."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(SECONDS)
 
-    def request(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *,
-                token: str = TOKEN) -> Answer:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        token: str = TOKEN,
+    ) -> Answer:
         """Send a request; a body that is not bytes is sent as JSON."""
-        data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = (
+            b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        )
         messages = [{"type": "http.request", "body": data, "more_body": False}]
         return self.send(scope_of(method, path, self._headers(headers, token, body)), messages)
 
@@ -138,9 +151,15 @@ class Api:
         self.run(self.chain(scope, receive, send))
         if not sent:
             return Answer(0, {}, b"")
-        return Answer(sent[0]["status"], headers_of(sent[0]), b"".join(message.get("body", b"") for message in sent))
+        return Answer(
+            sent[0]["status"],
+            headers_of(sent[0]),
+            b"".join(message.get("body", b"") for message in sent),
+        )
 
-    def stream(self, path: str, headers: Mapping[str, str] | None = None, *, token: str = TOKEN) -> Stream:
+    def stream(
+        self, path: str, headers: Mapping[str, str] | None = None, *, token: str = TOKEN
+    ) -> Stream:
         """Send a GET whose answer comes in pieces."""
         return Stream(self, scope_of("GET", path, self._headers(headers, token, None)))
 
@@ -150,19 +169,27 @@ class Api:
             own["content-type"] = "application/json"
         return {**own, **{name.lower(): value for name, value in (headers or {}).items()}}
 
-    def get(self, path: str, headers: Mapping[str, str] | None = None, *, token: str = TOKEN) -> Answer:
+    def get(
+        self, path: str, headers: Mapping[str, str] | None = None, *, token: str = TOKEN
+    ) -> Answer:
         return self.request("GET", path, None, headers, token=token)
 
-    def post(self, path: str, body: Any, headers: Mapping[str, str] | None = None, *, token: str = TOKEN) -> Answer:
+    def post(
+        self, path: str, body: Any, headers: Mapping[str, str] | None = None, *, token: str = TOKEN
+    ) -> Answer:
         return self.request("POST", path, body, headers, token=token)
 
     def put(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
         return self.request("PUT", path, body, headers)
 
-    def patch(self, path: str, body: Any, content_type: str = "application/merge-patch+json") -> Answer:
+    def patch(
+        self, path: str, body: Any, content_type: str = "application/merge-patch+json"
+    ) -> Answer:
         return self.request("PATCH", path, body, {"content-type": content_type})
 
-    def delete(self, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
+    def delete(
+        self, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
         return self.request("DELETE", path, body, headers)
 
     def close(self) -> None:
@@ -177,9 +204,16 @@ class Api:
 def scope_of(method: str, path: str, headers: Mapping[str, str]) -> dict[str, Any]:
     """Return the ASGI scope of a request."""
     raw_path, _, query = path.partition("?")
-    return {"type": "http", "method": method, "raw_path": raw_path.encode(), "path": raw_path,
-            "query_string": query.encode(), "http_version": "1.1", "client": ("127.0.0.1", 1),
-            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()]}
+    return {
+        "type": "http",
+        "method": method,
+        "raw_path": raw_path.encode(),
+        "path": raw_path,
+        "query_string": query.encode(),
+        "http_version": "1.1",
+        "client": ("127.0.0.1", 1),
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+    }
 
 
 def headers_of(message: Mapping[str, Any]) -> dict[str, str]:
@@ -208,8 +242,12 @@ def new_api(new_folder: Callable[[], Path]) -> Iterator[Callable[..., Api]]:
     started: list[Api] = []
 
     def start(folder: Path | None = None, **options: Any) -> Api:
-        started.append(Api(folder or new_folder(), ServeOptions(
-            **{"controllers": False, "kubelets": False, **options})))
+        started.append(
+            Api(
+                folder or new_folder(),
+                ServeOptions(**{"controllers": False, "kubelets": False, **options}),
+            )
+        )
         return started[-1]
 
     yield start
@@ -230,17 +268,42 @@ class ServerProcess:
     :ivar kubeconfig: the path of its kubeconfig.
     """
 
-    def __init__(self, folder: Path, *flags: str, limits: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self, folder: Path, *flags: str, limits: Mapping[str, float] | None = None
+    ) -> None:
         self.folder = folder
         self.kubeconfig = folder.parent / "kubeconfig"
-        program = ["-c", "; ".join((
-            "from kubepy.server import chain, listener, memory, watch, watchcache",
-            *(f"{name} = {value}" for name, value in limits.items()),
-            "from kubepy.cli.program import run", "raise SystemExit(run())"))] if limits else ["-m", "kubepy"]
+        program = (
+            [
+                "-c",
+                "; ".join(
+                    (
+                        "from kubepy.server import chain, listener, memory, watch, watchcache",
+                        *(f"{name} = {value}" for name, value in limits.items()),
+                        "from kubepy.cli.program import run",
+                        "raise SystemExit(run())",
+                    )
+                ),
+            ]
+            if limits
+            else ["-m", "kubepy"]
+        )
         self.process = subprocess.Popen(
-            [sys.executable, *program, "--state", str(folder), "serve", "--port=0",
-             f"--write-kubeconfig={self.kubeconfig}", *flags],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "HOME": str(folder.parent)})
+            [
+                sys.executable,
+                *program,
+                "--state",
+                str(folder),
+                "serve",
+                "--port=0",
+                f"--write-kubeconfig={self.kubeconfig}",
+                *flags,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "HOME": str(folder.parent)},
+        )
         assert self.process.stdout is not None
         self.ready_line = self.process.stdout.readline()
         if not self.ready_line:
@@ -267,14 +330,23 @@ class ServerProcess:
     def connect(self) -> HTTPSConnection:
         return HTTPSConnection(*self.address, context=self.tls(), timeout=SECONDS)
 
-    def request(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
+    def request(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
         """Send a request on a connection of its own."""
         connection = self.connect()
-        own = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **(headers or {})}
+        own = {
+            "Authorization": f"Bearer {self.token}",
+            "Content-Type": "application/json",
+            **(headers or {}),
+        }
         connection.request(method, path, None if body is None else json.dumps(body), own)
         response = connection.getresponse()
-        answer = Answer(response.status, {name.lower(): value for name, value in response.getheaders()},
-                        response.read())
+        answer = Answer(
+            response.status,
+            {name.lower(): value for name, value in response.getheaders()},
+            response.read(),
+        )
         connection.close()
         return answer
 
@@ -291,7 +363,9 @@ def new_server(new_folder: Callable[[], Path]) -> Iterator[Callable[..., ServerP
     """Start servers as processes: ``new_server("--controllers=off")``."""
     started: list[ServerProcess] = []
 
-    def start(*flags: str, folder: Path | None = None, limits: Mapping[str, float] | None = None) -> ServerProcess:
+    def start(
+        *flags: str, folder: Path | None = None, limits: Mapping[str, float] | None = None
+    ) -> ServerProcess:
         started.append(ServerProcess(folder or new_folder(), *flags, limits=limits))
         return started[-1]
 

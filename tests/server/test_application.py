@@ -41,8 +41,10 @@ def test_every_answer_has_the_headers_of_an_api_server(api: Api) -> None:
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["cache-control"] == "no-cache, private"
     assert answer.headers["content-length"] == str(len(answer.body))
-    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
-                        answer.headers["audit-id"])
+    assert re.fullmatch(
+        r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+        answer.headers["audit-id"],
+    )
     assert api.get(NAMESPACES, {"Audit-Id": "mine"}).headers["audit-id"] == "mine"
 
 
@@ -56,13 +58,21 @@ def test_body_above_the_limit_is_refused(api: Api) -> None:
     answer = api.post(CONFIG_MAPS, b"x" * (3 * 1024 * 1024 + 1))
     assert answer.status == 413
     assert answer.json() == {
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": "Request entity too large: limit is 3145728", "reason": "RequestEntityTooLarge", "code": 413}
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "Request entity too large: limit is 3145728",
+        "reason": "RequestEntityTooLarge",
+        "code": 413,
+    }
 
 
 def test_client_that_vanishes_in_mid_body_changes_nothing(api: Api) -> None:
     scope = scope_of("POST", CONFIG_MAPS, {"authorization": f"Bearer {api.application.token}"})
-    answer = api.send(scope, [{"type": "http.request", "body": b'{"kind":"ConfigMap"', "more_body": True}])
+    answer = api.send(
+        scope, [{"type": "http.request", "body": b'{"kind":"ConfigMap"', "more_body": True}]
+    )
     assert answer.status == 0
     assert api.get(CONFIG_MAPS).json()["items"] == []
 
@@ -76,7 +86,9 @@ def test_defect_is_a_500_and_a_line_in_the_log(api: Api, monkeypatch: pytest.Mon
         answer = api.get(NAMESPACES)
     assert (answer.status, answer.json()["reason"]) == (500, "InternalError")
     [line] = api.log
-    assert line.startswith(f"internal error: GET {NAMESPACES}: LookupError: nothing (test_application.py:")
+    assert line.startswith(
+        f"internal error: GET {NAMESPACES}: LookupError: nothing (test_application.py:"
+    )
     assert api.get(NAMESPACES).status == 200
 
 
@@ -90,31 +102,49 @@ def test_warnings_of_a_request_are_headers(api: Api, monkeypatch: pytest.MonkeyP
     assert api.get(NAMESPACES).headers["warning"] == r'299 - "say \"a\\b\"", 299 - "twice"'
 
 
-def test_large_answer_is_compressed_for_who_accepts_it(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_answer_is_compressed_for_who_accepts_it(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     body = b"x" * (128 * 1024 + 1)
     monkeypatch.setattr(routes, "find_handler", lambda info: lambda call: Response(200, body))
     answer = api.get(NAMESPACES, {"Accept-Encoding": "deflate, gzip"})
-    assert (answer.headers["content-encoding"], answer.headers["vary"]) == ("gzip", "Accept-Encoding")
+    assert (answer.headers["content-encoding"], answer.headers["vary"]) == (
+        "gzip",
+        "Accept-Encoding",
+    )
     assert gzip.decompress(answer.body) == body
     assert "content-encoding" not in api.get(NAMESPACES).headers
 
 
 def test_timeout_that_cannot_be_read_is_refused(api: Api) -> None:
     assert api.get(f"{NAMESPACES}?timeout=soon").json()["message"] == (
-        'invalid timeout specified in the request URL - time: invalid duration "soon"')
+        'invalid timeout specified in the request URL - time: invalid duration "soon"'
+    )
 
 
-def test_request_that_takes_too_long_is_a_timeout(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_that_takes_too_long_is_a_timeout(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import threading
 
     release = threading.Event()
-    monkeypatch.setattr(routes, "find_handler", lambda info: lambda call: Response(200, str(release.wait(20)).encode()))
+    monkeypatch.setattr(
+        routes,
+        "find_handler",
+        lambda info: lambda call: Response(200, str(release.wait(20)).encode()),
+    )
     answer = api.get(f"{NAMESPACES}?timeout=1ms")
     release.set()
     assert answer.json() == {
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": "Timeout: request did not complete within the allotted timeout", "reason": "Timeout",
-        "details": {}, "code": 504}
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "Timeout: request did not complete within the allotted timeout",
+        "reason": "Timeout",
+        "details": {},
+        "code": 504,
+    }
 
 
 def test_folder_that_is_gone_is_an_error_until_it_is_back(api: Api) -> None:
@@ -128,9 +158,15 @@ def test_folder_that_is_gone_is_an_error_until_it_is_back(api: Api) -> None:
 
 def test_status_of_an_error_has_upstreams_details() -> None:
     assert errors.not_found("deployments.apps", "web").as_object() == {
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": 'deployments.apps "web" not found', "reason": "NotFound",
-        "details": {"name": "web", "group": "apps", "kind": "deployments"}, "code": 404}
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": 'deployments.apps "web" not found',
+        "reason": "NotFound",
+        "details": {"name": "web", "group": "apps", "kind": "deployments"},
+        "code": 404,
+    }
     assert errors.internal_error("x").as_object()["details"] == {"causes": [{"message": "x"}]}
     assert "details" not in errors.BadRequest("no").as_object()
 
@@ -141,7 +177,9 @@ def test_kept_folder_is_the_same_for_two_servers(api: Api, new_api: Any) -> None
     assert other.get(f"{CONFIG_MAPS}/a").status == 200
 
 
-def test_write_whose_index_is_removed_meanwhile_is_made_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_whose_index_is_removed_meanwhile_is_made_again(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     failures = [RemovedIndexError("removed")]
 
     def answer(call: Call) -> Response:
@@ -166,10 +204,16 @@ def test_error_has_the_warnings_of_its_request(api: Api, monkeypatch: pytest.Mon
 
 def test_time_that_another_process_moves_counts_at_the_next_request(tmp_path: Path) -> None:
     LocalCluster.make(tmp_path / "state", {"clock": "2026-01-01T00:00:00Z"}).close()
-    backend, other = Backend(lambda: LocalCluster.open(tmp_path / "state")), LocalCluster.open(tmp_path / "state")
+    backend, other = (
+        Backend(lambda: LocalCluster.open(tmp_path / "state")),
+        LocalCluster.open(tmp_path / "state"),
+    )
 
     async def times() -> set[datetime]:
-        return {await run(lambda cluster: cluster.clock.now()) for run in 4 * (backend.read, backend.write)}
+        return {
+            await run(lambda cluster: cluster.clock.now())
+            for run in 4 * (backend.read, backend.write)
+        }
 
     assert asyncio.run(times()) == {other.clock.now()}
     other.client.move_time_to(other.clock.now() + timedelta(hours=1))

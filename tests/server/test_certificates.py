@@ -35,7 +35,11 @@ def test_keys_survive_and_are_private(folder: Path) -> None:
     first, told = load_keys(str(folder)), list[str]()
     serial = certificate_of(first).serial_number
     second = load_keys(str(folder), say=told.append)
-    assert (second.ca, second.token, second.signing_key) == (first.ca, first.token, first.signing_key)
+    assert (second.ca, second.token, second.signing_key) == (
+        first.ca,
+        first.token,
+        first.signing_key,
+    )
     assert certificate_of(second).serial_number == serial
     assert not told
     for name in first.files.contents:
@@ -47,11 +51,17 @@ def test_certificate_covers_loopback_and_what_is_asked(folder: Path) -> None:
     keys = load_keys(str(folder), ["10.1.2.3", "box.example"])
     assert {"127.0.0.1", "10.1.2.3", "box.example"} <= set(names_of(keys))
     serial = certificate_of(keys).serial_number
-    assert certificate_of(load_keys(str(folder))).serial_number == serial  # one for more hosts is good for fewer
+    assert (
+        certificate_of(load_keys(str(folder))).serial_number == serial
+    )  # one for more hosts is good for fewer
 
 
-@pytest.mark.parametrize("name", ["ca.key", "ca.crt", "apiserver.crt", "apiserver.key", "token", "sa.key"])
-@pytest.mark.parametrize("content", [b"garbage", b"\xff\x00", b"-----BEGIN CERTIFICATE-----\nAAAA\n"])
+@pytest.mark.parametrize(
+    "name", ["ca.key", "ca.crt", "apiserver.crt", "apiserver.key", "token", "sa.key"]
+)
+@pytest.mark.parametrize(
+    "content", [b"garbage", b"\xff\x00", b"-----BEGIN CERTIFICATE-----\nAAAA\n"]
+)
 def test_damaged_file_is_made_anew_with_a_word(folder: Path, name: str, content: bytes) -> None:
     keys, told = load_keys(str(folder)), list[str]()
     Path(keys.files.path(name)).write_bytes(content)
@@ -86,7 +96,9 @@ def test_lost_key_of_the_authority_makes_another_one_with_a_word(folder: Path) -
     first = load_keys(str(folder), [], told.append)
     os.unlink(first.files.path("ca.key"))
     assert load_keys(str(folder), [], told.append).ca != first.ca
-    assert told == [f"{first.files.path('ca.crt')}: made anew; kubeconfigs with the old one no longer work"]
+    assert told == [
+        f"{first.files.path('ca.crt')}: made anew; kubeconfigs with the old one no longer work"
+    ]
 
 
 def test_removed_files_are_put_back_where_there_still_is_a_cluster(folder: Path) -> None:

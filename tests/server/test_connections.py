@@ -26,8 +26,13 @@ from tests.server.conftest import SECONDS, ServerProcess
 NewServer = Callable[..., ServerProcess]
 BAD_CLIENTS = int(os.environ.get("BAD_CLIENTS", "200"))
 MAPS = "/api/v1/namespaces/default/configmaps"
-SHORT = {"listener.HEADER_SECONDS": 1.0, "listener.HANDSHAKE_SECONDS": 1.0, "listener.FLUSH_SECONDS": 1.0,
-         "chain.SEND_SECONDS": 1.0, "chain.REQUEST_SECONDS": 2.0}
+SHORT = {
+    "listener.HEADER_SECONDS": 1.0,
+    "listener.HANDSHAKE_SECONDS": 1.0,
+    "listener.FLUSH_SECONDS": 1.0,
+    "chain.SEND_SECONDS": 1.0,
+    "chain.REQUEST_SECONDS": 2.0,
+}
 LATENCY_SECONDS = 1.0  # of a well-behaved client beside them
 MEGABYTE = 1 << 20
 
@@ -46,8 +51,12 @@ class Raw:
 
     def head(self, method: str, path: str, **headers: str | int) -> None:
         """Send the line and the headers of a request."""
-        lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {self.token}",
-                 *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            "Host: x",
+            f"Authorization: Bearer {self.token}",
+            *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items()),
+        ]
         self.send("".join(f"{line}\r\n" for line in lines).encode() + b"\r\n")
 
     def read(self) -> bytes:
@@ -98,8 +107,11 @@ def sockets_of(server: ServerProcess) -> int:
 
 
 def memory_of(server: ServerProcess) -> int:
-    [line] = [line for line in Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
-              if line.startswith("VmRSS")]
+    [line] = [
+        line
+        for line in Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+        if line.startswith("VmRSS")
+    ]
     return int(line.split()[1]) * 1024
 
 
@@ -123,13 +135,19 @@ class Neighbour:
 
     def _run(self) -> None:
         connection = self._server.connect()
-        headers = {"Authorization": f"Bearer {self._server.token}", "Content-Type": "application/json"}
+        headers = {
+            "Authorization": f"Bearer {self._server.token}",
+            "Content-Type": "application/json",
+        }
         while not self._stop.is_set():
             begin = time.monotonic()
             try:
                 name = f"n{self.requests}"
-                for method, path, body in (("POST", MAPS, json.dumps({"metadata": {"name": name}})),
-                                           ("GET", f"{MAPS}/{name}", None), ("DELETE", f"{MAPS}/{name}", None)):
+                for method, path, body in (
+                    ("POST", MAPS, json.dumps({"metadata": {"name": name}})),
+                    ("GET", f"{MAPS}/{name}", None),
+                    ("DELETE", f"{MAPS}/{name}", None),
+                ):
                     connection.request(method, path, body, headers)
                     response = connection.getresponse()
                     response.read()
@@ -170,8 +188,14 @@ def large(short: ServerProcess) -> ServerProcess:
     connection = short.connect()
     headers = {"Authorization": f"Bearer {short.token}", "Content-Type": "application/json"}
     for number in range(12):
-        connection.request("POST", MAPS, json.dumps({"metadata": {"name": f"large-{number}"}, "data": {
-            "a": "x" * (900 * 1024)}}), headers)
+        connection.request(
+            "POST",
+            MAPS,
+            json.dumps(
+                {"metadata": {"name": f"large-{number}"}, "data": {"a": "x" * (900 * 1024)}}
+            ),
+            headers,
+        )
         response = connection.getresponse()
         assert (response.status, len(response.read()) > MEGABYTE // 2) == (201, True)
     connection.close()
@@ -182,7 +206,9 @@ def large(short: ServerProcess) -> ServerProcess:
 
 
 @pytest.mark.parametrize("headers", [{"Content_Length": 200}, {"Transfer_Encoding": "chunked"}])
-def test_client_that_vanishes_in_mid_body_changes_nothing(short: ServerProcess, headers: Mapping[str, Any]) -> None:
+def test_client_that_vanishes_in_mid_body_changes_nothing(
+    short: ServerProcess, headers: Mapping[str, Any]
+) -> None:
     body = b'{"metadata":{"name":"half"}}'
     for way in (Raw.reset, lambda raw: raw.socket.close()):
         raw = Raw(short)
@@ -221,7 +247,9 @@ def test_clients_that_vanish_in_mid_watch_free_their_sockets(short: ServerProces
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="what other C libraries do is theirs")
 def test_memory_of_cut_watchers_is_given_back(new_server: NewServer) -> None:
     server = new_server("--controllers=off", limits={"memory.TRIM_SECONDS": 1.0})
-    maps = [{"metadata": {"name": f"m{number}"}, "data": {"a": "x" * 30_000}} for number in range(100)]
+    maps = [
+        {"metadata": {"name": f"m{number}"}, "data": {"a": "x" * 30_000}} for number in range(100)
+    ]
     assert {server.request("POST", MAPS, body).status for body in maps} == {201}
     before = memory_of(server)
     for _ in range(2):
@@ -306,8 +334,12 @@ def test_clients_that_never_read_lose_their_connection(large: ServerProcess) -> 
 
 
 def test_plain_text_and_rubbish_instead_of_tls_end_quietly(short: ServerProcess) -> None:
-    for data in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\0" * 1000, bytes(range(256)) * 4,
-                 b"\x16\x03\x01\xff\xff" + b"a" * 70_000):
+    for data in (
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"\0" * 1000,
+        bytes(range(256)) * 4,
+        b"\x16\x03\x01\xff\xff" + b"a" * 70_000,
+    ):
         raw = Raw(short, tls=False)
         with suppress(ConnectionError):
             raw.send(data)
@@ -340,8 +372,12 @@ def test_broken_request_is_answered_with_a_status(short: ServerProcess, data: by
     assert status_of(raw.read())["code"] in (400, 501)
 
 
-@pytest.mark.parametrize("chunk", [b"zz\r\nab\r\n0\r\n\r\n", b"5\r\nabc\r\n0\r\n\r\n", b"-1\r\n\r\n", b"1" * 70_000])
-def test_broken_chunk_changes_nothing_and_closes_the_connection(short: ServerProcess, chunk: bytes) -> None:
+@pytest.mark.parametrize(
+    "chunk", [b"zz\r\nab\r\n0\r\n\r\n", b"5\r\nabc\r\n0\r\n\r\n", b"-1\r\n\r\n", b"1" * 70_000]
+)
+def test_broken_chunk_changes_nothing_and_closes_the_connection(
+    short: ServerProcess, chunk: bytes
+) -> None:
     raw = Raw(short)
     raw.head("POST", MAPS, Transfer_Encoding="chunked", Content_Type="application/json")
     raw.send(b'1c\r\n{"metadata":{"name":"half"}}\r\n')
@@ -374,8 +410,11 @@ def test_large_headers_and_bodies_are_refused(short: ServerProcess) -> None:
         raw.head("POST", MAPS, **headers)
         with suppress(OSError):
             for _ in range(4):
-                raw.send((b"f4240\r\n" if "Transfer_Encoding" in headers else b"") + b"x" * 1_000_000 + (
-                    b"\r\n" if "Transfer_Encoding" in headers else b""))
+                raw.send(
+                    (b"f4240\r\n" if "Transfer_Encoding" in headers else b"")
+                    + b"x" * 1_000_000
+                    + (b"\r\n" if "Transfer_Encoding" in headers else b"")
+                )
             if "Transfer_Encoding" in headers:
                 raw.send(b"0\r\n\r\n")
         code, body = raw.answer()
@@ -386,7 +425,13 @@ def test_large_headers_and_bodies_are_refused(short: ServerProcess) -> None:
 
 def test_client_that_expects_100_continue_is_told_to(short: ServerProcess) -> None:
     raw, body = Raw(short), b'{"metadata":{"name":"expected"}}'
-    raw.head("POST", MAPS, Content_Length=len(body), Content_Type="application/json", Expect="100-continue")
+    raw.head(
+        "POST",
+        MAPS,
+        Content_Length=len(body),
+        Content_Type="application/json",
+        Expect="100-continue",
+    )
     assert raw.read_until(b"\r\n\r\n").startswith(b"HTTP/1.1 100 ")
     raw.send(body)
     assert raw.answer()[0] == 201
@@ -416,7 +461,9 @@ def test_pipelined_requests_are_answered_in_order(short: ServerProcess) -> None:
 
 def test_http_1_0_closes_after_its_answer(short: ServerProcess) -> None:
     raw = Raw(short)
-    raw.send(f"GET {MAPS}?watch=1&timeoutSeconds=1 HTTP/1.0\r\nAuthorization: Bearer {raw.token}\r\n\r\n".encode())
+    raw.send(
+        f"GET {MAPS}?watch=1&timeoutSeconds=1 HTTP/1.0\r\nAuthorization: Bearer {raw.token}\r\n\r\n".encode()
+    )
     received = raw.read()
     assert received.split()[1] == b"200"
     assert b"chunked" not in received

@@ -58,7 +58,8 @@ def test_readiness_ends_when_the_folder_is_gone(api: Api) -> None:
 
 @pytest.mark.parametrize(("free", "status"), [(0, 500), (63, 500), (64, 200)])
 def test_readiness_ends_when_the_disk_is_full(
-        api: Api, monkeypatch: pytest.MonkeyPatch, free: int, status: int) -> None:
+    api: Api, monkeypatch: pytest.MonkeyPatch, free: int, status: int
+) -> None:
     block = 4096
     disk = os.statvfs_result((block, block, 1000, free, free, 1000, 1000, 1000, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda path: disk)
@@ -69,8 +70,12 @@ def test_readiness_ends_when_the_disk_is_full(
 def test_version_is_that_of_a_server(api: Api) -> None:
     answer = api.get("/version")
     version = answer.json()
-    assert (version["major"], version["minor"], version["emulationMinor"], version["minCompatibilityMinor"]) == (
-        "1", "36", "36", "35")
+    assert (
+        version["major"],
+        version["minor"],
+        version["emulationMinor"],
+        version["minCompatibilityMinor"],
+    ) == ("1", "36", "36", "35")
     assert answer.body.startswith(b'{\n  "major": "1",')
     assert "kubepyVersion" not in version
 
@@ -78,8 +83,18 @@ def test_version_is_that_of_a_server(api: Api) -> None:
 def test_root_lists_the_paths(api: Api) -> None:
     paths = api.get("/").json()["paths"]
     assert paths == sorted(paths)
-    assert {"/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/healthz/etcd", "/openapi/v2", "/openapi/v3",
-            "/readyz/shutdown", "/version"} <= set(paths)
+    assert {
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/apps",
+        "/apis/apps/v1",
+        "/healthz/etcd",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/readyz/shutdown",
+        "/version",
+    } <= set(paths)
 
 
 def test_metrics_are_those_of_this_server(api: Api) -> None:
@@ -87,8 +102,10 @@ def test_metrics_are_those_of_this_server(api: Api) -> None:
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert b'apiserver_resource_objects{group="",resource="namespaces"} 4\n' in answer.body
     api.get("/apis/apps/v1/namespaces/default/deployments/none")
-    assert (b'apiserver_request_total{code="404",dry_run="",group="apps",resource="deployments",scope="resource",'
-            b'subresource="",verb="GET",version="v1"} 1\n') in api.get("/metrics").body
+    assert (
+        b'apiserver_request_total{code="404",dry_run="",group="apps",resource="deployments",scope="resource",'
+        b'subresource="",verb="GET",version="v1"} 1\n'
+    ) in api.get("/metrics").body
 
 
 def test_metrics_stay_few_whatever_clients_ask_for(api: Api) -> None:

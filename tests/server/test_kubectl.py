@@ -14,14 +14,26 @@ import pytest
 from kubepy.apiserver.cluster import LocalCluster
 from tests.server.conftest import ServerProcess
 
-pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl on the PATH")
+pytestmark = pytest.mark.skipif(
+    shutil.which("kubectl") is None, reason="there is no kubectl on the PATH"
+)
 SECONDS = 60
 REFUSED = "error dialing backend: no containers run here: pods are simulated"
 PODS: list[dict[str, Any]] = [
-    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "annotations": {"kubepy.dev/log": "one\ntwo"}},
-     "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}}}]}},
-    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pull", "annotations": {
-        "kubepy.dev/outcome": "image-pull-backoff"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+    {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "annotations": {"kubepy.dev/log": "one\ntwo"}},
+        "spec": {
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}}}]
+        },
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "pull", "annotations": {"kubepy.dev/outcome": "image-pull-backoff"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    },
 ]
 
 
@@ -40,8 +52,13 @@ class Kubectl:
         self._kubeconfig = kubeconfig
 
     def __call__(self, *words: str, stdin: str = "") -> Done:
-        done = subprocess.run(["kubectl", "--kubeconfig", str(self._kubeconfig), *words], input=stdin, text=True,
-                              capture_output=True, timeout=SECONDS)
+        done = subprocess.run(
+            ["kubectl", "--kubeconfig", str(self._kubeconfig), *words],
+            input=stdin,
+            text=True,
+            capture_output=True,
+            timeout=SECONDS,
+        )
         return Done(done.stdout, done.stderr, done.returncode)
 
 
@@ -56,9 +73,16 @@ def kubectl(new_folder: Callable[[], Path]) -> Iterator[Kubectl]:
     server = ServerProcess(folder)
     try:
         kubectl = Kubectl(server.kubeconfig)
-        done = kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": PODS}))
+        done = kubectl(
+            "apply",
+            "-f",
+            "-",
+            stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": PODS}),
+        )
         assert done.status == 0, done.err
-        assert kubectl("wait", "--for=condition=Ready", "pod/web", f"--timeout={SECONDS}s").status == 0
+        assert (
+            kubectl("wait", "--for=condition=Ready", "pod/web", f"--timeout={SECONDS}s").status == 0
+        )
         yield kubectl
     finally:
         server.process.terminate()
@@ -71,7 +95,9 @@ def test_logs_are_those_of_the_annotation(kubectl: Kubectl) -> None:
     done = kubectl("logs", "pull")
     assert (done.err, done.status) == (
         'Error from server (BadRequest): container "c" in pod "pull" is waiting to start: trying and failing to pull '
-        "image\n", 1)
+        "image\n",
+        1,
+    )
 
 
 @pytest.mark.parametrize("words", ["exec web -- ls", "attach web", "port-forward pod/web :80"])
@@ -82,7 +108,16 @@ def test_connection_is_refused_in_one_line(kubectl: Kubectl, words: str) -> None
 
 
 def test_debug_container_is_started(kubectl: Kubectl) -> None:
-    done = kubectl("debug", "web", "--image=busybox", "--profile=general", "-c", "debugger", "-i", stdin="exit\n")
+    done = kubectl(
+        "debug",
+        "web",
+        "--image=busybox",
+        "--profile=general",
+        "-c",
+        "debugger",
+        "-i",
+        stdin="exit\n",
+    )
     assert done.status == 0, done.err
     path = "-o=jsonpath={.status.ephemeralContainerStatuses[0].state.terminated.reason}"
     assert kubectl("get", "pod", "web", path).out == "Completed"
@@ -93,7 +128,10 @@ def test_pod_is_resized(kubectl: Kubectl) -> None:
     done = kubectl("patch", "pod", "web", "--subresource=resize", "-p", json.dumps(patch))
     assert done.status == 0, done.err
     path = "{.status.containerStatuses[0].allocatedResources.cpu}"
-    assert kubectl("wait", f"--for=jsonpath={path}=200m", "pod/web", f"--timeout={SECONDS}s").status == 0
+    assert (
+        kubectl("wait", f"--for=jsonpath={path}=200m", "pod/web", f"--timeout={SECONDS}s").status
+        == 0
+    )
 
 
 def test_attached_pod_ends(kubectl: Kubectl) -> None:
@@ -105,9 +143,16 @@ def test_attached_pod_ends(kubectl: Kubectl) -> None:
 def test_node_is_drained_through_evictions(kubectl: Kubectl) -> None:
     assert kubectl("create", "deployment", "d", "--image=i", "--replicas=4").status == 0
     assert kubectl("rollout", "status", "deployment/d", f"--timeout={SECONDS}s").status == 0
-    assert kubectl("create", "poddisruptionbudget", "b", "--selector=app=d", "--min-available=2").status == 0
+    assert (
+        kubectl(
+            "create", "poddisruptionbudget", "b", "--selector=app=d", "--min-available=2"
+        ).status
+        == 0
+    )
     assert kubectl("scale", "deployment/d", "--replicas=5").status == 0
-    assert kubectl("get", "deployment", "d", "--subresource=scale", "--no-headers").out.split()[:2] == ["d", "5"]
+    assert kubectl("get", "deployment", "d", "--subresource=scale", "--no-headers").out.split()[
+        :2
+    ] == ["d", "5"]
     done = kubectl("drain", "node-1", "--force", "--ignore-daemonsets", f"--timeout={SECONDS}s")
     assert done.status == 0, done.err
     assert "node/node-1 drained" in done.out

@@ -51,7 +51,9 @@ def test_chunks_are_of_one_snapshot(full: Api) -> None:
     assert third.json()["metadata"] == {"resourceVersion": meta["resourceVersion"]}
 
 
-def test_files_are_looked_at_for_the_first_chunk_only(full: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_looked_at_for_the_first_chunk_only(
+    full: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     looks: list[str] = []
     refresh = FolderStore.refresh
 
@@ -83,7 +85,9 @@ def test_chunks_of_selectors_do_not_say_how_many_remain(full: Api) -> None:
     assert names(answer) == ["a", "c"]
     meta = answer.json()["metadata"]
     assert "remainingItemCount" not in meta
-    assert names(full.get(f"{CONFIG_MAPS}?limit=2&labelSelector=app&continue={meta['continue']}")) == ["e"]
+    assert names(
+        full.get(f"{CONFIG_MAPS}?limit=2&labelSelector=app&continue={meta['continue']}")
+    ) == ["e"]
 
 
 def test_limit_means_nothing_for_any_revision(full: Api) -> None:
@@ -93,7 +97,10 @@ def test_limit_means_nothing_for_any_revision(full: Api) -> None:
 def test_list_at_exact_revision(full: Api) -> None:
     revision = newest(full)
     full.delete(f"{CONFIG_MAPS}/a")
-    for query in (f"resourceVersion={revision}&resourceVersionMatch=Exact", f"resourceVersion={revision}&limit=10"):
+    for query in (
+        f"resourceVersion={revision}&resourceVersionMatch=Exact",
+        f"resourceVersion={revision}&limit=10",
+    ):
         answer = full.get(f"{CONFIG_MAPS}?{query}")
         assert names(answer) == ["a", "b", "c", "d", "e"]
         assert answer.json()["metadata"]["resourceVersion"] == revision
@@ -106,7 +113,9 @@ def test_list_not_older_than_revision_yet_to_come_times_out(full: Api) -> None:
     assert answer.status == 504
     assert answer.json()["details"]["retryAfterSeconds"] == 1
     assert answer.json()["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
-    assert f"Too large resource version: 99999999, current: {newest(full)}" in answer.json()["message"]
+    assert (
+        f"Too large resource version: 99999999, current: {newest(full)}" in answer.json()["message"]
+    )
 
 
 def test_expired_token_comes_with_one_that_goes_on_with_present_objects(full: Api) -> None:
@@ -118,10 +127,16 @@ def test_expired_token_comes_with_one_that_goes_on_with_present_objects(full: Ap
     status = answer.json()
     assert status["reason"] == "Expired"
     assert "use the continue token in this response" in status["message"]
-    assert names(full.get(f"{CONFIG_MAPS}?continue={status['metadata']['continue']}")) == ["c", "d", "e"]
+    assert names(full.get(f"{CONFIG_MAPS}?continue={status['metadata']['continue']}")) == [
+        "c",
+        "d",
+        "e",
+    ]
 
 
-def test_exact_revision_that_is_forgotten_is_expired(full: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_revision_that_is_forgotten_is_expired(
+    full: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(watchcache, "MAX_EVENTS", 3)
     revision = newest(full)
     for name in "fghi":
@@ -129,24 +144,67 @@ def test_exact_revision_that_is_forgotten_is_expired(full: Api, monkeypatch: pyt
     answer = full.get(f"{CONFIG_MAPS}?resourceVersion={revision}&resourceVersionMatch=Exact")
     assert answer.status == 410
     assert answer.json()["message"] == "The resourceVersion for the provided list is too old."
-    assert full.stream(f"{CONFIG_MAPS}?watch=1&resourceVersion={revision}").event()["object"]["code"] == 410
+    assert (
+        full.stream(f"{CONFIG_MAPS}?watch=1&resourceVersion={revision}").event()["object"]["code"]
+        == 410
+    )
 
 
-@pytest.mark.parametrize(("query", "code", "message"), [
-    ("resourceVersion=x", 400, 'invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: '
-                               'parsing "x": invalid syntax'),
-    ("resourceVersionMatch=Exact", 422, "resourceVersionMatch is forbidden unless resourceVersion is provided"),
-    ("resourceVersion=0&resourceVersionMatch=Exact", 422, 'is forbidden for resourceVersion "0"'),
-    ("continue=x*", 400, "invalid continue token: continue key is not valid: illegal base64 data at input byte 1"),
-    (f"continue={token(v='v2', rv=1, start='a')}", 400, "invalid continue token: continue key is not valid: server "
-                                                       "does not recognize this encoded version v2"),
-    (f"continue={token(v='meta.k8s.io/v1', start='a')}", 400, "incorrect encoded start resourceVersion"),
-    (f"continue={token(v='meta.k8s.io/v1', rv=1)}", 400, "encoded start key empty (version meta.k8s.io/v1)"),
-    (f"continue={token(v='meta.k8s.io/v1', rv=1, start='../x')}", 400, "continue key is not valid: ../x"),
-    (f"continue={token(v='meta.k8s.io/v1', rv=1, start='a')}&resourceVersion=5", 400,
-     "specifying resource version is not allowed when using continue"),
-])
-def test_list_that_is_not_understood_is_refused(api: Api, query: str, code: int, message: str) -> None:
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        (
+            "resourceVersion=x",
+            400,
+            'invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: '
+            'parsing "x": invalid syntax',
+        ),
+        (
+            "resourceVersionMatch=Exact",
+            422,
+            "resourceVersionMatch is forbidden unless resourceVersion is provided",
+        ),
+        (
+            "resourceVersion=0&resourceVersionMatch=Exact",
+            422,
+            'is forbidden for resourceVersion "0"',
+        ),
+        (
+            "continue=x*",
+            400,
+            "invalid continue token: continue key is not valid: illegal base64 data at input byte 1",
+        ),
+        (
+            f"continue={token(v='v2', rv=1, start='a')}",
+            400,
+            "invalid continue token: continue key is not valid: server "
+            "does not recognize this encoded version v2",
+        ),
+        (
+            f"continue={token(v='meta.k8s.io/v1', start='a')}",
+            400,
+            "incorrect encoded start resourceVersion",
+        ),
+        (
+            f"continue={token(v='meta.k8s.io/v1', rv=1)}",
+            400,
+            "encoded start key empty (version meta.k8s.io/v1)",
+        ),
+        (
+            f"continue={token(v='meta.k8s.io/v1', rv=1, start='../x')}",
+            400,
+            "continue key is not valid: ../x",
+        ),
+        (
+            f"continue={token(v='meta.k8s.io/v1', rv=1, start='a')}&resourceVersion=5",
+            400,
+            "specifying resource version is not allowed when using continue",
+        ),
+    ],
+)
+def test_list_that_is_not_understood_is_refused(
+    api: Api, query: str, code: int, message: str
+) -> None:
     answer = api.get(f"{CONFIG_MAPS}?{query}")
     assert answer.status == code
     assert message in answer.json()["message"]
@@ -173,15 +231,29 @@ def test_items_of_built_in_kinds_do_not_repeat_their_kind(full: Api) -> None:
     assert config_map("a")["data"] == {}
 
 
-@pytest.mark.parametrize(("query", "expected"), [
-    ("fieldSelector=spec.nodeName%3Dn1", ["a"]), ("fieldSelector=spec.nodeName!%3Dn1", ["b", "c"]),
-    ("fieldSelector=spec.nodeName%3D", ["c"]), ("labelSelector=app%3Dn1", ["b"]), ("labelSelector=app+in+(n1)", ["b"]),
-    ("labelSelector=app+in+(n1,n2)", ["b", "c"]), ("labelSelector=app!%3Dn1", ["a", "c"]),
-    ("labelSelector=app%3Dn2&fieldSelector=spec.nodeName%3Dn1", []), ("labelSelector=app%3D", ["a"])])
-def test_selected_pods_have_the_value_in_the_field_that_is_meant(api: Api, query: str, expected: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("fieldSelector=spec.nodeName%3Dn1", ["a"]),
+        ("fieldSelector=spec.nodeName!%3Dn1", ["b", "c"]),
+        ("fieldSelector=spec.nodeName%3D", ["c"]),
+        ("labelSelector=app%3Dn1", ["b"]),
+        ("labelSelector=app+in+(n1)", ["b"]),
+        ("labelSelector=app+in+(n1,n2)", ["b", "c"]),
+        ("labelSelector=app!%3Dn1", ["a", "c"]),
+        ("labelSelector=app%3Dn2&fieldSelector=spec.nodeName%3Dn1", []),
+        ("labelSelector=app%3D", ["a"]),
+    ],
+)
+def test_selected_pods_have_the_value_in_the_field_that_is_meant(
+    api: Api, query: str, expected: list[str]
+) -> None:
     path = "/api/v1/namespaces/default/pods"
     for name, app, node in (("a", "", "n1"), ("b", "n1", "n2"), ("c", "n2", "")):
-        spec = {"containers": [{"name": "c", "image": "n1"}], **({"nodeName": node} if node else {})}
+        spec = {
+            "containers": [{"name": "c", "image": "n1"}],
+            **({"nodeName": node} if node else {}),
+        }
         created = api.post(path, {"metadata": {"name": name, "labels": {"app": app}}, "spec": spec})
         assert created.status == 201, created.body
     assert names(api.get(f"{path}?{query}")) == expected

@@ -21,13 +21,19 @@ from tests.server.test_authentication import as_user, grant
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 SOON = 5.0  # seconds, on a machine that has much else to do; it is less than one otherwise
 NEEDS_CHROMIUM = pytest.mark.skipif(not CHROMIUM, reason="no Chromium here")
-STEPS = "[...document.querySelectorAll('#steps tbody tr')].map(row => row.cells[2].textContent + ' ' + " \
-        "row.cells[3].textContent)"
+STEPS = (
+    "[...document.querySelectorAll('#steps tbody tr')].map(row => row.cells[2].textContent + ' ' + "
+    "row.cells[3].textContent)"
+)
 
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {"containers": [{"name": "web", "image": "web:1"}], **spec}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [{"name": "web", "image": "web:1"}], **spec},
+    }
 
 
 def create_pod(api: Api | ServerProcess, name: str, namespace: str = "default") -> None:
@@ -40,14 +46,20 @@ def names(document: Any) -> list[str]:
     data = document["data"]
     objects = list(zip(accumulate(data["objects"][::3]), data["objects"][1::3], strict=True))
     names = [objects[place] for place in accumulate(data["steps"][1::2])]
-    return [data["words"][name] for name, kind in names if data["words"][data["kinds"][kind][0]] == "pods"]
+    return [
+        data["words"][name]
+        for name, kind in names
+        if data["words"][data["kinds"][kind][0]] == "pods"
+    ]
 
 
 # --- the page
 
 
 @pytest.mark.parametrize("authorization", ["AlwaysAllow", "RBAC"])
-def test_page_is_for_browsers_without_token_and_has_no_data(new_api: Callable[..., Api], authorization: str) -> None:
+def test_page_is_for_browsers_without_token_and_has_no_data(
+    new_api: Callable[..., Api], authorization: str
+) -> None:
     api = new_api(authorization=authorization)
     create_pod(api, "secret-name")
     answer = api.get("/", BROWSER, token="")
@@ -79,10 +91,16 @@ def test_timeline_needs_a_token_and_get(api: Api) -> None:
     assert api.post("/timeline", {}).status == 405
 
 
-@pytest.mark.parametrize(("since", "message"), [
-    ("yesterday", "since=yesterday is neither a time such as 2026-01-01T12:00:00Z nor a duration such as 30m or 2d"),
-    ("-1h", "since must not be negative: -1h"),
-])
+@pytest.mark.parametrize(
+    ("since", "message"),
+    [
+        (
+            "yesterday",
+            "since=yesterday is neither a time such as 2026-01-01T12:00:00Z nor a duration such as 30m or 2d",
+        ),
+        ("-1h", "since must not be negative: -1h"),
+    ],
+)
 def test_timeline_refuses_wrong_since(api: Api, since: str, message: str) -> None:
     answer = api.get(f"/timeline?since={since}")
     assert (answer.status, answer.json()["message"]) == (400, message)
@@ -103,19 +121,30 @@ def test_timeline_shows_everything_to_the_administrator(new_api: Callable[..., A
     assert "namespaces" in document["data"]["words"]
 
 
-def test_timeline_of_user_who_may_list_no_pods_is_forbidden_as_their_list(new_api: Callable[..., Api]) -> None:
+def test_timeline_of_user_who_may_list_no_pods_is_forbidden_as_their_list(
+    new_api: Callable[..., Api],
+) -> None:
     api = new_api(authorization="RBAC")
     create_pod(api, "web")
     grant(api, "ann", "list", "configmaps")
     answer = api.get("/timeline?watch=1", as_user("ann"))
     assert (answer.status, answer.json()["message"]) == (
-        403, api.get("/api/v1/pods", as_user("ann")).json()["message"])
+        403,
+        api.get("/api/v1/pods", as_user("ann")).json()["message"],
+    )
 
 
-def test_timeline_of_user_with_one_namespace_has_only_what_is_listed_there(new_api: Callable[..., Api]) -> None:
+def test_timeline_of_user_with_one_namespace_has_only_what_is_listed_there(
+    new_api: Callable[..., Api],
+) -> None:
     api = new_api(authorization="RBAC")
-    assert api.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace",
-                                           "metadata": {"name": "shop"}}).status == 201
+    assert (
+        api.post(
+            "/api/v1/namespaces",
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
+        ).status
+        == 201
+    )
     create_pod(api, "unseen")
     create_pod(api, "till", "shop")
     grant(api, "ann", "list", "pods", namespace="shop")
@@ -151,17 +180,29 @@ def test_timeline_stream_has_new_steps_soon(api: Api) -> None:
 def test_timeline_stream_has_what_another_process_did(api: Api) -> None:
     stream = api.stream("/timeline?watch=1")
     stream.event()
-    api.cluster.client.create("pods", {**pod("outside"), "metadata": {"name": "outside", "namespace": "default"}})
+    api.cluster.client.create(
+        "pods", {**pod("outside"), "metadata": {"name": "outside", "namespace": "default"}}
+    )
     assert names(stream.event(SOON)) == ["outside"]
     stream.close()
 
 
-def test_timeline_is_compressed_for_clients_that_accept_it(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timeline_is_compressed_for_clients_that_accept_it(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(chain, "GZIP_BYTES", 1000)
     for number in range(20):
-        api.cluster.client.create("pods", {**pod("x"), "metadata": {"name": f"web-{number}", "namespace": "default"}})
-    plain, answer = api.get("/timeline"), api.get("/timeline", {"Accept-Encoding": "gzip, deflate, br"})
-    assert (answer.headers["content-encoding"], gzip.decompress(answer.body)) == ("gzip", plain.body)
+        api.cluster.client.create(
+            "pods", {**pod("x"), "metadata": {"name": f"web-{number}", "namespace": "default"}}
+        )
+    plain, answer = (
+        api.get("/timeline"),
+        api.get("/timeline", {"Accept-Encoding": "gzip, deflate, br"}),
+    )
+    assert (answer.headers["content-encoding"], gzip.decompress(answer.body)) == (
+        "gzip",
+        plain.body,
+    )
     assert len(answer.body) < len(plain.body) / 2
     stream = api.stream("/timeline?watch=1", {"Accept-Encoding": "gzip"})
     assert stream.headers["content-encoding"] == "gzip"
@@ -173,7 +214,8 @@ def test_timeline_is_compressed_for_clients_that_accept_it(api: Api, monkeypatch
 
 
 def test_timeline_is_drawn_once_for_all_who_see_the_same(
-        new_api: Callable[..., Api], monkeypatch: pytest.MonkeyPatch) -> None:
+    new_api: Callable[..., Api], monkeypatch: pytest.MonkeyPatch
+) -> None:
     api = new_api(authorization="RBAC")
     drawn, draw = [], html.live_document
     monkeypatch.setattr(html, "live_document", lambda shown: drawn.append(shown) or draw(shown))
@@ -184,7 +226,11 @@ def test_timeline_is_drawn_once_for_all_who_see_the_same(
     documents = [stream.event() for stream in streams]
     assert documents[0] == documents[1] == documents[2] == api.get("/timeline").json()
     assert len(drawn) == 1
-    assert api.get("/timeline", as_user("ann")).json() == api.get("/timeline", as_user("bob")).json() != documents[0]
+    assert (
+        api.get("/timeline", as_user("ann")).json()
+        == api.get("/timeline", as_user("bob")).json()
+        != documents[0]
+    )
     assert len(drawn) == 2
     api.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "no-step"}})
     assert api.get("/timeline").json() == documents[0]
@@ -206,7 +252,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @NEEDS_CHROMIUM
 def test_live_page_follows_the_cluster_and_reconnects(
-        browser: Browser, new_server: Callable[..., ServerProcess]) -> None:
+    browser: Browser, new_server: Callable[..., ServerProcess]
+) -> None:
     server = new_server("--controllers=off")
     browser.resize(1000, 700)
     browser.open(f"{server.url}/#token={server.token}")
@@ -217,11 +264,15 @@ def test_live_page_follows_the_cluster_and_reconnects(
     browser.wait(f"{STEPS}.includes('created pods/web')", SOON)
     assert browser.problems == []
     assert {url.partition("?")[0] for url in browser.requests if not url.startswith("data:")} == {
-        f"{server.url}/#token={server.token}".partition("#")[0], f"{server.url}/timeline"}
+        f"{server.url}/#token={server.token}".partition("#")[0],
+        f"{server.url}/timeline",
+    }
     browser.screenshot(ARTEFACTS / "live-page.png")
     port = server.address[1]
     server.stop(signal.SIGKILL)
-    browser.wait("document.getElementById('message').textContent.startsWith('The connection is lost')")
+    browser.wait(
+        "document.getElementById('message').textContent.startsWith('The connection is lost')"
+    )
     again = new_server("--controllers=off", f"--port={port}", folder=server.folder)
     create_pod(again, "after")
     browser.wait(f"{STEPS}.includes('created pods/after')")
@@ -229,13 +280,25 @@ def test_live_page_follows_the_cluster_and_reconnects(
 
 
 @NEEDS_CHROMIUM
-def test_live_page_without_good_token_asks_for_one(browser: Browser, new_server: Callable[..., ServerProcess]) -> None:
+def test_live_page_without_good_token_asks_for_one(
+    browser: Browser, new_server: Callable[..., ServerProcess]
+) -> None:
     server = new_server("--controllers=off")
     browser.open(f"{server.url}/#token=wrong")
-    browser.wait("document.getElementById('message').textContent === 'The server does not accept this token.'")
-    browser.run(f"document.getElementById('token').value = {server.token!r};"
-                "document.getElementById('login').requestSubmit()")
-    browser.wait("!document.getElementById('listing').hidden && document.getElementById('login').hidden")
+    browser.wait(
+        "document.getElementById('message').textContent === 'The server does not accept this token.'"
+    )
+    browser.run(
+        f"document.getElementById('token').value = {server.token!r};"
+        "document.getElementById('login').requestSubmit()"
+    )
+    browser.wait(
+        "!document.getElementById('listing').hidden && document.getElementById('login').hidden"
+    )
     browser.open(f"{server.url}/?since=foo")
-    browser.wait("document.getElementById('message').textContent.startsWith('since=foo is neither a time')")
-    assert browser.run("document.getElementById('login').hidden") is True  # another token would not help
+    browser.wait(
+        "document.getElementById('message').textContent.startsWith('since=foo is neither a time')"
+    )
+    assert (
+        browser.run("document.getElementById('login').hidden") is True
+    )  # another token would not help

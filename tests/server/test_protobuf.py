@@ -11,7 +11,12 @@ from tests.server.conftest import Answer, Api
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 TYPED = {"content-type": PROTOBUF, "accept": f"{PROTOBUF},application/json"}
-CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {"a": "1"}}
+CONFIG_MAP = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "web"},
+    "data": {"a": "1"},
+}
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -40,7 +45,9 @@ def test_typed_client_creates_reads_lists_and_deletes(api: Api) -> None:
     listed = object_of(api.request("GET", CONFIG_MAPS, headers=TYPED))
     assert listed["kind"] == "ConfigMapList"
     assert [item["metadata"]["name"] for item in listed["items"]] == ["web"]
-    options = protobuf.encode({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"})
+    options = protobuf.encode(
+        {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+    )
     deleted = api.request("DELETE", f"{CONFIG_MAPS}/web", options, TYPED)
     assert object_of(deleted)["status"] == "Success"
 
@@ -85,7 +92,10 @@ def test_custom_resource_has_only_its_metadata_in_protobuf(api: Api) -> None:
 
 def test_list_of_encoded_objects_is_the_list_encoded_whole(api: Api) -> None:
     for index in range(3):
-        assert post(api, CONFIG_MAPS, {**CONFIG_MAP, "metadata": {"name": f"web-{index}"}}).status == 201
+        assert (
+            post(api, CONFIG_MAPS, {**CONFIG_MAP, "metadata": {"name": f"web-{index}"}}).status
+            == 201
+        )
     answer = api.request("GET", f"{CONFIG_MAPS}?limit=2", headers=TYPED)
     whole = object_of(answer)
     assert (len(whole["items"]), whole["metadata"]["remainingItemCount"]) == (2, 1)
@@ -106,7 +116,10 @@ def test_watch_sends_frames(api: Api) -> None:
 def causes_of(api: Api, path: str, obj: Any) -> list[str]:
     """Return the fields and messages of the refusal that a creation gets, [] if it is none."""
     answer = post(api, f"{path}?dryRun=All", obj)
-    return [f"{cause['field']}: {cause['message']}" for cause in object_of(answer).get("details", {}).get("causes", [])]
+    return [
+        f"{cause['field']}: {cause['message']}"
+        for cause in object_of(answer).get("details", {}).get("causes", [])
+    ]
 
 
 @pytest.mark.parametrize(("path", "obj", "causes"), [
@@ -131,6 +144,8 @@ def causes_of(api: Api, path: str, obj: Any) -> list[str]:
         "securityContext": {"seLinuxChangePolicy": "MountOption"}, "containers": [{"name": "a", "image": "a"}]}},
      ['spec.securityContext.seLinuxChangePolicy: Unsupported value: "MountOption": supported values: "Recursive"']),
 ])  # fmt: skip
-def test_refusals_are_those_of_a_real_server(api: Api, path: str, obj: Any, causes: list[str]) -> None:
+def test_refusals_are_those_of_a_real_server(
+    api: Api, path: str, obj: Any, causes: list[str]
+) -> None:
     api_version = "/".join(path.split("/")[2:4]) if path.startswith("/apis/") else "v1"
     assert causes_of(api, path, {"apiVersion": api_version, **obj}) == causes

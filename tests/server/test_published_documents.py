@@ -21,9 +21,15 @@ from kubepy.server.operations import paths_of
 
 SOURCE = Path(os.environ.get("KUBERNETES_SOURCE", "/nonexistent"))
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
-needs_source = pytest.mark.skipif(not (SOURCE / "api").exists(), reason="KUBERNETES_SOURCE names no checkout")
-VERSIONS = {(group, version): resources for group, versions in served_groups(Scheme()).items()
-            for version, resources in versions.items() if group != "metrics.k8s.io"}
+needs_source = pytest.mark.skipif(
+    not (SOURCE / "api").exists(), reason="KUBERNETES_SOURCE names no checkout"
+)
+VERSIONS = {
+    (group, version): resources
+    for group, versions in served_groups(Scheme()).items()
+    for version, resources in versions.items()
+    if group != "metrics.k8s.io"
+}
 
 
 def schemas_of(group: str, version: str, resources: list[Resource]) -> dict[str, Any]:
@@ -42,21 +48,38 @@ def operations_in(paths: dict[str, Any]) -> list[Any]:
             own = {parameter["name"] for parameter in operation.get("parameters", ())}
             content = operation.get("requestBody", {}).get("content", {})
             bodies = sorted(type_ for type_ in content if "cbor" not in type_)
-            answers = {code: sorted(type_ for type_ in answer.get("content", {}) if "cbor" not in type_)
-                       for code, answer in sorted(operation["responses"].items())}
-            facts.append([path, method, operation["operationId"], operation["description"],
-                          operation.get("x-kubernetes-action"), operation.get("x-kubernetes-group-version-kind"),
-                          sorted(common), sorted(own), bodies, answers,
-                          sorted(set(references_in(operation)))])
+            answers = {
+                code: sorted(type_ for type_ in answer.get("content", {}) if "cbor" not in type_)
+                for code, answer in sorted(operation["responses"].items())
+            }
+            facts.append(
+                [
+                    path,
+                    method,
+                    operation["operationId"],
+                    operation["description"],
+                    operation.get("x-kubernetes-action"),
+                    operation.get("x-kubernetes-group-version-kind"),
+                    sorted(common),
+                    sorted(own),
+                    bodies,
+                    answers,
+                    sorted(set(references_in(operation))),
+                ]
+            )
     return facts
 
 
 def fields_in(schemas: dict[str, Any]) -> list[Any]:
     """Return the fields of each type, without descriptions and enumerations, which upstream does not publish."""
+
     def shape(node: Any) -> Any:
         if isinstance(node, dict):
-            return {key: shape(value) for key, value in node.items()
-                    if key != "enum" and not (key == "description" and isinstance(value, str))}
+            return {
+                key: shape(value)
+                for key, value in node.items()
+                if key != "enum" and not (key == "description" and isinstance(value, str))
+            }
         return [shape(value) for value in node] if isinstance(node, list) else node
 
     return [[name, shape(schema)] for name, schema in sorted(schemas.items())]
@@ -71,7 +94,10 @@ def test_documents_are_those_that_were_compared_with_upstream() -> None:
     fields = [fields_in(schemas_of(*key, resources)) for key, resources in VERSIONS.items()]
     legacy = [resource_list(Scheme(), *key) for key in VERSIONS]
     assert (sum(map(len, operations)), digest(operations)) == (OPERATIONS, OPERATIONS_DIGEST)
-    assert (len({name for listed in fields for name, _ in listed}), digest(fields)) == (TYPES, TYPES_DIGEST)
+    assert (len({name for listed in fields for name, _ in listed}), digest(fields)) == (
+        TYPES,
+        TYPES_DIGEST,
+    )
     assert digest(legacy) == DISCOVERY_DIGEST
 
 
@@ -87,7 +113,9 @@ def test_openapi_equals_the_published_document(group: str, version: str) -> None
     published = json.loads((SOURCE / "api/openapi-spec/v3" / f"{name}_openapi.json").read_bytes())
     resources = VERSIONS[group, version]
     assert operations_in(paths_of(group, version, resources)) == operations_in(published["paths"])
-    assert fields_in(schemas_of(group, version, resources)) == fields_in(published["components"]["schemas"])
+    assert fields_in(schemas_of(group, version, resources)) == fields_in(
+        published["components"]["schemas"]
+    )
 
 
 @needs_source

@@ -34,18 +34,25 @@ def maps(api: Api) -> Api:
 def test_list_as_table_has_typed_cells_and_metadata(maps: Api) -> None:
     table = maps.get(MAPS, TABLE).json()
     assert (table["kind"], table["apiVersion"]) == ("Table", "meta.k8s.io/v1")
-    assert [(column["name"], column["type"], column["format"], column["priority"])
-            for column in table["columnDefinitions"]] == [
-        ("Name", "string", "name", 0), ("Data", "string", "", 0), ("Age", "string", "", 0)]
-    assert table["columnDefinitions"][0]["description"].startswith("Name must be unique within a namespace.")
+    assert [
+        (column["name"], column["type"], column["format"], column["priority"])
+        for column in table["columnDefinitions"]
+    ] == [("Name", "string", "name", 0), ("Data", "string", "", 0), ("Age", "string", "", 0)]
+    assert table["columnDefinitions"][0]["description"].startswith(
+        "Name must be unique within a namespace."
+    )
     assert [row["cells"][:2] for row in table["rows"]] == [["a", 1], ["b", 1]]
     assert {row["object"]["kind"] for row in table["rows"]} == {"PartialObjectMetadata"}
     assert table["rows"][0]["object"]["metadata"]["managedFields"][0]["manager"] == "unknown"
-    assert table["metadata"] == {"resourceVersion": maps.get(MAPS).json()["metadata"]["resourceVersion"]}
+    assert table["metadata"] == {
+        "resourceVersion": maps.get(MAPS).json()["metadata"]["resourceVersion"]
+    }
 
 
 @pytest.mark.parametrize(
-    ("include", "kind"), [("Object", "ConfigMap"), ("Metadata", "PartialObjectMetadata"), ("None", None)])
+    ("include", "kind"),
+    [("Object", "ConfigMap"), ("Metadata", "PartialObjectMetadata"), ("None", None)],
+)
 def test_include_object_chooses_what_rows_hold(maps: Api, include: str, kind: str | None) -> None:
     [row, _] = maps.get(f"{MAPS}?includeObject={include}", TABLE).json()["rows"]
     assert (row["object"] or {}).get("kind") == kind
@@ -54,13 +61,17 @@ def test_include_object_chooses_what_rows_hold(maps: Api, include: str, kind: st
 def test_wrong_include_object_is_refused(maps: Api) -> None:
     answer = maps.get(f"{MAPS}?includeObject=All", TABLE)
     assert (answer.status, answer.json()["message"]) == (
-        400, 'Unable to convert to Table as requested: includeObject: Invalid value: "All": must be \'Metadata\', '
-             "'Object', 'None', or empty")
+        400,
+        "Unable to convert to Table as requested: includeObject: Invalid value: \"All\": must be 'Metadata', "
+        "'Object', 'None', or empty",
+    )
 
 
 def test_object_as_table_has_its_resource_version(maps: Api) -> None:
     table = maps.get(f"{MAPS}/a", TABLE).json()
-    assert table["metadata"] == {"resourceVersion": table["rows"][0]["object"]["metadata"]["resourceVersion"]}
+    assert table["metadata"] == {
+        "resourceVersion": table["rows"][0]["object"]["metadata"]["resourceVersion"]
+    }
 
 
 def test_error_is_no_table(api: Api) -> None:
@@ -70,49 +81,114 @@ def test_error_is_no_table(api: Api) -> None:
 
 def test_ended_pod_has_condition(api: Api) -> None:
     pods = "/api/v1/namespaces/default/pods"
-    api.post(pods, {"metadata": {"name": "done"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    api.post(
+        pods, {"metadata": {"name": "done"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    )
     api.patch(f"{pods}/done/status", {"status": {"phase": "Succeeded"}})
     [row] = api.get(pods, TABLE).json()["rows"]
-    assert row["conditions"] == [{"type": "Completed", "status": "True", "reason": "Succeeded",
-                                  "message": "The pod has completed successfully."}]
+    assert row["conditions"] == [
+        {
+            "type": "Completed",
+            "status": "True",
+            "reason": "Succeeded",
+            "message": "The pod has completed successfully.",
+        }
+    ]
 
 
 def test_metadata_of_list_and_of_object(maps: Api) -> None:
     listed = maps.get(MAPS, PARTIAL_LIST).json()
     assert (listed["kind"], [item["metadata"]["name"] for item in listed["items"]]) == (
-        "PartialObjectMetadataList", ["a", "b"])
+        "PartialObjectMetadataList",
+        ["a", "b"],
+    )
     assert set(listed["items"][0]) == {"kind", "apiVersion", "metadata"}
     one = maps.get(f"{MAPS}/a", PARTIAL).json()
-    assert (one["kind"], one["apiVersion"], "data" in one) == ("PartialObjectMetadata", "meta.k8s.io/v1", False)
+    assert (one["kind"], one["apiVersion"], "data" in one) == (
+        "PartialObjectMetadata",
+        "meta.k8s.io/v1",
+        False,
+    )
 
 
 @pytest.mark.parametrize(
     ("path", "headers", "message"),
     [
-        (MAPS, PARTIAL, "you requested PartialObjectMetadata, but the requested object is a list "
-                        "(*core.ConfigMapList)"),
-        (f"{MAPS}/a", PARTIAL_LIST, "you requested PartialObjectMetadataList, but the requested object is not a list "
-                                    "(*core.ConfigMap)"),
-    ])
-def test_metadata_of_the_other_sort_is_not_acceptable(maps: Api, path: str, headers: dict[str, str],
-                                                      message: str) -> None:
+        (
+            MAPS,
+            PARTIAL,
+            "you requested PartialObjectMetadata, but the requested object is a list "
+            "(*core.ConfigMapList)",
+        ),
+        (
+            f"{MAPS}/a",
+            PARTIAL_LIST,
+            "you requested PartialObjectMetadataList, but the requested object is not a list "
+            "(*core.ConfigMap)",
+        ),
+    ],
+)
+def test_metadata_of_the_other_sort_is_not_acceptable(
+    maps: Api, path: str, headers: dict[str, str], message: str
+) -> None:
     answer = maps.get(path, headers)
-    assert (answer.status, answer.json()["reason"], answer.json()["message"]) == (406, "NotAcceptable", message)
+    assert (answer.status, answer.json()["reason"], answer.json()["message"]) == (
+        406,
+        "NotAcceptable",
+        message,
+    )
 
 
 def test_custom_columns_have_their_types(api: Api) -> None:
-    api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
-        "metadata": {"name": "crons.example.org"},
-        "spec": {"group": "example.org", "scope": "Namespaced",
-                 "names": {"plural": "crons", "kind": "Cron", "listKind": "ManyCrons"},
-                 "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
-                     "type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                     "additionalPrinterColumns": [
-                         {"name": "Load", "type": "number", "jsonPath": ".load", "description": "How much."},
-                         {"name": "Count", "type": "integer", "jsonPath": ".count", "priority": 1}]}]}})
+    api.post(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        {
+            "metadata": {"name": "crons.example.org"},
+            "spec": {
+                "group": "example.org",
+                "scope": "Namespaced",
+                "names": {"plural": "crons", "kind": "Cron", "listKind": "ManyCrons"},
+                "versions": [
+                    {
+                        "name": "v1",
+                        "served": True,
+                        "storage": True,
+                        "schema": {
+                            "openAPIV3Schema": {
+                                "type": "object",
+                                "x-kubernetes-preserve-unknown-fields": True,
+                            }
+                        },
+                        "additionalPrinterColumns": [
+                            {
+                                "name": "Load",
+                                "type": "number",
+                                "jsonPath": ".load",
+                                "description": "How much.",
+                            },
+                            {
+                                "name": "Count",
+                                "type": "integer",
+                                "jsonPath": ".count",
+                                "priority": 1,
+                            },
+                        ],
+                    }
+                ],
+            },
+        },
+    )
     crons = "/apis/example.org/v1/namespaces/default/crons"
-    made = api.post(crons, {"apiVersion": "example.org/v1", "kind": "Cron", "metadata": {"name": "c"}, "load": 0.5,
-                            "count": 3})
+    made = api.post(
+        crons,
+        {
+            "apiVersion": "example.org/v1",
+            "kind": "Cron",
+            "metadata": {"name": "c"},
+            "load": 0.5,
+            "count": 3,
+        },
+    )
     assert made.status == 201, made.body
     answer = api.get(crons, TABLE)
     assert answer.status == 200, answer.body
@@ -120,19 +196,32 @@ def test_custom_columns_have_their_types(api: Api) -> None:
     assert table["rows"][0]["cells"] == ["c", 0.5, 3]
     assert table["columnDefinitions"][1:] == [
         {"name": "Load", "type": "number", "format": "", "description": "How much.", "priority": 0},
-        {"name": "Count", "type": "integer", "format": "", "priority": 1,
-         "description": "Custom resource definition column (in JSONPath format): .count"}]
+        {
+            "name": "Count",
+            "type": "integer",
+            "format": "",
+            "priority": 1,
+            "description": "Custom resource definition column (in JSONPath format): .count",
+        },
+    ]
     plain = api.get(crons).json()
     assert (plain["kind"], list(plain), plain["metadata"]["continue"]) == (
-        "ManyCrons", ["apiVersion", "items", "kind", "metadata"], "")
+        "ManyCrons",
+        ["apiVersion", "items", "kind", "metadata"],
+        "",
+    )
 
 
-@pytest.mark.parametrize("resource", [resource for resource in BUILT_IN if "list" in resource.verbs],
-                         ids=lambda resource: resource.key)
+@pytest.mark.parametrize(
+    "resource",
+    [resource for resource in BUILT_IN if "list" in resource.verbs],
+    ids=lambda resource: resource.key,
+)
 def test_columns_are_those_of_printer(resource: Resource) -> None:
     columns = print_table(kind_of(resource).printer(), [], NOW).columns
     definitions = column_definitions(resource, columns)
     assert [(definition["name"], definition["priority"]) for definition in definitions] == [
-        (column.name, column.priority) for column in columns]
+        (column.name, column.priority) for column in columns
+    ]
     name = next(definition for definition in definitions if definition["name"] == "Name")
     assert name["description"].startswith("Name must be unique within a namespace.")

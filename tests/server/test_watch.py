@@ -21,16 +21,25 @@ from kubepy.server.requestinfo import parse_request_info
 from .conftest import Api, Stream
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-WATCH_LIST = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+WATCH_LIST = (
+    "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+)
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 
 def config_map(name: str, labels: dict[str, str] | None = None, **data: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels or {}}, "data": data}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": labels or {}},
+        "data": data,
+    }
 
 
-def create(api: Api, name: str, labels: dict[str, str] | None = None, path: str = CONFIG_MAPS, **data: str) -> str:
+def create(
+    api: Api, name: str, labels: dict[str, str] | None = None, path: str = CONFIG_MAPS, **data: str
+) -> str:
     """Create a ConfigMap; return its resourceVersion."""
     answer = api.post(path, config_map(name, labels, **data))
     assert answer.status == 201
@@ -72,7 +81,9 @@ def test_watch_from_revision_has_what_follows_it(api: Api) -> None:
 
 def test_watch_without_initial_events_begins_now(api: Api) -> None:
     create(api, "a")
-    stream = api.stream(f"{CONFIG_MAPS}?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
+    stream = api.stream(
+        f"{CONFIG_MAPS}?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+    )
     create(api, "b")
     assert told(stream, 1) == [("ADDED", "b")]
 
@@ -82,14 +93,24 @@ def test_watch_list_ends_its_initial_events_with_bookmark(api: Api) -> None:
     stream = api.stream(f"{CONFIG_MAPS}?{WATCH_LIST}")
     assert told(stream, 1) == [("ADDED", "a")]
     bookmark = stream.event()
-    assert bookmark == {"type": "BOOKMARK", "object": {
-        "kind": "ConfigMap", "apiVersion": "v1",
-        "metadata": {"resourceVersion": revision, "annotations": {"k8s.io/initial-events-end": "true"}}}}
+    assert bookmark == {
+        "type": "BOOKMARK",
+        "object": {
+            "kind": "ConfigMap",
+            "apiVersion": "v1",
+            "metadata": {
+                "resourceVersion": revision,
+                "annotations": {"k8s.io/initial-events-end": "true"},
+            },
+        },
+    }
 
 
 def test_watch_list_without_bookmarks_has_no_closing_one(api: Api) -> None:
     create(api, "a")
-    stream = api.stream(f"{CONFIG_MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
+    stream = api.stream(
+        f"{CONFIG_MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+    )
     create(api, "b")
     assert told(stream, 2) == [("ADDED", "a"), ("ADDED", "b")]
 
@@ -119,14 +140,23 @@ def test_object_that_begins_or_ceases_to_match_is_added_or_deleted(api: Api) -> 
     deleted = stream.event()
     assert deleted["type"] == "DELETED"
     assert deleted["object"]["metadata"]["labels"] == {"app": "x"}
-    assert deleted["object"]["metadata"]["resourceVersion"] == answer.json()["metadata"]["resourceVersion"]
+    assert (
+        deleted["object"]["metadata"]["resourceVersion"]
+        == answer.json()["metadata"]["resourceVersion"]
+    )
     assert told(stream, 1) == [("DELETED", "b")]
 
 
-@pytest.mark.parametrize("path", [f"{CONFIG_MAPS}?watch=1&fieldSelector=metadata.name%3Db",
-                                  "/api/v1/watch/namespaces/default/configmaps/b",
-                                  f"{CONFIG_MAPS}/b?watch=1".replace(f"{CONFIG_MAPS}/", "/api/v1/watch/namespaces/"
-                                                                     "default/configmaps/")])
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{CONFIG_MAPS}?watch=1&fieldSelector=metadata.name%3Db",
+        "/api/v1/watch/namespaces/default/configmaps/b",
+        f"{CONFIG_MAPS}/b?watch=1".replace(
+            f"{CONFIG_MAPS}/", "/api/v1/watch/namespaces/default/configmaps/"
+        ),
+    ],
+)
 def test_watch_of_one_object_leaves_out_others(api: Api, path: str) -> None:
     stream = api.stream(path)
     for name in "abc":
@@ -136,7 +166,10 @@ def test_watch_of_one_object_leaves_out_others(api: Api, path: str) -> None:
 
 
 def test_watch_of_namespace_leaves_out_others(api: Api) -> None:
-    api.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
+    api.post(
+        "/api/v1/namespaces",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}},
+    )
     stream = api.stream("/api/v1/watch/namespaces/other/configmaps")
     everywhere = api.stream("/api/v1/watch/configmaps")
     create(api, "a")
@@ -146,9 +179,15 @@ def test_watch_of_namespace_leaves_out_others(api: Api) -> None:
 
 
 def test_event_is_in_version_of_request(api: Api) -> None:
-    autoscaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
-                  "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"},
-                           "maxReplicas": 3}}
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "a"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"},
+            "maxReplicas": 3,
+        },
+    }
     path = "namespaces/default/horizontalpodautoscalers"
     old = api.stream(f"/apis/autoscaling/v1/{path}?watch=1")
     new = api.stream(f"/apis/autoscaling/v2/{path}?watch=1")
@@ -158,11 +197,18 @@ def test_event_is_in_version_of_request(api: Api) -> None:
 
 
 def test_namespace_brings_its_implied_objects(api: Api) -> None:
-    stream = api.stream("/api/v1/serviceaccounts?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
-    api.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
+    stream = api.stream(
+        "/api/v1/serviceaccounts?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+    )
+    api.post(
+        "/api/v1/namespaces",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}},
+    )
     event = stream.event()
     assert (event["type"], event["object"]["metadata"]["namespace"]) == ("ADDED", "other")
-    api.patch("/api/v1/namespaces/other/serviceaccounts/default", {"metadata": {"labels": {"a": "b"}}})
+    api.patch(
+        "/api/v1/namespaces/other/serviceaccounts/default", {"metadata": {"labels": {"a": "b"}}}
+    )
     assert told(stream, 1) == [("MODIFIED", "default")]
 
 
@@ -171,7 +217,11 @@ def test_tables_have_their_columns_in_first_event_only(api: Api) -> None:
     create(api, "b")
     stream = api.stream(f"{CONFIG_MAPS}?watch=1", {"accept": TABLE})
     first, second = stream.event(), stream.event()
-    assert [column["name"] for column in first["object"]["columnDefinitions"]] == ["Name", "Data", "Age"]
+    assert [column["name"] for column in first["object"]["columnDefinitions"]] == [
+        "Name",
+        "Data",
+        "Age",
+    ]
     assert first["object"]["rows"][0]["cells"][:2] == ["a", 1]
     assert second["object"]["kind"] == "Table"
     assert second["object"]["columnDefinitions"] is None
@@ -187,17 +237,32 @@ def test_metadata_alone(api: Api) -> None:
 # --- refusals, errors in the stream
 
 
-@pytest.mark.parametrize(("query", "code", "message"), [
-    ("watch=1&resourceVersionMatch=NotOlderThan", 422, "resourceVersionMatch is forbidden for watch unless "
-                                                       "sendInitialEvents is provided"),
-    ("watch=1&sendInitialEvents=true", 422, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
-    ("sendInitialEvents=true", 422, "sendInitialEvents is forbidden for list"),
-    ("watch=1&resourceVersion=x", 400, 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": '
-                                       "invalid syntax"),
-    ("watch=1&fieldSelector=data.k%3D1", 400, '"data.k" is not a known field selector'),
-    ("watch=1&timeoutSeconds=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
-])
-def test_watch_that_is_not_understood_is_refused(api: Api, query: str, code: int, message: str) -> None:
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        (
+            "watch=1&resourceVersionMatch=NotOlderThan",
+            422,
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        ),
+        (
+            "watch=1&sendInitialEvents=true",
+            422,
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        ),
+        ("sendInitialEvents=true", 422, "sendInitialEvents is forbidden for list"),
+        (
+            "watch=1&resourceVersion=x",
+            400,
+            'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax',
+        ),
+        ("watch=1&fieldSelector=data.k%3D1", 400, '"data.k" is not a known field selector'),
+        ("watch=1&timeoutSeconds=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+    ],
+)
+def test_watch_that_is_not_understood_is_refused(
+    api: Api, query: str, code: int, message: str
+) -> None:
     answer = api.get(f"{CONFIG_MAPS}?{query}")
     assert answer.status == code
     assert message in answer.json()["message"]
@@ -206,7 +271,11 @@ def test_watch_that_is_not_understood_is_refused(api: Api, query: str, code: int
 def test_revision_that_is_yet_to_come_is_error_of_initial_events(api: Api) -> None:
     stream = api.stream(f"{CONFIG_MAPS}?{WATCH_LIST}&resourceVersion=99999999")
     event = stream.event()
-    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 504, "Timeout")
+    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == (
+        "ERROR",
+        504,
+        "Timeout",
+    )
     assert "Too large resource version: 99999999" in event["object"]["message"]
     assert stream.event() is None
 
@@ -216,12 +285,18 @@ def test_watchers_list_again_after_index_was_removed(api: Api) -> None:
     stream = api.stream(f"{CONFIG_MAPS}?watch=1&resourceVersion={since}")
     shutil.rmtree(api.folder / ".kubepy")
     event = stream.event()
-    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
+    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == (
+        "ERROR",
+        410,
+        "Expired",
+    )
     assert stream.event() is None
     late = api.stream(f"{CONFIG_MAPS}?watch=1&resourceVersion={since}")
     assert late.event()["object"]["code"] == 410
     listed = api.get(CONFIG_MAPS).json()
-    again = api.stream(f"{CONFIG_MAPS}?watch=1&resourceVersion={listed['metadata']['resourceVersion']}")
+    again = api.stream(
+        f"{CONFIG_MAPS}?watch=1&resourceVersion={listed['metadata']['resourceVersion']}"
+    )
     create(api, "b")
     assert told(again, 1) == [("ADDED", "b")]
 
@@ -247,7 +322,9 @@ def test_commits_of_other_processes_are_events(api: Api) -> None:
     assert told(stream, 1) == [("ADDED", "a")]
 
 
-def test_watch_goes_on_after_restart_of_server(new_api: Callable[..., Api], new_folder: Callable[[], Path]) -> None:
+def test_watch_goes_on_after_restart_of_server(
+    new_api: Callable[..., Api], new_folder: Callable[[], Path]
+) -> None:
     folder = new_folder()
     first = new_api(folder)
     since = create(first, "a")
@@ -262,8 +339,9 @@ def test_watch_goes_on_after_restart_of_server(new_api: Callable[..., Api], new_
     assert told(stream, 1) == [("ADDED", "c")]
 
 
-def test_selector_whose_matches_are_forgotten_after_restart_is_expired(new_api: Callable[..., Api],
-                                                                      new_folder: Callable[[], Path]) -> None:
+def test_selector_whose_matches_are_forgotten_after_restart_is_expired(
+    new_api: Callable[..., Api], new_folder: Callable[[], Path]
+) -> None:
     folder = new_folder()
     first = new_api(folder)
     since = create(first, "a", {"app": "x"})
@@ -298,19 +376,39 @@ def test_channel_of_clients_that_have_gone_is_forgotten(api: Api) -> None:
 # --- custom resources, protobuf
 
 DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
     "metadata": {"name": "lamps.example.org"},
-    "spec": {"group": "example.org", "scope": "Namespaced", "names": {"plural": "lamps", "kind": "Lamp"}, "versions": [
-        {"name": name, "served": True, "storage": name == "v1",
-         "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}
-        for name in ("v1", "v2")]}}
+    "spec": {
+        "group": "example.org",
+        "scope": "Namespaced",
+        "names": {"plural": "lamps", "kind": "Lamp"},
+        "versions": [
+            {
+                "name": name,
+                "served": True,
+                "storage": name == "v1",
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+            for name in ("v1", "v2")
+        ],
+    },
+}
 
 
 def test_custom_resource_is_in_version_of_request_and_goes_with_its_definition(api: Api) -> None:
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     assert api.post(definitions, DEFINITION).status == 201
     path = "/apis/example.org/{}/namespaces/default/lamps"
-    streams = [api.stream(f"{path.format(version)}?watch=1&allowWatchBookmarks=true") for version in ("v1", "v2")]
+    streams = [
+        api.stream(f"{path.format(version)}?watch=1&allowWatchBookmarks=true")
+        for version in ("v1", "v2")
+    ]
     lamp = {"apiVersion": "example.org/v2", "kind": "Lamp", "metadata": {"name": "a"}, "watts": 5}
     assert api.post(path.format("v2"), lamp).status == 201
     for version, stream in zip(("v1", "v2"), streams, strict=True):
@@ -341,8 +439,12 @@ def test_protobuf_events_have_their_length_before_them(api: Api) -> None:
     assert int.from_bytes(piece[:4], "big") == len(piece) - 4
     assert stream.headers["content-type"] == "application/vnd.kubernetes.protobuf;stream=watch"
     assert b"\x0a\x05ADDED" in piece
-    event = protobuf.decode(piece[piece.index(b"k8s\0"):])
-    assert (event["kind"], event["metadata"]["name"], event["data"]) == ("ConfigMap", "b", {"k": "w"})
+    event = protobuf.decode(piece[piece.index(b"k8s\0") :])
+    assert (event["kind"], event["metadata"]["name"], event["data"]) == (
+        "ConfigMap",
+        "b",
+        {"k": "w"},
+    )
 
 
 def test_yaml_is_no_stream(api: Api) -> None:
@@ -363,13 +465,21 @@ def test_watch_begins_while_a_file_cannot_be_read(api: Api, new_api: Callable[[P
     path.write_text(text + "\n")
     create(other, "c")
     assert told(stream, 1)[0][1] in ("b", "c")
-    assert {item["metadata"]["name"] for item in other.get(CONFIG_MAPS).json()["items"]} == {"a", "b", "c"}
+    assert {item["metadata"]["name"] for item in other.get(CONFIG_MAPS).json()["items"]} == {
+        "a",
+        "b",
+        "c",
+    }
 
 
-def test_watch_that_is_too_slow_ends_without_error(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_that_is_too_slow_ends_without_error(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(watchcache, "MAX_EVENTS", 20)
     monkeypatch.setattr(watch, "MAX_FRAMES", 20)
-    request = HttpRequest("GET", CONFIG_MAPS, {"watch": ["1"], "resourceVersion": [newest(api)]}, {})
+    request = HttpRequest(
+        "GET", CONFIG_MAPS, {"watch": ["1"], "resourceVersion": [newest(api)]}, {}
+    )
     info = parse_request_info(request)
     answer = api.run(watch.watch(api.application, request, info, ADMINISTRATOR))
     first = asyncio.run_coroutine_threadsafe(anext(answer.pieces), api.loop)
@@ -385,10 +495,17 @@ def test_watch_that_is_too_slow_ends_without_error(api: Api, monkeypatch: pytest
 def test_event_whose_time_is_over_is_deleted(new_api: Callable[..., Api], tmp_path: Path) -> None:
     LocalCluster.make(tmp_path / "state", {"clock": "2026-01-01T00:00:00Z"}).close()
     api = new_api(tmp_path / "state")
-    event = {"metadata": {"name": "a", "namespace": "default"}, "reason": "Test", "type": "Normal",
-             "involvedObject": {"kind": "Pod", "name": "a", "namespace": "default"}}
+    event = {
+        "metadata": {"name": "a", "namespace": "default"},
+        "reason": "Test",
+        "type": "Normal",
+        "involvedObject": {"kind": "Pod", "name": "a", "namespace": "default"},
+    }
     assert api.post("/api/v1/namespaces/default/events", event).status == 201
-    streams = [api.stream(f"/{path}/namespaces/default/events?watch=1") for path in ("api/v1", "apis/events.k8s.io/v1")]
+    streams = [
+        api.stream(f"/{path}/namespaces/default/events?watch=1")
+        for path in ("api/v1", "apis/events.k8s.io/v1")
+    ]
     for stream in streams:
         assert told(stream, 1) == [("ADDED", "a")]
     api.cluster.client.move_time_to(api.cluster.clock.now() + timedelta(seconds=3601))

@@ -36,7 +36,10 @@ class Informer(threading.Thread):
             body = self.api.get(CONFIG_MAPS).json()
             if body["kind"] != "ConfigMapList":
                 continue
-            self.objects = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in body["items"]}
+            self.objects = {
+                item["metadata"]["name"]: item["metadata"]["resourceVersion"]
+                for item in body["items"]
+            }
             if self._watch(body["metadata"]["resourceVersion"]):
                 return
 
@@ -49,10 +52,14 @@ class Informer(threading.Thread):
                 break
             metadata = event["object"]["metadata"]
             if int(metadata["resourceVersion"]) <= newest:
-                self.problems.append(f"{event['type']} {metadata['name']} {metadata['resourceVersion']} after {newest}")
+                self.problems.append(
+                    f"{event['type']} {metadata['name']} {metadata['resourceVersion']} after {newest}"
+                )
             newest = int(metadata["resourceVersion"])
             if (event["type"] == "ADDED") == (metadata["name"] in self.objects):
-                self.problems.append(f"{event['type']} {metadata['name']}: {self.objects.get(metadata['name'])}")
+                self.problems.append(
+                    f"{event['type']} {metadata['name']}: {self.objects.get(metadata['name'])}"
+                )
             if event["type"] == "DELETED":
                 self.objects.pop(metadata["name"], None)
             else:
@@ -84,7 +91,9 @@ def test_informers_end_with_what_is_there_whatever_happens_to_the_folder(api: Ap
     informers = [Informer(api) for _ in range(3)]
     answers: list[Any] = []
     until = time.monotonic() + 3.0
-    writers = [threading.Thread(target=write, args=(api, number, until, answers)) for number in range(4)]
+    writers = [
+        threading.Thread(target=write, args=(api, number, until, answers)) for number in range(4)
+    ]
     for writer in writers:
         writer.start()
     files = api.folder / "namespaces" / "default" / "configmaps"
@@ -105,15 +114,19 @@ def test_informers_end_with_what_is_there_whatever_happens_to_the_folder(api: Ap
     for writer in writers:
         writer.join()
     revisions: list[str] = []
-    while len(revisions) < 2 or revisions[-2] != revisions[-1]:  # the last edits are recorded before the end
+    while (
+        len(revisions) < 2 or revisions[-2] != revisions[-1]
+    ):  # the last edits are recorded before the end
         time.sleep(1.0)  # as rarely as the files are looked at on a busy machine
         revisions.append(api.get(CONFIG_MAPS).json()["metadata"]["resourceVersion"])
     assert api.post(CONFIG_MAPS, config_map("end")).status == 201
     for informer in informers:
         informer.join(SECONDS)
         assert not informer.is_alive()
-    listed = {item["metadata"]["name"]: item["metadata"]["resourceVersion"]
-              for item in api.get(CONFIG_MAPS).json()["items"]}
+    listed = {
+        item["metadata"]["name"]: item["metadata"]["resourceVersion"]
+        for item in api.get(CONFIG_MAPS).json()["items"]
+    }
     assert answers.count(200) > 10
     for informer in informers:
         assert informer.objects == listed

@@ -17,7 +17,9 @@ from tests.apiserver.webhook_server import Hook, configuration, json_patch, rule
 from tests.server.conftest import Api
 
 Object = dict[str, Any]
-CONFIG_MAPS, SECRETS = (f"/api/v1/namespaces/default/{resource}" for resource in ("configmaps", "secrets"))
+CONFIG_MAPS, SECRETS = (
+    f"/api/v1/namespaces/default/{resource}" for resource in ("configmaps", "secrets")
+)
 
 
 @pytest.fixture
@@ -35,7 +37,9 @@ def api(hook: Hook, tmp_path: Path, new_api: Callable[..., Api]) -> Api:
 
 
 def call_for_config_maps(api: Api, kind: str = VALIDATING, **fields: Any) -> None:
-    resource = "ValidatingWebhookConfiguration" if kind == VALIDATING else "MutatingWebhookConfiguration"
+    resource = (
+        "ValidatingWebhookConfiguration" if kind == VALIDATING else "MutatingWebhookConfiguration"
+    )
     rules = [rule(operations=("CREATE",), resources="configmaps")]
     api.cluster.client.create(kind, configuration(resource, "hooks", rules=rules, **fields))
 
@@ -67,7 +71,12 @@ def test_webhook_that_creates_what_it_is_called_for_is_called_again(api: Api, ho
     hook.respond = respond
     call_for_config_maps(api)
     assert api.post(CONFIG_MAPS, named("x")).status == 201
-    assert [item["metadata"]["name"] for item in api.get(CONFIG_MAPS).json()["items"]] == ["x", "xx", "xxx", "xxxx"]
+    assert [item["metadata"]["name"] for item in api.get(CONFIG_MAPS).json()["items"]] == [
+        "x",
+        "xx",
+        "xxx",
+        "xxxx",
+    ]
 
 
 def test_slow_webhook_holds_only_its_own_request_up(api: Api, hook: Hook) -> None:
@@ -99,13 +108,17 @@ def test_many_requests_wait_for_webhooks_at_the_same_time(api: Api, hook: Hook) 
     hook.respond = respond
     call_for_config_maps(api)
     with ThreadPoolExecutor(8) as executor:
-        answers = list(executor.map(lambda number: api.post(CONFIG_MAPS, named(f"c{number}")).status, range(8)))
+        answers = list(
+            executor.map(lambda number: api.post(CONFIG_MAPS, named(f"c{number}")).status, range(8))
+        )
     assert answers == [201] * 8
 
 
 def test_mutating_webhook_changes_the_answer_and_warns(api: Api, hook: Hook) -> None:
     hook.respond = lambda request: {
-        **json_patch({"op": "add", "path": "/data", "value": {"k": "v"}}), "warnings": ["be careful"]}
+        **json_patch({"op": "add", "path": "/data", "value": {"k": "v"}}),
+        "warnings": ["be careful"],
+    }
     call_for_config_maps(api, MUTATING)
     answer = api.post(CONFIG_MAPS, named("a"))
     assert answer.json()["data"] == {"k": "v"}
@@ -117,11 +130,15 @@ def test_denial_is_a_status(api: Api, hook: Hook) -> None:
     call_for_config_maps(api)
     answer = api.post(CONFIG_MAPS, named("a"))
     assert (answer.status, answer.json()["message"]) == (
-        418, 'admission webhook "hook.example.com" denied the request: no')
+        418,
+        'admission webhook "hook.example.com" denied the request: no',
+    )
 
 
 @pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
-def test_time_limit_and_failure_policy_count(api: Api, hook: Hook, policy: str, status: int) -> None:
+def test_time_limit_and_failure_policy_count(
+    api: Api, hook: Hook, policy: str, status: int
+) -> None:
     def respond(request: Object) -> Object:
         time.sleep(1.5)
         return {"allowed": True}
@@ -143,12 +160,21 @@ def test_requester_is_the_one_of_the_request(api: Api, hook: Hook) -> None:
 
 def test_policies_refuse_served_requests(api: Api) -> None:
     group = "/apis/admissionregistration.k8s.io/v1"
-    spec = {"matchConstraints": {"resourceRules": [rule("secrets")]}, "validations": [
-        {"expression": "request.userInfo.username != 'ann'", "message": "not ann"}]}
-    policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
-              "metadata": {"name": "p"}, "spec": spec}
-    binding = {**policy, "kind": "ValidatingAdmissionPolicyBinding", "spec": {
-        "policyName": "p", "validationActions": ["Deny"]}}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule("secrets")]},
+        "validations": [{"expression": "request.userInfo.username != 'ann'", "message": "not ann"}],
+    }
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "p"},
+        "spec": spec,
+    }
+    binding = {
+        **policy,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "spec": {"policyName": "p", "validationActions": ["Deny"]},
+    }
     assert api.post(f"{group}/validatingadmissionpolicies", policy).status == 201
     assert api.post(f"{group}/validatingadmissionpolicybindings", binding).status == 201
     answer = api.post(SECRETS, named("s", "Secret"), {"impersonate-user": "ann"})
@@ -162,7 +188,9 @@ def test_quota_holds_for_requests_at_the_same_time(api: Api) -> None:
     status = {"status": {"hard": {"secrets": "5"}, "used": {"secrets": "0"}}}
     assert api.patch("/api/v1/namespaces/default/resourcequotas/q/status", status).status == 200
     with ThreadPoolExecutor(12) as executor:
-        answers = list(executor.map(lambda number: api.post(SECRETS, named(f"s{number}", "Secret")), range(12)))
+        answers = list(
+            executor.map(lambda number: api.post(SECRETS, named(f"s{number}", "Secret")), range(12))
+        )
     assert sorted(answer.status for answer in answers) == [201] * 5 + [403] * 7
     used = api.get("/api/v1/namespaces/default/resourcequotas/q").json()["status"]["used"]
     assert used == {"secrets": "5"}
@@ -172,8 +200,12 @@ def test_quota_holds_for_requests_that_wait_for_webhooks(api: Api, hook: Hook) -
     call_for_config_maps(api)
     quota = {**named("q", "ResourceQuota"), "spec": {"hard": {"configmaps": "3"}}}
     api.post("/api/v1/namespaces/default/resourcequotas", quota)
-    api.patch("/api/v1/namespaces/default/resourcequotas/q/status", {
-        "status": {"hard": {"configmaps": "3"}, "used": {"configmaps": "0"}}})
+    api.patch(
+        "/api/v1/namespaces/default/resourcequotas/q/status",
+        {"status": {"hard": {"configmaps": "3"}, "used": {"configmaps": "0"}}},
+    )
     with ThreadPoolExecutor(8) as executor:
-        answers = list(executor.map(lambda number: api.post(CONFIG_MAPS, named(f"c{number}")).status, range(8)))
+        answers = list(
+            executor.map(lambda number: api.post(CONFIG_MAPS, named(f"c{number}")).status, range(8))
+        )
     assert sorted(answers) == [201] * 3 + [403] * 5

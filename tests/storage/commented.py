@@ -14,14 +14,67 @@ from kubepy.storage.yaml.roundtrip.matching import same
 
 Path = tuple[str, ...]
 
-WORDS = ["a", "web", "nginx:1.27", "true", "12", "0.5", "null", "it's", "x: y", "# no", "a #b", "", " lead", "trail ",
-         "- a", "[x]", "{y}", "*z", "&q", "!t", "%p", "@", "`", "yes", "~", "2024-01-01", "ünï", "a\tb", "\U0001f680",
-         "long " * 25, "wide" * 30]
-TEXTS = ["one\ntwo\n", "one\n\ntwo", "  indented\nless\n", "# looks like\na comment\n", "tail\n\n\n", "\nhead\n",
-         "a: b\nc\n", "space \nend\n", "tab\there\n", "\n"]
+WORDS = [
+    "a",
+    "web",
+    "nginx:1.27",
+    "true",
+    "12",
+    "0.5",
+    "null",
+    "it's",
+    "x: y",
+    "# no",
+    "a #b",
+    "",
+    " lead",
+    "trail ",
+    "- a",
+    "[x]",
+    "{y}",
+    "*z",
+    "&q",
+    "!t",
+    "%p",
+    "@",
+    "`",
+    "yes",
+    "~",
+    "2024-01-01",
+    "ünï",
+    "a\tb",
+    "\U0001f680",
+    "long " * 25,
+    "wide" * 30,
+]
+TEXTS = [
+    "one\ntwo\n",
+    "one\n\ntwo",
+    "  indented\nless\n",
+    "# looks like\na comment\n",
+    "tail\n\n\n",
+    "\nhead\n",
+    "a: b\nc\n",
+    "space \nend\n",
+    "tab\there\n",
+    "\n",
+]
 NUMBERS = [0, 1, -7, 42, 1.5, 10**12, True, False, None]
-KEYS = ["apiVersion", "args", "name", "image", "labels", "spec", "zone", "a.b/c", "y", "8080", "with space", "x: y",
-        "é"]
+KEYS = [
+    "apiVersion",
+    "args",
+    "name",
+    "image",
+    "labels",
+    "spec",
+    "zone",
+    "a.b/c",
+    "y",
+    "8080",
+    "with space",
+    "x: y",
+    "é",
+]
 
 
 class Line(NamedTuple):
@@ -37,7 +90,9 @@ class Line(NamedTuple):
 def random_object(rng: Random, depth: int = 0, names: str = "pqrstuvw") -> dict[str, Any]:
     """Return a random object whose lists of objects have items with these ``names``."""
     keys = rng.sample(KEYS, rng.randint(1, 5))
-    return {key: random_value(rng, depth + 1, names) for key in keys if key != "name" or not depth} or {"k": "v"}
+    return {
+        key: random_value(rng, depth + 1, names) for key in keys if key != "name" or not depth
+    } or {"k": "v"}
 
 
 def random_value(rng: Random, depth: int, names: str) -> Any:
@@ -48,7 +103,10 @@ def random_value(rng: Random, depth: int, names: str) -> Any:
         return random_object(rng, depth, names) if rng.random() < 0.95 else {}
     if kind < 0.85:
         chosen = rng.sample(names, rng.randint(0, 4))
-        return [_shuffled(rng, {"name": name, **random_object(rng, depth + 1, names)}) for name in chosen]
+        return [
+            _shuffled(rng, {"name": name, **random_object(rng, depth + 1, names)})
+            for name in chosen
+        ]
     words = [word for word in WORDS if word != "null"]
     if names == NEW_NAMES:  # a list that replaces another shares no item with it
         words = [f"{word}!" for word in words]
@@ -86,10 +144,16 @@ class Writer:
 
     def new_comment(self) -> str:
         self.count += 1
-        return f"# c{self.count}." + self.rng.choice(["", " it's", ' "quoted', " {brace", " key: value", " - item"])
+        return f"# c{self.count}." + self.rng.choice(
+            ["", " it's", ' "quoted', " {brace", " key: value", " - item"]
+        )
 
     def end_comment(self) -> str:
-        return self.rng.choice([" ", "   ", "\t"]) + self.new_comment() if self.rng.random() < 0.3 else ""
+        return (
+            self.rng.choice([" ", "   ", "\t"]) + self.new_comment()
+            if self.rng.random() < 0.3
+            else ""
+        )
 
     def comment(self, pad: str, path: Path, chance: float = 0.3) -> None:
         while self.rng.random() < chance:
@@ -116,7 +180,9 @@ class Writer:
     def key(self, key: str) -> str:
         return json.dumps(key) if self.rng.random() < 0.2 else quote(key)
 
-    def sequence(self, items: list[Any], column: int, path: Path, lead: str, is_flush: bool) -> None:
+    def sequence(
+        self, items: list[Any], column: int, path: Path, lead: str, is_flush: bool
+    ) -> None:
         pad = " " * column
         for item in items:
             own = (*path, item["name"] if isinstance(item, dict) else f"={item}")
@@ -135,7 +201,9 @@ class Writer:
             self.flow(text + " ", value, path)
         else:
             self.scalar(text, value, column, path)
-            if not isinstance(value, str) or "\n" not in value:  # else it would be a line of the literal
+            if (
+                not isinstance(value, str) or "\n" not in value
+            ):  # else it would be a line of the literal
                 self.comment(" " * (column + 1), path, chance=0.05)
 
     def block(self, text: str, value: Any, column: int, path: Path, *, is_item: bool) -> None:
@@ -153,12 +221,16 @@ class Writer:
 
     def flow(self, text: str, value: Any, path: Path) -> None:
         if self.rng.random() < 0.5 or not value:
-            self.lines.append(Line(text + self.inline(value) + self.end_comment(), path, is_flow=True))
+            self.lines.append(
+                Line(text + self.inline(value) + self.end_comment(), path, is_flow=True)
+            )
             return
         pad = " " * (len(text) - len(text.lstrip()) + self.rng.randint(3, 6))
         brackets = "[]" if isinstance(value, list) else "{}"
         self.lines.append(Line(text + brackets[0], path))
-        entries = value.items() if isinstance(value, dict) else ((f"={item}", item) for item in value)
+        entries = (
+            value.items() if isinstance(value, dict) else ((f"={item}", item) for item in value)
+        )
         for place, (key, item) in enumerate(entries):
             name = item["name"] if isinstance(value, list) and isinstance(item, dict) else key
             self.comment(pad, (*path, name))
@@ -171,7 +243,9 @@ class Writer:
     def inline(self, value: Any) -> str:
         if isinstance(value, dict):
             space = self.rng.choice(["", " "]) if value else ""
-            inner = ", ".join(f"{json.dumps(key)}: {self.inline(item)}" for key, item in value.items())
+            inner = ", ".join(
+                f"{json.dumps(key)}: {self.inline(item)}" for key, item in value.items()
+            )
             return f"{{{space}{inner}{space}}}"
         if isinstance(value, list):
             return f"[{', '.join(map(self.inline, value))}]"
@@ -184,7 +258,9 @@ class Writer:
             self.lines.append(Line(text + self.end_comment(), path))
         else:
             space = self.rng.choice([" ", "  "])
-            self.lines.append(Line(f"{text}{space}{self.one_line(value)}{self.end_comment()}", path))
+            self.lines.append(
+                Line(f"{text}{space}{self.one_line(value)}{self.end_comment()}", path)
+            )
 
     def one_line(self, value: Any) -> str:
         if not isinstance(value, str):
@@ -229,7 +305,9 @@ def changed(rng: Random, obj: dict[str, Any], moves: bool = False) -> dict[str, 
 
 def _collections(value: Any) -> list[Any]:
     items = value.values() if isinstance(value, dict) else value
-    inner = [found for item in items if isinstance(item, dict | list) for found in _collections(item)]
+    inner = [
+        found for item in items if isinstance(item, dict | list) for found in _collections(item)
+    ]
     return [value, *inner]
 
 
@@ -244,7 +322,9 @@ def _change_mapping(rng: Random, value: dict[str, Any]) -> None:
     keys = [key for key in value if key != "name"]
     kind = rng.random()
     if kind < 0.4 and keys:
-        value[rng.choice(keys)] = random_value(rng, 3, NEW_NAMES) if rng.random() < 0.3 else random_scalar(rng)
+        value[rng.choice(keys)] = (
+            random_value(rng, 3, NEW_NAMES) if rng.random() < 0.3 else random_scalar(rng)
+        )
     elif kind < 0.6 and keys:
         del value[rng.choice(keys)]
     else:
@@ -277,8 +357,14 @@ def resolve(obj: Any, path: Path) -> Any:
         if isinstance(obj, dict):
             obj = obj.get(part, _MISSING)
         elif isinstance(obj, list):
-            obj = next((item for item in obj if part == (
-                item.get("name") if isinstance(item, dict) else f"={item}")), _MISSING)
+            obj = next(
+                (
+                    item
+                    for item in obj
+                    if part == (item.get("name") if isinstance(item, dict) else f"={item}")
+                ),
+                _MISSING,
+            )
         else:
             return _MISSING
     return obj
@@ -288,7 +374,9 @@ def is_there(path: Path, old: Any, new: Any) -> bool:
     """Report whether the entry of a comment is in both objects, in collections of the same kind."""
     for length in range(len(path) + 1):
         a, b = resolve(old, path[:length]), resolve(new, path[:length])
-        if b is _MISSING or (isinstance(a, dict | list) and type(a) is not type(b) and path[length:]):
+        if b is _MISSING or (
+            isinstance(a, dict | list) and type(a) is not type(b) and path[length:]
+        ):
             return False
     return True
 

@@ -48,7 +48,9 @@ def create(store: Store, *objects: Object, resource: str = "configmaps") -> None
             transaction.create(Key(resource, metadata.get("namespace", ""), metadata["name"]), obj)
 
 
-def look(key: Key, old: Object | None, new: Object | None) -> tuple[View | None, View | None, str] | None:
+def look(
+    key: Key, old: Object | None, new: Object | None
+) -> tuple[View | None, View | None, str] | None:
     """Look at the value of a ConfigMap."""
     before, after = ((obj["data"]["a"],) if obj is not None else None for obj in (old, new))
     return None if before == after else (before, after, "")
@@ -56,16 +58,25 @@ def look(key: Key, old: Object | None, new: Object | None) -> tuple[View | None,
 
 def record(store: Store, now: Callable[[], float] = lambda: 0.0, keep: float = 3600.0) -> None:
     """Let a store keep a timeline of its ConfigMaps."""
-    store.connect(lambda key, obj, modified, old: obj, lambda key, obj, now: None, now,
-                  lambda: TimelineRecorder(frozenset(("configmaps",)), look, keep, now))
+    store.connect(
+        lambda key, obj, modified, old: obj,
+        lambda key, obj, now: None,
+        now,
+        lambda: TimelineRecorder(frozenset(("configmaps",)), look, keep, now),
+    )
 
 
 def history(store: Store, **options: Any) -> list[tuple[int, str, View | None, View | None]]:
     """Return the timeline: revision, name, value before and after."""
-    return [(entry.revision, entry.key.name, entry.before, entry.after) for entry in store.timeline(**options)]
+    return [
+        (entry.revision, entry.key.name, entry.before, entry.after)
+        for entry in store.timeline(**options)
+    ]
 
 
-def file_of(folder: Path, name: str, namespace: str = "default", resource: str = "configmaps") -> Path:
+def file_of(
+    folder: Path, name: str, namespace: str = "default", resource: str = "configmaps"
+) -> Path:
     return folder / "namespaces" / namespace / resource / f"{name}.yaml"
 
 

@@ -80,7 +80,11 @@ def test_absent_object_is_none(store: Store) -> None:
 def test_stream_gives_what_list_gives(open_new: OpenNew) -> None:
     now = 1.0
     store = open_new(now=lambda: now)
-    create(store, *(config_map(f"cm-{number:03}") for number in range(150)), config_map("other", namespace="lab"))
+    create(
+        store,
+        *(config_map(f"cm-{number:03}") for number in range(150)),
+        config_map("other", namespace="lab"),
+    )
     create(store, event("e"), resource="events")
     for place in (("configmaps", None), ("configmaps", "lab"), ("events", None), ("secrets", None)):
         listed, stream = store.list(*place), store.stream(*place)
@@ -158,24 +162,44 @@ def test_objects_that_were_read_ahead_are_as_others(store: Store, refresh: bool)
         transaction.update(key("b"), config_map("b", labels={"x": "own"}))
         transaction.read_ahead([key(name) for name in "abcdx"])
         assert transaction.get(key("a")) == config_map("a", resourceVersion="1")
-        assert transaction.get(key("b")) == config_map("b", labels={"x": "own"}, resourceVersion="6")
+        assert transaction.get(key("b")) == config_map(
+            "b", labels={"x": "own"}, resourceVersion="6"
+        )
         assert transaction.get(key("d")) is None
         assert transaction.get(key("x")) is None
         transaction.update(key("c"), config_map("c", labels={"x": "y"}))
         transaction.delete(key("a"))
         transaction.create(key("d"), config_map("d"))
-        assert [obj["metadata"]["name"] for obj in transaction.list("configmaps")] == ["b", "c", "d"]
-    assert told(store, 5) == [(6, "MODIFIED", "b"), (7, "MODIFIED", "c"), (8, "DELETED", "a"), (9, "ADDED", "d")]
+        assert [obj["metadata"]["name"] for obj in transaction.list("configmaps")] == [
+            "b",
+            "c",
+            "d",
+        ]
+    assert told(store, 5) == [
+        (6, "MODIFIED", "b"),
+        (7, "MODIFIED", "c"),
+        (8, "DELETED", "a"),
+        (9, "ADDED", "d"),
+    ]
     assert store.check() == []
 
 
 def test_lists_are_in_key_order_and_by_namespace(store: Store) -> None:
     create(
         store,
-        *(config_map(name, namespace=namespace) for namespace in ("z", "b") for name in ("n-10", "n-2", "n")),
+        *(
+            config_map(name, namespace=namespace)
+            for namespace in ("z", "b")
+            for name in ("n-10", "n-2", "n")
+        ),
     )
-    listed = [(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in store.list("configmaps").objects]
-    assert listed == [(namespace, name) for namespace in ("b", "z") for name in ("n", "n-10", "n-2")]
+    listed = [
+        (obj["metadata"]["namespace"], obj["metadata"]["name"])
+        for obj in store.list("configmaps").objects
+    ]
+    assert listed == [
+        (namespace, name) for namespace in ("b", "z") for name in ("n", "n-10", "n-2")
+    ]
     assert len(store.list("configmaps", "b").objects) == 3
     assert store.list("configmaps", "c").objects == []
 
@@ -305,7 +329,10 @@ def test_resources_and_namespaces_are_those_of_live_objects(open_new: OpenNew) -
     create(store, {"kind": "Node", "metadata": {"name": "n"}}, resource="nodes")
     create(store, event("e"), resource="events")
     create(store, config_map("a", namespace="z"), config_map("a", namespace="b"))
-    assert (store.resources(), store.namespaces()) == (["configmaps", "events", "nodes"], ["b", "z"])
+    assert (store.resources(), store.namespaces()) == (
+        ["configmaps", "events", "nodes"],
+        ["b", "z"],
+    )
     now[0] = 4000
     assert (store.resources(), store.namespaces()) == (["configmaps", "nodes"], ["b", "z"])
 
@@ -336,11 +363,17 @@ def test_volatile_object_expires_before_the_next_write(open_new: OpenNew) -> Non
 
 
 @pytest.mark.parametrize("cuts", [(), (1,), (2,), (1, 2, 3), (3,)])
-def test_revisions_of_expiry_do_not_depend_on_how_writes_are_grouped(open_new: OpenNew, cuts: tuple[int, ...]) -> None:
+def test_revisions_of_expiry_do_not_depend_on_how_writes_are_grouped(
+    open_new: OpenNew, cuts: tuple[int, ...]
+) -> None:
     now = [0.0]
     store = open_new(now=lambda: now[0])
-    steps = [(0.0, "events", event("e1")), (10.0, "events", event("e0")), (3605.0, "configmaps", config_map("a")),
-             (9000.0, "configmaps", config_map("b"))]
+    steps = [
+        (0.0, "events", event("e1")),
+        (10.0, "events", event("e0")),
+        (3605.0, "configmaps", config_map("a")),
+        (9000.0, "configmaps", config_map("b")),
+    ]
     while steps:
         count = next((cut for cut in cuts if cut < len(steps)), len(steps))
         with store.transaction() as transaction:
@@ -367,7 +400,9 @@ def test_expired_object_can_be_made_again_within_a_transaction(open_new: OpenNew
     assert names(store.list("events").objects) == ["e"]
 
 
-def test_write_removes_a_few_expired_objects_and_the_next_ones_the_others(open_new: OpenNew) -> None:
+def test_write_removes_a_few_expired_objects_and_the_next_ones_the_others(
+    open_new: OpenNew,
+) -> None:
     now = [0.0]
     store = open_new(now=lambda: now[0])
     events = [f"e{number:03}" for number in range(EXPIRED_WITH_A_WRITE + 2)]
@@ -382,7 +417,9 @@ def test_write_removes_a_few_expired_objects_and_the_next_ones_the_others(open_n
     assert [name for *_, name in first] == [events[-1], *events[:EXPIRED_WITH_A_WRITE]]
     create(store, config_map("a"))
     assert [name for _, change, name in told(store, since) if change == "DELETED"] == [
-        events[-1], *events[:-1]]
+        events[-1],
+        *events[:-1],
+    ]
     assert names(store.list("events").objects) == events[-1:]
 
 
@@ -416,7 +453,10 @@ def test_named_lock_has_one_holder(store: Store) -> None:
     with store.hold("manager.lock") as is_lost:
         assert not is_lost()
         assert "process" in (store.holder("manager.lock") or "")
-        with pytest.raises(LockTimeoutError, match=r"manager\.lock is held by"), store.hold("manager.lock"):
+        with (
+            pytest.raises(LockTimeoutError, match=r"manager\.lock is held by"),
+            store.hold("manager.lock"),
+        ):
             pass
         create(store, config_map("a"))
         with store.hold("other.lock"):
@@ -442,11 +482,18 @@ def test_fork_and_origin_do_not_see_each_others_writes(store: Store) -> None:
         transaction.create(key("c"), config_map("c"))
         fork.set_meta("position", "3")
     assert [(names(s.list("configmaps").objects), s.meta("position")) for s in (store, fork)] == [
-        (["a"], "2"), (["a", "b", "c"], "3")]
+        (["a"], "2"),
+        (["a", "b", "c"], "3"),
+    ]
     assert fork.get(key("a")) == config_map("a", resourceVersion="1")
-    assert (store.settings(), fork.settings()) == ({"formatVersion": 1, "seed": 1}, {"formatVersion": 1})
+    assert (store.settings(), fork.settings()) == (
+        {"formatVersion": 1, "seed": 1},
+        {"formatVersion": 1},
+    )
     assert (told(store, 2), told(fork, 1)) == (
-        [(3, "MODIFIED", "a"), (4, "DELETED", "b")], [(2, "ADDED", "b"), (3, "ADDED", "c")])
+        [(3, "MODIFIED", "a"), (4, "DELETED", "b")],
+        [(2, "ADDED", "b"), (3, "ADDED", "c")],
+    )
 
 
 def test_fork_within_a_transaction_is_of_what_is_committed(store: Store) -> None:
@@ -508,9 +555,17 @@ def test_each_write_has_entry_in_order_of_writes(store: Store) -> None:
     with store.transaction() as transaction:
         transaction.delete(key("a"))
         transaction.create(key("a"), config_map("a", "4"))
-    assert history(store) == [(1, "a", None, ("1",)), (2, "b", None, ("1",)), (3, "a", ("1",), ("2",)),
-                              (4, "a", ("2",), ("3",)), (5, "a", ("3",), None), (6, "a", None, ("4",))]
-    assert {(entry.at, entry.is_outside, entry.note) for entry in store.timeline()} == {(1_500_000, False, "")}
+    assert history(store) == [
+        (1, "a", None, ("1",)),
+        (2, "b", None, ("1",)),
+        (3, "a", ("1",), ("2",)),
+        (4, "a", ("2",), ("3",)),
+        (5, "a", ("3",), None),
+        (6, "a", None, ("4",)),
+    ]
+    assert {(entry.at, entry.is_outside, entry.note) for entry in store.timeline()} == {
+        (1_500_000, False, "")
+    }
     assert history(store, after=4) == history(store)[4:]
 
 
@@ -523,7 +578,7 @@ def test_grouping_of_writes_makes_no_difference_to_timeline(open_new: OpenNew) -
         writes = [(number % 3, str(number)) for number in range(12)]
         for start in range(0, 12, size):
             with store.transaction() as transaction:
-                for name, value in writes[start:start + size]:
+                for name, value in writes[start : start + size]:
                     now[0] += 1
                     write = transaction.create if int(value) < 3 else transaction.update
                     write(key(f"n{name}"), config_map(f"n{name}", value))
@@ -569,19 +624,24 @@ def test_entries_beyond_their_time_are_left_out(store: Store) -> None:
         now[0] = float(number)
         create(store, config_map(f"n{number:03}"))
         assert [entry.at for entry in store.timeline()] == [
-            second * 1_000_000 for second in range(max(0, number - 100), number + 1)]
+            second * 1_000_000 for second in range(max(0, number - 100), number + 1)
+        ]
     assert history(store, since=150_000_000)[0] == (151, "n150", None, ("1",))
     now[0] = 1000.0
     assert history(store) == []
 
 
-def test_entries_beyond_their_number_are_left_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_beyond_their_number_are_left_out(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(timeline, "TIMELINE_LENGTH", 10)
     monkeypatch.setattr(timeline, "TIMELINE_SLACK", 4)
     record(store)
     for number in range(30):
         create(store, config_map(f"n{number:02}"))
-        assert [entry.revision for entry in store.timeline()] == list(range(max(1, number - 8), number + 2))
+        assert [entry.revision for entry in store.timeline()] == list(
+            range(max(1, number - 8), number + 2)
+        )
     record(store, keep=inf)
     assert len(store.timeline()) in range(10, 15)
 
@@ -628,7 +688,9 @@ def test_fork_forgets_what_it_shares(store: Store) -> None:
 
 
 @pytest.mark.parametrize("is_fork_of_folder", [False, True])
-def test_reader_in_another_thread_sees_whole_commits_only(tmp_path: Path, is_fork_of_folder: bool) -> None:
+def test_reader_in_another_thread_sees_whole_commits_only(
+    tmp_path: Path, is_fork_of_folder: bool
+) -> None:
     store: Store = MemoryStore()
     if is_fork_of_folder:
         FolderStore.initialize(tmp_path / "state", {})
@@ -691,7 +753,9 @@ def test_many_threads_lose_no_write() -> None:
             with store.transaction() as transaction:
                 obj = transaction.get(key("a"))
                 assert obj is not None
-                transaction.update(key("a"), {**config_map("a"), "data": {"n": obj["data"]["n"] + 1}})
+                transaction.update(
+                    key("a"), {**config_map("a"), "data": {"n": obj["data"]["n"] + 1}}
+                )
 
     threads = [threading.Thread(target=add) for _ in range(50)]
     for thread in threads:

@@ -47,12 +47,16 @@ def looks(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> list[Extents]:
     return listed
 
 
-def test_nothing_is_listed_where_nothing_has_happened(store: FolderStore, looks: list[Extents]) -> None:
+def test_nothing_is_listed_where_nothing_has_happened(
+    store: FolderStore, looks: list[Extents]
+) -> None:
     assert store.changes(4, reads=[A]) == []
     assert looks == [(A,)]
 
 
-def test_own_write_lets_its_folder_be_listed_once(open_store: Callable[..., FolderStore], looks: list[Extents]) -> None:
+def test_own_write_lets_its_folder_be_listed_once(
+    open_store: Callable[..., FolderStore], looks: list[Extents]
+) -> None:
     store = open_store()
     create(store, config_map("d"))
     grow_old()
@@ -76,26 +80,37 @@ def link_elsewhere(folder: Path) -> None:
 EDITS: dict[str, Callable[[Path], object]] = {
     "renamed into place": lambda folder: write(folder, "b", "2"),
     "times of another file": lambda folder: (
-        write(folder, "b", "2"), shutil.copystat(file_of(folder, "a"), file_of(folder, "b"))),
+        write(folder, "b", "2"),
+        shutil.copystat(file_of(folder, "a"), file_of(folder, "b")),
+    ),
     "removed": lambda folder: file_of(folder, "b").unlink(),
     "added": lambda folder: write(folder, "d", "2"),
     "new namespace": lambda folder: write(folder, "d", "2", "new"),
     "new resource": lambda folder: (
         (folder / "cluster/things").mkdir(),
-        (folder / "cluster/things/d.yaml").write_text(dump({"metadata": {"name": "d"}}))),
+        (folder / "cluster/things/d.yaml").write_text(dump({"metadata": {"name": "d"}})),
+    ),
     "namespace gone": lambda folder: shutil.rmtree(folder / "namespaces/other"),
     "folder gone": lambda folder: shutil.rmtree(folder / "namespaces/other/configmaps"),
     "folder replaced": lambda folder: (
         shutil.copytree(folder / "namespaces/other", folder / "namespaces/copy"),
         shutil.rmtree(folder / "namespaces/other"),
-        (folder / "namespaces/copy/configmaps/e.yaml").write_text(dump(config_map("e", namespace="other"))),
-        os.rename(folder / "namespaces/copy", folder / "namespaces/other")),
+        (folder / "namespaces/copy/configmaps/e.yaml").write_text(
+            dump(config_map("e", namespace="other"))
+        ),
+        os.rename(folder / "namespaces/copy", folder / "namespaces/other"),
+    ),
     "time of folder set back": lambda folder: (
-        stat := file_of(folder, "b").parent.stat(), write(folder, "b", "2"),
-        os.utime(file_of(folder, "b").parent, ns=(stat.st_atime_ns, stat.st_mtime_ns))),
+        stat := file_of(folder, "b").parent.stat(),
+        write(folder, "b", "2"),
+        os.utime(file_of(folder, "b").parent, ns=(stat.st_atime_ns, stat.st_mtime_ns)),
+    ),
     "managers added": lambda folder: (
         (file_of(folder, "b").parent / ".managed").mkdir(),
-        (file_of(folder, "b").parent / ".managed/b.yaml").write_text("managedFields: [{manager: me}]\n")),
+        (file_of(folder, "b").parent / ".managed/b.yaml").write_text(
+            "managedFields: [{manager: me}]\n"
+        ),
+    ),
 }
 
 
@@ -107,25 +122,37 @@ def test_edit_that_changes_time_of_folder_is_seen_without_reading_its_object(
     mine = open_store()
     EDITS[edit](folder)
     changes = [change.key.name for change in mine.changes(4, reads=[A])]
-    assert changes == {"added": ["d"], "new namespace": ["d"], "new resource": ["d"], "namespace gone": ["c"],
-                       "folder gone": ["c"], "folder replaced": ["e"]}.get(edit, ["b"])
+    assert changes == {
+        "added": ["d"],
+        "new namespace": ["d"],
+        "new resource": ["d"],
+        "namespace gone": ["c"],
+        "folder gone": ["c"],
+        "folder replaced": ["e"],
+    }.get(edit, ["b"])
 
 
 @pytest.mark.usefixtures("looks")
-def test_link_in_place_of_folder_is_reported_by_next_read(open_store: Callable[..., FolderStore], folder: Path) -> None:
+def test_link_in_place_of_folder_is_reported_by_next_read(
+    open_store: Callable[..., FolderStore], folder: Path
+) -> None:
     mine = open_store()
     link_elsewhere(folder)
     mine.changes(4, reads=[A])
     with mine.transaction(refresh=True):
         pass
-    assert [problem.reason for problem in mine.list("configmaps").problems] == ["is a symbolic link"]
+    assert [problem.reason for problem in mine.list("configmaps").problems] == [
+        "is a symbolic link"
+    ]
     (folder / "namespaces/other/configmaps").unlink()
     shutil.move(folder.parent / "elsewhere", folder / "namespaces/other/configmaps")
     mine.changes(4, reads=[A])
     assert mine.list("configmaps").problems == ()
 
 
-def test_edit_in_place_is_seen_where_its_object_is_read(store: FolderStore, folder: Path, looks: list[Extents]) -> None:
+def test_edit_in_place_is_seen_where_its_object_is_read(
+    store: FolderStore, folder: Path, looks: list[Extents]
+) -> None:
     path = file_of(folder, "b")
     path.write_text(path.read_text().replace('"1"', '"2"'))
     assert store.changes(4, reads=[A]) == []
@@ -135,8 +162,9 @@ def test_edit_in_place_is_seen_where_its_object_is_read(store: FolderStore, fold
     assert [change.key for change in store.changes(5)] == [key("b")]
 
 
-def test_folders_are_looked_through_again_in_rebuilt_index(open_store: Callable[..., FolderStore], folder: Path,
-                                                           looks: list[Extents]) -> None:
+def test_folders_are_looked_through_again_in_rebuilt_index(
+    open_store: Callable[..., FolderStore], folder: Path, looks: list[Extents]
+) -> None:
     shutil.rmtree(folder / ".kubepy")
     store = open_store()
     store.changes(store.revision(), reads=[])
@@ -170,10 +198,15 @@ def test_follower_that_looks_for_few_objects_sees_all_but_edits_in_place(
                 files[place] = str(number)
             case "wait":
                 time.sleep(chance.random() * 0.05)
-            case "move" if any(each.namespace == "other" for each in files) and (folder / "namespaces/other").exists():
+            case "move" if (
+                any(each.namespace == "other" for each in files)
+                and (folder / "namespaces/other").exists()
+            ):
                 shutil.rmtree(folder / "namespaces/third", ignore_errors=True)
                 os.rename(folder / "namespaces/other", folder / "namespaces/third")
-                files = {each: value for each, value in files.items() if each.namespace == "default"}
+                files = {
+                    each: value for each, value in files.items() if each.namespace == "default"
+                }
         for change in mine.changes(revision, reads=()):
             revision = change.revision
             if change.type == "DELETED":

@@ -53,7 +53,8 @@ def test_edited_file_written_again_keeps_its_form(paint: Path, folder: Path) -> 
 
 @pytest.mark.parametrize("after", range(5, 60, 3))
 def test_edited_file_keeps_its_form_when_writer_is_killed(
-        paint: Path, folder: Path, tmp_path: Path, after: int) -> None:
+    paint: Path, folder: Path, tmp_path: Path, after: int
+) -> None:
     update(folder, "0")
     run_killed(after, lambda: update(folder, "2"))
     store = FolderStore(folder)
@@ -65,7 +66,8 @@ def test_edited_file_keeps_its_form_when_writer_is_killed(
 
 
 def test_canonical_file_after_rebuild_is_canonical(
-        folder: Path, open_store: Callable[..., FolderStore], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder: Path, open_store: Callable[..., FolderStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = open_store()
     create(first, config_map("paint"))
     first.close()
@@ -85,14 +87,18 @@ def test_touched_file_stays_canonical(folder: Path, store: FolderStore) -> None:
     assert file_of(folder, "paint").read_text() == dump(config_map("paint", "2"))
 
 
-def test_object_created_again_is_written_in_canonical_form(paint: Path, folder: Path, store: FolderStore) -> None:
+def test_object_created_again_is_written_in_canonical_form(
+    paint: Path, folder: Path, store: FolderStore
+) -> None:
     with store.transaction() as transaction:
         transaction.delete(key("paint"))
     create(store, config_map("paint"))
     assert paint.read_text() == dump(config_map("paint"))
 
 
-def test_edited_file_that_would_grow_too_large_is_refused(paint: Path, folder: Path, store: FolderStore) -> None:
+def test_edited_file_that_would_grow_too_large_is_refused(
+    paint: Path, folder: Path, store: FolderStore
+) -> None:
     comment = f"# {'x' * (MAX_SIZE - 1000)}\n"
     paint.write_text(comment + WRITTEN)
     with pytest.raises(FolderError, match="would be larger than 3 MiB"):

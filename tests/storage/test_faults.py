@@ -33,7 +33,9 @@ class Unsynced(sqlite3.Connection):
     deaths."""
 
     def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-        return super().execute("PRAGMA synchronous = OFF" if "synchronous" in sql else sql, *parameters)
+        return super().execute(
+            "PRAGMA synchronous = OFF" if "synchronous" in sql else sql, *parameters
+        )
 
 
 @pytest.fixture
@@ -55,7 +57,11 @@ SETTINGS = 'formatVersion: 1\nclock: "2026-01-01T00:00:00Z"  # ours\n'
 def prepare(folder: Path) -> None:
     (folder / "kubepy.yaml").write_text(SETTINGS)
     store = FolderStore(folder)
-    create(store, *(config_map(name) for name in ("kept", "changed", "deleted")), config_map("lone", namespace="gone"))
+    create(
+        store,
+        *(config_map(name) for name in ("kept", "changed", "deleted")),
+        config_map("lone", namespace="gone"),
+    )
     create(store, config_map("managed", managedFields=APPLIED))
     store.close()
 
@@ -77,7 +83,9 @@ def commit(folder: Path) -> None:
 
 def state(store: FolderStore) -> list[tuple[str, str, str]]:
     objects = store.list("configmaps").objects
-    return [(obj["metadata"]["namespace"], obj["metadata"]["name"], obj["data"]["a"]) for obj in objects]
+    return [
+        (obj["metadata"]["namespace"], obj["metadata"]["name"], obj["data"]["a"]) for obj in objects
+    ]
 
 
 BEFORE = [
@@ -174,7 +182,10 @@ def warm(folder: Path) -> None:
 
 @pytest.mark.usefixtures("unsynced")
 def test_commit_whose_process_dies_is_all_or_nothing(tmp_path: Path) -> None:
-    seen = [sound_after(folder, acknowledged) for folder, acknowledged in each_death(tmp_path, prepare, commit)]
+    seen = [
+        sound_after(folder, acknowledged)
+        for folder, acknowledged in each_death(tmp_path, prepare, commit)
+    ]
     assert seen[0] == BEFORE
     assert seen[-1] == AFTER
     assert seen == sorted(seen, key=lambda one: one == AFTER)
@@ -246,7 +257,10 @@ def test_unwritable_file_undoes_whole_transaction(folder: Path) -> None:
 
     from kubepy.storage import FolderError
 
-    with mock.patch.object(os, "write", full), pytest.raises(FolderError, match="No space left on device"):
+    with (
+        mock.patch.object(os, "write", full),
+        pytest.raises(FolderError, match="No space left on device"),
+    ):
         commit(folder)
     store = FolderStore(folder)
     assert state(store) == BEFORE
@@ -295,13 +309,19 @@ LOSSES: dict[str, Callable[[PowerCut], object]] = {
     "a new file": lambda power: file_of(power.folder, "new").unlink(),
     "a new folder": lambda power: shutil.rmtree(power.folder / "namespaces/fresh"),
     "the content of a new file": lambda power: file_of(power.folder, "new").write_bytes(b""),
-    "the managers": lambda power: shutil.rmtree(power.folder / "namespaces/default/configmaps/.managed"),
-    "all": lambda power: [loss(power) for name, loss in LOSSES.items() if name not in ("all", "a new file")],
+    "the managers": lambda power: shutil.rmtree(
+        power.folder / "namespaces/default/configmaps/.managed"
+    ),
+    "all": lambda power: [
+        loss(power) for name, loss in LOSSES.items() if name not in ("all", "a new file")
+    ],
 }
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
-def test_acknowledged_commit_survives_power_cut(power: PowerCut, loss: Callable[[PowerCut], object]) -> None:
+def test_acknowledged_commit_survives_power_cut(
+    power: PowerCut, loss: Callable[[PowerCut], object]
+) -> None:
     loss(power)
     power.boot("second")
     assert sound_after(power.folder, True) == AFTER
@@ -329,12 +349,16 @@ def test_edit_before_next_start_stays(power: PowerCut) -> None:
     store.close()
 
 
-def test_system_without_boot_ids_syncs_every_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_without_boot_ids_syncs_every_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(index, "boot_id", lambda: None)
     prepare(folder)
     synced: list[int] = []
     real = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(descriptor), real(descriptor))[1])
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: (synced.append(descriptor), real(descriptor))[1]
+    )
     commit(folder)
     assert len(synced) >= 5
     store = FolderStore(folder)
@@ -342,7 +366,9 @@ def test_system_without_boot_ids_syncs_every_file(folder: Path, monkeypatch: pyt
     store.close()
 
 
-def test_tombstones_beyond_limit_are_dropped(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tombstones_beyond_limit_are_dropped(
+    store: FolderStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
 
     monkeypatch.setattr(commit_files, "MAX_TOMBSTONES", 2)
     create(store, *(config_map(f"n{number}") for number in range(6)))

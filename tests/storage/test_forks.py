@@ -43,8 +43,17 @@ def contents(store: Store) -> dict[str, Any]:
 
 
 def fill(store: Store) -> None:
-    create(store, config_map("a", managedFields=APPLIED), config_map("b"), config_map("c", namespace="other"))
-    create(store, {"kind": "Secret", "metadata": {"name": "s", "namespace": "default"}}, resource="secrets")
+    create(
+        store,
+        config_map("a", managedFields=APPLIED),
+        config_map("b"),
+        config_map("c", namespace="other"),
+    )
+    create(
+        store,
+        {"kind": "Secret", "metadata": {"name": "s", "namespace": "default"}},
+        resource="secrets",
+    )
     create(store, event("e"), resource="events")
     with store.transaction() as transaction:
         transaction.update(key("b"), config_map("b", "2"))
@@ -105,7 +114,9 @@ def test_fork_of_removed_folder_goes_on(filled: FolderStore, folder: Path) -> No
     assert names(fork.list("configmaps", "default").objects) == ["a", "b", "d"]
 
 
-def test_fork_beside_a_writer_shows_edits_that_are_not_recorded(filled: FolderStore, folder: Path) -> None:
+def test_fork_beside_a_writer_shows_edits_that_are_not_recorded(
+    filled: FolderStore, folder: Path
+) -> None:
     since = filled.revision()
     lock = Lock(str(folder / ".kubepy/lock"))
     lock.acquire(1)
@@ -128,7 +139,9 @@ def test_fork_leaves_files_out_that_cannot_be_objects(filled: FolderStore, folde
     file_of(folder, "b").unlink()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who must not write here")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can become somebody who must not write here"
+)
 def test_read_only_folder_is_forked_and_copied(public_folder: Path, tmp_path: Path) -> None:  # noqa: F811
     store = FolderStore(public_folder)
     create(store, config_map("a"), config_map("b"))
@@ -151,9 +164,12 @@ def test_read_only_folder_is_forked_and_copied(public_folder: Path, tmp_path: Pa
         shutil.rmtree(copy)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who must not write here")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can become somebody who must not write here"
+)
 def test_folder_of_a_writing_user_with_a_private_index_is_copied_whole(
-        public_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    public_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # noqa: F811
     owner = FolderStore(public_folder)
     create(owner, config_map("a"), config_map("b"))
     assert (public_folder / ".kubepy").stat().st_mode & 0o077 == 0
@@ -204,8 +220,11 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*"))
-            if path.is_file() and ".kubepy" not in path.parts}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and ".kubepy" not in path.parts
+    }
 
 
 def test_copy_has_the_same_bytes_and_parses_nothing(
@@ -240,7 +259,9 @@ def test_copy_has_the_same_bytes_and_parses_nothing(
     again.close()
 
 
-def test_copy_of_memory_store_is_a_folder_with_the_same_history(tmp_path: Path, parsed: list[bytes]) -> None:
+def test_copy_of_memory_store_is_a_folder_with_the_same_history(
+    tmp_path: Path, parsed: list[bytes]
+) -> None:
     store = MemoryStore(volatile={"events": 3600.0})
     fill(store)
     copying.write_state(store.state(), str(tmp_path / "copy"))
@@ -304,7 +325,8 @@ def test_copy_to_a_place_that_is_taken_touches_nothing(
     with pytest.raises(FolderError, match=f"copy {reason}"):
         filled.copy_to(str(target))
     assert sorted(path for path in tmp_path.rglob("*") if path.name not in ("lock",)) == [
-        path for path in before if path.name not in ("lock",)]
+        path for path in before if path.name not in ("lock",)
+    ]
 
 
 def test_copy_into_the_state_folder_itself_is_refused(filled: FolderStore, folder: Path) -> None:
@@ -339,7 +361,9 @@ def test_copy_that_fails_leaves_nothing(
     assert list(target.iterdir()) == [] if exists else not (tmp_path / "deep").exists()
 
 
-def test_copy_has_no_temporary_files_and_no_tombstones(filled: FolderStore, folder: Path, tmp_path: Path) -> None:
+def test_copy_has_no_temporary_files_and_no_tombstones(
+    filled: FolderStore, folder: Path, tmp_path: Path
+) -> None:
     with filled.transaction() as transaction:
         transaction.delete(key("b"))
     temporary = file_of(folder, "a").with_name(".kubepy-0.tmp")
@@ -356,10 +380,14 @@ def test_copy_has_no_temporary_files_and_no_tombstones(filled: FolderStore, fold
 # --- settings in a folder ---
 
 
-def test_settings_keep_comments_and_order_when_one_changes(store: FolderStore, folder: Path) -> None:
+def test_settings_keep_comments_and_order_when_one_changes(
+    store: FolderStore, folder: Path
+) -> None:
     path = folder / "kubepy.yaml"
-    text = ('# my cluster\nseed: 7   # lucky\nclock: "2026-01-01T00:00:00Z"   # began\n\n'
-            'formatVersion: 1\nnetworking: {}\n')
+    text = (
+        '# my cluster\nseed: 7   # lucky\nclock: "2026-01-01T00:00:00Z"   # began\n\n'
+        "formatVersion: 1\nnetworking: {}\n"
+    )
     path.write_text(text)
     path.chmod(0o640)
     store.set_settings({"clock": "2026-01-01T00:00:01Z"})
@@ -369,18 +397,27 @@ def test_settings_keep_comments_and_order_when_one_changes(store: FolderStore, f
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("{formatVersion: 1, seed: 7}\n", {"formatVersion": 1, "seed": 8}),
-    ("formatVersion: 1\r\nseed: '7'\r\n", {"formatVersion": 1, "seed": 8}),
-    ("formatVersion: 1\nseed: >-\n  7\n  8\n", {"formatVersion": 1, "seed": 8}),
-    ("formatVersion: 1 # seed: 7\nseed:   7", {"formatVersion": 1, "seed": 8}),
-    ("formatVersion: 1\n", {"formatVersion": 1, "seed": 8}),
-    ("formatVersion: 1", {"formatVersion": 1, "seed": 8}),
-    ("---\nformatVersion: 1\nnetworking:\n  serviceSubnet: 10.0.0.0/8\n...\n",
-     {"formatVersion": 1, "networking": {"serviceSubnet": "10.0.0.0/8"}, "seed": 8}),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{formatVersion: 1, seed: 7}\n", {"formatVersion": 1, "seed": 8}),
+        ("formatVersion: 1\r\nseed: '7'\r\n", {"formatVersion": 1, "seed": 8}),
+        ("formatVersion: 1\nseed: >-\n  7\n  8\n", {"formatVersion": 1, "seed": 8}),
+        ("formatVersion: 1 # seed: 7\nseed:   7", {"formatVersion": 1, "seed": 8}),
+        ("formatVersion: 1\n", {"formatVersion": 1, "seed": 8}),
+        ("formatVersion: 1", {"formatVersion": 1, "seed": 8}),
+        (
+            "---\nformatVersion: 1\nnetworking:\n  serviceSubnet: 10.0.0.0/8\n...\n",
+            {"formatVersion": 1, "networking": {"serviceSubnet": "10.0.0.0/8"}, "seed": 8},
+        ),
+    ],
+)
 def test_settings_in_any_form_can_be_changed(
-    store: FolderStore, folder: Path, open_store: Callable[..., FolderStore], text: str, expected: Any
+    store: FolderStore,
+    folder: Path,
+    open_store: Callable[..., FolderStore],
+    text: str,
+    expected: Any,
 ) -> None:
     (folder / "kubepy.yaml").write_bytes(text.encode())
     store.set_settings({"seed": 8})
@@ -405,7 +442,9 @@ def test_settings_edited_by_hand_meanwhile_are_kept(
     assert store.settings() == {"formatVersion": 1, "reconcile": "never", "seed": 8}
 
 
-def test_settings_of_another_process_are_seen(store: FolderStore, open_store: Callable[..., FolderStore]) -> None:
+def test_settings_of_another_process_are_seen(
+    store: FolderStore, open_store: Callable[..., FolderStore]
+) -> None:
     other = open_store()
     for number in range(5):
         store.set_settings({"seed": number})
@@ -420,8 +459,10 @@ def test_cluster_copied_from_memory_goes_on_as_the_original(tmp_path: Path) -> N
     cluster.client.create("configmaps", {"metadata": {"name": "a"}}, namespace="default")
     cluster.copy_to(tmp_path / "copy")
     copy, fork = LocalCluster.open(tmp_path / "copy"), cluster.fork()
-    made = [each.client.create("configmaps", {"metadata": {"generateName": "b-"}}, namespace="default")
-            for each in (cluster, copy, fork)]
+    made = [
+        each.client.create("configmaps", {"metadata": {"generateName": "b-"}}, namespace="default")
+        for each in (cluster, copy, fork)
+    ]
     assert made[0] == made[1] == made[2]
     assert copy.settings == cluster.settings
     assert copy.store.check() == []
@@ -448,7 +489,11 @@ class Forks(RuleBasedStateMachine):
         self.watched: list[tuple[int, dict[str, str]]] = [(0, {}), (0, {})]
         self.seeds: list[Any] = [None, None]
 
-    @rule(place=PLACE, changes=st.dictionaries(NAMES, st.none() | VALUES, min_size=1), fails=st.booleans())
+    @rule(
+        place=PLACE,
+        changes=st.dictionaries(NAMES, st.none() | VALUES, min_size=1),
+        fails=st.booleans(),
+    )
     def write(self, place: int, changes: dict[str, str | None], fails: bool) -> None:
         place %= len(self.stores)
         store, objects = self.stores[place], dict(self.objects[place])
@@ -460,7 +505,8 @@ class Forks(RuleBasedStateMachine):
                         del objects[name]
                     elif value is not None:
                         (transaction.update if name in objects else transaction.create)(
-                            key(name), config_map(name, value))
+                            key(name), config_map(name, value)
+                        )
                         objects[name] = value
                 if fails:
                     raise RuntimeError
@@ -520,7 +566,9 @@ class Forks(RuleBasedStateMachine):
             return
         for store, objects, seed in zip(self.stores, self.objects, self.seeds, strict=True):
             listed = store.list("configmaps").objects
-            assert [(obj["metadata"]["name"], obj["data"]["a"]) for obj in listed] == sorted(objects.items())
+            assert [(obj["metadata"]["name"], obj["data"]["a"]) for obj in listed] == sorted(
+                objects.items()
+            )
             assert store.settings().get("seed") == seed
 
     def teardown(self) -> None:

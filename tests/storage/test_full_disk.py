@@ -46,7 +46,9 @@ class Disk:
         def run(*arguments: Any, **options: Any) -> Any:
             writes = name != "open" or (len(arguments) > 1 and arguments[1] & os.O_CREAT)
             if writes and self.is_full():
-                raise OSError(errno.ENOSPC, FULL, arguments[0] if isinstance(arguments[0], str) else None)
+                raise OSError(
+                    errno.ENOSPC, FULL, arguments[0] if isinstance(arguments[0], str) else None
+                )
             return real(*arguments, **options)
 
         return run
@@ -61,10 +63,19 @@ class Disk:
 
         class Connection(sqlite3.Connection):
             def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-                if sql == "COMMIT" and self.total_changes != getattr(self, "seen", 0) and disk.is_full():
+                if (
+                    sql == "COMMIT"
+                    and self.total_changes != getattr(self, "seen", 0)
+                    and disk.is_full()
+                ):
                     raise sqlite3.OperationalError("database or disk is full")
-                done = super().execute("PRAGMA synchronous = OFF" if "synchronous" in sql else sql, *parameters)
-                if sql in ("COMMIT", "ROLLBACK"):  # the next COMMIT does not write rolled back changes
+                done = super().execute(
+                    "PRAGMA synchronous = OFF" if "synchronous" in sql else sql, *parameters
+                )
+                if sql in (
+                    "COMMIT",
+                    "ROLLBACK",
+                ):  # the next COMMIT does not write rolled back changes
                     self.seen = self.total_changes
                 return done
 
@@ -76,8 +87,13 @@ class Disk:
         patches = [mock.patch.object(os, name, self.guarded(os, name)) for name in NEED_SPACE]
         patches.append(mock.patch.object(renames, "renameat2", self.guarded(renames, "renameat2")))
         patches.append(mock.patch.object(locks, "open", self.open, create=True))
-        patches.append(mock.patch.object(
-            sqlite3, "connect", lambda *a, **o: connect(*a, **{"factory": self.connection(), **o})))
+        patches.append(
+            mock.patch.object(
+                sqlite3,
+                "connect",
+                lambda *a, **o: connect(*a, **{"factory": self.connection(), **o}),
+            )
+        )
         for patch in patches:
             patch.start()
         try:
@@ -203,8 +219,12 @@ def test_deletion_works_on_full_disk(cluster: LocalCluster, tmp_path: Path) -> N
         with pytest.raises(FolderError, match=FULL):
             cluster.client.create("configmaps", {"metadata": {"name": "c"}}, namespace="default")
         with pytest.raises(FolderError, match=FULL):
-            cluster.client.patch("configmaps", "a", Patch("application/merge-patch+json", {"data": {"x": "y"}}),
-                                 namespace="default")
+            cluster.client.patch(
+                "configmaps",
+                "a",
+                Patch("application/merge-patch+json", {"data": {"x": "y"}}),
+                namespace="default",
+            )
         assert "a" in names_of(cluster)
         cluster.client.delete("configmaps", "a", namespace="default")
         assert "a" not in names_of(cluster)
@@ -219,8 +239,9 @@ def test_deletion_of_collection_works_on_full_disk(cluster: LocalCluster, tmp_pa
     assert names_of(cluster) == ["b"] != before
 
 
-def test_room_for_deletions_is_made_again_when_there_is_much_more(cluster: LocalCluster, tmp_path: Path,
-                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_for_deletions_is_made_again_when_there_is_much_more(
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "state" / ".kubepy" / reserve.NAME
     assert file.stat().st_size == reserve.BYTES
     file.unlink()

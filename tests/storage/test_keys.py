@@ -14,7 +14,10 @@ from kubepy.storage.folder.paths import decode, encode, is_cut, path_of
     ("key", "path"),
     [
         (Key("nodes", "", "node-1"), "cluster/nodes/node-1.yaml"),
-        (Key("daemonsets.apps", "default", "nginx-ds"), "namespaces/default/daemonsets.apps/nginx-ds.yaml"),
+        (
+            Key("daemonsets.apps", "default", "nginx-ds"),
+            "namespaces/default/daemonsets.apps/nginx-ds.yaml",
+        ),
         (
             Key("clusterroles.rbac.authorization.k8s.io", "", "system:Node"),
             "cluster/clusterroles.rbac.authorization.k8s.io/system%3A%4Eode.yaml",
@@ -34,7 +37,11 @@ def test_empty_name_has_no_path() -> None:
         encode("")
 
 
-@given(st.text(min_size=1, max_size=60).filter(lambda text: not any("\ud800" <= char <= "\udfff" for char in text)))
+@given(
+    st.text(min_size=1, max_size=60).filter(
+        lambda text: not any("\ud800" <= char <= "\udfff" for char in text)
+    )
+)
 def test_name_encoded_and_decoded_is_same(name: str) -> None:
     component = encode(name)
     assert decode(component) == name or is_cut(component)

@@ -22,11 +22,22 @@ from kubepy.storage.model import to_json
 
 from .conftest import Object, config_map, create, file_of, key
 
-KINDS = ["folder", "memory", "fork of a folder", "fork of a memory store", "fork of a folder without indexes"]
+KINDS = [
+    "folder",
+    "memory",
+    "fork of a folder",
+    "fork of a memory store",
+    "fork of a folder without indexes",
+]
 
 
 def connect(store: Store) -> Store:
-    store.connect(lambda key, obj, modified, old: obj, lambda key, obj, now: None, lambda: 0.0, links=object_links)
+    store.connect(
+        lambda key, obj, modified, old: obj,
+        lambda key, obj, now: None,
+        lambda: 0.0,
+        links=object_links,
+    )
     return store
 
 
@@ -47,11 +58,26 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     origin.close()
 
 
-def pod(name: str, owners: tuple[str, ...] = (), node: str = "", phase: str = "Running", namespace: str = "default",
-        **spec: Any) -> Object:
+def pod(
+    name: str,
+    owners: tuple[str, ...] = (),
+    node: str = "",
+    phase: str = "Running",
+    namespace: str = "default",
+    **spec: Any,
+) -> Object:
     references = [{"uid": owner, "controller": number == 0} for number, owner in enumerate(owners)]
-    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "ownerReferences": references or None}
-    return {"metadata": metadata, "spec": {"nodeName": node or None, **spec}, "status": {"phase": phase, "podIP": "1"}}
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"uid-{name}",
+        "ownerReferences": references or None,
+    }
+    return {
+        "metadata": metadata,
+        "spec": {"nodeName": node or None, **spec},
+        "status": {"phase": phase, "podIP": "1"},
+    }
 
 
 def write_pods(store: Store, seed: int) -> None:
@@ -63,8 +89,13 @@ def write_pods(store: Store, seed: int) -> None:
                 name = f"pod-{draw.randrange(20)}"
                 place = Key("pods", "default", name)
                 owners = tuple(draw.sample(["a", "b", "c"], draw.randrange(3)))
-                new = pod(name, owners, draw.choice(["", "n1", "n2"]), draw.choice(["Running", "Pending"]),
-                          affinity=draw.choice([None, {"podAffinity": {"x": 1}}]))
+                new = pod(
+                    name,
+                    owners,
+                    draw.choice(["", "n1", "n2"]),
+                    draw.choice(["Running", "Pending"]),
+                    affinity=draw.choice([None, {"podAffinity": {"x": 1}}]),
+                )
                 if transaction.get(place) is None:
                     transaction.create(place, new)
                 elif draw.random() < 0.3:
@@ -75,7 +106,11 @@ def write_pods(store: Store, seed: int) -> None:
 
 def assert_links_hold(view: RecordedView) -> None:
     """Compare every link with a look at all objects."""
-    objects = [entry for resource in {resource for resource, _ in view.places()} for entry in view.list(resource)]
+    objects = [
+        entry
+        for resource in {resource for resource, _ in view.places()}
+        for entry in view.list(resource)
+    ]
     expected: dict[tuple[str, str], set[Key]] = {}
     for place, obj in objects:
         for value in link_values(object_links(), place, obj, to_json(obj)):
@@ -87,27 +122,42 @@ def assert_links_hold(view: RecordedView) -> None:
             assert [place for place, _ in linked] == sorted(expected.get((link.name, text), ()))
             assert all(obj == view.get(place) for place, obj in linked)
             assert view.linked(link.name, text, "pods", "default") == [
-                entry for entry in linked if entry[0].resource == "pods" and entry[0].namespace == "default"]
+                entry
+                for entry in linked
+                if entry[0].resource == "pods" and entry[0].namespace == "default"
+            ]
     for link in object_links():
         counts = view.counts(link.name)
         texts = sorted(text for name, text in expected if name == link.name)
         assert all(counts[text] >= len(expected[link.name, text]) for text in texts)
-        assert sorted(view.linked_all(link.name, texts, "pods"), key=lambda entry: entry[0]) == sorted(
-            (entry for text in texts for entry in view.linked(link.name, text, "pods")), key=lambda entry: entry[0])
+        assert sorted(
+            view.linked_all(link.name, texts, "pods"), key=lambda entry: entry[0]
+        ) == sorted(
+            (entry for text in texts for entry in view.linked(link.name, text, "pods")),
+            key=lambda entry: entry[0],
+        )
     paths = ("metadata.labels", "metadata.name", "spec.nodeName", "status.phase", "data.none")
     whole = view.linked("node", "n1", "pods")
-    for entries, parts in ((view.list("pods"), view.parts(paths, "pods")),
-                           (whole, view.parts(paths, "pods", None, "node", "n1"))):
+    for entries, parts in (
+        (view.list("pods"), view.parts(paths, "pods")),
+        (whole, view.parts(paths, "pods", None, "node", "n1")),
+    ):
         assert [place for place, _ in parts] == [place for place, _ in entries]
         for (_, obj), (_, part) in zip(entries, parts, strict=True):
             assert part == {
-                "data": {}, "metadata": {"labels": obj["metadata"]["labels"], "name": obj["metadata"]["name"]}
-                if "labels" in obj["metadata"] else {"name": obj["metadata"]["name"]},
-                "spec": {"nodeName": obj["spec"]["nodeName"]} if obj["spec"].get("nodeName") is not None else {},
-                "status": {"phase": obj["status"]["phase"]}}
+                "data": {},
+                "metadata": {"labels": obj["metadata"]["labels"], "name": obj["metadata"]["name"]}
+                if "labels" in obj["metadata"]
+                else {"name": obj["metadata"]["name"]},
+                "spec": {"nodeName": obj["spec"]["nodeName"]}
+                if obj["spec"].get("nodeName") is not None
+                else {},
+                "status": {"phase": obj["status"]["phase"]},
+            }
     for prefix in ("", "p", "pod-", "pod-1", "x"):
         assert view.names("pods", "default", prefix) == [
-            key.name for key, _ in view.list("pods", "default") if key.name.startswith(prefix)]
+            key.name for key, _ in view.list("pods", "default") if key.name.startswith(prefix)
+        ]
 
 
 def test_links_find_what_look_at_all_objects_finds(store: Store) -> None:
@@ -148,7 +198,10 @@ def test_edit_of_file_shows_in_links_when_it_is_recorded(tmp_path: Path) -> None
     FolderStore.initialize(tmp_path, {})
     store = FolderStore(tmp_path)
     connect(store)
-    create(store, {**config_map("a"), "metadata": {"name": "a", "namespace": "default", "uid": "first"}})
+    create(
+        store,
+        {**config_map("a"), "metadata": {"name": "a", "namespace": "default", "uid": "first"}},
+    )
     view = store.view()
     view.refresh()
     file = file_of(tmp_path, "a")
@@ -210,16 +263,24 @@ def test_value_is_same_in_python_and_sqlite(link: Any, query: Callable[[Any, str
     objects: list[Object] = [{}, {"metadata": {}}]
     for value in odd:
         reference = {"uid": value, "controller": value}
-        objects += [{"metadata": {"uid": value, "ownerReferences": references}, "spec": {"nodeName": value},
-                     "status": {"phase": value, "podIP": value}}
-                    for references in (value, [value], [reference], [{}, reference])]
-        objects.append({"spec": {"affinity": {"podAffinity": value}}, "status": {"nominatedNodeName": value}})
+        objects += [
+            {
+                "metadata": {"uid": value, "ownerReferences": references},
+                "spec": {"nodeName": value},
+                "status": {"phase": value, "podIP": value},
+            }
+            for references in (value, [value], [reference], [{}, reference])
+        ]
+        objects.append(
+            {"spec": {"affinity": {"podAffinity": value}}, "status": {"nominatedNodeName": value}}
+        )
     for obj in objects:
         text = json.dumps(obj, separators=(",", ":"))
         value = query(link, text)
         # Only texts are ever looked for.
         assert (value if isinstance(value, str) else None) == link.value_of(obj, text) or (
-            link.kind is LinkKind.TEXT and value in ("[]", "{}", "[{}]", '{"a":1}'))
+            link.kind is LinkKind.TEXT and value in ("[]", "{}", "[{}]", '{"a":1}')
+        )
 
 
 @pytest.fixture
@@ -227,5 +288,6 @@ def query() -> Iterator[Callable[[Any, str], Any]]:
     """A function that lets SQLite compute the value of a link."""
     connection = sqlite3.connect(":memory:")
     yield lambda link, text: connection.execute(
-        f"SELECT {link.expression} FROM (SELECT ? AS json)", (text,)).fetchone()[0]
+        f"SELECT {link.expression} FROM (SELECT ? AS json)", (text,)
+    ).fetchone()[0]
     connection.close()

@@ -37,7 +37,9 @@ def hold_in_another(folder: Path) -> Callable[[str], subprocess.Popen[str]]:
     def hold(lock: str) -> subprocess.Popen[str]:
         script = folder.parent / "holder.py"
         script.write_text(HOLD.format(lock=lock))
-        process = subprocess.Popen([sys.executable, script, folder], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, script, folder], stdout=subprocess.PIPE, text=True
+        )
         started.append(process)
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
@@ -89,7 +91,9 @@ def test_writer_waits_longer_while_holder_changes(
     mine.release()
 
 
-def test_held_lock_names_its_holder_and_dies_with_it(store: FolderStore, hold_in_another: Hold) -> None:
+def test_held_lock_names_its_holder_and_dies_with_it(
+    store: FolderStore, hold_in_another: Hold
+) -> None:
     assert store.holder("manager.lock") is None
     process = hold_in_another('store.hold("manager.lock")')
     assert (store.holder("manager.lock") or "").startswith(f"process {process.pid} (holder.py ")
@@ -141,10 +145,16 @@ print(json.dumps(conflicts))
 
 
 def test_processes_writing_at_once_lose_nothing(store: FolderStore, folder: Path) -> None:
-    start = {"kind": "ConfigMap", "metadata": {"name": "counter", "namespace": "default"}, "data": {"n": 0}}
+    start = {
+        "kind": "ConfigMap",
+        "metadata": {"name": "counter", "namespace": "default"},
+        "data": {"n": 0},
+    }
     create(store, start)
     processes = [
-        subprocess.Popen([sys.executable, "-c", WORK, folder, str(number)], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", WORK, folder, str(number)], stdout=subprocess.PIPE, text=True
+        )
         for number in range(4)
     ]
     outputs = [process.communicate()[0] for process in processes]
@@ -159,8 +169,15 @@ def test_processes_writing_at_once_lose_nothing(store: FolderStore, folder: Path
     }
 
 
-OWN_FILES = ("lock", "lock.holder", "manager.lock", "manager.lock.holder", "index.db", "index.db-wal",
-             "index.db-journal")
+OWN_FILES = (
+    "lock",
+    "lock.holder",
+    "manager.lock",
+    "manager.lock.holder",
+    "index.db",
+    "index.db-wal",
+    "index.db-journal",
+)
 
 
 @pytest.mark.parametrize("name", OWN_FILES)
@@ -174,7 +191,10 @@ def test_link_in_own_folder_is_never_followed(folder: Path, tmp_path: Path, name
     assert store.list("configmaps").objects == []
     with pytest.raises(FolderError, match=rf"{name} is a symbolic link"), store.transaction():
         pass
-    with pytest.raises(FolderError, match=rf"{name} is a symbolic link"), store.hold("manager.lock"):
+    with (
+        pytest.raises(FolderError, match=rf"{name} is a symbolic link"),
+        store.hold("manager.lock"),
+    ):
         pass
     assert store.holder("manager.lock") is None
     store.close()
@@ -183,7 +203,8 @@ def test_link_in_own_folder_is_never_followed(folder: Path, tmp_path: Path, name
 
 
 def test_folder_that_goes_while_it_is_locked_does_not_come_back(
-        folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / ".kubepy").mkdir(exist_ok=True)
     acquire = FileLock.acquire
 

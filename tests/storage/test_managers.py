@@ -55,13 +55,17 @@ def test_bad_file_of_managers_leaves_object_alone(folder: Path, content: bytes) 
     listed = store.list("configmaps")
     assert (names(listed.objects), listed.problems) == (["a", "b"], ())
     assert managers(store) == APPLIED
-    assert [line.partition(":")[0] for line in store.check()] == ["namespaces/default/configmaps/.managed/a.yaml"]
+    assert [line.partition(":")[0] for line in store.check()] == [
+        "namespaces/default/configmaps/.managed/a.yaml"
+    ]
     cloned = clone(folder)
     assert (names(cloned.list("configmaps").objects), managers(cloned)) == (["a", "b"], None)
     cloned.close()
     managers_file(folder).unlink()
     assert names(store.list("configmaps").objects) == ["a", "b"]
-    assert store.repair() == ["namespaces/default/configmaps/.managed/a.yaml: made anew from the index"]
+    assert store.repair() == [
+        "namespaces/default/configmaps/.managed/a.yaml: made anew from the index"
+    ]
     assert managers(clone(folder)) == APPLIED
     store.close()
 
@@ -94,7 +98,9 @@ def test_folder_in_place_of_managers_loses_only_managers(store: FolderStore, fol
     create(store, config_map("b"))
     assert (names(store.list("configmaps").objects), managers(store)) == (["a", "b"], CHANGED)
     path = "namespaces/default/configmaps/.managed/a.yaml"
-    assert store.check() == [f"{path}: is missing: the managers of its object are in the index alone"]
+    assert store.check() == [
+        f"{path}: is missing: the managers of its object are in the index alone"
+    ]
     assert store.repair() == [f"{path}: is a folder, left as it is: remove it"]
     managers_file(folder).rmdir()
     assert store.repair() == [f"{path}: made anew from the index"]
@@ -112,10 +118,16 @@ def test_removed_object_loses_its_file_of_managers(store: FolderStore, folder: P
     assert not managers_file(folder).parent.exists()
 
 
-def test_managers_without_object_are_reported_and_repaired(store: FolderStore, folder: Path) -> None:
+def test_managers_without_object_are_reported_and_repaired(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"))
     managers_file(folder, "gone").parent.mkdir()
     managers_file(folder, "gone").write_text("managedFields: []\n")
-    assert store.check() == ["namespaces/default/configmaps/.managed/gone.yaml: belongs to no object"]
-    assert store.repair() == ["namespaces/default/configmaps/.managed/gone.yaml: belongs to no object, removed"]
+    assert store.check() == [
+        "namespaces/default/configmaps/.managed/gone.yaml: belongs to no object"
+    ]
+    assert store.repair() == [
+        "namespaces/default/configmaps/.managed/gone.yaml: belongs to no object, removed"
+    ]
     assert store.check() == []

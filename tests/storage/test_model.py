@@ -148,9 +148,15 @@ class Model(RuleBasedStateMachine):
         if not hasattr(self, "store"):
             return
         listed = self.store.list("configmaps").objects
-        assert [(obj["metadata"]["name"], obj["data"]["a"]) for obj in listed] == sorted(self.objects.items())
-        found: dict[str, Any] = {name: self.store.get(key(name)) for name in ("a", "b", "System:C", "d" * 253)}
-        assert {name: obj["data"]["a"] for name, obj in found.items() if obj is not None} == self.objects
+        assert [(obj["metadata"]["name"], obj["data"]["a"]) for obj in listed] == sorted(
+            self.objects.items()
+        )
+        found: dict[str, Any] = {
+            name: self.store.get(key(name)) for name in ("a", "b", "System:C", "d" * 253)
+        }
+        assert {
+            name: obj["data"]["a"] for name, obj in found.items() if obj is not None
+        } == self.objects
         assert self.store.check() == []
 
     def path(self, name: str) -> Path:

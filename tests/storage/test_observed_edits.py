@@ -29,10 +29,14 @@ def write(folder: Path, name: str, value: str, namespace: str = "default") -> No
 
 
 def revisions(store: FolderStore, since: int) -> list[tuple[int, str, str]]:
-    return [(change.revision, change.type, change.key.name) for change in store.changes(since, reads=())]
+    return [
+        (change.revision, change.type, change.key.name) for change in store.changes(since, reads=())
+    ]
 
 
-def test_edit_of_object_that_is_read_comes_before_own_write(store: FolderStore, folder: Path) -> None:
+def test_edit_of_object_that_is_read_comes_before_own_write(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"), config_map("b"))
     write(folder, "a", "theirs")
     with store.transaction() as transaction:
@@ -50,13 +54,23 @@ def test_edit_met_after_own_write_has_revision_after_it(store: FolderStore, fold
     write(folder, "a", "theirs")
     file_of(folder, "c").unlink()
     with store.transaction() as transaction:
-        assert transaction.update(key("b"), config_map("b", "ours"))["metadata"]["resourceVersion"] == "4"
+        assert (
+            transaction.update(key("b"), config_map("b", "ours"))["metadata"]["resourceVersion"]
+            == "4"
+        )
         assert names(transaction.list("configmaps")) == ["a", "b"]
         assert transaction.create(key("d"), config_map("d"))["metadata"]["resourceVersion"] == "7"
-    assert told(store, 3) == [(4, "MODIFIED", "b"), (5, "MODIFIED", "a"), (6, DELETED, "c"), (7, "ADDED", "d")]
+    assert told(store, 3) == [
+        (4, "MODIFIED", "b"),
+        (5, "MODIFIED", "a"),
+        (6, DELETED, "c"),
+        (7, "ADDED", "d"),
+    ]
 
 
-def test_edit_of_object_that_is_not_read_is_left_for_later(store: FolderStore, folder: Path) -> None:
+def test_edit_of_object_that_is_not_read_is_left_for_later(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"), config_map("b"))
     write(folder, "a", "theirs")
     with store.transaction() as transaction:
@@ -78,7 +92,9 @@ def test_edit_of_failed_transaction_is_recorded_by_next(store: FolderStore, fold
     assert revisions(store, 1) == [(2, "MODIFIED", "a")]
 
 
-def test_removed_file_whose_object_is_made_again_is_deletion_and_addition(store: FolderStore, folder: Path) -> None:
+def test_removed_file_whose_object_is_made_again_is_deletion_and_addition(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"))
     file_of(folder, "a").unlink()
     with store.transaction() as transaction:
@@ -87,7 +103,9 @@ def test_removed_file_whose_object_is_made_again_is_deletion_and_addition(store:
     assert '"2"' in file_of(folder, "a").read_text()
 
 
-def test_broken_file_cannot_be_written_and_is_found_without_refresh(store: FolderStore, folder: Path) -> None:
+def test_broken_file_cannot_be_written_and_is_found_without_refresh(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"), config_map("b"))
     file_of(folder, "a").write_text("{")
     with pytest.raises(FolderError, match=r"a\.yaml:1"), store.transaction() as transaction:
@@ -100,7 +118,9 @@ def test_broken_file_cannot_be_written_and_is_found_without_refresh(store: Folde
     assert [problem.path for problem in store.problems()] == []
 
 
-def test_link_in_place_of_folder_is_found_when_it_is_read(store: FolderStore, folder: Path, tmp_path: Path) -> None:
+def test_link_in_place_of_folder_is_found_when_it_is_read(
+    store: FolderStore, folder: Path, tmp_path: Path
+) -> None:
     create(store, config_map("a"))
     directory = folder / "namespaces/default/configmaps"
     shutil.move(directory, tmp_path / "elsewhere")
@@ -127,7 +147,9 @@ def test_namespace_whose_file_was_removed_is_written_again_by_transaction_that_r
     for attempt in ("read", "read and write"):
         path.unlink()
         with store.transaction() as transaction:
-            transaction.create(key(attempt.replace(" ", "-")), config_map(attempt.replace(" ", "-")))
+            transaction.create(
+                key(attempt.replace(" ", "-")), config_map(attempt.replace(" ", "-"))
+            )
             ended = transaction.get(Key("namespaces", "", "shop"))
             assert ended is not None
             assert ended["ended"] == 7
@@ -135,7 +157,11 @@ def test_namespace_whose_file_was_removed_is_written_again_by_transaction_that_r
                 transaction.update(Key("namespaces", "", "shop"), {**ended, "seen": True})
         assert "ended: 7" in path.read_text()
     assert "seen: true" in path.read_text()
-    assert told(store, 2) == [(3, "ADDED", "read"), (5, "ADDED", "read-and-write"), (7, "MODIFIED", "shop")]
+    assert told(store, 2) == [
+        (3, "ADDED", "read"),
+        (5, "ADDED", "read-and-write"),
+        (7, "MODIFIED", "shop"),
+    ]
 
 
 def test_timeline_has_edit_before_own_write(store: FolderStore, folder: Path) -> None:
@@ -144,7 +170,11 @@ def test_timeline_has_edit_before_own_write(store: FolderStore, folder: Path) ->
     write(folder, "a", "2")
     with store.transaction() as transaction:
         transaction.update(key("a"), config_map("a", "3"))
-    assert history(store) == [(1, "a", None, ("1",)), (2, "a", ("1",), ("2",)), (3, "a", ("2",), ("3",))]
+    assert history(store) == [
+        (1, "a", None, ("1",)),
+        (2, "a", ("1",), ("2",)),
+        (3, "a", ("2",), ("3",)),
+    ]
 
 
 # --- generated -----------------------------------------------------------------------------------------------------
@@ -185,7 +215,10 @@ def random_edit(folder: Path, chance: Random, number: int) -> None:
 
 def random_work(store: FolderStore, chance: Random, number: int) -> None:
     refresh = chance.random() < 0.1
-    with suppress(FolderError, ConflictError, KeyError), store.transaction(refresh=refresh) as transaction:
+    with (
+        suppress(FolderError, ConflictError, KeyError),
+        store.transaction(refresh=refresh) as transaction,
+    ):
         for step in range(chance.randint(1, 4)):
             name, namespace = chance.choice("abc"), chance.choice(("default", "other"))
             place = key(name, namespace)
@@ -199,7 +232,11 @@ def random_work(store: FolderStore, chance: Random, number: int) -> None:
                         transaction.list("configmaps")
                     case "put":
                         obj = config_map(name, f"ours {number} {step}", namespace)
-                        (transaction.create if transaction.get(place) is None else transaction.update)(place, obj)
+                        (
+                            transaction.create
+                            if transaction.get(place) is None
+                            else transaction.update
+                        )(place, obj)
                     case "delete" if transaction.get(place) is not None:
                         transaction.delete(place)
                     case "fail" if chance.random() < 0.2:
@@ -218,9 +255,13 @@ def test_followers_of_log_and_commits_end_with_what_files_say(
     def hear(committed: CommittedChanges) -> None:
         if committed.base > commits.revision:
             _, changes = store.logged_changes(commits.revision, scan=False)
-            commits.apply([change for change in changes if change.revision <= committed.base], committed.base)
-        commits.apply([change for change in committed.changes if change.revision > commits.revision],
-                      committed.revision)
+            commits.apply(
+                [change for change in changes if change.revision <= committed.base], committed.base
+            )
+        commits.apply(
+            [change for change in committed.changes if change.revision > commits.revision],
+            committed.revision,
+        )
 
     store.listen(hear)
     for number in range(15):
@@ -236,10 +277,16 @@ def test_followers_of_log_and_commits_end_with_what_files_say(
     log.apply(changes, revision)
     hear(CommittedChanges(revision, revision, []))
     broken = {problem.path for problem in listed.problems}
-    shown = {(obj["metadata"]["namespace"], obj["metadata"]["name"]): obj["data"]["a"] for obj in listed.objects}
+    shown = {
+        (obj["metadata"]["namespace"], obj["metadata"]["name"]): obj["data"]["a"]
+        for obj in listed.objects
+    }
     for follower in (log, commits):
-        values = {(each.namespace, each.name): text for each, text in follower.values.items()
-                  if f"namespaces/{each.namespace}/configmaps/{each.name}.yaml" not in broken}
+        values = {
+            (each.namespace, each.name): text
+            for each, text in follower.values.items()
+            if f"namespaces/{each.namespace}/configmaps/{each.name}.yaml" not in broken
+        }
         assert values.keys() == shown.keys()
         assert all(f'"a":"{shown[place]}"' in text for place, text in values.items())
     assert fresh.check() == []

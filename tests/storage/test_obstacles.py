@@ -58,12 +58,17 @@ def put_back(path: Path) -> None:
 @contextmanager
 def denied(path: Path, *operations: str) -> Iterator[None]:
     """Deny access below a path (mode 000), or list names only (mode 444), or all but that (mode 111)."""
+
     def guard(name: str) -> Any:
         real = getattr(os, name)
 
         def run(target: Any, *arguments: Any, **options: Any) -> Any:
             descriptor = options.get("dir_fd")
-            place = target if descriptor is None else f"{os.readlink(f'/proc/self/fd/{descriptor}')}/{target}"
+            place = (
+                target
+                if descriptor is None
+                else f"{os.readlink(f'/proc/self/fd/{descriptor}')}/{target}"
+            )
             is_below = str(place).startswith(f"{path}/") and (name != "open" or not operations)
             is_hidden = is_below or (name in ("scandir", "open") and str(place) == str(path))
             if is_hidden:
@@ -72,7 +77,10 @@ def denied(path: Path, *operations: str) -> Iterator[None]:
 
         return mock.patch.object(os, name, run)
 
-    patches = [guard(name) for name in operations or ("scandir", "lstat", "stat", "open", "unlink", "mkdir", "listdir")]
+    patches = [
+        guard(name)
+        for name in operations or ("scandir", "lstat", "stat", "open", "unlink", "mkdir", "listdir")
+    ]
     for patch in patches:
         patch.start()
     try:
@@ -99,7 +107,10 @@ def is_held_back(store: FolderStore, problem: Problem) -> None:
     """Check that the objects in default/configmaps count as neither removed nor changed, and cannot be written."""
     revision = store.revision()
     assert store.list("configmaps", "default") == (
-        revision, [config_map("a", resourceVersion="1"), config_map("b", resourceVersion="2")], (problem,))
+        revision,
+        [config_map("a", resourceVersion="1"), config_map("b", resourceVersion="2")],
+        (problem,),
+    )
     assert store.changes(4) == []
     assert "configmaps" in store.resources()
     assert problem in store.problems()
@@ -116,7 +127,9 @@ def is_held_back(store: FolderStore, problem: Problem) -> None:
             write(transaction)
     with store.transaction() as transaction:
         assert names(transaction.list("configmaps", "default")) == ["a", "b"]
-        transaction.update(NODE, {"kind": "Node", "metadata": {"name": "n", "labels": {"r": str(revision)}}})
+        transaction.update(
+            NODE, {"kind": "Node", "metadata": {"name": "n", "labels": {"r": str(revision)}}}
+        )
     assert store.check() == []
 
 
@@ -134,18 +147,24 @@ def test_objects_behind_obstacle_count_as_they_last_were(
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("operations", [(), ("lstat", "stat"), ("scandir", "open")], ids=["000", "444", "111"])
+@pytest.mark.parametrize(
+    "operations", [(), ("lstat", "stat"), ("scandir", "open")], ids=["000", "444", "111"]
+)
 def test_unreadable_folder_hides_its_own_objects_only(
     store: FolderStore, folder: Path, place: str, operations: tuple[str, ...]
 ) -> None:
     with denied(folder / place, *operations):
         snapshot = store.list("configmaps", "default")
         assert names(snapshot.objects) == ["a", "b"]
-        assert [one.reason for one in snapshot.problems] == ["cannot be read: Permission denied"] or operations
+        assert [one.reason for one in snapshot.problems] == [
+            "cannot be read: Permission denied"
+        ] or operations
         assert store.changes(4) == []
         assert store.get(NODE) is not None
         with store.transaction() as transaction:
-            transaction.update(NODE, {"kind": "Node", "metadata": {"name": "n", "labels": {"a": "b"}}})
+            transaction.update(
+                NODE, {"kind": "Node", "metadata": {"name": "n", "labels": {"a": "b"}}}
+            )
         assert store.check() == []
     assert all_objects(store) == ["a", "b", "c"]
     assert [change.key for change in store.changes(4)] == [NODE]
@@ -157,13 +176,19 @@ def test_folder_without_permission_is_problem(store: FolderStore, folder: Path) 
         is_held_back(store, Problem(PLACES[0], 0, "cannot be read: Permission denied"))
 
 
-def test_cluster_scoped_objects_behind_obstacle_count_as_they_last_were(store: FolderStore, folder: Path) -> None:
+def test_cluster_scoped_objects_behind_obstacle_count_as_they_last_were(
+    store: FolderStore, folder: Path
+) -> None:
     linked(folder / "cluster")
     snapshot = store.list("nodes")
-    assert (names(snapshot.objects), snapshot.problems) == (["n"], (Problem("cluster", 0, "is a symbolic link"),))
+    assert (names(snapshot.objects), snapshot.problems) == (
+        ["n"],
+        (Problem("cluster", 0, "is a symbolic link"),),
+    )
     assert store.list("configmaps", "default").problems == ()
     assert store.describe(snapshot.problems[0]) == (
-        f"{folder}/cluster: is a symbolic link: its objects count as they last were")
+        f"{folder}/cluster: is a symbolic link: its objects count as they last were"
+    )
 
 
 def test_edit_behind_obstacle_shows_once_it_is_removed(store: FolderStore, folder: Path) -> None:
@@ -174,7 +199,10 @@ def test_edit_behind_obstacle_shows_once_it_is_removed(store: FolderStore, folde
     (kept / "b.yaml").unlink()
     assert store.changes(4) == []
     put_back(folder / PLACES[0])
-    assert [(change.type, change.key.name) for change in store.changes(4)] == [("MODIFIED", "a"), ("DELETED", "b")]
+    assert [(change.type, change.key.name) for change in store.changes(4)] == [
+        ("MODIFIED", "a"),
+        ("DELETED", "b"),
+    ]
 
 
 def test_file_that_hides_no_object_is_no_problem(store: FolderStore, folder: Path) -> None:
@@ -183,7 +211,9 @@ def test_file_that_hides_no_object_is_no_problem(store: FolderStore, folder: Pat
     assert store.problems() == []
 
 
-def test_new_index_reports_obstacle_without_objects_behind_it(store: FolderStore, folder: Path) -> None:
+def test_new_index_reports_obstacle_without_objects_behind_it(
+    store: FolderStore, folder: Path
+) -> None:
     linked(folder / PLACES[0])
     store.close()
     shutil.rmtree(folder / ".kubepy")
@@ -234,19 +264,26 @@ def test_pending_commit_behind_obstacle_waits(folder: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("put", [lambda path: path.symlink_to("/nowhere"), lambda path: path.write_text("")],
-                         ids=["a link", "a file"])
+@pytest.mark.parametrize(
+    "put",
+    [lambda path: path.symlink_to("/nowhere"), lambda path: path.write_text("")],
+    ids=["a link", "a file"],
+)
 def test_obstacle_before_managers_stops_only_writes_beside_it(
     store: FolderStore, folder: Path, put: Callable[[Path], None]
 ) -> None:
     managed = folder / "namespaces/default/configmaps/.managed"
     put(managed)
-    assert [str(problem) for problem in store.problems()] == ["namespaces/default/configmaps/.managed: is not a folder"]
+    assert [str(problem) for problem in store.problems()] == [
+        "namespaces/default/configmaps/.managed: is not a folder"
+    ]
     applied = [{"manager": "kubectl", "operation": "Apply"}]
     with pytest.raises(FolderError, match="managed: is "), store.transaction() as transaction:
         transaction.update(key("a"), config_map("a", "2", managedFields=applied))
     with store.transaction() as transaction:
-        transaction.update(key("c", "other"), config_map("c", "2", namespace="other", managedFields=applied))
+        transaction.update(
+            key("c", "other"), config_map("c", "2", namespace="other", managedFields=applied)
+        )
     assert [obj["data"]["a"] for obj in store.list("configmaps").objects] == ["1", "1", "2"]
     managed.unlink()
 
@@ -267,10 +304,15 @@ def test_pending_commit_with_managers_waits_for_their_folder(folder: Path) -> No
     store.close()
 
 
-def test_folder_named_like_temporary_file_stops_only_writes_beside_it(store: FolderStore, folder: Path) -> None:
+def test_folder_named_like_temporary_file_stops_only_writes_beside_it(
+    store: FolderStore, folder: Path
+) -> None:
     temporary = folder / f"namespaces/default/configmaps/.kubepy-{store.revision() + 1}.tmp"
     temporary.mkdir()
-    with pytest.raises(FolderError, match=r"\.kubepy-\d+\.tmp|cannot be written"), store.transaction() as transaction:
+    with (
+        pytest.raises(FolderError, match=r"\.kubepy-\d+\.tmp|cannot be written"),
+        store.transaction() as transaction,
+    ):
         transaction.update(key("a"), config_map("a", "2"))
     with store.transaction() as transaction:
         transaction.update(key("c", "other"), config_map("c", "2", namespace="other"))

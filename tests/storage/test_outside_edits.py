@@ -51,7 +51,9 @@ def test_edit_becomes_new_revision_and_change(store: FolderStore, folder: Path) 
     assert file_of(folder, "a").read_text() == text
 
 
-def test_new_and_removed_files_are_additions_and_deletions(store: FolderStore, folder: Path) -> None:
+def test_new_and_removed_files_are_additions_and_deletions(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"), config_map("b"))
     file_of(folder, "c").write_text(dump(config_map("c")))
     file_of(folder, "a").unlink()
@@ -76,7 +78,9 @@ def test_deleted_folder_deletes_its_objects(store: FolderStore, folder: Path) ->
     assert told(store, 2) == [("DELETED", "a")]
 
 
-def test_transaction_with_refresh_records_edits_of_all_resources_first(store: FolderStore, folder: Path) -> None:
+def test_transaction_with_refresh_records_edits_of_all_resources_first(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"))
     path = folder / "cluster/nodes/node-1.yaml"
     path.parent.mkdir(parents=True)
@@ -130,7 +134,9 @@ def test_edit_that_keeps_size_inode_and_mtime_is_seen_while_stamp_is_racy(
     assert store.get(key("a"))["data"] == {"a": "3"}  # type: ignore[index]
 
 
-def test_files_with_whole_second_times_are_compared_by_content(store: FolderStore, folder: Path) -> None:
+def test_files_with_whole_second_times_are_compared_by_content(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"))
     path = file_of(folder, "a")
     edit(path, '"1"', '"2"')
@@ -142,9 +148,15 @@ def test_files_with_whole_second_times_are_compared_by_content(store: FolderStor
     assert store.get(key("a"))["data"] == {"a": "3"}  # type: ignore[index]
 
 
-def test_edited_object_keeps_its_managers_while_its_uid_is_same(store: FolderStore, folder: Path) -> None:
+def test_edited_object_keeps_its_managers_while_its_uid_is_same(
+    store: FolderStore, folder: Path
+) -> None:
     managers = [{"manager": "kubectl", "operation": "Update"}]
-    create(store, config_map("a", uid="1", managedFields=managers), config_map("b", uid="1", managedFields=managers))
+    create(
+        store,
+        config_map("a", uid="1", managedFields=managers),
+        config_map("b", uid="1", managedFields=managers),
+    )
     edit(file_of(folder, "a"), '"1"\nkind', '"2"\nkind')
     edit(file_of(folder, "b"), 'uid: "1"', 'uid: "2"')
     assert "managedFields" not in file_of(folder, "a").read_text()
@@ -155,7 +167,9 @@ def test_edited_object_keeps_its_managers_while_its_uid_is_same(store: FolderSto
 def test_handwritten_manifest_keeps_defaults_of_admission(
     open_store: Callable[..., FolderStore], folder: Path
 ) -> None:
-    def admit(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
+    def admit(
+        key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None
+    ) -> dict[str, Any]:
         obj["metadata"].setdefault("uid", f"uid at {mtime}")
         obj["metadata"].setdefault("creationTimestamp", "now")
         return obj
@@ -171,16 +185,23 @@ def test_handwritten_manifest_keeps_defaults_of_admission(
     path.write_text("kind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: b\n")
     second = store.get(key("a"))
     assert second is not None
-    assert second["metadata"] == {**first["metadata"], "resourceVersion": second["metadata"]["resourceVersion"]}
+    assert second["metadata"] == {
+        **first["metadata"],
+        "resourceVersion": second["metadata"]["resourceVersion"],
+    }
     assert second["data"] == {"a": "b"}
     assert store.check() == []
     path.unlink()
 
 
-def test_admission_gets_object_last_recorded(open_store: Callable[..., FolderStore], folder: Path) -> None:
+def test_admission_gets_object_last_recorded(
+    open_store: Callable[..., FolderStore], folder: Path
+) -> None:
     known: list[Any] = []
 
-    def admit(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
+    def admit(
+        key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None
+    ) -> dict[str, Any]:
         known.append(old and old["data"]["a"])
         return obj
 
@@ -220,9 +241,15 @@ def file_of_shop(folder: Path) -> Path:
     return folder / "cluster/namespaces/shop.yaml"
 
 
-def test_removed_file_of_retained_object_is_written_again(holding: FolderStore, folder: Path) -> None:
+def test_removed_file_of_retained_object_is_written_again(
+    holding: FolderStore, folder: Path
+) -> None:
     file_of_shop(folder).unlink()
-    assert holding.get(SHOP) == {"metadata": {"name": "shop", "resourceVersion": "3"}, "hold": True, "ended": 7.0}
+    assert holding.get(SHOP) == {
+        "metadata": {"name": "shop", "resourceVersion": "3"},
+        "hold": True,
+        "ended": 7.0,
+    }
     assert told(holding, 2) == [("MODIFIED", "shop")]
     assert "ended: 7" in file_of_shop(folder).read_text()
     with holding.transaction() as transaction:
@@ -231,7 +258,9 @@ def test_removed_file_of_retained_object_is_written_again(holding: FolderStore, 
     assert holding.get(SHOP) is None
 
 
-def test_removed_file_is_recorded_and_written_in_one_transaction(holding: FolderStore, folder: Path) -> None:
+def test_removed_file_is_recorded_and_written_in_one_transaction(
+    holding: FolderStore, folder: Path
+) -> None:
     file_of_shop(folder).unlink()
     with holding.transaction() as transaction:
         ended = transaction.get(SHOP)
@@ -240,18 +269,27 @@ def test_removed_file_is_recorded_and_written_in_one_transaction(holding: Folder
     assert "seen: true" in file_of_shop(folder).read_text()
 
 
-def test_removed_file_without_files_in_its_namespace_is_deletion(holding: FolderStore, folder: Path) -> None:
+def test_removed_file_without_files_in_its_namespace_is_deletion(
+    holding: FolderStore, folder: Path
+) -> None:
     file_of_shop(folder).unlink()
     shutil.rmtree(folder / "namespaces/shop")
     assert holding.get(SHOP) is None
-    assert told(holding, 2) == [("DELETED", "shop"), ("DELETED", "a")]  # the object that is read comes first
+    assert told(holding, 2) == [
+        ("DELETED", "shop"),
+        ("DELETED", "a"),
+    ]  # the object that is read comes first
     assert not file_of_shop(folder).exists()
 
 
 def test_reader_beside_writer_shows_retained_object(holding: FolderStore, folder: Path) -> None:
     with locked_by_another(folder):
         file_of_shop(folder).unlink()
-        assert holding.get(SHOP) == {"metadata": {"name": "shop", "resourceVersion": "1"}, "hold": True, "ended": 7.0}
+        assert holding.get(SHOP) == {
+            "metadata": {"name": "shop", "resourceVersion": "1"},
+            "hold": True,
+            "ended": 7.0,
+        }
         assert names(holding.list("namespaces").objects) == ["shop"]
         assert not file_of_shop(folder).exists()
 
@@ -292,8 +330,13 @@ def test_readers_show_edit_while_another_process_has_lock(store: FolderStore, fo
         file_of(folder, "d").write_text(dump(config_map("d")))
         file_of(folder, "c").write_text("{")
         listed = store.list("configmaps")
-        assert [(obj["metadata"]["name"], obj["data"]["a"]) for obj in listed.objects] == [("a", "2"), ("d", "1")]
-        assert [problem.path for problem in listed.problems] == ["namespaces/default/configmaps/c.yaml"]
+        assert [(obj["metadata"]["name"], obj["data"]["a"]) for obj in listed.objects] == [
+            ("a", "2"),
+            ("d", "1"),
+        ]
+        assert [problem.path for problem in listed.problems] == [
+            "namespaces/default/configmaps/c.yaml"
+        ]
         assert listed.revision == 3
         assert store.get(key("a")) == config_map("a", "2", resourceVersion="1")
         assert store.get(key("b")) is None
@@ -305,7 +348,7 @@ def test_readers_show_edit_while_another_process_has_lock(store: FolderStore, fo
 
 
 def test_readers_see_state_before_transaction_until_it_is_committed(
-    open_store: Callable[..., FolderStore]
+    open_store: Callable[..., FolderStore],
 ) -> None:
     store, other = open_store(), open_store()
     create(store, config_map("a"))
@@ -319,7 +362,10 @@ def test_readers_see_state_before_transaction_until_it_is_committed(
 
 def test_edit_while_transaction_runs_is_not_overwritten(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
-    with pytest.raises(ConflictError, match="was edited in the mean"), store.transaction() as transaction:  # noqa: PT012
+    with (
+        pytest.raises(ConflictError, match="was edited in the mean"),
+        store.transaction() as transaction,
+    ):  # noqa: PT012
         transaction.create(key("b"), config_map("b"))
         transaction.update(key("a"), config_map("a", "ours"))
         edit(file_of(folder, "a"), '"1"', '"theirs"')
@@ -327,7 +373,9 @@ def test_edit_while_transaction_runs_is_not_overwritten(store: FolderStore, fold
     assert store.get(key("a"))["data"] == {"a": "theirs"}  # type: ignore[index]
 
 
-def test_reading_leaves_folder_as_it_was(open_store: Callable[..., FolderStore], folder: Path) -> None:
+def test_reading_leaves_folder_as_it_was(
+    open_store: Callable[..., FolderStore], folder: Path
+) -> None:
     def contents() -> dict[str, bytes]:
         return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -345,7 +393,9 @@ def test_reading_leaves_folder_as_it_was(open_store: Callable[..., FolderStore],
     assert contents() == before
 
 
-def test_edit_with_same_size_inode_and_time_is_seen_by_its_change_time(store: FolderStore, folder: Path) -> None:
+def test_edit_with_same_size_inode_and_time_is_seen_by_its_change_time(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"))
     path = file_of(folder, "a")
     stat = path.stat()
@@ -368,9 +418,14 @@ class Meanwhile:
     """A second store that acts once, between a reader's scan of the files and its snapshot of the rows, or after the
     snapshot."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, moment: str, act: Callable[[], object]) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, moment: str, act: Callable[[], object]
+    ) -> None:
         self.acts = [act]
-        target, name = {"after the scan": (reader, "scan_extents"), "after the snapshot": (reader, "compare")}[moment]
+        target, name = {
+            "after the scan": (reader, "scan_extents"),
+            "after the snapshot": (reader, "compare"),
+        }[moment]
         real = getattr(target, name)
 
         def late(*arguments: Any) -> Any:
@@ -392,7 +447,11 @@ class Meanwhile:
 @pytest.mark.parametrize("moment", ["after the scan", "after the snapshot"])
 @pytest.mark.parametrize("way", ["changed", "new", "removed", "changed and overwritten"])
 def test_edit_recorded_by_another_process_meanwhile_is_seen(
-    open_store: Callable[..., FolderStore], folder: Path, monkeypatch: pytest.MonkeyPatch, moment: str, way: str
+    open_store: Callable[..., FolderStore],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    moment: str,
+    way: str,
 ) -> None:
     mine, other = open_store(), open_store()
     create(mine, config_map("a"), config_map("b"))
@@ -411,8 +470,15 @@ def test_edit_recorded_by_another_process_meanwhile_is_seen(
         file_of(folder, "a").unlink()
     Meanwhile(monkeypatch, moment, take_in)
     listed = {obj["metadata"]["name"]: obj["data"]["a"] for obj in mine.list("configmaps").objects}
-    assert listed == {"changed": {"a": "2", "b": "1"}, "new": {"a": "1", "b": "1", "c": "1"}, "removed": {"b": "1"},
-                      "changed and overwritten": {"a": "3", "b": "1"}}[way]
+    assert (
+        listed
+        == {
+            "changed": {"a": "2", "b": "1"},
+            "new": {"a": "1", "b": "1", "c": "1"},
+            "removed": {"b": "1"},
+            "changed and overwritten": {"a": "3", "b": "1"},
+        }[way]
+    )
 
 
 @pytest.mark.parametrize("moment", ["after the scan", "after the snapshot"])
@@ -429,9 +495,13 @@ def test_commit_by_another_process_meanwhile_is_all_or_nothing(
             transaction.create(key("d"), config_map("d", "2"))
 
     Meanwhile(monkeypatch, moment, commit)
-    listed = [(obj["metadata"]["name"], obj["data"]["a"]) for obj in mine.list("configmaps").objects]
+    listed = [
+        (obj["metadata"]["name"], obj["data"]["a"]) for obj in mine.list("configmaps").objects
+    ]
     before, after = [("a", "1"), ("b", "1"), ("c", "1")], [("a", "2"), ("c", "1"), ("d", "2")]
-    assert listed in ([after] if moment == "after the scan" else [before, after])  # racy files are read
+    assert listed in (
+        [after] if moment == "after the scan" else [before, after]
+    )  # racy files are read
 
 
 def edit_in_place(folder: Path, name: str, old: str, new: str) -> None:
@@ -447,7 +517,11 @@ def edit_in_place(folder: Path, name: str, old: str, new: str) -> None:
 
 @pytest.mark.parametrize("way", ["get", "list", "changes", "look", "update"])
 def test_edit_between_rename_and_stamp_is_seen(
-    store: FolderStore, open_store: Callable[..., FolderStore], folder: Path, monkeypatch: pytest.MonkeyPatch, way: str
+    store: FolderStore,
+    open_store: Callable[..., FolderStore],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
 ) -> None:
     """An edit in place may come before the change time of a renamed file is taken, or leave the same one."""
     create(store, config_map("a"), config_map("b"))
@@ -464,13 +538,17 @@ def test_edit_between_rename_and_stamp_is_seen(
             transaction.update(key("a"), config_map("a", "2"))
     other = open_store()
     if way == "list":
-        seen = next(obj for obj in other.list("configmaps").objects if obj["metadata"]["name"] == "a")
+        seen = next(
+            obj for obj in other.list("configmaps").objects if obj["metadata"]["name"] == "a"
+        )
     elif way == "update":
         with other.transaction() as transaction:
             loaded = transaction.get(key("a"))
             assert loaded is not None
             seen = loaded
-            transaction.update(key("a"), {**config_map("a", "4"), "data": {**seen["data"], "b": "1"}})
+            transaction.update(
+                key("a"), {**config_map("a", "4"), "data": {**seen["data"], "b": "1"}}
+            )
         assert '"3"' in file_of(folder, "a").read_text()
     else:
         if way == "changes":
@@ -486,8 +564,11 @@ def test_edit_between_rename_and_stamp_is_seen(
 
 @pytest.mark.parametrize("moment", ["before the rename", "after the rename"])
 def test_edit_in_place_while_commit_is_under_way_is_seen(
-    store: FolderStore, open_store: Callable[..., FolderStore], folder: Path, monkeypatch: pytest.MonkeyPatch,
-    moment: str
+    store: FolderStore,
+    open_store: Callable[..., FolderStore],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    moment: str,
 ) -> None:
     """Its size, inode and time are those of a version that the commit replaces or has made."""
     create(store, config_map("a"))

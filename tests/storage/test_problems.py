@@ -34,21 +34,31 @@ BROKEN = {
         (2, "has merge conflict markers"),
     ),
     "several documents": ((GOOD + "---\n" + GOOD).encode(), (5, "has more than one document")),
-    "a key twice": (b"kind: ConfigMap\nmetadata:\n  name: bad\ndata:\n  a: 1\n  a: 2\n",
-                    (6, 'has the key "a" more than once')),
-    "a key twice in JSON": (b'\n{"kind": "ConfigMap", "data": {"a": 1, "a": 2}}\n',
-                            (2, 'has the key "a" more than once')),
-    "keys that are one as text": (b"kind: ConfigMap\nmetadata:\n  name: bad\ndata:\n  1: x\n  '1': y\n",
-                                  (6, 'has the key "1" more than once')),
+    "a key twice": (
+        b"kind: ConfigMap\nmetadata:\n  name: bad\ndata:\n  a: 1\n  a: 2\n",
+        (6, 'has the key "a" more than once'),
+    ),
+    "a key twice in JSON": (
+        b'\n{"kind": "ConfigMap", "data": {"a": 1, "a": 2}}\n',
+        (2, 'has the key "a" more than once'),
+    ),
+    "keys that are one as text": (
+        b"kind: ConfigMap\nmetadata:\n  name: bad\ndata:\n  1: x\n  '1': y\n",
+        (6, 'has the key "1" more than once'),
+    ),
     "a number beyond float64 in JSON": (
         b'{"kind": "ConfigMap",\n"data":\n{"a": 1e999}}\n',
-        (3, "json: cannot unmarshal number 1e999 into Go value of type float64")),
+        (3, "json: cannot unmarshal number 1e999 into Go value of type float64"),
+    ),
     "a number of many digits in JSON": (
         b'{"kind": "ConfigMap",\n"a": ' + b"1" * 5000 + b"}\n",
-        (2, f"json: cannot unmarshal number {'1' * 5000} into Go value of type float64")),
+        (2, f"json: cannot unmarshal number {'1' * 5000} into Go value of type float64"),
+    ),
     "JSON nested too deeply": (b'{"a":' * 5000 + b"1" + b"}" * 5000, (1, "exceeded max depth")),
     "control characters in a name": (
-        b"metadata:\n  name: \"a\\e[31m\\nb\"\n", (1, 'is named "a\\x1b[31m\\nb", not "bad"')),
+        b'metadata:\n  name: "a\\e[31m\\nb"\n',
+        (1, 'is named "a\\x1b[31m\\nb", not "bad"'),
+    ),
     "nothing": (b"", (0, "is empty")),
     "only a remark": (b"# nothing\n", (0, "is empty")),
     "a list": (b"- a\n", (1, "is not an object")),
@@ -64,11 +74,16 @@ BROKEN = {
     "an alias bomb": ((GOOD + BOMB).encode(), None),
     "not a number": ((GOOD + "x: .nan\n").encode(), None),
     "no end of nesting": ((GOOD + "x: " + "[" * 5000 + "]" * 5000 + "\n").encode(), None),
-    "a kind that is not its folder's": (b"kind: Secret\nmetadata:\n  name: bad\n", (1, "is a Secret")),
+    "a kind that is not its folder's": (
+        b"kind: Secret\nmetadata:\n  name: bad\n",
+        (1, "is a Secret"),
+    ),
 }
 
 
-def admit(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
+def admit(
+    key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None
+) -> dict[str, Any]:
     if obj.get("kind") != "ConfigMap":
         raise ValueError(f"is a {obj.get('kind')}")
     return obj
@@ -110,7 +125,9 @@ def refuses_every_write(store: FolderStore) -> None:
             transaction.get(key("bad"))
 
 
-def test_invalid_file_with_new_index_is_reported_and_left_alone(store: FolderStore, folder: Path) -> None:
+def test_invalid_file_with_new_index_is_reported_and_left_alone(
+    store: FolderStore, folder: Path
+) -> None:
     import shutil
 
     for number, (content, _) in enumerate(BROKEN.values()):
@@ -162,14 +179,18 @@ def test_links_are_never_followed(store: FolderStore, folder: Path, tmp_path: Pa
 
 def test_folder_in_place_of_file_is_problem(store: FolderStore, folder: Path) -> None:
     file_of(folder, "odd").mkdir()
-    assert [str(problem) for problem in store.problems()] == [f"{HERE}/odd.yaml: is not a regular file"]
+    assert [str(problem) for problem in store.problems()] == [
+        f"{HERE}/odd.yaml: is not a regular file"
+    ]
     with pytest.raises(FolderError, match=r"odd\.yaml"):
         create(store, config_map("odd"))
 
 
 def test_pipe_in_place_of_file_does_not_block(store: FolderStore, folder: Path) -> None:
     os.mkfifo(file_of(folder, "pipe"))
-    assert [problem.reason for problem in store.list("configmaps").problems] == ["is not a regular file"]
+    assert [problem.reason for problem in store.list("configmaps").problems] == [
+        "is not a regular file"
+    ]
 
 
 def test_file_name_of_no_object_is_problem(store: FolderStore, folder: Path) -> None:
@@ -181,12 +202,26 @@ def test_file_name_of_no_object_is_problem(store: FolderStore, folder: Path) -> 
     ]
 
 
-def test_misplaced_yaml_is_reported_and_other_files_are_not(store: FolderStore, folder: Path) -> None:
-    for path in ("README.md", ".git/config.yaml", f"{HERE}/.bad.yaml.swp", f"{HERE}/bad.yaml~", f"{HERE}/.x.yaml"):
+def test_misplaced_yaml_is_reported_and_other_files_are_not(
+    store: FolderStore, folder: Path
+) -> None:
+    for path in (
+        "README.md",
+        ".git/config.yaml",
+        f"{HERE}/.bad.yaml.swp",
+        f"{HERE}/bad.yaml~",
+        f"{HERE}/.x.yaml",
+    ):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text("not: an object")
     assert store.problems() == []
-    stray = ["pod.yaml", "namespaces/x.yaml", "namespaces/default/y.yaml", f"{HERE}/deep/z.yaml", f"{HERE}/a.yml"]
+    stray = [
+        "pod.yaml",
+        "namespaces/x.yaml",
+        "namespaces/default/y.yaml",
+        f"{HERE}/deep/z.yaml",
+        f"{HERE}/a.yml",
+    ]
     for path in stray:
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text("kind: ConfigMap\n")
@@ -198,7 +233,11 @@ def test_long_name_is_read_back_from_its_file(store: FolderStore, folder: Path) 
     import shutil
 
     long = "a" * 253
-    create(store, config_map(long), {"kind": "ConfigMap", "metadata": {"name": "System:X", "namespace": "default"}})
+    create(
+        store,
+        config_map(long),
+        {"kind": "ConfigMap", "metadata": {"name": "System:X", "namespace": "default"}},
+    )
     shutil.rmtree(folder / ".kubepy")
     assert names(store.list("configmaps").objects) == ["System:X", long, "bad", "good"]
     assert store.problems() == []
@@ -219,10 +258,13 @@ def test_file_in_place_of_all_folders_is_reported(store: FolderStore, folder: Pa
     (folder / "cluster").unlink()
 
 
-def test_folder_that_goes_during_the_look_is_no_problem(store: FolderStore, folder: Path,
-                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_that_goes_during_the_look_is_no_problem(
+    store: FolderStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     listdir = os.listdir
-    monkeypatch.setattr(os, "listdir", lambda path: [*listdir(path), *(["cluster"] if path == str(folder) else [])])
+    monkeypatch.setattr(
+        os, "listdir", lambda path: [*listdir(path), *(["cluster"] if path == str(folder) else [])]
+    )
     assert not (folder / "cluster").exists()
     assert store.problems() == []
 
@@ -231,13 +273,16 @@ def test_syntax_error_names_its_line_once(store: FolderStore, folder: Path) -> N
     file_of(folder, "bad").write_text(GOOD + "x: [\n")
     (problem,) = store.list("configmaps").problems
     assert store.describe(problem) == (
-        f"{file_of(folder, 'bad')}:5: did not find expected node content: this file is left out")
+        f"{file_of(folder, 'bad')}:5: did not find expected node content: this file is left out"
+    )
 
 
 # --- files whose object keeps its last valid content ---
 
 
-def admit_unless_forbidden(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
+def admit_unless_forbidden(
+    key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None
+) -> dict[str, Any]:
     """Admit all objects but those with the value "no"."""
     if old is not None and obj["data"]["a"] == "no":
         raise EditError("data.a", 'data.a: may not be "no"')
@@ -268,7 +313,10 @@ def test_refused_edit_leaves_object_as_it_last_was(strict: FolderStore, folder: 
     assert problem == (f"{HERE}/a.yaml", 3, 'data.a: may not be "no"', True)
     assert strict.describe(problem) == f"{folder}/{problem}: the object counts as it last was"
     listed = strict.list("configmaps")
-    assert [(obj["metadata"]["name"], obj["data"]) for obj in listed.objects] == [("a", {"a": "1"}), ("b", {"a": "1"})]
+    assert [(obj["metadata"]["name"], obj["data"]) for obj in listed.objects] == [
+        ("a", {"a": "1"}),
+        ("b", {"a": "1"}),
+    ]
     assert listed.problems == (problem,)
     assert strict.get(key("a")) == listed.objects[0]
     assert strict.find(key("a")) == (listed.objects[0], problem)
@@ -303,7 +351,9 @@ def test_refused_edit_and_its_undoing_are_no_changes(strict: FolderStore, folder
     assert [(change.type, change.key.name) for change in strict.changes(2)] == [("MODIFIED", "a")]
 
 
-def test_refused_edit_after_broken_file_puts_object_back_into_lists(strict: FolderStore, folder: Path) -> None:
+def test_refused_edit_after_broken_file_puts_object_back_into_lists(
+    strict: FolderStore, folder: Path
+) -> None:
     sound = file_of(folder, "a").read_text()
     allow(folder, "{")
     assert names(strict.list("configmaps").objects) == ["b"]
@@ -317,7 +367,9 @@ def test_refused_edit_after_broken_file_puts_object_back_into_lists(strict: Fold
     allow(folder, sound)
 
 
-def test_refused_edit_beside_writer_is_reported_and_keeps_object(strict: FolderStore, folder: Path) -> None:
+def test_refused_edit_beside_writer_is_reported_and_keeps_object(
+    strict: FolderStore, folder: Path
+) -> None:
     with strict.transaction() as transaction:
         transaction.update(key("b"), config_map("b", "2"))
         sound = forbid(folder)
@@ -340,11 +392,23 @@ def test_new_index_accepts_file_without_comparing(
     assert strict.get(key("a"))["data"] == {"a": "no"}  # type: ignore[index]
 
 
-@pytest.mark.parametrize("error", [TypeError("no such shape"), OverflowError("too large"), KeyError("spec"),
-                                   AttributeError("get"), MemoryError("all of it"), RecursionError("depth")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        TypeError("no such shape"),
+        OverflowError("too large"),
+        KeyError("spec"),
+        AttributeError("get"),
+        MemoryError("all of it"),
+        RecursionError("depth"),
+    ],
+)
 def test_unforeseen_error_is_problem_of_its_file_alone(
-        open_store: Callable[..., FolderStore], folder: Path, error: Exception) -> None:
-    def fail(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
+    open_store: Callable[..., FolderStore], folder: Path, error: Exception
+) -> None:
+    def fail(
+        key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None
+    ) -> dict[str, Any]:
         if key.name == "bad":
             raise error
         return obj
@@ -354,8 +418,13 @@ def test_unforeseen_error_is_problem_of_its_file_alone(
     file_of(folder, "bad").write_text(GOOD)
     snapshot = store.list("configmaps")
     assert names(snapshot.objects) == ["good"]
-    assert [(problem.path, problem.line) for problem in snapshot.problems] == [(f"{HERE}/bad.yaml", 1)]
-    assert type(error).__name__ in snapshot.problems[0].reason or "nested too deeply" in snapshot.problems[0].reason
+    assert [(problem.path, problem.line) for problem in snapshot.problems] == [
+        (f"{HERE}/bad.yaml", 1)
+    ]
+    assert (
+        type(error).__name__ in snapshot.problems[0].reason
+        or "nested too deeply" in snapshot.problems[0].reason
+    )
 
 
 @pytest.mark.parametrize(("depth", "inner"), [(199, "1"), (200, ""), (199, "1.5")])
@@ -366,7 +435,12 @@ def test_nesting_is_refused_beyond_its_limit(depth: int, inner: str) -> None:
         parse(text.format("[" * (depth + 1), "]" * (depth + 1)).encode())
 
 
-@pytest.mark.parametrize("text", [GOOD, GOOD.rstrip("\n"), GOOD + "\n\n", "\n", "# remark\n\n" + GOOD])
+@pytest.mark.parametrize(
+    "text", [GOOD, GOOD.rstrip("\n"), GOOD + "\n\n", "\n", "# remark\n\n" + GOOD]
+)
 def test_document_without_separator_is_same_as_behind_one(text: str) -> None:
     (document,), (separated,) = split(DocumentText(text, 7)), split(DocumentText(f"---\n{text}", 6))
-    assert (document.text, document.line) == (separated.text.removeprefix("---\n"), separated.line + 1)
+    assert (document.text, document.line) == (
+        separated.text.removeprefix("---\n"),
+        separated.line + 1,
+    )

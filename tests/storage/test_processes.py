@@ -47,8 +47,11 @@ class Counter:
         self.start()
 
     def start(self) -> None:
-        self.process = subprocess.Popen([sys.executable, "-c", COUNTING, str(self.folder), self.name, "0"],
-                                        stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", COUNTING, str(self.folder), self.name, "0"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -81,7 +84,9 @@ def pairs(store: FolderStore) -> dict[str, set[int]]:
 
 def test_killed_processes_lose_nothing_acknowledged(folder: Path) -> None:
     store = FolderStore(folder)
-    create(store, *(config_map(f"{name}{suffix}", "0") for name in COUNTERS for suffix in ("-a", "-b")))
+    create(
+        store, *(config_map(f"{name}{suffix}", "0") for name in COUNTERS for suffix in ("-a", "-b"))
+    )
     chance = random.Random(5)
     with counting(folder) as counters:
         for _ in range(12):
@@ -102,7 +107,9 @@ def test_killed_processes_lose_nothing_acknowledged(folder: Path) -> None:
 def test_edits_beside_commits_of_another_process_are_all_seen(folder: Path) -> None:
     """Set a counter's files to 1000000 while its process counts: it counts on from there, or a later commit wins."""
     store = FolderStore(folder)
-    create(store, *(config_map(f"{name}{suffix}", "0") for name in COUNTERS for suffix in ("-a", "-b")))
+    create(
+        store, *(config_map(f"{name}{suffix}", "0") for name in COUNTERS for suffix in ("-a", "-b"))
+    )
     with counting(folder):
         for round in range(1, 6):
             time.sleep(0.2)
@@ -114,6 +121,7 @@ def test_edits_beside_commits_of_another_process_are_all_seen(folder: Path) -> N
                 os.replace(temporary, path)
             assert store.get(key("one-a")) is not None
     assert {obj["metadata"]["name"] for obj in store.list("configmaps").objects} == {
-        f"{name}{suffix}" for name in COUNTERS for suffix in ("-a", "-b")}
+        f"{name}{suffix}" for name in COUNTERS for suffix in ("-a", "-b")
+    }
     assert max(pairs(store)["one"]) >= 1_000_000
     store.close()

@@ -22,7 +22,10 @@ from kubepy.storage.folder.store import FolderStore
 
 from .conftest import config_map, create, file_of, key, names
 
-APPLIED = [{"manager": "kubectl", "operation": "Apply"}, {"manager": "other", "operation": "Update"}]
+APPLIED = [
+    {"manager": "kubectl", "operation": "Apply"},
+    {"manager": "other", "operation": "Update"},
+]
 
 
 def test_removed_index_loses_no_object(
@@ -36,7 +39,9 @@ def test_removed_index_loses_no_object(
     assert names(again.list("configmaps").objects) == [f"n{number}" for number in range(5)]
     assert names(again.list("nodes").objects) == ["n"]
     assert again.revision() > 6
-    assert len({obj["metadata"]["resourceVersion"] for obj in again.list("configmaps").objects}) == 5
+    assert (
+        len({obj["metadata"]["resourceVersion"] for obj in again.list("configmaps").objects}) == 5
+    )
     with pytest.raises(CompactedError):
         again.changes(0)
 
@@ -51,7 +56,10 @@ def test_removed_index_is_made_anew_by_open_store(store: FolderStore, folder: Pa
 
 
 def test_index_without_its_rows_shows_versions_that_nothing_matches(
-    store: FolderStore, folder: Path, open_store: Callable[..., FolderStore], monkeypatch: pytest.MonkeyPatch
+    store: FolderStore,
+    folder: Path,
+    open_store: Callable[..., FolderStore],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     create(store, config_map("a"))
     other = open_store()
@@ -69,7 +77,9 @@ def test_index_without_its_rows_shows_versions_that_nothing_matches(
     monkeypatch.setattr(OutsideEdits, "record", record_after_other_reads)
     [recorded] = store.list("configmaps").objects
     assert len(versions) == 2
-    assert all(0 < int(version) < int(recorded["metadata"]["resourceVersion"]) for version in versions)
+    assert all(
+        0 < int(version) < int(recorded["metadata"]["resourceVersion"]) for version in versions
+    )
     with pytest.raises(CompactedError):  # its reader lists again
         store.changes(int(versions[1]))
 
@@ -82,7 +92,9 @@ def test_revisions_grow_over_indexes_made_at_one_moment(
     newest = 0
     for _ in range(3):
         shutil.rmtree(folder / ".kubepy")
-        versions = [int(obj["metadata"]["resourceVersion"]) for obj in store.list("configmaps").objects]
+        versions = [
+            int(obj["metadata"]["resourceVersion"]) for obj in store.list("configmaps").objects
+        ]
         assert min(versions) > newest
         newest = max(versions)
 
@@ -98,7 +110,9 @@ def test_transaction_whose_lock_is_removed_commits_nothing(
     assert names(store.list("configmaps").objects) == ["a", "c"]
 
 
-def test_transaction_whose_index_is_removed_commits_nothing(store: FolderStore, folder: Path) -> None:
+def test_transaction_whose_index_is_removed_commits_nothing(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"))
     with pytest.raises(FolderError, match="was removed"), store.transaction() as transaction:  # noqa: PT012
         transaction.create(key("b"), config_map("b"))
@@ -160,7 +174,10 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
 @pytest.mark.parametrize("writes_first", [False, True])
 def test_damaged_index_is_made_anew(
-    folder: Path, open_store: Callable[..., FolderStore], damage: Callable[[Path], object], writes_first: bool
+    folder: Path,
+    open_store: Callable[..., FolderStore],
+    damage: Callable[[Path], object],
+    writes_first: bool,
 ) -> None:
     store = open_store()
     create(store, config_map("a"))
@@ -173,13 +190,17 @@ def test_damaged_index_is_made_anew(
     assert names(again.list("configmaps").objects) == ["a", "b"][: 1 + writes_first]
 
 
-def test_stream_reads_file_where_row_holds_no_object(folder: Path, open_store: Callable[..., FolderStore]) -> None:
+def test_stream_reads_file_where_row_holds_no_object(
+    folder: Path, open_store: Callable[..., FolderStore]
+) -> None:
     store = open_store()
     create(store, config_map("a"), config_map("b"))
     store.close()
     with sqlite3.connect(folder / ".kubepy/index.db") as connection:
         broken = Row(*key("b"), 2, "[]")
-        connection.execute("UPDATE objects SET json = '[]', checksum = ? WHERE name = 'b'", (checksum(broken),))
+        connection.execute(
+            "UPDATE objects SET json = '[]', checksum = ? WHERE name = 'b'", (checksum(broken),)
+        )
     connection.close()
     objects = open_store().stream("configmaps").objects
     assert [obj["data"] for obj in objects] == [{"a": "1"}, {"a": "1"}]
@@ -211,7 +232,9 @@ def test_folder_in_place_of_index_is_one_clear_error(store: FolderStore, folder:
     (folder / ".kubepy/index.db").rmdir()
 
 
-def test_link_in_place_of_own_folder_is_put_aside(store: FolderStore, folder: Path, tmp_path: Path) -> None:
+def test_link_in_place_of_own_folder_is_put_aside(
+    store: FolderStore, folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "elsewhere").mkdir()
     shutil.rmtree(folder / ".kubepy")
     (folder / ".kubepy").symlink_to(tmp_path / "elsewhere")
@@ -226,7 +249,11 @@ def test_clone_has_managers_of_server_side_apply(
     store: FolderStore, folder: Path, open_store: Callable[..., FolderStore]
 ) -> None:
     managers = folder / "namespaces/default/configmaps/.managed"
-    create(store, config_map("a", uid="1", managedFields=APPLIED), config_map("b", managedFields=APPLIED[1:]))
+    create(
+        store,
+        config_map("a", uid="1", managedFields=APPLIED),
+        config_map("b", managedFields=APPLIED[1:]),
+    )
     assert [path.name for path in managers.iterdir()] == ["a.yaml"]
     store.close()
     shutil.rmtree(folder / ".kubepy")
@@ -256,10 +283,13 @@ def public_folder() -> Iterator[Path]:
         yield Path(base) / "state"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who must not write here")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can become somebody who must not write here"
+)
 @pytest.mark.parametrize("has_index", [False, True])
 def test_read_only_folder_can_be_read(
-        public_folder: Path, has_index: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    public_folder: Path, has_index: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KUBEPY_TRUST", "1")  # the index is another user's
     store = FolderStore(public_folder)
     create(store, config_map("a"), config_map("b"))
@@ -311,8 +341,10 @@ def test_other_user_reads_cluster_without_secrets(public_folder: Path) -> None:
         store = FolderStore(public_folder)
         assert names(store.list("configmaps").objects) == ["a"]
         secrets = store.list("secrets")
-        assert (secrets.objects, [problem.reason for problem in secrets.problems]) == ([], [
-            "cannot be read: Permission denied"])
+        assert (secrets.objects, [problem.reason for problem in secrets.problems]) == (
+            [],
+            ["cannot be read: Permission denied"],
+        )
         store.close()
 
 

@@ -45,7 +45,11 @@ def keep_size_and_time(path: Path) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-EDITS = {"rename": (rename, "edited"), "truncate": (truncate, "edited"), "same size": (keep_size_and_time, "her")}
+EDITS = {
+    "rename": (rename, "edited"),
+    "truncate": (truncate, "edited"),
+    "same size": (keep_size_and_time, "her"),
+}
 
 
 @contextmanager
@@ -90,8 +94,14 @@ def path(store: FolderStore, folder: Path) -> Path:
 
 @pytest.mark.parametrize(("edit", "expected"), EDITS.values(), ids=EDITS)
 @pytest.mark.parametrize("write", [update, delete])
-def test_edit_before_exchange_counts(store: FolderStore, open_store: Callable[..., FolderStore], path: Path,
-                                     write: Callable[[FolderStore], None], edit: Act, expected: str) -> None:
+def test_edit_before_exchange_counts(
+    store: FolderStore,
+    open_store: Callable[..., FolderStore],
+    path: Path,
+    write: Callable[[FolderStore], None],
+    edit: Act,
+    expected: str,
+) -> None:
     with before_rename(lambda: edit(path)):
         write(store)
     assert value(store) == expected
@@ -100,7 +110,9 @@ def test_edit_before_exchange_counts(store: FolderStore, open_store: Callable[..
 
 
 @pytest.mark.parametrize("write", [update, delete])
-def test_removal_before_exchange_counts(store: FolderStore, path: Path, write: Callable[[FolderStore], None]) -> None:
+def test_removal_before_exchange_counts(
+    store: FolderStore, path: Path, write: Callable[[FolderStore], None]
+) -> None:
     with before_rename(path.unlink):
         write(store)
     assert value(store) is None
@@ -113,7 +125,9 @@ def test_new_file_before_creation_counts(store: FolderStore, folder: Path) -> No
     assert value(store) == "edited"
 
 
-def test_link_before_exchange_stays_and_is_problem(store: FolderStore, path: Path, tmp_path: Path) -> None:
+def test_link_before_exchange_stays_and_is_problem(
+    store: FolderStore, path: Path, tmp_path: Path
+) -> None:
     def link() -> None:
         path.unlink()
         path.symlink_to(tmp_path / "elsewhere")
@@ -124,8 +138,11 @@ def test_link_before_exchange_stays_and_is_problem(store: FolderStore, path: Pat
     path.unlink()
 
 
-def test_edit_of_replaced_file_before_first_edit_is_back_is_last(store: FolderStore, path: Path) -> None:
+def test_edit_of_replaced_file_before_first_edit_is_back_is_last(
+    store: FolderStore, path: Path
+) -> None:
     """The file is edited, replaced, and edited again before the first edit has its name again: the last edit counts."""
+
     def edit_again() -> None:
         beside = path.with_name(".beside")
         beside.write_text(content("edited again"))
@@ -137,7 +154,9 @@ def test_edit_of_replaced_file_before_first_edit_is_back_is_last(store: FolderSt
     assert os.listdir(path.parent) == ["a.yaml"]
 
 
-def test_removal_of_replaced_file_before_edit_is_back_is_last(store: FolderStore, path: Path) -> None:
+def test_removal_of_replaced_file_before_edit_is_back_is_last(
+    store: FolderStore, path: Path
+) -> None:
     with before_rename(lambda: rename(path)), before_rename(path.unlink, 2):
         update(store)
     assert value(store) is None
@@ -145,10 +164,16 @@ def test_removal_of_replaced_file_before_edit_is_back_is_last(store: FolderStore
 
 def test_edit_by_program_that_has_file_open_is_waited_for(store: FolderStore, path: Path) -> None:
     """It opens the file before the exchange, and writes after it: first when the exchanged file has been looked at."""
-    script = ("import sys; file = open(sys.argv[1], 'r+'); print('open', flush=True); sys.stdin.readline()\n"
-              "file.write(sys.argv[2]); file.truncate(); file.close(); print('closed', flush=True)")
-    with subprocess.Popen([sys.executable, "-c", script, path, content("edited")], text=True,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+    script = (
+        "import sys; file = open(sys.argv[1], 'r+'); print('open', flush=True); sys.stdin.readline()\n"
+        "file.write(sys.argv[2]); file.truncate(); file.close(); print('closed', flush=True)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, path, content("edited")],
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as writer:
         assert writer.stdin
         assert writer.stdout
         writer.stdout.readline()
@@ -168,8 +193,9 @@ def test_edit_by_program_that_has_file_open_is_waited_for(store: FolderStore, pa
     assert value(store) == "edited"
 
 
-def test_program_that_keeps_file_open_and_writes_nothing_does_not_hold_up_commit(store: FolderStore, path: Path
-                                                                                  ) -> None:
+def test_program_that_keeps_file_open_and_writes_nothing_does_not_hold_up_commit(
+    store: FolderStore, path: Path
+) -> None:
     with path.open("r+"):
         update(store)
     assert value(store) == "new"
@@ -177,6 +203,7 @@ def test_program_that_keeps_file_open_and_writes_nothing_does_not_hold_up_commit
 
 def test_edit_of_settings_before_exchange_counts(store: FolderStore, folder: Path) -> None:
     settings = folder / "kubepy.yaml"
+
     def append() -> None:
         settings.write_text(settings.read_text() + "# a remark\nseed: 7\n")
 
@@ -203,7 +230,9 @@ def after_rename(act: Callable[[], object], number: int = 1) -> Iterator[None]:
         yield
 
 
-def killed(folder: Path, write: Callable[[FolderStore], None], edit: Callable[[], object], renamed: int) -> None:
+def killed(
+    folder: Path, write: Callable[[FolderStore], None], edit: Callable[[], object], renamed: int
+) -> None:
     """Run a write in a process that is killed after so many renames, the first of which comes right after an edit."""
     child = os.fork()
     if child == 0:
@@ -216,9 +245,13 @@ def killed(folder: Path, write: Callable[[FolderStore], None], edit: Callable[[]
 
 @pytest.mark.parametrize("renamed", [1, 2])
 @pytest.mark.parametrize("write", [update, delete])
-def test_edit_survives_death_between_exchange_and_look(path: Path, folder: Path, renamed: int,
-                                                       open_store: Callable[..., FolderStore],
-                                                       write: Callable[[FolderStore], None]) -> None:
+def test_edit_survives_death_between_exchange_and_look(
+    path: Path,
+    folder: Path,
+    renamed: int,
+    open_store: Callable[..., FolderStore],
+    write: Callable[[FolderStore], None],
+) -> None:
     killed(folder, write, lambda: rename(path), renamed)
     store = open_store()
     assert value(store) == "edited"
@@ -227,21 +260,34 @@ def test_edit_survives_death_between_exchange_and_look(path: Path, folder: Path,
 
 
 @pytest.mark.parametrize("write", [update, delete])
-def test_death_between_exchange_and_look_without_edit_is_finished(path: Path, folder: Path,
-                                                                  open_store: Callable[..., FolderStore],
-                                                                  write: Callable[[FolderStore], None]) -> None:
+def test_death_between_exchange_and_look_without_edit_is_finished(
+    path: Path,
+    folder: Path,
+    open_store: Callable[..., FolderStore],
+    write: Callable[[FolderStore], None],
+) -> None:
     killed(folder, write, lambda: None, 1)
     store = open_store()
     assert value(store) == ("new" if write is update else None)
     assert store.check() == []
-    assert [name for name in (os.listdir(path.parent) if path.parent.exists() else ()) if name != "a.yaml"] == []
+    assert [
+        name
+        for name in (os.listdir(path.parent) if path.parent.exists() else ())
+        if name != "a.yaml"
+    ] == []
 
 
-def test_edit_of_settings_survives_death_between_exchange_and_look(store: FolderStore, folder: Path) -> None:
+def test_edit_of_settings_survives_death_between_exchange_and_look(
+    store: FolderStore, folder: Path
+) -> None:
     settings = folder / "kubepy.yaml"
     store.close()
-    killed(folder, lambda store: store.set_settings({"clock": "2026-01-01T00:00:00Z"}),
-           lambda: settings.write_text(settings.read_text() + "seed: 7\n"), 1)
+    killed(
+        folder,
+        lambda store: store.set_settings({"clock": "2026-01-01T00:00:00Z"}),
+        lambda: settings.write_text(settings.read_text() + "seed: 7\n"),
+        1,
+    )
     store = FolderStore(folder)
     with store.transaction():
         pass
@@ -250,20 +296,26 @@ def test_edit_of_settings_survives_death_between_exchange_and_look(store: Folder
 
 
 @pytest.mark.parametrize("write", [update, delete])
-def test_edit_survives_interrupt_between_exchange_and_look(store: FolderStore, path: Path,
-                                                           write: Callable[[FolderStore], None]) -> None:
+def test_edit_survives_interrupt_between_exchange_and_look(
+    store: FolderStore, path: Path, write: Callable[[FolderStore], None]
+) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), after_rename(interrupt), before_rename(lambda: rename(path)):
+    with (
+        pytest.raises(KeyboardInterrupt),
+        after_rename(interrupt),
+        before_rename(lambda: rename(path)),
+    ):
         write(store)
     assert value(store) == "edited"
     assert store.check() == []
     assert os.listdir(path.parent) == ["a.yaml"]
 
 
-def test_staged_file_of_commit_that_was_never_recorded_is_no_edit(path: Path, folder: Path,
-                                                                  open_store: Callable[..., FolderStore]) -> None:
+def test_staged_file_of_commit_that_was_never_recorded_is_no_edit(
+    path: Path, folder: Path, open_store: Callable[..., FolderStore]
+) -> None:
     """Only the temporary file of a recorded commit can be an edit; others are left by commits that never were."""
     (path.parent / ".kubepy-99.tmp").write_text(content("never committed"))
     killed(folder, update, lambda: None, 1)
@@ -282,7 +334,9 @@ def plain() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("plain")
-def test_files_are_written_and_removed_without_such_renames(store: FolderStore, folder: Path) -> None:
+def test_files_are_written_and_removed_without_such_renames(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a", "old"), config_map("b", "old"))
     update(store)
     with store.transaction() as transaction:
@@ -296,8 +350,9 @@ def test_files_are_written_and_removed_without_such_renames(store: FolderStore, 
 
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("write", [update, delete])
-def test_edit_before_last_look_counts_without_such_renames(store: FolderStore, path: Path,
-                                                           write: Callable[[FolderStore], None]) -> None:
+def test_edit_before_last_look_counts_without_such_renames(
+    store: FolderStore, path: Path, write: Callable[[FolderStore], None]
+) -> None:
     real = renames.renameat2
 
     def refuse(*arguments: Any) -> None:

@@ -71,14 +71,20 @@ def bring_back(kept: Path, path: Path) -> None:
 # --- changes of files between two starts stay ---
 
 
-@pytest.mark.parametrize("edit", [
-    pytest.param(lambda path: os.truncate(path, path.stat().st_size // 2), id="cut"),
-    pytest.param(lambda path: path.write_text("<<<<<<< ours\n" + path.read_text()), id="merge-markers"),
-    pytest.param(lambda path: path.write_bytes(bytes(100)), id="zeroes"),
-    pytest.param(lambda path: path.write_text("data: {"), id="unfinished"),
-])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(lambda path: os.truncate(path, path.stat().st_size // 2), id="cut"),
+        pytest.param(
+            lambda path: path.write_text("<<<<<<< ours\n" + path.read_text()), id="merge-markers"
+        ),
+        pytest.param(lambda path: path.write_bytes(bytes(100)), id="zeroes"),
+        pytest.param(lambda path: path.write_text("data: {"), id="unfinished"),
+    ],
+)
 def test_file_that_cannot_be_read_is_not_overwritten_after_restart(
-        folder: Path, boot: Boot, edit: Callable[[Path], object]) -> None:
+    folder: Path, boot: Boot, edit: Callable[[Path], object]
+) -> None:
     boot("first")
     write(folder, "1", "2")
     path = file_of(folder, "a")
@@ -97,7 +103,9 @@ def test_file_that_cannot_be_read_is_not_overwritten_after_restart(
 
 
 @pytest.mark.parametrize("sync", [True, False])
-def test_cut_file_of_unsynced_commit_is_not_overwritten(folder: Path, boot: Boot, sync: bool) -> None:
+def test_cut_file_of_unsynced_commit_is_not_overwritten(
+    folder: Path, boot: Boot, sync: bool
+) -> None:
     boot("first")
     write(folder, "1", sync=sync)
     path = file_of(folder, "a")
@@ -120,7 +128,9 @@ def test_removed_file_stays_removed_after_restart(folder: Path, boot: Boot) -> N
 
 
 @pytest.mark.parametrize("in_place", [True, False])
-def test_older_version_copied_back_with_its_time_wins_after_restart(folder: Path, boot: Boot, in_place: bool) -> None:
+def test_older_version_copied_back_with_its_time_wins_after_restart(
+    folder: Path, boot: Boot, in_place: bool
+) -> None:
     boot("first")
     write(folder, "1")
     backup = folder.parent / "backup"
@@ -157,7 +167,9 @@ def test_empty_file_is_problem_as_long_as_machine_runs(folder: Path, boot: Boot)
 
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])
-def test_any_version_since_last_sync_that_comes_back_is_replaced(folder: Path, boot: Boot, version: str) -> None:
+def test_any_version_since_last_sync_that_comes_back_is_replaced(
+    folder: Path, boot: Boot, version: str
+) -> None:
     boot("first")
     kept = folder.parent / "kept"
     kept.mkdir()
@@ -170,7 +182,9 @@ def test_any_version_since_last_sync_that_comes_back_is_replaced(folder: Path, b
 
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])
-def test_any_version_of_deleted_object_that_comes_back_is_removed(folder: Path, boot: Boot, version: str) -> None:
+def test_any_version_of_deleted_object_that_comes_back_is_removed(
+    folder: Path, boot: Boot, version: str
+) -> None:
     boot("first")
     kept = folder.parent / "kept"
     kept.mkdir()
@@ -203,7 +217,9 @@ def test_new_file_in_place_of_deleted_one_is_object_after_restart(folder: Path, 
     write(folder, "1")
     copy = folder.parent / "copy"
     shutil.copy2(file_of(folder, "a"), copy)
-    os.link(file_of(folder, "a"), folder.parent / "kept")  # keeps its inode from being given to the next file
+    os.link(
+        file_of(folder, "a"), folder.parent / "kept"
+    )  # keeps its inode from being given to the next file
     delete(folder, "a", sync=False)
     file_of(folder, "a").parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(copy, file_of(folder, "a"))  # another inode
@@ -268,27 +284,41 @@ def test_large_commit_is_synced_at_once(folder: Path, monkeypatch: pytest.Monkey
 
     synced: list[str] = []
     fsync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append("file"), fsync(descriptor))[1])
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: (synced.append("file"), fsync(descriptor))[1]
+    )
     sync_all = StateFolder.sync_all
-    monkeypatch.setattr(StateFolder, "sync_all", lambda self: (synced.append("all"), sync_all(self))[1])
+    monkeypatch.setattr(
+        StateFolder, "sync_all", lambda self: (synced.append("all"), sync_all(self))[1]
+    )
     write(folder, "1", names=tuple(f"n{number}" for number in range(40)))
     assert synced[0] == "all"
     assert synced.count("file") < 10
 
 
-def test_content_is_synced_before_commit_is_recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_content_is_synced_before_commit_is_recorded(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     events: list[str] = []
     fsync, rename = os.fsync, renames.renameat2
-    monkeypatch.setattr(os, "fsync", lambda descriptor: (events.append("sync"), fsync(descriptor))[1])
-    monkeypatch.setattr(renames, "renameat2", lambda *call: (events.append("rename"), rename(*call))[1])
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: (events.append("sync"), fsync(descriptor))[1]
+    )
+    monkeypatch.setattr(
+        renames, "renameat2", lambda *call: (events.append("rename"), rename(*call))[1]
+    )
     record = commit_files.Journal._record
-    monkeypatch.setattr(commit_files.Journal, "_record", lambda *args: (events.append("record"), record(*args))[1])
+    monkeypatch.setattr(
+        commit_files.Journal, "_record", lambda *args: (events.append("record"), record(*args))[1]
+    )
     write(folder, "1")
     assert events[:3] == ["sync", "record", "rename"]
     assert set(events[3:]) == {"sync"}
 
 
-def test_rebuilt_index_syncs_files_that_it_trusts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rebuilt_index_syncs_files_that_it_trusts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from kubepy.storage.folder.files import StateFolder
 
     write(folder, "1", sync=False)

@@ -34,7 +34,11 @@ def test_initialize_overwrites_nothing(tmp_path: Path) -> None:
         FolderStore.initialize(tmp_path, {"seed": 1})
     assert (tmp_path / ".gitignore").read_text() == "mine\n"
     assert (tmp_path / "kubepy.yaml").read_text() == "formatVersion: 1\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".gitignore", ".kubepy", "kubepy.yaml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".gitignore",
+        ".kubepy",
+        "kubepy.yaml",
+    ]
 
 
 def test_initialize_of_unusable_folder_gives_reason(tmp_path: Path) -> None:
@@ -46,7 +50,10 @@ def test_initialize_of_unusable_folder_gives_reason(tmp_path: Path) -> None:
 def test_folder_without_cluster_has_error_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(NoClusterError, match="absent is not there"):
         FolderStore(tmp_path / "absent").settings()
-    with pytest.raises(NoClusterError, match=r"has no kubepy\.yaml"), FolderStore(tmp_path).transaction():
+    with (
+        pytest.raises(NoClusterError, match=r"has no kubepy\.yaml"),
+        FolderStore(tmp_path).transaction(),
+    ):
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -54,9 +61,12 @@ def test_folder_without_cluster_has_error_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("formatVersion: 2\n", r"kubepy\.yaml: the folder has format version 2; this kubepy knows 1"),
+        (
+            "formatVersion: 2\n",
+            r"kubepy\.yaml: the folder has format version 2; this kubepy knows 1",
+        ),
         ("formatVersion: x\n", "formatVersion must be a positive number, not 'x'"),
-        ("{}\n", "formatVersion is missing: add \"formatVersion: 1\""),
+        ("{}\n", 'formatVersion is missing: add "formatVersion: 1"'),
         ("a: b\n<<<<<<< x\n", r"kubepy\.yaml:2: has merge conflict markers"),
         ("", r"kubepy\.yaml: is empty"),
     ],
@@ -64,7 +74,11 @@ def test_folder_without_cluster_has_error_of_its_own(tmp_path: Path) -> None:
 def test_settings_that_cannot_be_used_stop_everything(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "kubepy.yaml").write_text(text)
     store = FolderStore(tmp_path)
-    for attempt in (store.settings, lambda: store.list("pods"), lambda: create(store, config_map("a"))):
+    for attempt in (
+        store.settings,
+        lambda: store.list("pods"),
+        lambda: create(store, config_map("a")),
+    ):
         with pytest.raises(FolderError, match=why):
             attempt()
     assert [path.name for path in tmp_path.iterdir()] == ["kubepy.yaml"]
@@ -84,7 +98,9 @@ def test_edited_settings_are_read_again(
 # --- the files ---
 
 
-def test_file_holds_object_without_resource_version_and_managers(store: FolderStore, folder: Path) -> None:
+def test_file_holds_object_without_resource_version_and_managers(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a", uid="1", managedFields=[{"manager": "x"}]))
     assert file_of(folder, "a").read_text() == (
         'apiVersion: v1\ndata:\n  a: "1"\nkind: ConfigMap\n'
@@ -99,11 +115,17 @@ def test_change_shows_as_line_that_changed(store: FolderStore, folder: Path) -> 
     with store.transaction() as transaction:
         transaction.update(key("a"), {**config_map("a", "2", labels={"x": "y"})})
     after = file_of(folder, "a").read_text().splitlines()
-    assert [(old, new) for old, new in zip(before, after, strict=True) if old != new] == [('  a: "1"', '  a: "2"')]
+    assert [(old, new) for old, new in zip(before, after, strict=True) if old != new] == [
+        ('  a: "1"', '  a: "2"')
+    ]
 
 
 def test_secrets_are_for_their_owner_alone(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
-    create(store, {"kind": "Secret", "metadata": {"name": "a", "namespace": "default"}}, resource="secrets")
+    create(
+        store,
+        {"kind": "Secret", "metadata": {"name": "a", "namespace": "default"}},
+        resource="secrets",
+    )
     assert stat.S_IMODE(file_of(folder, "a", resource="secrets").stat().st_mode) == 0o600
     assert stat.S_IMODE(file_of(folder, "a").stat().st_mode) == 0o644

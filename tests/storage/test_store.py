@@ -24,12 +24,18 @@ def test_update_that_changes_nothing_writes_nothing(store: FolderStore, folder: 
     assert store.changes(1) == []
 
 
-def test_deleting_returns_last_state_and_removes_file_and_empty_folders(store: FolderStore, folder: Path) -> None:
+def test_deleting_returns_last_state_and_removes_file_and_empty_folders(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"))
     with store.transaction() as transaction:
         assert transaction.delete(key("a")) == config_map("a", resourceVersion="1")
     assert store.get(key("a")) is None
-    assert sorted(path.name for path in folder.iterdir()) == [".gitignore", ".kubepy", "kubepy.yaml"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".gitignore",
+        ".kubepy",
+        "kubepy.yaml",
+    ]
 
 
 def test_exception_in_transaction_changes_nothing(store: FolderStore, folder: Path) -> None:
@@ -53,7 +59,9 @@ def test_cluster_scoped_objects_lie_apart(store: FolderStore, folder: Path) -> N
     assert store.resources() == ["nodes"]
 
 
-def test_object_created_and_deleted_in_one_transaction_is_no_change(store: FolderStore, folder: Path) -> None:
+def test_object_created_and_deleted_in_one_transaction_is_no_change(
+    store: FolderStore, folder: Path
+) -> None:
     with store.transaction() as transaction:
         transaction.create(key("a"), config_map("a"))
         transaction.delete(key("a"))
@@ -82,7 +90,9 @@ def test_volatile_objects_have_no_file_and_go_after_their_time(
     assert names(open_store(now=lambda: 0.0).list("events").objects) == ["new"]
 
 
-def test_meta_values_are_kept_and_belong_to_transaction(open_store: Callable[..., FolderStore]) -> None:
+def test_meta_values_are_kept_and_belong_to_transaction(
+    open_store: Callable[..., FolderStore],
+) -> None:
     store = open_store()
     store.set_meta("position", "1")
     with store.transaction() as transaction:

@@ -17,14 +17,28 @@ from kubepy.storage.folder import scan as scanning
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.compare import KnownState, compare
 from kubepy.storage.folder.database import Place
-from kubepy.storage.folder.scan import EVERYTHING, find_unchanged, leave_out, read_summaries, scan_extents
+from kubepy.storage.folder.scan import (
+    EVERYTHING,
+    find_unchanged,
+    leave_out,
+    read_summaries,
+    scan_extents,
+)
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 from tests.storage.conftest import Object, config_map, create, file_of, key
 from tests.storage.test_observed_edits import write
 
-MANAGERS = [{"manager": "me", "operation": "Apply", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z",
-             "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:a": {}}}}]
+MANAGERS = [
+    {
+        "manager": "me",
+        "operation": "Apply",
+        "apiVersion": "v1",
+        "time": "2026-01-01T00:00:00Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:data": {"f:a": {}}},
+    }
+]
 
 
 def access_of(store: FolderStore) -> Access:
@@ -49,7 +63,12 @@ def known_sums(store: FolderStore) -> set[Place]:
 
 
 def test_commits_keep_sums(store: FolderStore) -> None:
-    create(store, config_map("a"), config_map("b", managedFields=MANAGERS), config_map("c", namespace="other"))
+    create(
+        store,
+        config_map("a"),
+        config_map("b", managedFields=MANAGERS),
+        config_map("c", namespace="other"),
+    )
     places = {("configmaps", "default"), ("configmaps", "other")}
     assert known_sums(store) == places
     with store.transaction() as transaction:
@@ -62,8 +81,9 @@ def test_commits_keep_sums(store: FolderStore) -> None:
     assert store.check() == []
 
 
-def test_nothing_is_read_of_folders_whose_sum_is_right(store: FolderStore, open_store: Callable[..., FolderStore],
-                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_read_of_folders_whose_sum_is_right(
+    store: FolderStore, open_store: Callable[..., FolderStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
     create(store, config_map("a"), config_map("c", namespace="other"))
     other = open_store()
     monkeypatch.setattr(scanning, "read_summaries", None)
@@ -83,7 +103,9 @@ def test_recorded_edit_is_in_sum_after_next_look(store: FolderStore, folder: Pat
     assert store.check() == []
 
 
-def test_sums_do_not_count_after_write_by_version_that_keeps_none(store: FolderStore, folder: Path) -> None:
+def test_sums_do_not_count_after_write_by_version_that_keeps_none(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"))
     with sqlite3.connect(folder / ".kubepy/index.db") as connection:
         connection.execute("UPDATE counters SET value = 2 WHERE name = 'revision'")
@@ -106,7 +128,9 @@ def test_copy_has_sums_after_first_look(store: FolderStore, tmp_path: Path) -> N
     copy.close()
 
 
-def test_list_of_folder_with_right_sum_lacks_no_object_that_index_lost(store: FolderStore, folder: Path) -> None:
+def test_list_of_folder_with_right_sum_lacks_no_object_that_index_lost(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"), config_map("b"))
     with sqlite3.connect(folder / ".kubepy/index.db") as connection:
         connection.execute("DELETE FROM objects WHERE name = 'a'")
@@ -155,7 +179,9 @@ def hard_link(path: Path, number: int) -> None:
 
 def managers(path: Path, number: int) -> None:
     (path.parent / ".managed").mkdir(exist_ok=True)
-    (path.parent / ".managed" / path.name).write_text(dump({"managedFields": MANAGERS * (number % 2 + 1)}))
+    (path.parent / ".managed" / path.name).write_text(
+        dump({"managedFields": MANAGERS * (number % 2 + 1)})
+    )
 
 
 def move_folder(path: Path, number: int) -> None:
@@ -166,18 +192,32 @@ def move_folder(path: Path, number: int) -> None:
 
 
 EDITS: list[Callable[[Path, int], object]] = [
-    lambda path, number: write(path.parents[3], path.stem, str(100 + number), path.parent.parent.name),
-    in_place, restore, swap, hard_link, managers, move_folder, lambda path, number: path.unlink(),
-    lambda path, number: path.write_text("{"), lambda path, number: os.utime(path),
+    lambda path, number: write(
+        path.parents[3], path.stem, str(100 + number), path.parent.parent.name
+    ),
+    in_place,
+    restore,
+    swap,
+    hard_link,
+    managers,
+    move_folder,
+    lambda path, number: path.unlink(),
+    lambda path, number: path.write_text("{"),
+    lambda path, number: os.utime(path),
     lambda path, number: path.chmod(0o600),
-    lambda path, number: shutil.rmtree(path.parent), lambda path, number: shutil.rmtree(path.parent.parent),
+    lambda path, number: shutil.rmtree(path.parent),
+    lambda path, number: shutil.rmtree(path.parent.parent),
     lambda path, number: path.with_name(f"new-{number}.yaml").write_text(
-        dump(config_map(f"new-{number}", "1", path.parent.parent.name))),
+        dump(config_map(f"new-{number}", "1", path.parent.parent.name))
+    ),
 ]
 
 
 def commit(store: FolderStore, chance: Random, number: int) -> None:
-    with suppress(ConflictError, FolderError), store.transaction(refresh=chance.random() < 0.5) as transaction:
+    with (
+        suppress(ConflictError, FolderError),
+        store.transaction(refresh=chance.random() < 0.5) as transaction,
+    ):
         for name in chance.sample("abcd", chance.randint(1, 3)):
             place = key(name, chance.choice(("default", "other")))
             fields: Object = {"managedFields": MANAGERS} if chance.random() < 0.3 else {}

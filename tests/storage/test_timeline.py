@@ -42,14 +42,20 @@ def test_edits_from_outside_are_marked(recorded: FolderStore, folder: Path) -> N
     file_of(folder, "d").write_text(dump(config_map("d")))
     (file_of(folder, "e").parent / "note.txt").write_text("no object")
     assert history(recorded, after=3) == [
-        (4, "a", ("1",), ("2",)), (5, "b", ("1",), None), (6, "c", ("1",), None), (7, "c", None, ("3",)),
-        (8, "d", None, ("1",))]
+        (4, "a", ("1",), ("2",)),
+        (5, "b", ("1",), None),
+        (6, "c", ("1",), None),
+        (7, "c", None, ("3",)),
+        (8, "d", None, ("1",)),
+    ]
     assert {entry.is_outside for entry in recorded.timeline(after=3)} == {True}
     create(recorded, config_map("f"))
     assert not recorded.timeline()[-1].is_outside
 
 
-def test_edit_that_cannot_be_recorded_is_on_timeline_of_fork(recorded: FolderStore, folder: Path) -> None:
+def test_edit_that_cannot_be_recorded_is_on_timeline_of_fork(
+    recorded: FolderStore, folder: Path
+) -> None:
     create(recorded, config_map("a"))
     lock = Lock(str(folder / ".kubepy" / "lock"))
     lock.acquire(1)
@@ -57,11 +63,17 @@ def test_edit_that_cannot_be_recorded_is_on_timeline_of_fork(recorded: FolderSto
     file_of(folder, "b").write_text(dump(config_map("b")))
     fork = recorded.fork()
     lock.release()
-    assert history(fork) == [(1, "a", None, ("1",)), (2, "a", ("1",), ("2",)), (3, "b", None, ("1",))]
+    assert history(fork) == [
+        (1, "a", None, ("1",)),
+        (2, "a", ("1",), ("2",)),
+        (3, "b", None, ("1",)),
+    ]
     assert [entry.is_outside for entry in fork.timeline()] == [False, True, True]
 
 
-def test_removed_index_begins_a_new_timeline(recorded: FolderStore, folder: Path, open_store: OpenStore) -> None:
+def test_removed_index_begins_a_new_timeline(
+    recorded: FolderStore, folder: Path, open_store: OpenStore
+) -> None:
     create(recorded, config_map("a"), config_map("b"))
     recorded.close()
     shutil.rmtree(folder / ".kubepy")
@@ -72,8 +84,9 @@ def test_removed_index_begins_a_new_timeline(recorded: FolderStore, folder: Path
     assert [name for _, name, *_ in history(again)] == ["c"]
 
 
-def test_index_without_timeline_keeps_its_change_log(recorded: FolderStore, folder: Path,
-                                                     open_store: OpenStore) -> None:
+def test_index_without_timeline_keeps_its_change_log(
+    recorded: FolderStore, folder: Path, open_store: OpenStore
+) -> None:
     create(recorded, config_map("a"))
     recorded.close()
     with index_of(folder) as connection:  # as an earlier version has made it
@@ -103,9 +116,18 @@ def test_copies_have_the_timeline(recorded: FolderStore, tmp_path: Path) -> None
         copy.close()
 
 
-@pytest.mark.parametrize("damage", ["UPDATE timeline SET views = '[1'", "UPDATE timeline SET views = '[1]'",
-                                    "UPDATE timeline SET views = x'ff'", "UPDATE timeline SET at = 'x'"])
-def test_damaged_timeline_is_found_and_repaired(folder: Path, open_store: OpenStore, damage: str) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE timeline SET views = '[1'",
+        "UPDATE timeline SET views = '[1]'",
+        "UPDATE timeline SET views = x'ff'",
+        "UPDATE timeline SET at = 'x'",
+    ],
+)
+def test_damaged_timeline_is_found_and_repaired(
+    folder: Path, open_store: OpenStore, damage: str
+) -> None:
     store = open_store()
     record(store)
     create(store, config_map("a"))
@@ -128,7 +150,9 @@ def test_another_process_reads_the_timeline(recorded: FolderStore, open_store: O
     assert history(recorded) == history(other) == [(1, "a", None, ("1",)), (2, "b", None, ("1",))]
 
 
-def test_index_rebuilt_within_a_transaction_keeps_its_writes(recorded: FolderStore, folder: Path) -> None:
+def test_index_rebuilt_within_a_transaction_keeps_its_writes(
+    recorded: FolderStore, folder: Path
+) -> None:
     create(recorded, config_map("a"))
     with recorded.transaction() as transaction:
         transaction.create(key("b"), config_map("b"))
@@ -136,5 +160,7 @@ def test_index_rebuilt_within_a_transaction_keeps_its_writes(recorded: FolderSto
         recorded._access.rebuild()
     entries = recorded.timeline()
     assert [(entry.key.name, entry.before, entry.after) for entry in entries] == [
-        ("b", None, ("1",)), ("b", ("1",), ("2",))]
+        ("b", None, ("1",)),
+        ("b", ("1",), ("2",)),
+    ]
     assert {entry.revision for entry in entries} == {recorded.revision()}

@@ -20,14 +20,21 @@ from kubepy.storage.yaml import dump
 from tests.storage.conftest import config_map, create, file_of, key
 from tests.storage.test_sums import MANAGERS, differing
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux names the files that change")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux names the files that change"
+)
 A = key("a")
 
 
 @pytest.fixture
 def watched(store: FolderStore) -> Iterator[FolderStore]:
     """A store with some objects that has looked at everything and watches."""
-    create(store, config_map("a"), config_map("b", managedFields=MANAGERS), config_map("c", namespace="other"))
+    create(
+        store,
+        config_map("a"),
+        config_map("b", managedFields=MANAGERS),
+        config_map("c", namespace="other"),
+    )
     create(store, {"metadata": {"name": "node-1"}}, resource="nodes")
     store.watch_files()
     assert store._access.watch is not None
@@ -55,7 +62,9 @@ def changed(store: FolderStore, since: int) -> set[str]:
 
 
 def replace(path: Path, value: str) -> None:
-    path.with_name(".new").write_text(path.read_text().replace('"1"', f'"{value}"').replace("'1'", f"'{value}'"))
+    path.with_name(".new").write_text(
+        path.read_text().replace('"1"', f'"{value}"').replace("'1'", f"'{value}'")
+    )
     path.with_name(".new").rename(path)
 
 
@@ -69,7 +78,9 @@ def overwrite(path: Path, value: str) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def test_nothing_is_looked_at_where_nothing_has_happened(watched: FolderStore, looks: list[Extents]) -> None:
+def test_nothing_is_looked_at_where_nothing_has_happened(
+    watched: FolderStore, looks: list[Extents]
+) -> None:
     for _ in range(3):
         assert watched.changes(watched.revision()) == []
         with watched.transaction(refresh=True):
@@ -78,7 +89,9 @@ def test_nothing_is_looked_at_where_nothing_has_happened(watched: FolderStore, l
     assert looks == []
 
 
-def test_what_is_named_is_looked_at(folder: Path, watched: FolderStore, looks: list[Extents]) -> None:
+def test_what_is_named_is_looked_at(
+    folder: Path, watched: FolderStore, looks: list[Extents]
+) -> None:
     since = watched.revision()
     overwrite(file_of(folder, "a"), "2")
     assert changed(watched, since) == {"a"}
@@ -145,8 +158,13 @@ def link_place(folder: Path) -> None:
 
 
 def git(folder: Path, *words: str) -> None:
-    subprocess.run(("git", "-c", "user.name=me", "-c", "user.email=me@here", *words), cwd=folder, check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        ("git", "-c", "user.name=me", "-c", "user.email=me@here", *words),
+        cwd=folder,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 def check_out(folder: Path) -> None:
@@ -162,18 +180,33 @@ def check_out(folder: Path) -> None:
     git(folder, "checkout", "-q", "-")
 
 
-EDITS = (add_namespace, remove_place, move_place, replace_folder, remove_index, edit_managers, link_file, link_place,
-         check_out)
+EDITS = (
+    add_namespace,
+    remove_place,
+    move_place,
+    replace_folder,
+    remove_index,
+    edit_managers,
+    link_file,
+    link_place,
+    check_out,
+)
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_a_look_sees_every_edit(folder: Path, watched: FolderStore, edit: Callable[[Path], None]) -> None:
+def test_a_look_sees_every_edit(
+    folder: Path, watched: FolderStore, edit: Callable[[Path], None]
+) -> None:
     edit(folder)
     watched.problems()
     fresh = FolderStore(folder)
     assert {obj["metadata"]["name"]: obj for obj in watched.list("configmaps").objects} == {
-        obj["metadata"]["name"]: obj for obj in fresh.list("configmaps").objects}
-    assert differing(watched, with_sums=False) - {problem.path for problem in fresh.problems()} == set()
+        obj["metadata"]["name"]: obj for obj in fresh.list("configmaps").objects
+    }
+    assert (
+        differing(watched, with_sums=False) - {problem.path for problem in fresh.problems()}
+        == set()
+    )
     assert watched.problems() == fresh.problems()
     fresh.close()
     if edit is link_place:  # as the fixture wants it
@@ -182,8 +215,9 @@ def test_a_look_sees_every_edit(folder: Path, watched: FolderStore, edit: Callab
         file_of(folder, "a").unlink()
 
 
-def test_an_overflow_is_a_look_at_everything(folder: Path, watched: FolderStore, looks: list[Extents],
-                                             monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overflow_is_a_look_at_everything(
+    folder: Path, watched: FolderStore, looks: list[Extents], monkeypatch: pytest.MonkeyPatch
+) -> None:
     since, watch = watched.revision(), watched._access.watch
     assert watch is not None
     overwrite(file_of(folder, "a"), "2")
@@ -203,9 +237,12 @@ def test_an_overflow_is_a_look_at_everything(folder: Path, watched: FolderStore,
     assert EVERYTHING not in looks
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ImportError("no library")])
-def test_without_watches_everything_is_looked_at(folder: Path, store: FolderStore, monkeypatch: pytest.MonkeyPatch,
-                                                 error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), ImportError("no library")]
+)
+def test_without_watches_everything_is_looked_at(
+    folder: Path, store: FolderStore, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     def refuse(root: str) -> bool:
         raise error
 
@@ -219,7 +256,9 @@ def test_without_watches_everything_is_looked_at(folder: Path, store: FolderStor
         assert (store.get(A) or {})["data"] == {"a": value}
 
 
-def test_edits_that_cannot_be_recorded_are_looked_at_again(folder: Path, watched: FolderStore) -> None:
+def test_edits_that_cannot_be_recorded_are_looked_at_again(
+    folder: Path, watched: FolderStore
+) -> None:
     since = watched.revision()
     other = FolderStore(folder)
     with other.transaction() as transaction:
@@ -230,7 +269,9 @@ def test_edits_that_cannot_be_recorded_are_looked_at_again(folder: Path, watched
     assert changed(watched, since) == {"a", "d"}
 
 
-def test_commits_of_others_are_seen(folder: Path, watched: FolderStore, looks: list[Extents]) -> None:
+def test_commits_of_others_are_seen(
+    folder: Path, watched: FolderStore, looks: list[Extents]
+) -> None:
     since = watched.revision()
     other = FolderStore(folder)
     create(other, config_map("d"))
@@ -239,8 +280,9 @@ def test_commits_of_others_are_seen(folder: Path, watched: FolderStore, looks: l
     assert EVERYTHING not in looks
 
 
-def test_unseen_changes_are_found_after_a_while(folder: Path, tmp_path: Path, store: FolderStore,
-                                                monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unseen_changes_are_found_after_a_while(
+    folder: Path, tmp_path: Path, store: FolderStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No name comes for a file that is written by another of its names."""
     create(store, config_map("a"))
     os.link(file_of(folder, "a"), tmp_path / "another")
@@ -276,7 +318,9 @@ def test_random_changes(folder: Path, watched: FolderStore, seed: int) -> None:
                 writer = random.choice((watched, other))
                 with writer.transaction(refresh=random.random() < 0.5) as transaction:
                     if transaction.get(key(name, namespace)) is None:
-                        transaction.create(key(name, namespace), config_map(name, str(step), namespace))
+                        transaction.create(
+                            key(name, namespace), config_map(name, str(step), namespace)
+                        )
                     else:
                         transaction.delete(key(name, namespace))
         watched.changes(watched.revision())
@@ -286,7 +330,10 @@ def test_random_changes(folder: Path, watched: FolderStore, seed: int) -> None:
 
 def test_wait_ends_when_file_or_index_changes(folder: Path, watched: FolderStore) -> None:
     other = FolderStore(folder)
-    for change in (lambda: overwrite(file_of(folder, "a"), "2"), lambda: create(other, config_map("g"))):
+    for change in (
+        lambda: overwrite(file_of(folder, "a"), "2"),
+        lambda: create(other, config_map("g")),
+    ):
         for _ in range(2):  # what a look records changes the index
             watched.changes(watched.revision())
         start = time.monotonic()
@@ -300,7 +347,9 @@ def test_wait_ends_when_file_or_index_changes(folder: Path, watched: FolderStore
     other.close()
 
 
-def test_quiet_is_where_nothing_happens(folder: Path, watched: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_is_where_nothing_happens(
+    folder: Path, watched: FolderStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(watching, "REST_SECONDS", 0.0)
 
     def is_quiet() -> bool:

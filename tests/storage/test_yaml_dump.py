@@ -14,15 +14,87 @@ from ruamel.yaml import YAML
 from kubepy.storage.yaml import dump, load_all
 
 NASTY = st.sampled_from(
-    ["", " ", "y", "No", "on", "~", "null", "<<", "0x1F", "0o17", "010", "08", "1_000", "1e3", "+1", ".5", ".inf",
-     "12:30", "190:20:30.5", "2024-01-31", "2024-1-3", "2024-01-31T10:00:00Z", "2024-13-01", "---", "--- a",
-     "...", "- a",
-     "-", "?", ": ", "a:", "a: b", "a #b", "#", "'", '"', "\\", "\n", "\n\n", " \n", "\n ", "a\n b\n", "a\n\n", "\ta",
-     "a\r\n", "\x7f", "\x85", "\xa0", "\u2028", "a\u2029b", "\ufeff", "\ufffe", "\U0001f680", "ż", "{a", "[", "a, b",
-     "@a", "%a", "`a", "!a", "&a", "*a", "|", ">", "a" * 200, "ab " * 60, "ab  cd " * 30, "it's: " * 40,
-     '\\"a " ' * 30])
-TEXT = st.one_of(NASTY, st.text(st.characters(exclude_categories=["Cs"])), st.text(" ab:'\"\\#-\n\t", max_size=120))
-NUMBERS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False))
+    [
+        "",
+        " ",
+        "y",
+        "No",
+        "on",
+        "~",
+        "null",
+        "<<",
+        "0x1F",
+        "0o17",
+        "010",
+        "08",
+        "1_000",
+        "1e3",
+        "+1",
+        ".5",
+        ".inf",
+        "12:30",
+        "190:20:30.5",
+        "2024-01-31",
+        "2024-1-3",
+        "2024-01-31T10:00:00Z",
+        "2024-13-01",
+        "---",
+        "--- a",
+        "...",
+        "- a",
+        "-",
+        "?",
+        ": ",
+        "a:",
+        "a: b",
+        "a #b",
+        "#",
+        "'",
+        '"',
+        "\\",
+        "\n",
+        "\n\n",
+        " \n",
+        "\n ",
+        "a\n b\n",
+        "a\n\n",
+        "\ta",
+        "a\r\n",
+        "\x7f",
+        "\x85",
+        "\xa0",
+        "\u2028",
+        "a\u2029b",
+        "\ufeff",
+        "\ufffe",
+        "\U0001f680",
+        "ż",
+        "{a",
+        "[",
+        "a, b",
+        "@a",
+        "%a",
+        "`a",
+        "!a",
+        "&a",
+        "*a",
+        "|",
+        ">",
+        "a" * 200,
+        "ab " * 60,
+        "ab  cd " * 30,
+        "it's: " * 40,
+        '\\"a " ' * 30,
+    ]
+)
+TEXT = st.one_of(
+    NASTY,
+    st.text(st.characters(exclude_categories=["Cs"])),
+    st.text(" ab:'\"\\#-\n\t", max_size=120),
+)
+NUMBERS = st.one_of(
+    st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False)
+)
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), NUMBERS, TEXT),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXT, inner, max_size=4)),
@@ -39,7 +111,11 @@ def test_dumped_value_loads_as_same(value: dict[str, Any]) -> None:
 
 # Left out: texts that ruamel.yaml resolves to a type that it then cannot construct.
 @settings(max_examples=200, deadline=None)
-@given(st.dictionaries(TEXT, VALUES, max_size=4).filter(lambda value: not re.search("<<|=|2024-13", repr(value))))
+@given(
+    st.dictionaries(TEXT, VALUES, max_size=4).filter(
+        lambda value: not re.search("<<|=|2024-13", repr(value))
+    )
+)
 def test_dumped_value_is_same_to_yaml_1_1_reader(value: dict[str, Any]) -> None:
     try:
         read = YAML(typ="safe", pure=False).load(io.StringIO("%YAML 1.1\n---\n" + dump(value)))
@@ -94,7 +170,9 @@ def test_lists_stand_under_their_key_and_nested_ones_in_their_line() -> None:
 def test_long_scalar_folds_at_first_lone_space_past_column_80() -> None:
     words = "word " * 15 + "long  double  spaces do not break but this does"
     assert dump({"k": {"a": words}}) == (
-        "k:\n  a: " + "word " * 15 + "long  double\n".replace("long  double", "long  double  spaces")
+        "k:\n  a: "
+        + "word " * 15
+        + "long  double\n".replace("long  double", "long  double  spaces")
         + "    do not break but this does\n"
     )
 

@@ -21,25 +21,46 @@ spec:
 """
 
 
-@pytest.mark.parametrize(("field", "line"), [
-    ("spec", 6), ("spec.containers", 8), ("spec.containers[0]", 9), ("spec.containers[0].image", 10),
-    ("spec.selector.c", 12), ("metadata.annotations[example.org/a.b]", 4), ("metadata.annotations.example.org/a", 5),
-    ("metadata.annotations.example.org/a.b", 4),
-])
+@pytest.mark.parametrize(
+    ("field", "line"),
+    [
+        ("spec", 6),
+        ("spec.containers", 8),
+        ("spec.containers[0]", 9),
+        ("spec.containers[0].image", 10),
+        ("spec.selector.c", 12),
+        ("metadata.annotations[example.org/a.b]", 4),
+        ("metadata.annotations.example.org/a", 5),
+        ("metadata.annotations.example.org/a.b", 4),
+    ],
+)
 def test_line_of_field_is_that_of_its_name(field: str, line: int) -> None:
     assert line_of(TEXT, field) == line
 
 
-@pytest.mark.parametrize(("field", "line"), [
-    ("spec.containers[7].image", 8), ("spec.missing.deeper", 6), ("status", 0), ("<nil>", 0), ("", 0),
-])
+@pytest.mark.parametrize(
+    ("field", "line"),
+    [
+        ("spec.containers[7].image", 8),
+        ("spec.missing.deeper", 6),
+        ("status", 0),
+        ("<nil>", 0),
+        ("", 0),
+    ],
+)
 def test_line_of_missing_field_is_that_of_what_should_hold_it(field: str, line: int) -> None:
     assert line_of(TEXT, field) == line
 
 
-@pytest.mark.parametrize("text", [
-    "---\n" + TEXT, "# first\n" + TEXT, ("# first\n" + TEXT).replace("\n", "\r\n"), "\ufeff# first\n" + TEXT,
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n" + TEXT,
+        "# first\n" + TEXT,
+        ("# first\n" + TEXT).replace("\n", "\r\n"),
+        "\ufeff# first\n" + TEXT,
+    ],
+)
 def test_lines_count_from_start_of_file(text: str) -> None:
     assert line_of(text, "spec.containers[0].image") == 11
 

@@ -35,7 +35,15 @@ def test_scalar_has_value_of_go_yaml(text: str, value: Any) -> None:
 
 def test_keys_without_quotes_become_strings_by_their_value() -> None:
     text = 'y: "1"\nNo: "2"\n"on": "3"\noff-: "4"\n1.0: "6"\n0x10: "7"\n2024-01-01: "8"\n'
-    assert read(text) == {"true": "1", "false": "2", "on": "3", "off-": "4", "1": "6", "16": "7", "2024-01-01": "8"}
+    assert read(text) == {
+        "true": "1",
+        "false": "2",
+        "on": "3",
+        "off-": "4",
+        "1": "6",
+        "16": "7",
+        "2024-01-01": "8",
+    }
 
 
 def test_duplicate_key_last_value_wins() -> None:
@@ -58,7 +66,10 @@ def test_documents_carry_line_where_they_begin_and_empty_ones_are_left_out() -> 
 
 
 def test_json_is_stream_and_what_is_nearly_json_is_yaml() -> None:
-    assert load_all('{"a": 1}\n{"b": "\\u017c"}') == [Document({"a": 1}, 1), Document({"b": "ż"}, 2)]
+    assert load_all('{"a": 1}\n{"b": "\\u017c"}') == [
+        Document({"a": 1}, 1),
+        Document({"b": "ż"}, 2),
+    ]
     assert load_all('{"a": 1}\n---\n{b: 2,}\n') == [Document({"a": 1}, 1), Document({"b": 2}, 3)]
     assert read('{"n": 9223372036854775808, "s": "\\ud800"}') == {"n": 2.0**63, "s": "\ufffd"}
 
@@ -66,18 +77,34 @@ def test_json_is_stream_and_what_is_nearly_json_is_yaml() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        (HEAD + '  name: "broken\ndata:\n  a: b\n', 7, "yaml: line 7: found unexpected end of stream"),
-        (HEAD + "  name: b\n   labels:\n", 5, "yaml: line 5: mapping values are not allowed in this context"),
+        (
+            HEAD + '  name: "broken\ndata:\n  a: b\n',
+            7,
+            "yaml: line 7: found unexpected end of stream",
+        ),
+        (
+            HEAD + "  name: b\n   labels:\n",
+            5,
+            "yaml: line 5: mapping values are not allowed in this context",
+        ),
         (HEAD + "\tname: tabs\n", 4, "yaml: line 4: found character that cannot start any token"),
         ("a: 1\n---\nb: 2\nc: [\n", 5, "yaml: line 2: did not find expected node content"),
-        ("a: {{ .x }}\n", 1, 'yaml: invalid map key: map[interface {}]interface {}{".x":interface {}(nil)}'),
+        (
+            "a: {{ .x }}\n",
+            1,
+            'yaml: invalid map key: map[interface {}]interface {}{".x":interface {}(nil)}',
+        ),
         ("a: *b\n", 1, "yaml: unknown anchor 'b' referenced"),
         ("a: &b [*b]\n", 1, "yaml: anchor 'b' value contains itself"),
         ("a: !!int x\n", 1, "yaml: cannot decode !!str `x` as a !!int"),
         ("a: .nan\n", 1, "json: unsupported value: NaN"),
         ("? ~\n: x\n", 1, 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "x"'),
         ("? ~\n: x\nb: 'x\n", 4, "yaml: line 4: found unexpected end of stream"),
-        ("9223372036854775808: x", 1, 'unsupported map key of type: uint64, key: 0x8000000000000000, value: "x"'),
+        (
+            "9223372036854775808: x",
+            1,
+            'unsupported map key of type: uint64, key: 0x8000000000000000, value: "x"',
+        ),
         ("a: 1\nb: \x01\n", 2, "yaml: control characters are not allowed"),
         ("[" * 5000, 1, "yaml: exceeded max depth"),
     ],
@@ -85,7 +112,10 @@ def test_json_is_stream_and_what_is_nearly_json_is_yaml() -> None:
 def test_bad_yaml_has_kubectls_message_and_line(text: str, line: int, message: str) -> None:
     with pytest.raises(YamlError) as caught:
         load_all(text)
-    assert (caught.value.line, caught.value.message) == (line, f"error converting YAML to JSON: {message}")
+    assert (caught.value.line, caught.value.message) == (
+        line,
+        f"error converting YAML to JSON: {message}",
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,7 +150,10 @@ def test_duplicate_key_with_unique_keys_is_error() -> None:
 def test_merged_key_may_be_overridden_with_unique_keys() -> None:
     text = "base: &base {image: a, port: 1}\none:\n  <<: *base\n  image: b\ntwo:\n  image: c\n  <<: *base\n"
     (document,) = load_all(text, unique_keys=True)
-    assert (document.object["one"], document.object["two"]["image"]) == ({"image": "b", "port": 1}, "a")
+    assert (document.object["one"], document.object["two"]["image"]) == (
+        {"image": "b", "port": 1},
+        "a",
+    )
 
 
 # --- one JSON value -----------------------------------------------------------------------------------------------
@@ -128,18 +161,22 @@ def test_merged_key_may_be_overridden_with_unique_keys() -> None:
 
 def test_indented_json_keeps_order_numbers_and_escapes():
     assert indented_json(' {"b":1.50, "a":["<x>\\u0041", {}, []],"c":{"d":null}} ') == (
-        '{\n  "b": 1.50,\n  "a": [\n    "<x>\\u0041",\n    {},\n    []\n  ],\n  "c": {\n    "d": null\n  }\n}')
+        '{\n  "b": 1.50,\n  "a": [\n    "<x>\\u0041",\n    {},\n    []\n  ],\n  "c": {\n    "d": null\n  }\n}'
+    )
 
 
-@pytest.mark.parametrize(("text", "why"), [
-    ("", "unexpected end of JSON input"),
-    ('{"a":', "unexpected end of JSON input"),
-    ("nojson", "invalid character 'o' in literal null (expecting 'u')"),
-    ("[tru]", "invalid character ']' in literal true (expecting 'e')"),
-    ('{"a":1 true}', "invalid character 't' after object key:value pair"),
-    ('{"a":1} x', "invalid character 'x' after top-level value"),
-    ("{'a':1}", "invalid character '\\'' looking for beginning of object key string"),
-])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "unexpected end of JSON input"),
+        ('{"a":', "unexpected end of JSON input"),
+        ("nojson", "invalid character 'o' in literal null (expecting 'u')"),
+        ("[tru]", "invalid character ']' in literal true (expecting 'e')"),
+        ('{"a":1 true}', "invalid character 't' after object key:value pair"),
+        ('{"a":1} x', "invalid character 'x' after top-level value"),
+        ("{'a':1}", "invalid character '\\'' looking for beginning of object key string"),
+    ],
+)
 def test_invalid_json_has_gos_message(text, why):
     with pytest.raises(YamlError) as failed:
         read_json(text)
@@ -150,8 +187,11 @@ def test_invalid_json_has_gos_message(text, why):
     ("text", "value"),
     [
         ("{image: nginx:1.27, url: http://x/y}", {"image": "nginx:1.27", "url": "http://x/y"}),
-        ("a: [b:c, 'd:e', \"f:g\", 12:30, h:, i]", {"a": ["b:c", "d:e", "f:g", "12:30", "h:", "i"]}),
-        ("{a:b: c, \"d\":e, f:1}", {"a:b": "c", "d": "e", "f:1": None}),
+        (
+            "a: [b:c, 'd:e', \"f:g\", 12:30, h:, i]",
+            {"a": ["b:c", "d:e", "f:g", "12:30", "h:", "i"]},
+        ),
+        ('{a:b: c, "d":e, f:1}', {"a:b": "c", "d": "e", "f:1": None}),
         ("a: [&x n:1, *x, !!str t:2] # c:d", {"a": ["n:1", "n:1", "t:2"]}),
         ("{é: ż:ó, \ue000: a:b}", {"é": "ż:ó", "\ue000": "a:b"}),
         ("{a: it's:me, b: c:d\n  e}", {"a": "it's:me", "b": "c:d e"}),
@@ -164,7 +204,10 @@ def test_colon_within_word_between_brackets_is_text(text: str, value: Any) -> No
 def test_error_beside_hidden_colon_has_its_line() -> None:
     with pytest.raises(YamlError) as refused:
         load_all("a: {b: c:d}\ne: [f:g\n")
-    assert refused.value.message == "error converting YAML to JSON: yaml: line 2: did not find expected ',' or ']'"
+    assert (
+        refused.value.message
+        == "error converting YAML to JSON: yaml: line 2: did not find expected ',' or ']'"
+    )
     with pytest.raises(YamlError) as refused:
         load_all("a: [b:c]\nd: {e: 1, e: 2}\n", unique_keys=True)
     assert (refused.value.message, refused.value.line) == ('has the key "e" more than once', 2)

@@ -109,23 +109,31 @@ def test_changed_image_changes_its_lines_only() -> None:
         obj["metadata"]["generation"] = 2
         obj["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = "2"
 
-    assert diff(DAEMON_SET, set_image) == """\
+    assert (
+        diff(DAEMON_SET, set_image)
+        == """\
 -     deprecated.daemonset.template.generation: "1"  # ours
 +     deprecated.daemonset.template.generation: "2"  # ours
 -   generation: 1 # too
 +   generation: 2 # too
 -           image: "nginx:1.15"   # pinned, see #42
 +           image: "nginx:1.16"   # pinned, see #42"""
+    )
 
 
 def test_new_keys_come_where_canonical_order_has_them() -> None:
     def complete(obj: dict[str, Any]) -> None:
-        obj["metadata"] |= {"uid": "a-b", "namespace": "default", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        obj["metadata"] |= {
+            "uid": "a-b",
+            "namespace": "default",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        }
         obj["status"] = {"numberReady": 1, "conditions": [{"type": "A"}]}
         containers(obj)[0]["imagePullPolicy"] = "Always"
 
     merged = applied(DAEMON_SET, complete)
-    assert """\
+    assert (
+        """\
   name: agent
   namespace: default
   uid: a-b
@@ -133,8 +141,12 @@ def test_new_keys_come_where_canonical_order_has_them() -> None:
     deprecated.daemonset.template.generation: "1"  # ours
   creationTimestamp: "2026-01-01T00:00:00Z"
   generation: 1 # too
-""" in merged
-    assert 'pinned, see #42\n          imagePullPolicy: Always\n          # what it opens\n' in merged
+"""
+        in merged
+    )
+    assert (
+        "pinned, see #42\n          imagePullPolicy: Always\n          # what it opens\n" in merged
+    )
     assert merged.endswith("""\
       # end of the pod
 status:
@@ -146,11 +158,22 @@ status:
     assert [line for line in diff(DAEMON_SET, complete).splitlines() if line[0] == "-"] == []
 
 
-@pytest.mark.parametrize(("text", "names", "expected"), [
-    ("name: x\nlabels: y\n", "annotations namespace uid", "name namespace uid annotations labels"),
-    ("spec: x\nkind: y\n", "apiVersion metadata status", "spec status apiVersion kind metadata"),
-    ("a: x\nc: y\n", "b d", "a b c d"),
-])
+@pytest.mark.parametrize(
+    ("text", "names", "expected"),
+    [
+        (
+            "name: x\nlabels: y\n",
+            "annotations namespace uid",
+            "name namespace uid annotations labels",
+        ),
+        (
+            "spec: x\nkind: y\n",
+            "apiVersion metadata status",
+            "spec status apiVersion kind metadata",
+        ),
+        ("a: x\nc: y\n", "b d", "a b c d"),
+    ],
+)
 def test_new_keys_are_written_beside_their_neighbours(text: str, names: str, expected: str) -> None:
     merged = applied(text, put(**dict.fromkeys(names.split(), "new")))
     assert [line.partition(":")[0] for line in merged.splitlines()] == expected.split()
@@ -158,7 +181,8 @@ def test_new_keys_are_written_beside_their_neighbours(text: str, names: str, exp
 
 def test_line_of_dash_keeps_its_key() -> None:
     assert applied("a:\n- n: x  # c\n", lambda obj: obj["a"][0].update(b=1, p=2, c=3)) == (
-        "a:\n- n: x  # c\n  b: 1\n  c: 3\n  p: 2\n")
+        "a:\n- n: x  # c\n  b: 1\n  c: 3\n  p: 2\n"
+    )
 
 
 def test_removed_item_takes_its_comments_and_no_others() -> None:
@@ -166,7 +190,9 @@ def test_removed_item_takes_its_comments_and_no_others() -> None:
         del containers(obj)[0]
         del containers(obj)[0]["env"][0]
 
-    assert diff(DAEMON_SET, remove_first) == """\
+    assert (
+        diff(DAEMON_SET, remove_first)
+        == """\
 -         # the agent
 -         - name: agent  # itself
 -           image: "nginx:1.15"   # pinned, see #42
@@ -176,6 +202,7 @@ def test_removed_item_takes_its_comments_and_no_others() -> None:
 -
 -           # X says where
 -           - {name: X, value: here}"""
+    )
 
 
 def test_inserted_items_leave_comments_of_others() -> None:
@@ -184,36 +211,65 @@ def test_inserted_items_leave_comments_of_others() -> None:
         containers(obj).insert(0, {"name": "first", "image": "busybox"})
         containers(obj)[3]["env"].insert(1, {"name": "Y", "value": "8080"})
 
-    assert diff(DAEMON_SET, insert) == """\
+    assert (
+        diff(DAEMON_SET, insert)
+        == """\
 +         - image: busybox
 +           name: first
 +         - image: busybox
 +           name: between
 +           - name: "Y"
 +             value: "8080\""""
+    )
 
 
 def test_items_that_change_places_take_their_comments_along() -> None:
     text = "a:\n# one\n- name: x  # x\n  v: 1\n# two\n- name: y\n  # inner\n  v: 2\n# three\n- name: z\nb: 1\n"
     assert applied(text, lambda obj: obj["a"].insert(0, obj["a"].pop())) == (
-        "a:\n# three\n- name: z\n# one\n- name: x  # x\n  v: 1\n# two\n- name: y\n  # inner\n  v: 2\nb: 1\n")
+        "a:\n# three\n- name: z\n# one\n- name: x  # x\n  v: 1\n# two\n- name: y\n  # inner\n  v: 2\nb: 1\n"
+    )
 
 
-@pytest.mark.parametrize(("items", "changed_items", "expected"), [
-    ("[{containerPort: 1}, {containerPort: 2}]", [{"containerPort": 2, "hostPort": 3}],
-     "[{containerPort: 2, hostPort: 3}]"),
-    ("\n# one\n- {type: A, status: x}\n# two\n- {type: B, status: x}", [{"type": "B", "status": "z"}],
-     "\n# two\n- {type: B, status: z}"),
-    ("\n# one\n- {name: a, v: 1}\n# two\n- {name: b, v: 2}", [{"name": "c", "v": 2}, {"name": "d", "v": 3}],
-     "\n# two\n- {name: c, v: 2}\n- name: d\n  v: 3"),
-    ("\n# a\n- a\n# b\n- b\n# c\n- c", ["a", "x", "c"], "\n# a\n- a\n# b\n- x\n# c\n- c"),
-    ("\n# a\n- a\n# b\n- b\n# c\n- c", ["b", "c", "d"], "\n# b\n- b\n# c\n- c\n- d"),
-    ("\n# 1\n- verbs: [get]\n# 2\n- verbs: [list]", [{"verbs": ["list"]}], "\n# 2\n- verbs: [list]"),
-    ("\n# 1\n- verbs: [get]\n# 2\n- verbs: [list]", [{"verbs": ["get", "watch"]}, {"verbs": ["list"]}],
-     "\n# 1\n- verbs: [get, watch]\n# 2\n- verbs: [list]"),
-    ("\n- - 1  # one\n  - 2\n- [3]  # three", [[1, 2, 7], [3, 4]], "\n- - 1  # one\n  - 2\n  - 7\n- [3, 4]  # three"),
-])
-def test_list_items_are_matched_by_their_natural_key(items: str, changed_items: list[Any], expected: str) -> None:
+@pytest.mark.parametrize(
+    ("items", "changed_items", "expected"),
+    [
+        (
+            "[{containerPort: 1}, {containerPort: 2}]",
+            [{"containerPort": 2, "hostPort": 3}],
+            "[{containerPort: 2, hostPort: 3}]",
+        ),
+        (
+            "\n# one\n- {type: A, status: x}\n# two\n- {type: B, status: x}",
+            [{"type": "B", "status": "z"}],
+            "\n# two\n- {type: B, status: z}",
+        ),
+        (
+            "\n# one\n- {name: a, v: 1}\n# two\n- {name: b, v: 2}",
+            [{"name": "c", "v": 2}, {"name": "d", "v": 3}],
+            "\n# two\n- {name: c, v: 2}\n- name: d\n  v: 3",
+        ),
+        ("\n# a\n- a\n# b\n- b\n# c\n- c", ["a", "x", "c"], "\n# a\n- a\n# b\n- x\n# c\n- c"),
+        ("\n# a\n- a\n# b\n- b\n# c\n- c", ["b", "c", "d"], "\n# b\n- b\n# c\n- c\n- d"),
+        (
+            "\n# 1\n- verbs: [get]\n# 2\n- verbs: [list]",
+            [{"verbs": ["list"]}],
+            "\n# 2\n- verbs: [list]",
+        ),
+        (
+            "\n# 1\n- verbs: [get]\n# 2\n- verbs: [list]",
+            [{"verbs": ["get", "watch"]}, {"verbs": ["list"]}],
+            "\n# 1\n- verbs: [get, watch]\n# 2\n- verbs: [list]",
+        ),
+        (
+            "\n- - 1  # one\n  - 2\n- [3]  # three",
+            [[1, 2, 7], [3, 4]],
+            "\n- - 1  # one\n  - 2\n  - 7\n- [3, 4]  # three",
+        ),
+    ],
+)
+def test_list_items_are_matched_by_their_natural_key(
+    items: str, changed_items: list[Any], expected: str
+) -> None:
     space = "" if items.startswith("\n") else " "
     assert applied(f"a:{space}{items}\n", put(a=changed_items)) == f"a:{space}{expected}\n"
 
@@ -221,41 +277,58 @@ def test_list_items_are_matched_by_their_natural_key(items: str, changed_items: 
 # --- styles ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("text", "change", "expected"), [
-    ("a: 'x'  # c\n", put(a="it's"), "a: 'it''s'  # c\n"),
-    ("a: 'x'  # c\n", put(a="1"), "a: '1'  # c\n"),
-    ('a: "x"  # c\n', put(a="ż\t"), 'a: "ż\\t"  # c\n'),
-    ("a: x  # c\n", put(a="true"), 'a: "true"  # c\n'),
-    ("a: x  # c\n", put(a=True), "a: true  # c\n"),
-    ("a:   # c\n", put(a=1), "a: 1   # c\n"),
-    ("a: 1  # c\n", put(a={"b": [1]}), "a:  # c\n  b:\n  - 1\n"),
-    ("a:  # c\n  b: 1  # d\nc: 2\n", put(a="x"), "a: x  # c\nc: 2\n"),
-    ("a:  # c\n  b: 1\n  # of a\n", put(a={}), "a: {}  # c\n  # of a\n"),
-    ("a: {}  # c\n", put(a={"b": 1}), "a:  # c\n  b: 1\n"),
-    ("a: {b: {}}  # c\n", put(a={"b": {"c": 1}}), "a: {b: {c: 1}}  # c\n"),
-    ("a: |  # c\n     one\n     two\n\n# d\nb: 1\n", put(a="one\nthree\n"),
-     "a: |  # c\n     one\n     three\n\n# d\nb: 1\n"),
-    ("a: |  # c\n  one\n", put(a="\tone\n\ttwo"), "a: |2-  # c\n  \tone\n  \ttwo\n"),
-    ("a: |+\n  one\n\n\nb: 1\n", put(b=2), "a: |+\n  one\n\n\nb: 2\n"),
-    ("a: x  # c\n  # deep\nb: 1\n", put(a="1\n2\n"), 'a: "1\\n2\\n"  # c\n  # deep\nb: 1\n'),
-    ("a: >-  # c\n  one\n  two\n", put(a="one"), "a: |-  # c\n  one\n"),
-    ("? a  # k\n: b  # v\n? c\n", put(a="x", c=1), "? a  # k\n: x  # v\nc: 1\n"),
-    ("a: !!str 5  # c\nb: !!int '5'\n", put(a="6"), "a: \"6\"  # c\nb: !!int '5'\n"),
-    ("a: {b: 1, c: 2}  # c\n", put(a={"c": 2, "d": "x, y"}), 'a: {c: 2, d: "x, y"}  # c\n'),
-    ("a: [1, 2, 3]\n", put(a=[]), "a: []\n"),
-    ("a: [\n  1, # one\n  2  # two\n]\n", put(a=[1, 2, 3]), "a: [\n  1, # one\n  2,  # two\n  3\n]\n"),
-    ("a: [\n  1, # one\n  2  # two\n]\n", put(a=[1]), "a: [\n  1 # one\n]\n"),
-    ("a: [nginx:1, b]\n", put(a=["nginx:1", "c"]), "a: [nginx:1, c]\n"),
-    ("a: {b, c: }\n", put(a={"b": 1, "c": 2}), "a: {b: 1, c: 2 }\n"),
-    ('{\n  "a": 1,\n  "b": {}\n}\n', put(b={"c": [1]}, d="x"),
-     '{\n  "a": 1,\n  "b": {\n    "c": [\n      1\n    ]\n  },\n  "d": "x"\n}\n'),
-    ('{"a": 1, "b": 2}', put(a=3), '{"a": 3, "b": 2}'),
-    ("a: 1  # c", put(b=2), "a: 1  # c\nb: 2"),
-    ("\ufeff# b\r\na: 1  # c\r\n", put(a=2, b=3), "\ufeff# b\r\na: 2  # c\r\nb: 3\r\n"),
-    ("a: 1\r\nb: 1\nc: 1\r\n", put(b=2), "a: 1\r\nb: 2\r\nc: 1\r\n"),
-    ("# h\n---\n# i\na: 1\n...\n# tail\n", put(a=2, b=3), "# h\n---\n# i\na: 2\nb: 3\n...\n# tail\n"),
-    ("---  # d\na: 1\n---\n# nothing\n", put(a=2), "---  # d\na: 2\n---\n# nothing\n"),
-])
+@pytest.mark.parametrize(
+    ("text", "change", "expected"),
+    [
+        ("a: 'x'  # c\n", put(a="it's"), "a: 'it''s'  # c\n"),
+        ("a: 'x'  # c\n", put(a="1"), "a: '1'  # c\n"),
+        ('a: "x"  # c\n', put(a="ż\t"), 'a: "ż\\t"  # c\n'),
+        ("a: x  # c\n", put(a="true"), 'a: "true"  # c\n'),
+        ("a: x  # c\n", put(a=True), "a: true  # c\n"),
+        ("a:   # c\n", put(a=1), "a: 1   # c\n"),
+        ("a: 1  # c\n", put(a={"b": [1]}), "a:  # c\n  b:\n  - 1\n"),
+        ("a:  # c\n  b: 1  # d\nc: 2\n", put(a="x"), "a: x  # c\nc: 2\n"),
+        ("a:  # c\n  b: 1\n  # of a\n", put(a={}), "a: {}  # c\n  # of a\n"),
+        ("a: {}  # c\n", put(a={"b": 1}), "a:  # c\n  b: 1\n"),
+        ("a: {b: {}}  # c\n", put(a={"b": {"c": 1}}), "a: {b: {c: 1}}  # c\n"),
+        (
+            "a: |  # c\n     one\n     two\n\n# d\nb: 1\n",
+            put(a="one\nthree\n"),
+            "a: |  # c\n     one\n     three\n\n# d\nb: 1\n",
+        ),
+        ("a: |  # c\n  one\n", put(a="\tone\n\ttwo"), "a: |2-  # c\n  \tone\n  \ttwo\n"),
+        ("a: |+\n  one\n\n\nb: 1\n", put(b=2), "a: |+\n  one\n\n\nb: 2\n"),
+        ("a: x  # c\n  # deep\nb: 1\n", put(a="1\n2\n"), 'a: "1\\n2\\n"  # c\n  # deep\nb: 1\n'),
+        ("a: >-  # c\n  one\n  two\n", put(a="one"), "a: |-  # c\n  one\n"),
+        ("? a  # k\n: b  # v\n? c\n", put(a="x", c=1), "? a  # k\n: x  # v\nc: 1\n"),
+        ("a: !!str 5  # c\nb: !!int '5'\n", put(a="6"), "a: \"6\"  # c\nb: !!int '5'\n"),
+        ("a: {b: 1, c: 2}  # c\n", put(a={"c": 2, "d": "x, y"}), 'a: {c: 2, d: "x, y"}  # c\n'),
+        ("a: [1, 2, 3]\n", put(a=[]), "a: []\n"),
+        (
+            "a: [\n  1, # one\n  2  # two\n]\n",
+            put(a=[1, 2, 3]),
+            "a: [\n  1, # one\n  2,  # two\n  3\n]\n",
+        ),
+        ("a: [\n  1, # one\n  2  # two\n]\n", put(a=[1]), "a: [\n  1 # one\n]\n"),
+        ("a: [nginx:1, b]\n", put(a=["nginx:1", "c"]), "a: [nginx:1, c]\n"),
+        ("a: {b, c: }\n", put(a={"b": 1, "c": 2}), "a: {b: 1, c: 2 }\n"),
+        (
+            '{\n  "a": 1,\n  "b": {}\n}\n',
+            put(b={"c": [1]}, d="x"),
+            '{\n  "a": 1,\n  "b": {\n    "c": [\n      1\n    ]\n  },\n  "d": "x"\n}\n',
+        ),
+        ('{"a": 1, "b": 2}', put(a=3), '{"a": 3, "b": 2}'),
+        ("a: 1  # c", put(b=2), "a: 1  # c\nb: 2"),
+        ("\ufeff# b\r\na: 1  # c\r\n", put(a=2, b=3), "\ufeff# b\r\na: 2  # c\r\nb: 3\r\n"),
+        ("a: 1\r\nb: 1\nc: 1\r\n", put(b=2), "a: 1\r\nb: 2\r\nc: 1\r\n"),
+        (
+            "# h\n---\n# i\na: 1\n...\n# tail\n",
+            put(a=2, b=3),
+            "# h\n---\n# i\na: 2\nb: 3\n...\n# tail\n",
+        ),
+        ("---  # d\na: 1\n---\n# nothing\n", put(a=2), "---  # d\na: 2\n---\n# nothing\n"),
+    ],
+)
 def test_style_of_unchanged_values_stays(text: str, change: Change, expected: str) -> None:
     assert applied(text, change) == expected
 
@@ -274,17 +347,29 @@ e: *base
 """
 
 
-@pytest.mark.parametrize(("change", "expected"), [
-    (put(img="nginx:2", c=["nginx:2", "nginx:2"]), "- img: &img nginx:1\n+ img: &img nginx:2"),
-    (put(img="nginx:2"), "- img: &img nginx:1\n+ img: &img nginx:2\n- - *img   # same\n- - *img\n"
-                         "+ - nginx:1   # same\n+ - nginx:1"),
-    (put(base={"a": 5}, e={"a": 5}, d={"a": 5, "b": 3}), "-   a: 1   # one\n+   a: 5   # one"),
-    (put(base={"a": 5}), "-   a: 1   # one\n+   a: 5   # one\n+   a: 1\n- e: *base\n+ e:\n+   a: 1"),
-    (put(d={"a": 9, "b": 3}), "+   a: 9"),
-    (put(d={"b": 3}), "-   <<: *base     # merged"),
-    (lambda obj: obj.pop("base"), "- base: &base   # the base\n-   a: 1   # one\n-   <<: *base     # merged\n+   a: 1\n"
-                                  "- e: *base\n+ e:\n+   a: 1"),
-])
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (put(img="nginx:2", c=["nginx:2", "nginx:2"]), "- img: &img nginx:1\n+ img: &img nginx:2"),
+        (
+            put(img="nginx:2"),
+            "- img: &img nginx:1\n+ img: &img nginx:2\n- - *img   # same\n- - *img\n"
+            "+ - nginx:1   # same\n+ - nginx:1",
+        ),
+        (put(base={"a": 5}, e={"a": 5}, d={"a": 5, "b": 3}), "-   a: 1   # one\n+   a: 5   # one"),
+        (
+            put(base={"a": 5}),
+            "-   a: 1   # one\n+   a: 5   # one\n+   a: 1\n- e: *base\n+ e:\n+   a: 1",
+        ),
+        (put(d={"a": 9, "b": 3}), "+   a: 9"),
+        (put(d={"b": 3}), "-   <<: *base     # merged"),
+        (
+            lambda obj: obj.pop("base"),
+            "- base: &base   # the base\n-   a: 1   # one\n-   <<: *base     # merged\n+   a: 1\n"
+            "- e: *base\n+ e:\n+   a: 1",
+        ),
+    ],
+)
 def test_aliases_that_still_mean_value_stay(change: Change, expected: str) -> None:
     assert sorted(diff(ALIASES, change).splitlines()) == sorted(expected.splitlines())
 
@@ -292,18 +377,32 @@ def test_aliases_that_still_mean_value_stay(change: Change, expected: str) -> No
 # --- changes that need the text to be written anew ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [
-    b"", b"\xff\xfe", b"a: [", b"- 1\n", b"# only\n", b"%YAML 1.2\n---\na: 1\n", b'{"a": "\\ud83d\\ude00"}',
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"\xff\xfe",
+        b"a: [",
+        b"- 1\n",
+        b"# only\n",
+        b"%YAML 1.2\n---\na: 1\n",
+        b'{"a": "\\ud83d\\ude00"}',
+    ],
+)
 def test_text_that_cannot_be_edited_is_replaced(text: bytes) -> None:
     assert merge(text, {"b": [1]}) == b"b:\n- 1\n"
 
 
-def test_edit_that_means_something_else_is_written_anew_with_its_comments(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edit_that_means_something_else_is_written_anew_with_its_comments(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     text = "# h\na:\n  b:  # b\n    c: 1 # c\n    d: 2\n    # e\nf: 1  # f\n"
-    monkeypatch.setattr("kubepy.storage.yaml.roundtrip.editors.block_scalar", lambda *_, **__: "broken")
+    monkeypatch.setattr(
+        "kubepy.storage.yaml.roundtrip.editors.block_scalar", lambda *_, **__: "broken"
+    )
     assert merge(text.encode(), {"a": {"b": {"c": 2, "d": 2}}, "f": 1}).decode() == (
-        "# h\na:\n  b:  # b\n    # c\n    c: 2\n    d: 2\n    # e\nf: 1  # f\n")
+        "# h\na:\n  b:  # b\n    # c\n    c: 2\n    d: 2\n    # e\nf: 1  # f\n"
+    )
 
 
 def test_file_is_written_anew_with_its_comments_at_worst(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +446,9 @@ def test_comments_and_lines_of_unchanged_values_are_kept(rng: Random) -> None:
 
 def is_among(line: Line, following: Iterator[str], obj: Any) -> bool:
     """Report whether a line is one of those that follow; beside another entry it may lose the ``-`` or the comma."""
-    shares_line = line.is_flow or (len(line.path) > 1 and isinstance(resolve(obj, line.path[:-2]), list))
+    shares_line = line.is_flow or (
+        len(line.path) > 1 and isinstance(resolve(obj, line.path[:-2]), list)
+    )
     if shares_line:
         return essence(line.text) in map(essence, following)
     return line.text in following

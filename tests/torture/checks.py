@@ -15,14 +15,35 @@ from kubepy.storage import Key
 
 from .scenarios import Scenario
 from .scratch import OWN, Image, capture, contents, restore
-from .views import Likeness, Object, Opener, View, difference, exactly, in_files, look, names_only, paths_below
+from .views import (
+    Likeness,
+    Object,
+    Opener,
+    View,
+    difference,
+    exactly,
+    in_files,
+    look,
+    names_only,
+    paths_below,
+)
 
 T = TypeVar("T")
 
 PROBE = Key("configmaps", "torture-probe", "probe")
 PROBE_PATH = "configmaps/torture-probe/probe"
-ALLOWED_OWN = {"index.db", "index.db-wal", "index.db-shm", "lock", "manager.lock", "manager.lock.holder", "config",
-               "origin", "marks", "reserve"}
+ALLOWED_OWN = {
+    "index.db",
+    "index.db-wal",
+    "index.db-shm",
+    "lock",
+    "manager.lock",
+    "manager.lock.holder",
+    "config",
+    "origin",
+    "marks",
+    "reserve",
+}
 
 
 class Lost(Exception):
@@ -48,7 +69,9 @@ def scenario_losses(scenario: Scenario, folder: Path, expected: Expected) -> lis
     if scenario.finish is None:
         return aftermath(folder, scenario.opener, expected)
     try:
-        check_state("a reader", attempt("a reader", lambda: look(scenario.opener, folder)), expected)
+        check_state(
+            "a reader", attempt("a reader", lambda: look(scenario.opener, folder)), expected
+        )
         if wrong := attempt("work, run again,", lambda: scenario.finish(folder)):
             return [wrong]
         seen = attempt("a reader", lambda: look(scenario.opener, folder))
@@ -80,8 +103,10 @@ def _check(folder: Path, opener: Opener, expected: Expected, losses: list[str]) 
     seen = attempt("a reader", lambda: look(opener, folder))
     check_state("a reader", seen, expected)
     if locked_out is not None and seen is not None and _differs(locked_out, seen, expected):
-        raise Lost(f"a reader without the lock sees something else than one with it: "
-                   f"{_difference(locked_out, seen, expected)}")
+        raise Lost(
+            f"a reader without the lock sees something else than one with it: "
+            f"{_difference(locked_out, seen, expected)}"
+        )
     if seen is None:
         return
     if seen.problems:
@@ -101,7 +126,9 @@ def check_sound(folder: Path, opener: Opener, seen: View, losses: list[str]) -> 
     if told := difference(seen.objects, rest):
         losses.append(f"after a writer: {told}")
     if again.revision <= seen.revision:
-        losses.append(f"the revision after a write is {again.revision}, before it was {seen.revision}")
+        losses.append(
+            f"the revision after a write is {again.revision}, before it was {seen.revision}"
+        )
     losses.extend(f"left over: {path}" for path in leftovers(folder))
     _check_files(folder, opener, again, losses)
 
@@ -110,23 +137,42 @@ def _write(folder: Path, opener: Opener) -> list[str]:
     store = opener(folder)
     try:
         with store.transaction() as transaction:
-            transaction.create(PROBE, {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}, "metadata": {
-                "name": PROBE.name, "namespace": PROBE.namespace, "uid": "4e6f0b1a-0000-4000-8000-000000000000",
-                "creationTimestamp": "2026-01-01T00:00:00Z"}})
+            transaction.create(
+                PROBE,
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "data": {"a": "b"},
+                    "metadata": {
+                        "name": PROBE.name,
+                        "namespace": PROBE.namespace,
+                        "uid": "4e6f0b1a-0000-4000-8000-000000000000",
+                        "creationTimestamp": "2026-01-01T00:00:00Z",
+                    },
+                },
+            )
         return store.check()
     finally:
         store.close()
 
 
 def check_state(who: str, seen: View | None, expected: Expected) -> None:
-    matching = [index for index, state in enumerate(expected.states) if not _differs(state, seen, expected)]
+    matching = [
+        index for index, state in enumerate(expected.states) if not _differs(state, seen, expected)
+    ]
     if not matching:
         raise Lost(f"{who} sees what never was: {_nearest(seen, expected)}")
     if matching[-1] < expected.acknowledged:
         last = expected.states[-1] if expected.acknowledged == len(expected.states) - 1 else None
-        told = f": {_difference(last, seen, expected)}" if last is not None and seen is not None else ""
-        raise Lost(f"{who} sees the state after {matching[-1]} transactions, {expected.acknowledged} were "
-                   f"acknowledged{told}")
+        told = (
+            f": {_difference(last, seen, expected)}"
+            if last is not None and seen is not None
+            else ""
+        )
+        raise Lost(
+            f"{who} sees the state after {matching[-1]} transactions, {expected.acknowledged} were "
+            f"acknowledged{told}"
+        )
 
 
 def _differs(one: View | None, other: View | None, expected: Expected) -> bool:
@@ -143,7 +189,11 @@ def _nearest(seen: View | None, expected: Expected) -> str:
     """Return the difference to the most similar state."""
     if seen is None:
         return "no cluster"
-    told = [_difference(state, seen, expected) for state in expected.states[expected.acknowledged:] if state]
+    told = [
+        _difference(state, seen, expected)
+        for state in expected.states[expected.acknowledged :]
+        if state
+    ]
     return min(told, key=len, default="there is a cluster")
 
 
@@ -212,8 +262,10 @@ def attempt(who: str, action: Callable[[], T]) -> T:
         raise
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
-        raise Lost(f"{who} fails: {type(error).__name__}: {error} ({os.path.basename(place.filename)}:"
-                   f"{place.lineno})") from error
+        raise Lost(
+            f"{who} fails: {type(error).__name__}: {error} ({os.path.basename(place.filename)}:"
+            f"{place.lineno})"
+        ) from error
 
 
 @contextmanager

@@ -35,10 +35,15 @@ FIRST = {
     "apply": ("apply", "--server-side", "-f", "-"),
 }
 READ = ("get", "cm", "touched", "-o", "yaml")
-STEPS = (*RUNNING, command("apply", "--server-side", "-f", "-", stdin=SERVER_SIDE),
-         command("create", "cm", "touched", "--from-literal=a=b"), command("create", "cm", "deleted"),
-         command("create", "secret", "generic", "password", "--from-literal=a=b"), command("controller", "--once"),
-         command("delete", "cm", "deleted"))
+STEPS = (
+    *RUNNING,
+    command("apply", "--server-side", "-f", "-", stdin=SERVER_SIDE),
+    command("create", "cm", "touched", "--from-literal=a=b"),
+    command("create", "cm", "deleted"),
+    command("create", "secret", "generic", "password", "--from-literal=a=b"),
+    command("controller", "--once"),
+    command("delete", "cm", "deleted"),
+)
 
 
 class Base(NamedTuple):
@@ -72,7 +77,7 @@ def _flip_header(path: Path, chance: random.Random, number: int) -> None:
 
 def _pages(path: Path) -> list[bytes]:
     data = path.read_bytes()
-    return [data[start: start + PAGE] for start in range(0, len(data), PAGE)]
+    return [data[start : start + PAGE] for start in range(0, len(data), PAGE)]
 
 
 def _zero_page(path: Path, chance: random.Random, number: int) -> None:
@@ -126,7 +131,9 @@ def _foreign(path: Path) -> None:
     """Replace the index by another program's database."""
     path.unlink()
     connection = sqlite3.connect(path)
-    connection.executescript("CREATE TABLE objects (a); INSERT INTO objects VALUES (1); PRAGMA user_version = 3")
+    connection.executescript(
+        "CREATE TABLE objects (a); INSERT INTO objects VALUES (1); PRAGMA user_version = 3"
+    )
     connection.close()
 
 
@@ -164,24 +171,59 @@ def _log_and_index(path: Path, chance: random.Random, number: int) -> None:
 
 # --- damaged contents of the database ---
 
-GARBAGE = ("NULL", "x'ff00fe'", "'x'", "''", str(2**63 - 1), str(-(2**63)), "-1", "0", "1e308", "9e999",
-           "CAST(x'fffe80' AS TEXT)", "'é\\u0000'", "zeroblob(70000)", "7.5")
-JSONS = ("'{'", "'[]'", "'null'", "'{}'", "'7'", "'{\"metadata\": 7}'", "'{\"metadata\": {}}'",
-         "'{\"metadata\": {\"name\": 7}}'", "replace(hex(zeroblob(50000)), '00', '[')", "replace(json, ':', ': ')",
-         "replace(json, 'a', 'b')", "replace(json, '1', '2')", "substr(json, 1, 40)", "json || 'x'",
-         "CAST(json AS BLOB)",
-         "'{\"metadata\": {\"name\": \"x\"}, \"a\": ' || replace(hex(zeroblob(2600)), '00', '11') || '}'",
-         "'{\"a\": NaN, \"metadata\": {}}'", "json || char(0)")
+GARBAGE = (
+    "NULL",
+    "x'ff00fe'",
+    "'x'",
+    "''",
+    str(2**63 - 1),
+    str(-(2**63)),
+    "-1",
+    "0",
+    "1e308",
+    "9e999",
+    "CAST(x'fffe80' AS TEXT)",
+    "'é\\u0000'",
+    "zeroblob(70000)",
+    "7.5",
+)
+JSONS = (
+    "'{'",
+    "'[]'",
+    "'null'",
+    "'{}'",
+    "'7'",
+    "'{\"metadata\": 7}'",
+    "'{\"metadata\": {}}'",
+    '\'{"metadata": {"name": 7}}\'',
+    "replace(hex(zeroblob(50000)), '00', '[')",
+    "replace(json, ':', ': ')",
+    "replace(json, 'a', 'b')",
+    "replace(json, '1', '2')",
+    "substr(json, 1, 40)",
+    "json || 'x'",
+    "CAST(json AS BLOB)",
+    "'{\"metadata\": {\"name\": \"x\"}, \"a\": ' || replace(hex(zeroblob(2600)), '00', '11') || '}'",
+    '\'{"a": NaN, "metadata": {}}\'',
+    "json || char(0)",
+)
 
 
 def _typed(path: Path, chance: random.Random, number: int) -> None:
     """Write garbage in one column, of one row or of all."""
     with _unchecked(path) as connection:
-        places = [(table, column) for table in _tables(connection) for column in _columns(connection, table)]
+        places = [
+            (table, column)
+            for table in _tables(connection)
+            for column in _columns(connection, table)
+        ]
         table, column = places[number % len(places)]
         row = f"WHERE rowid IN (SELECT rowid FROM {table} ORDER BY rowid LIMIT 1 OFFSET {chance.randrange(5)})"
         is_one = number // len(places) % 2 == 0 and _has_rowid(connection, table)
-        _try(connection, f"UPDATE OR REPLACE {table} SET {column} = {chance.choice(GARBAGE)} {row if is_one else ''}")
+        _try(
+            connection,
+            f"UPDATE OR REPLACE {table} SET {column} = {chance.choice(GARBAGE)} {row if is_one else ''}",
+        )
 
 
 def _json(path: Path, chance: random.Random, number: int) -> None:
@@ -189,8 +231,11 @@ def _json(path: Path, chance: random.Random, number: int) -> None:
     with _unchecked(path) as connection:
         table = "objects" if number // len(JSONS) % 3 else "changes"
         where = "json IS NOT NULL ORDER BY rowid LIMIT 1 OFFSET " + str(chance.randrange(8))
-        _try(connection, f"UPDATE {table} SET json = {JSONS[number % len(JSONS)]} WHERE rowid IN "
-             f"(SELECT rowid FROM {table} WHERE {where})")
+        _try(
+            connection,
+            f"UPDATE {table} SET json = {JSONS[number % len(JSONS)]} WHERE rowid IN "
+            f"(SELECT rowid FROM {table} WHERE {where})",
+        )
 
 
 def _rows(path: Path, chance: random.Random, number: int) -> None:
@@ -271,8 +316,10 @@ def _known_columns(path: Path, chance: random.Random, number: int) -> None:
 def _unchecked(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a connection to which no constraint applies."""
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.executescript("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
-                             "replace(replace(sql, 'NOT NULL', ''), 'STRICT', '') WHERE type = 'table'")
+    connection.executescript(
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
+        "replace(replace(sql, 'NOT NULL', ''), 'STRICT', '') WHERE type = 'table'"
+    )
     connection.close()
     connection = sqlite3.connect(path, isolation_level=None)
     try:
@@ -282,8 +329,12 @@ def _unchecked(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
-    return [name for (name,) in connection.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name")]
+    return [
+        name
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"
+        )
+    ]
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
@@ -339,12 +390,17 @@ def share(scratch: Path) -> None:
     view = look(open_cluster, folder)
     assert view is not None
     assert not view.problems
-    (scratch / "base.image").write_bytes(pickle.dumps(Base(capture(folder), opened, in_files(view.objects))))
+    (scratch / "base.image").write_bytes(
+        pickle.dumps(Base(capture(folder), opened, in_files(view.objects)))
+    )
 
 
 def set_up(name: str, place: Path, seed: int) -> list[Point]:
     firsts = list(FIRST)
-    return [Point(name, f"{number}/{firsts[(number + seed) % len(firsts)]}") for number in range(KINDS[name][1])]
+    return [
+        Point(name, f"{number}/{firsts[(number + seed) % len(firsts)]}")
+        for number in range(KINDS[name][1])
+    ]
 
 
 def _opened(folder: Path) -> Image:
@@ -378,7 +434,11 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
         os.write(report, pickle.dumps(list(_losses(state, first, base.objects))))
 
     status, said = in_child(judge)
-    losses = pickle.loads(said) if status == 0 else [f"the process ended with {status}: {said.decode()[-300:]}"]
+    losses = (
+        pickle.loads(said)
+        if status == 0
+        else [f"the process ended with {status}: {said.decode()[-300:]}"]
+    )
     return outcome(point, [loss.replace(f"{state}/", "") for loss in losses])
 
 
@@ -393,7 +453,9 @@ def _losses(state: Path, first: str, expected: Objects) -> Iterator[str]:
         said = done.err.strip()
         if done.status not in ((0, 1) if words[0] == "fsck" else (0,)) or "internal error" in said:
             yield f"{' '.join(words)} ended with {done.status} and says {said[:300]!r}"
-        warned += 0 if words[0] == "fsck" else len(said.splitlines())  # fsck reports the damage, and how to repair it
+        warned += (
+            0 if words[0] == "fsck" else len(said.splitlines())
+        )  # fsck reports the damage, and how to repair it
     if warned > 1:
         yield f"{warned} lines of warnings"
     yield from _compared(state, expected)

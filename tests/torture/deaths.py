@@ -23,8 +23,21 @@ from kubepy.storage.folder.store import FolderStore
 KILLED = 137
 FAILED = 3
 NEVER = 1 << 60
-CHANGING = ("utime", "replace", "rename", "link", "symlink", "unlink", "remove", "mkdir", "rmdir", "truncate",
-            "ftruncate", "chmod", "fchmod")
+CHANGING = (
+    "utime",
+    "replace",
+    "rename",
+    "link",
+    "symlink",
+    "unlink",
+    "remove",
+    "mkdir",
+    "rmdir",
+    "truncate",
+    "ftruncate",
+    "chmod",
+    "fchmod",
+)
 _ACKNOWLEDGED, _DONE, _KILLED_AT, _FAILED = b"a", b"d", b"k", b"f"
 
 
@@ -123,7 +136,9 @@ class Killer:
 
         class Connection(sqlite3.Connection):
             def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-                return super().execute("PRAGMA synchronous = OFF" if "synchronous =" in sql else sql, *parameters)
+                return super().execute(
+                    "PRAGMA synchronous = OFF" if "synchronous =" in sql else sql, *parameters
+                )
 
             def close(self) -> None:
                 killer.tick("close of the index")
@@ -221,7 +236,9 @@ def in_child(run: Callable[[int], None]) -> tuple[int, bytes]:
             run(writing)
             os._exit(0)
         except BaseException:
-            write(writing, _FAILED + traceback.format_exc().encode(errors="replace")[-4000:] + b"\0")
+            write(
+                writing, _FAILED + traceback.format_exc().encode(errors="replace")[-4000:] + b"\0"
+            )
             os._exit(FAILED)
     os.close(writing)
     try:
@@ -246,8 +263,18 @@ def run_killed(after: int, work: Callable[[], None]) -> Death:
         killer.say(_DONE, str(killer.count))
 
     status, said = in_child(run)
-    words = [(message[:1], message[1:].decode(errors="replace")) for message in said.split(b"\0") if message]
+    words = [
+        (message[:1], message[1:].decode(errors="replace"))
+        for message in said.split(b"\0")
+        if message
+    ]
     texts = dict(words)
     error = texts.get(_FAILED, "" if status in (0, KILLED) else f"ended with {status}")
-    return Death(status == KILLED, sum(word == _ACKNOWLEDGED for word, _ in words), _DONE in texts,
-                 texts.get(_KILLED_AT, ""), error, int(texts.get(_DONE, "0")))
+    return Death(
+        status == KILLED,
+        sum(word == _ACKNOWLEDGED for word, _ in words),
+        _DONE in texts,
+        texts.get(_KILLED_AT, ""),
+        error,
+        int(texts.get(_DONE, "0")),
+    )

@@ -99,7 +99,10 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 WAYS: dict[str, Callable[[Path, bytes], bool]] = {
-    "rename": _rename, "rename-old": _rename_old, "truncate": _truncate, "in-place": _in_place,
+    "rename": _rename,
+    "rename-old": _rename_old,
+    "truncate": _truncate,
+    "in-place": _in_place,
     "remove-and-add": _remove_and_add,
 }
 
@@ -116,7 +119,9 @@ def _take_in(folder: Path, way: str, chance: random.Random) -> None:
     if left != right:
         raise Lost(f"a list shows half a commit: {PAIR[0]} has {left}, {PAIR[1]} has {right}")
     if way in WHOLE_WAYS and not data.keys() >= set(NAMES):
-        raise Lost(f"a list lacks {', '.join(sorted(set(NAMES) - data.keys()))}, which nobody removed")
+        raise Lost(
+            f"a list lacks {', '.join(sorted(set(NAMES) - data.keys()))}, which nobody removed"
+        )
     time.sleep(chance.random() * 0.002)
 
 
@@ -130,7 +135,9 @@ def _count(folder: Path, way: str, chance: random.Random) -> None:
                 obj = transaction.get(key(each))
                 if obj is not None:
                     data = {**obj["data"], "count": str(int(obj["data"]["count"]) + 1)}
-                    transaction.update(key(each), {**obj, "metadata": dict(obj["metadata"]), "data": data})
+                    transaction.update(
+                        key(each), {**obj, "metadata": dict(obj["metadata"]), "data": data}
+                    )
     except ConflictError:
         pass  # edited in the meantime
     except FolderError as error:
@@ -142,7 +149,10 @@ def _count(folder: Path, way: str, chance: random.Random) -> None:
 
 
 Work = Callable[[Path, str, random.Random], None]
-OTHERS: dict[str, tuple[Work, ...]] = {"readers": (_take_in,) * 3, "writers": (_count, _count, _take_in)}
+OTHERS: dict[str, tuple[Work, ...]] = {
+    "readers": (_take_in,) * 3,
+    "writers": (_count, _count, _take_in),
+}
 
 
 @contextmanager
@@ -150,8 +160,15 @@ def _at_work(folder: Path, scratch: Path, point: Point, seed: int) -> Iterator[l
     """Run other processes until the end of the block; then the list has their failures."""
     way, _, others = point.scenario.rpartition("-and-")
     stop = scratch / "stop"
-    children = [_start(work, (folder, way, random.Random(f"{seed} {point.name} {number}")), stop,
-                       scratch / f"failed-{number}") for number, work in enumerate(OTHERS[others])]
+    children = [
+        _start(
+            work,
+            (folder, way, random.Random(f"{seed} {point.name} {number}")),
+            stop,
+            scratch / f"failed-{number}",
+        )
+        for number, work in enumerate(OTHERS[others])
+    ]
     failures: list[str] = []
     try:
         yield failures
@@ -172,8 +189,11 @@ def _start(work: Work, arguments: tuple[Path, str, random.Random], stop: Path, f
         os._exit(0)
     except BaseException as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
-        failed.write_text(str(error) if isinstance(error, Lost)
-                          else f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})")
+        failed.write_text(
+            str(error)
+            if isinstance(error, Lost)
+            else f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})"
+        )
         os._exit(1)
 
 
@@ -188,18 +208,25 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
     state = folder / "state"
     begin(state)
     commit(create=lambda: [_object(name, 0, "0") for name in (*NAMES, *PAIR)])(state)
-    editor = _Editor(state, WAYS[point.scenario.rpartition("-and-")[0]], random.Random(f"{seed} {point.name}"))
+    editor = _Editor(
+        state, WAYS[point.scenario.rpartition("-and-")[0]], random.Random(f"{seed} {point.name}")
+    )
     with _at_work(state, folder, point, seed) as failures:
         for number in range(1, EDITS + 1):
             editor.edit(number)
     losses = [*editor.losses, *failures, *_final(state, editor)]
-    return Outcome(editor.tries, [Loss(point.scenario, point.name, loss.replace(f"{state}/", "")) for loss in losses])
+    return Outcome(
+        editor.tries,
+        [Loss(point.scenario, point.name, loss.replace(f"{state}/", "")) for loss in losses],
+    )
 
 
 class _Editor:
     """A process that edits a file, and then runs a command."""
 
-    def __init__(self, folder: Path, way: Callable[[Path, bytes], bool], chance: random.Random) -> None:
+    def __init__(
+        self, folder: Path, way: Callable[[Path, bytes], bool], chance: random.Random
+    ) -> None:
         self._folder, self._way, self._chance = folder, way, chance
         self.tries = 0
         self.last = dict.fromkeys(NAMES, 0)
@@ -222,7 +249,11 @@ class _Editor:
         seen = objects[name]["data"]["a"] if name in objects else None
         if seen != f"{number:06}":
             held = file_of(self._folder, name).read_text()
-            what = "was not seen by the next command" if f"{number:06}" in held else "was overwritten in silence"
+            what = (
+                "was not seen by the next command"
+                if f"{number:06}" in held
+                else "was overwritten in silence"
+            )
             self.losses.append(f"edit {number} of {name} {what}, which shows {seen}")
             self.last[name] = -1
 
@@ -237,5 +268,11 @@ def _final(state: Path, editor: _Editor) -> Iterator[str]:
     store.close()
 
 
-SECTION = Section("edits", tuple(f"{way}-and-{others}" for way in WAYS for others in OTHERS), set_up, run, minutes=1.5,
-                  alone=True)
+SECTION = Section(
+    "edits",
+    tuple(f"{way}-and-{others}" for way in WAYS for others in OTHERS),
+    set_up,
+    run,
+    minutes=1.5,
+    alone=True,
+)

@@ -49,14 +49,37 @@ BETWEEN = 0.25
 UNCHECKED = ("events", "leases.coordination.k8s.io")
 THINGS = "things.example.org"
 DEFINITION: Object = {
-    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": THINGS},
-    "spec": {"group": "example.org", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
-             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
-                 "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": THINGS},
+    "spec": {
+        "group": "example.org",
+        "scope": "Namespaced",
+        "names": {"plural": "things", "kind": "Thing"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
 
 
-VOLUME: Object = {"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
-                           "hostPath": {"path": "/x"}}}
+VOLUME: Object = {
+    "spec": {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/x"},
+    }
+}
 
 
 class Crash(BaseException):
@@ -67,13 +90,19 @@ class Crash(BaseException):
 
 
 def template(label: str, **spec: Any) -> Object:
-    container = {"name": "c", "image": "i", "ports": [{"name": "http", "containerPort": 80}],
-                 "resources": {"requests": {"cpu": "100m"}}}
+    container = {
+        "name": "c",
+        "image": "i",
+        "ports": [{"name": "http", "containerPort": 80}],
+        "resources": {"requests": {"cpu": "100m"}},
+    }
     return {"metadata": {"labels": {"app": label}}, "spec": {"containers": [container], **spec}}
 
 
 def workload(label: str, **spec: Any) -> Object:
-    return {"spec": {"selector": {"matchLabels": {"app": label}}, "template": template(label), **spec}}
+    return {
+        "spec": {"selector": {"matchLabels": {"app": label}}, "template": template(label), **spec}
+    }
 
 
 def job_spec(chance: random.Random) -> Object:
@@ -85,40 +114,78 @@ def pod(chance: random.Random) -> Object:
     if chance.random() < 0.3:
         spec["nodeName"] = chance.choice((*NODES, "gone"))
     if chance.random() < 0.3:
-        spec["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "persistentvolumeclaims-0"}}]
+        spec["volumes"] = [
+            {"name": "v", "persistentVolumeClaim": {"claimName": "persistentvolumeclaims-0"}}
+        ]
     made = template(chance.choice(LABELS), **spec)
     return {"metadata": made["metadata"], "spec": made["spec"]}
 
 
 def quota(chance: random.Random) -> Object:
-    names = ("pods", "requests.cpu", "count/pods", "count/replicasets.apps", "count/configmaps", "services",
-             "persistentvolumeclaims", "count/jobs.batch", f"count/{THINGS}")
+    names = (
+        "pods",
+        "requests.cpu",
+        "count/pods",
+        "count/replicasets.apps",
+        "count/configmaps",
+        "services",
+        "persistentvolumeclaims",
+        "count/jobs.batch",
+        f"count/{THINGS}",
+    )
     return {"spec": {"hard": dict.fromkeys(chance.sample(names, 3), "90")}}
 
 
 # By resource: makes an object. Labels of workloads of different kinds differ, so that they do not fight for pods.
 KINDS: Mapping[str, Callable[[random.Random], Object]] = {
     "configmaps": lambda chance: {"data": {"a": str(chance.random())}},
-    "cronjobs.batch": lambda chance: {"spec": {"schedule": "*/5 * * * *", "jobTemplate": {"spec": job_spec(chance)}}},
+    "cronjobs.batch": lambda chance: {
+        "spec": {"schedule": "*/5 * * * *", "jobTemplate": {"spec": job_spec(chance)}}
+    },
     "daemonsets.apps": lambda chance: workload("agent"),
-    "deployments.apps": lambda chance: workload(f"{chance.choice(LABELS)}-d", replicas=chance.randint(0, 2)),
-    "endpoints": lambda chance: {"subsets": [{"addresses": [{"ip": "10.9.9.9"}], "ports": [{"port": 80}]}]},
-    "horizontalpodautoscalers.autoscaling": lambda chance: {"spec": {"maxReplicas": 3, "scaleTargetRef": {
-        "apiVersion": "apps/v1", "kind": "Deployment", "name": "deployments-0"}}},
+    "deployments.apps": lambda chance: workload(
+        f"{chance.choice(LABELS)}-d", replicas=chance.randint(0, 2)
+    ),
+    "endpoints": lambda chance: {
+        "subsets": [{"addresses": [{"ip": "10.9.9.9"}], "ports": [{"port": 80}]}]
+    },
+    "horizontalpodautoscalers.autoscaling": lambda chance: {
+        "spec": {
+            "maxReplicas": 3,
+            "scaleTargetRef": {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "name": "deployments-0",
+            },
+        }
+    },
     "jobs.batch": lambda chance: {"spec": job_spec(chance)},
-    "persistentvolumeclaims": lambda chance: {"spec": {
-        "accessModes": ["ReadWriteOnce"], "storageClassName": "",
-        "resources": {"requests": {"storage": "1Gi"}}}},
+    "persistentvolumeclaims": lambda chance: {
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "",
+            "resources": {"requests": {"storage": "1Gi"}},
+        }
+    },
     "pods": pod,
-    "replicasets.apps": lambda chance: workload(chance.choice(LABELS), replicas=chance.randint(0, 2)),
+    "replicasets.apps": lambda chance: workload(
+        chance.choice(LABELS), replicas=chance.randint(0, 2)
+    ),
     "resourcequotas": quota,
-    "secrets": lambda chance: {"type": "kubernetes.io/service-account-token", "metadata": {"annotations": {
-        "kubernetes.io/service-account.name": "serviceaccounts-0"}}},
+    "secrets": lambda chance: {
+        "type": "kubernetes.io/service-account-token",
+        "metadata": {"annotations": {"kubernetes.io/service-account.name": "serviceaccounts-0"}},
+    },
     "serviceaccounts": lambda chance: {},
-    "services": lambda chance: {"spec": {"selector": {"app": chance.choice(LABELS)}, "ports": [
-        {"port": 80, "targetPort": "http"}]}},
-    "statefulsets.apps": lambda chance: workload(f"{chance.choice(LABELS)}-s", replicas=chance.randint(0, 2),
-                                                 serviceName="s"),
+    "services": lambda chance: {
+        "spec": {
+            "selector": {"app": chance.choice(LABELS)},
+            "ports": [{"port": 80, "targetPort": "http"}],
+        }
+    },
+    "statefulsets.apps": lambda chance: workload(
+        f"{chance.choice(LABELS)}-s", replicas=chance.randint(0, 2), serviceName="s"
+    ),
     THINGS: lambda chance: {"apiVersion": "example.org/v1", "kind": "Thing"},
 }
 # What is changed and deleted; pods most often, since most controllers watch them.
@@ -139,8 +206,17 @@ class Others:
 
     def write(self) -> None:
         """Do one random thing."""
-        act = self._chance.choice((self._create, self._create, self._change, self._change, self._delete, self._delete,
-                                   self._write_to_cluster))
+        act = self._chance.choice(
+            (
+                self._create,
+                self._create,
+                self._change,
+                self._change,
+                self._delete,
+                self._delete,
+                self._write_to_cluster,
+            )
+        )
         with suppress(Status):
             act()
 
@@ -152,8 +228,15 @@ class Others:
         obj = KINDS[resource](chance)
         metadata = {**obj.get("metadata", {}), "name": name}
         if chance.random() < 0.2 and (owner := self._chosen("configmaps")) is not None:
-            metadata["ownerReferences"] = [{"apiVersion": "v1", "kind": "ConfigMap", "name": name_of(owner),
-                                            "uid": uid_of(owner), "blockOwnerDeletion": chance.random() < 0.5}]
+            metadata["ownerReferences"] = [
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "name": name_of(owner),
+                    "uid": uid_of(owner),
+                    "blockOwnerDeletion": chance.random() < 0.5,
+                }
+            ]
         self._note(f"create {resource} {namespace}/{name}")
         created = self.client.create(resource, {**obj, "metadata": metadata}, namespace=namespace)
         self.created.add(uid_of(created))
@@ -167,9 +250,13 @@ class Others:
         resource = self._chance.choice(CHANGED)
         obj = self._chosen(resource)
         if obj is not None:
-            options = DeleteOptions(propagation_policy=self._chance.choice((None, "Foreground", "Orphan")),
-                                    grace_period_seconds=self._chance.choice((None, 0)))
-            self._note(f"delete {resource} {namespace_of(obj)}/{name_of(obj)} {options.propagation_policy}")
+            options = DeleteOptions(
+                propagation_policy=self._chance.choice((None, "Foreground", "Orphan")),
+                grace_period_seconds=self._chance.choice((None, 0)),
+            )
+            self._note(
+                f"delete {resource} {namespace_of(obj)}/{name_of(obj)} {options.propagation_policy}"
+            )
             self.client.delete(resource, name_of(obj), namespace=namespace_of(obj), options=options)
 
     def _change(self) -> None:
@@ -186,18 +273,32 @@ class Others:
             ({"metadata": {"finalizers": chance.choice((None, ["example.org/hold"]))}}, ""),
         ]
         if resource == "pods":
-            changes.append(({"status": {"phase": chance.choice(("Succeeded", "Failed"))}}, "status"))
-        for field, value in (("replicas", chance.randint(0, 3)), ("suspend", chance.random() < 0.5)):
+            changes.append(
+                ({"status": {"phase": chance.choice(("Succeeded", "Failed"))}}, "status")
+            )
+        for field, value in (
+            ("replicas", chance.randint(0, 3)),
+            ("suspend", chance.random() < 0.5),
+        ):
             if field in (obj.get("spec") or {}):
                 changes.append(({"spec": {field: value}}, ""))
         change, subresource = chance.choice(changes)
         self._note(f"patch {resource} {namespace_of(obj)}/{name_of(obj)} {json.dumps(change)}")
-        self.client.patch(resource, name_of(obj), Patch("application/merge-patch+json", change),
-                          namespace=namespace_of(obj), subresource=subresource)
+        self.client.patch(
+            resource,
+            name_of(obj),
+            Patch("application/merge-patch+json", change),
+            namespace=namespace_of(obj),
+            subresource=subresource,
+        )
 
     def _write_to_cluster(self) -> None:
         """Change a node, a volume, a namespace, a definition or an aggregated role."""
-        chance, node, volume = self._chance, self._chance.choice(NODES), f"pv-{self._chance.randrange(NUMBERS)}"
+        chance, node, volume = (
+            self._chance,
+            self._chance.choice(NODES),
+            f"pv-{self._chance.randrange(NUMBERS)}",
+        )
         role, roles = f"role-{chance.randrange(NUMBERS)}", "clusterroles.rbac.authorization.k8s.io"
         zone = {"metadata": {"labels": {"topology.kubernetes.io/zone": chance.choice(("x", "y"))}}}
         selector = {"matchLabels": {"collect": "a"}}
@@ -206,17 +307,33 @@ class Others:
             f"create node {node}": lambda: self._create_node(node),
             f"delete node {node}": lambda: client.delete("nodes", node),
             f"move node {node}": lambda: client.patch("nodes", node, Patch(merge, zone)),
-            f"create volume {volume}": lambda: client.create(volumes, {"metadata": {"name": volume}, **VOLUME}),
+            f"create volume {volume}": lambda: client.create(
+                volumes, {"metadata": {"name": volume}, **VOLUME}
+            ),
             f"delete volume {volume}": lambda: client.delete(volumes, volume),
             "create shop": lambda: client.create("namespaces", {"metadata": {"name": "shop"}}),
             "delete shop": lambda: client.delete("namespaces", "shop"),
-            "define things": lambda: client.create("customresourcedefinitions.apiextensions.k8s.io", DEFINITION),
-            "undefine things": lambda: client.delete("customresourcedefinitions.apiextensions.k8s.io", THINGS),
-            f"create {role}": lambda: client.create(roles, {"metadata": {"name": role, "labels": {"collect": "a"}}}),
-            f"relabel {role}": lambda: client.patch(roles, role, Patch(merge, {"metadata": {"labels": {
-                "collect": chance.choice("ab")}}})),
-            "collect roles": lambda: client.create(roles, {"metadata": {"name": "all"}, "aggregationRule": {
-                "clusterRoleSelectors": [selector]}}),
+            "define things": lambda: client.create(
+                "customresourcedefinitions.apiextensions.k8s.io", DEFINITION
+            ),
+            "undefine things": lambda: client.delete(
+                "customresourcedefinitions.apiextensions.k8s.io", THINGS
+            ),
+            f"create {role}": lambda: client.create(
+                roles, {"metadata": {"name": role, "labels": {"collect": "a"}}}
+            ),
+            f"relabel {role}": lambda: client.patch(
+                roles,
+                role,
+                Patch(merge, {"metadata": {"labels": {"collect": chance.choice("ab")}}}),
+            ),
+            "collect roles": lambda: client.create(
+                roles,
+                {
+                    "metadata": {"name": "all"},
+                    "aggregationRule": {"clusterRoleSelectors": [selector]},
+                },
+            ),
         }
         act = chance.choice(list(acts))
         self._note(act)
@@ -251,8 +368,15 @@ class Mirror:
 
     def _take(self, event: WatchEvent) -> None:
         known = self.versions.get(event.key)
-        if event.old is not None and event.new is not None and known is not None and known != _version(event.old):
-            self.wrong.append(f"{event.key} was {known}, and is told to change from {_version(event.old)}")
+        if (
+            event.old is not None
+            and event.new is not None
+            and known is not None
+            and known != _version(event.old)
+        ):
+            self.wrong.append(
+                f"{event.key} was {known}, and is told to change from {_version(event.old)}"
+            )
         if event.new is None:
             self.versions.pop(event.key, None)
             self.deleted.add(uid_of(event.old) if event.old is not None else "")
@@ -283,12 +407,19 @@ class Process:
         cluster, self.informers = self.cluster, Informers()
         context = Context(cluster.client, self.informers, cluster.clock, cluster.scheme)
         self.mirror = Mirror(context)
-        checkpoints = CheckpointStore(lambda: load(cluster.store), lambda text: save(cluster.store, text),
-                                      identity(reconciler_names(cluster.settings), cluster.settings))
-        self.manager = Manager(cluster.client, self.informers, cluster.clock,
-                               [*new_reconcilers(context, among=NAMES), self.mirror],
-                               source=ListWatch(cluster.store.view(), cluster.scheme.is_served),
-                               checkpoints=checkpoints)
+        checkpoints = CheckpointStore(
+            lambda: load(cluster.store),
+            lambda text: save(cluster.store, text),
+            identity(reconciler_names(cluster.settings), cluster.settings),
+        )
+        self.manager = Manager(
+            cluster.client,
+            self.informers,
+            cluster.clock,
+            [*new_reconcilers(context, among=NAMES), self.mirror],
+            source=ListWatch(cluster.store.view(), cluster.scheme.is_served),
+            checkpoints=checkpoints,
+        )
 
     def _wrap_store(self) -> None:
         """Let others write around transactions and looks at the change log, and let commits fail."""
@@ -325,7 +456,11 @@ class History:
     def __init__(self, scenario: str, folder: Path, seed: str) -> None:
         self.folder, self.chance = folder, random.Random(seed)
         self.log: list[str] = []
-        settings: Object = {"clock": NOW, "bootstrap": "minimal", **({"seed": 1} if self.chance.random() < 0.5 else {})}
+        settings: Object = {
+            "clock": NOW,
+            "bootstrap": "minimal",
+            **({"seed": 1} if self.chance.random() < 0.5 else {}),
+        }
         cluster = LocalCluster.make(folder, settings)
         for name in NODES[:2]:
             cluster.client.create("nodes", {"metadata": {"name": name}})
@@ -397,7 +532,10 @@ class History:
 
     def _fail(self) -> None:
         self.log.append("settle, and a batch fails")
-        self.process.countdown, self.process.failure = self.chance.randint(1, 3), ConflictError("of the test")
+        self.process.countdown, self.process.failure = (
+            self.chance.randint(1, 3),
+            ConflictError("of the test"),
+        )
         self.process.settle()
         self.process.countdown = 0
 
@@ -412,8 +550,11 @@ class History:
 
     def _edit_file(self) -> None:
         """Remove a file, or give its object other labels or no owners."""
-        files = [path for path in sorted(self.folder.glob("namespaces/*/*/*.yaml"))
-                 if path.stem != "kubernetes" and path.parent.name != "controllerrevisions.apps"]
+        files = [
+            path
+            for path in sorted(self.folder.glob("namespaces/*/*/*.yaml"))
+            if path.stem != "kubernetes" and path.parent.name != "controllerrevisions.apps"
+        ]
         if not files:
             return
         path = self.chance.choice(files)
@@ -441,8 +582,12 @@ class History:
     def _check_knowledge(self) -> Iterator[str]:
         """Compare what informers and the mirror know with the store."""
         process = self.process
-        stored = {Key(resource, namespace_of(obj), name_of(obj)): obj for resource in process.cluster.store.resources()
-                  for obj in process.cluster.client.list_stored(resource) if resource not in UNCHECKED}
+        stored = {
+            Key(resource, namespace_of(obj), name_of(obj)): obj
+            for resource in process.cluster.store.resources()
+            for obj in process.cluster.client.list_stored(resource)
+            if resource not in UNCHECKED
+        }
         for key, obj in process.informers.known():
             if key.resource not in UNCHECKED and obj != stored.get(key):
                 yield f"an informer has {key} as {_version(obj)}, it is {stored.get(key, {}).get('metadata')}"
@@ -455,7 +600,9 @@ class History:
         if not self._has_lost_log and gone - told:
             yield f"nobody was told of the deletion of {sorted(gone - told)}"
         for key, version in process.mirror.versions.items():
-            if key.resource not in UNCHECKED and (key not in stored or version != _version(stored[key])):
+            if key.resource not in UNCHECKED and (
+                key not in stored or version != _version(stored[key])
+            ):
                 yield f"{key} is told to be {version}, and is {stored.get(key, {}).get('metadata')}"
 
     def _check_rest(self) -> Iterator[str]:
@@ -466,8 +613,13 @@ class History:
             fork.store.set_meta(name, None)
         before = fork.store.fork()
         context = Context(fork.client, Informers(), fork.clock, fork.scheme)
-        manager = Manager(fork.client, context.informers, fork.clock, new_reconcilers(context),
-                          source=ListWatch(fork.store.view(), fork.scheme.is_served))
+        manager = Manager(
+            fork.client,
+            context.informers,
+            fork.clock,
+            new_reconcilers(context),
+            source=ListWatch(fork.store.view(), fork.scheme.is_served),
+        )
         manager.run_until_settled()
         for change in fork.store.changes(before.revision()):
             if change.key.resource in UNCHECKED:
@@ -485,9 +637,16 @@ def _essence(obj: Object | None) -> Object | None:
     if obj is None:
         return None
     metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
-    conditions = [condition for condition in (obj.get("status") or {}).get("conditions") or ()
-                  if condition.get("reason") != "Unschedulable"]
-    return {**obj, "metadata": metadata, "status": {**(obj.get("status") or {}), "conditions": conditions}}
+    conditions = [
+        condition
+        for condition in (obj.get("status") or {}).get("conditions") or ()
+        if condition.get("reason") != "Unschedulable"
+    ]
+    return {
+        **obj,
+        "metadata": metadata,
+        "status": {**(obj.get("status") or {}), "conditions": conditions},
+    }
 
 
 def _differences(old: Any, new: Any, path: str) -> Iterator[str]:

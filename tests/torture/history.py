@@ -62,7 +62,9 @@ class _Search:
     def run(self) -> bool:
         """Search depth first; each bit of ``done`` stands for an operation already in the order."""
         pending: list[tuple[int, State | None]] = [(0, None)]
-        required = sum(1 << index for index, one in enumerate(self._operations) if one.result != UNKNOWN)
+        required = sum(
+            1 << index for index, one in enumerate(self._operations) if one.result != UNKNOWN
+        )
         while pending:
             done, state = pending.pop()
             if done & required == required:
@@ -70,8 +72,11 @@ class _Search:
             if (done, state) in self._seen:
                 continue
             self._seen.add((done, state))
-            pending += [(done | 1 << index, after) for index in self._next(done)
-                        for after in after_operation(self._operations[index], state)]
+            pending += [
+                (done | 1 << index, after)
+                for index in self._next(done)
+                for after in after_operation(self._operations[index], state)
+            ]
         return False
 
     def _next(self, done: int) -> list[int]:
@@ -131,7 +136,9 @@ def check_keys(operations: Iterable[Operation], listings: Iterable[Listing]) -> 
         by_key.setdefault(operation.key, []).append(operation)
     for listing in listings:
         for key, found in by_key.items():
-            found.append(Operation(listing.start, listing.end, GET, key, OK, state=listing.states.get(key)))
+            found.append(
+                Operation(listing.start, listing.end, GET, key, OK, state=listing.states.get(key))
+            )
     for key, found in sorted(by_key.items()):
         if not is_linearizable(found):
             yield f"the {len(found)} operations on {key} are not linearizable"
@@ -139,7 +146,9 @@ def check_keys(operations: Iterable[Operation], listings: Iterable[Listing]) -> 
 
 def check_revisions(operations: list[Operation]) -> Iterator[str]:
     """Yield revisions that were given twice, or do not rise with time."""
-    writes = sorted((one for one in operations if one.result == OK and one.kind != GET), key=lambda one: one.end)
+    writes = sorted(
+        (one for one in operations if one.result == OK and one.kind != GET), key=lambda one: one.end
+    )
     seen: set[int] = set()
     highest: list[tuple[int, int]] = []  # the end of a write, and the highest revision until then
     for write in writes:
@@ -167,18 +176,35 @@ def check_listings(operations: list[Operation], listings: list[Listing]) -> Iter
                 yield f"a list of revision {listing.revision} {wrong}"
 
 
-def _wrong_in_list(write: Operation, listing: Listing, writes: list[Operation], lost_deletions: set[str]) -> str:
+def _wrong_in_list(
+    write: Operation, listing: Listing, writes: list[Operation], lost_deletions: set[str]
+) -> str:
     revision, shown = _revision(write), listing.states.get(write.key)
     if revision > listing.revision:
-        return f"began after {write.kind} of {write.key} of revision {revision}" if write.end < listing.start else ""
+        return (
+            f"began after {write.kind} of {write.key} of revision {revision}"
+            if write.end < listing.start
+            else ""
+        )
     if write.kind == DELETE:
-        return f"still has {write.key}, deleted at {revision}" if shown and shown.revision < revision else ""
+        return (
+            f"still has {write.key}, deleted at {revision}"
+            if shown and shown.revision < revision
+            else ""
+        )
     if shown is None:
         is_deleted = write.key in lost_deletions or any(
-            one.kind == DELETE and one.key == write.key and revision < _revision(one) <= listing.revision
-            for one in writes)
+            one.kind == DELETE
+            and one.key == write.key
+            and revision < _revision(one) <= listing.revision
+            for one in writes
+        )
         return "" if is_deleted else f"lacks {write.key} of revision {revision}"
-    return f"has {write.key} of {shown.revision}, not of {revision}" if shown.revision < revision else ""
+    return (
+        f"has {write.key} of {shown.revision}, not of {revision}"
+        if shown.revision < revision
+        else ""
+    )
 
 
 def _revision(write: Operation) -> int:

@@ -26,7 +26,10 @@ def set_up(name: str, place: Path, seed: int) -> list[Point]:
     reference = reference_of(ALL[name], place)
     (place / "reference").write_bytes(pickle.dumps(reference))
     points = [Point(name, str(tick)) for tick in range(reference.ticks + 1)]
-    return points + [Point(name, f"{tick}.*", urgent=False) for tick in range(seed % EVERY, reference.ticks, EVERY)]
+    return points + [
+        Point(name, f"{tick}.*", urgent=False)
+        for tick in range(seed % EVERY, reference.ticks, EVERY)
+    ]
 
 
 def _recover(scenario: Scenario, folder: Path) -> None:
@@ -74,8 +77,13 @@ def _killed(point: Point, place: Path, state: Path) -> list[str]:
     losses = [f"fails: {one.error.strip()}" for one in deaths if one.error]
     if not losses:
         acknowledged = len(reference.states) - 1 if death.done else death.acknowledged
-        losses = scenario_losses(scenario, state, Expected(reference.states, acknowledged, scenario.likeness))
-    return [f"killed at {' then '.join(_shown(one, state) for one in deaths)}: {loss}" for loss in losses]
+        losses = scenario_losses(
+            scenario, state, Expected(reference.states, acknowledged, scenario.likeness)
+        )
+    return [
+        f"killed at {' then '.join(_shown(one, state) for one in deaths)}: {loss}"
+        for loss in losses
+    ]
 
 
 def _shown(death: Death, state: Path) -> str:

@@ -67,7 +67,15 @@ class _Process:
             name = self._chance.choice(KEYS)
             value = f"{self._name}.{number}"
             expected = self._known.get(name, 0) if self._chance.random() < 0.7 else 0
-            self._note({"kind": kind, "key": name, "value": value, "expected": expected, "start": time.monotonic_ns()})
+            self._note(
+                {
+                    "kind": kind,
+                    "key": name,
+                    "value": value,
+                    "expected": expected,
+                    "start": time.monotonic_ns(),
+                }
+            )
             result = self._do(kind, name, value, expected)
             self._note({**result, "end": time.monotonic_ns()})
 
@@ -75,16 +83,24 @@ class _Process:
         os.write(self._notes, json.dumps(words).encode() + b"\n")
 
     def _do(self, kind: str, name: str, value: str, expected: int) -> dict[str, Any]:
-        if self._store is None or self._chance.random() < 0.3:  # a new command, or a long-running one
+        if (
+            self._store is None or self._chance.random() < 0.3
+        ):  # a new command, or a long-running one
             self._store = open_store(self._folder)
         if kind == GET:
             return {"result": OK, "state": self._state(self._store.get(key(name)))}
         if kind == "list":
             listed = self._store.list("configmaps", "default")
-            return {"result": OK, "revision": listed.revision,
-                    "states": {obj["metadata"]["name"]: self._state(obj) for obj in listed.objects}}
+            return {
+                "result": OK,
+                "revision": listed.revision,
+                "states": {obj["metadata"]["name"]: self._state(obj) for obj in listed.objects},
+            }
         try:
-            return {"result": OK, "state": self._write(self._store, kind, name, value, str(expected or "") or None)}
+            return {
+                "result": OK,
+                "state": self._write(self._store, kind, name, value, str(expected or "") or None),
+            }
         except ExistsError:
             return {"result": EXISTS}
         except MissingError:
@@ -99,7 +115,9 @@ class _Process:
         self._known[obj["metadata"]["name"]] = revision
         return obj["data"]["a"], revision
 
-    def _write(self, store: FolderStore, kind: str, name: str, value: str, expected: str | None) -> tuple[str, int]:
+    def _write(
+        self, store: FolderStore, kind: str, name: str, value: str, expected: str | None
+    ) -> tuple[str, int]:
         with store.transaction() as transaction:
             if kind == "count":
                 value = _count(transaction)
@@ -144,7 +162,10 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
 def _run_processes(state: Path, notes: Path, chance: random.Random, kills: int) -> list[str]:
     """Run all processes to their end; each killed one is followed by another."""
     seed = chance.random()
-    children = {_start(state, notes / f"p{number}", f"{seed} {number}"): number for number in range(PROCESSES)}
+    children = {
+        _start(state, notes / f"p{number}", f"{seed} {number}"): number
+        for number in range(PROCESSES)
+    }
     failures = []
     for number in range(kills):
         time.sleep(chance.uniform(0.01, 0.12))
@@ -155,7 +176,9 @@ def _run_processes(state: Path, notes: Path, chance: random.Random, kills: int) 
         _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
         if code not in (0, -signal.SIGKILL):
-            failures.append(f"process {number} ended with {code}: {(notes.parent / f'failed-{child}').read_text()}")
+            failures.append(
+                f"process {number} ended with {code}: {(notes.parent / f'failed-{child}').read_text()}"
+            )
     return failures
 
 
@@ -167,7 +190,9 @@ def _start(state: Path, notes: Path, seed: str) -> int:
         _Process(state, notes, seed).run()
         os._exit(0)
     except BaseException as error:
-        (notes.parent.parent / f"failed-{os.getpid()}").write_text(f"{type(error).__name__}: {error}")
+        (notes.parent.parent / f"failed-{os.getpid()}").write_text(
+            f"{type(error).__name__}: {error}"
+        )
         os._exit(1)
 
 
@@ -182,7 +207,9 @@ def _operations(path: Path) -> Iterator[Words]:
 
 
 def _check(words: list[Words]) -> Iterator[str]:
-    operations = [_operation(word) for word in words if word["kind"] in (CREATE, UPDATE, DELETE, GET)]
+    operations = [
+        _operation(word) for word in words if word["kind"] in (CREATE, UPDATE, DELETE, GET)
+    ]
     operations = [one for one in operations if not (one.kind == GET and one.result == UNKNOWN)]
     counts = [_operation(word) for word in words if word["kind"] == "count"]
     listings = [_listing(word) for word in words if word["kind"] == "list" and word["result"] == OK]
@@ -193,8 +220,16 @@ def _check(words: list[Words]) -> Iterator[str]:
 
 def _operation(word: Words) -> Operation:
     state = State(*word["state"]) if word.get("state") else None
-    return Operation(word["start"], word["end"], word["kind"], word["key"], word["result"], word["value"],
-                     word["expected"], state)
+    return Operation(
+        word["start"],
+        word["end"],
+        word["kind"],
+        word["key"],
+        word["result"],
+        word["value"],
+        word["expected"],
+        state,
+    )
 
 
 def _listing(word: Words) -> Listing:

@@ -67,7 +67,9 @@ class Writer(Protocol):
 
     def patch(self, resource: str, name: str, change: Object, subresource: str = "") -> Object: ...
 
-    def delete(self, resource: str, name: str, propagation: str = "Background", grace: int | None = None) -> None: ...
+    def delete(
+        self, resource: str, name: str, propagation: str = "Background", grace: int | None = None
+    ) -> None: ...
 
     def get(self, resource: str, name: str) -> Object | None:
         """Return an object, None if there is none."""
@@ -80,7 +82,9 @@ class Requests:
 
     def __init__(self, server: ServerProcess) -> None:
         self._token = server.token
-        self._connection = HTTPSConnection(*server.address, context=server.tls(), timeout=CONTROLLER_SECONDS)
+        self._connection = HTTPSConnection(
+            *server.address, context=server.tls(), timeout=CONTROLLER_SECONDS
+        )
 
     def create(self, resource: str, obj: Object) -> Object:
         return self._send("POST", _path(resource), obj)
@@ -89,7 +93,9 @@ class Requests:
         path = f"{_path(resource)}/{name}" + (f"/{subresource}" if subresource else "")
         return self._send("PATCH", path, change)
 
-    def delete(self, resource: str, name: str, propagation: str = "Background", grace: int | None = None) -> None:
+    def delete(
+        self, resource: str, name: str, propagation: str = "Background", grace: int | None = None
+    ) -> None:
         options: Object = {"propagationPolicy": propagation}
         if grace is not None:
             options["gracePeriodSeconds"] = grace
@@ -135,9 +141,13 @@ class Commands:
 
     def patch(self, resource: str, name: str, change: Object, subresource: str = "") -> Object:
         patch = Patch("application/merge-patch+json", change)
-        return self._client.patch(resource, name, patch, namespace=_namespace(resource), subresource=subresource)
+        return self._client.patch(
+            resource, name, patch, namespace=_namespace(resource), subresource=subresource
+        )
 
-    def delete(self, resource: str, name: str, propagation: str = "Background", grace: int | None = None) -> None:
+    def delete(
+        self, resource: str, name: str, propagation: str = "Background", grace: int | None = None
+    ) -> None:
         options = DeleteOptions(propagation_policy=propagation, grace_period_seconds=grace)
         self._client.delete(resource, name, namespace=_namespace(resource), options=options)
 
@@ -159,7 +169,10 @@ def _namespace(resource: str) -> str:
 
 def _pod(label: str, **spec: Any) -> Object:
     container = {"name": "c", "image": "i", "ports": [{"name": "http", "containerPort": 80}]}
-    return {"metadata": {"name": label, "labels": {"app": label}}, "spec": {"containers": [container], **spec}}
+    return {
+        "metadata": {"name": label, "labels": {"app": label}},
+        "spec": {"containers": [container], **spec},
+    }
 
 
 def _template(label: str, **spec: Any) -> Object:
@@ -168,11 +181,17 @@ def _template(label: str, **spec: Any) -> Object:
 
 def _workload(name: str, **spec: Any) -> Object:
     selector = {"matchLabels": {"app": name}}
-    return {"metadata": {"name": name}, "spec": {"selector": selector, "template": _template(name), **spec}}
+    return {
+        "metadata": {"name": name},
+        "spec": {"selector": selector, "template": _template(name), **spec},
+    }
 
 
 def _job(name: str, **spec: Any) -> Object:
-    return {"metadata": {"name": name}, "spec": {"template": _template(name, restartPolicy="Never"), **spec}}
+    return {
+        "metadata": {"name": name},
+        "spec": {"template": _template(name, restartPolicy="Never"), **spec},
+    }
 
 
 def _service(name: str) -> Object:
@@ -182,30 +201,54 @@ def _service(name: str) -> Object:
 
 def _owned(name: str, owner: Object) -> Object:
     """Return a ConfigMap that another one owns, and that holds up the foreground deletion of its owner."""
-    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": name_of(owner), "uid": uid_of(owner),
-                 "blockOwnerDeletion": True}
+    reference = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": name_of(owner),
+        "uid": uid_of(owner),
+        "blockOwnerDeletion": True,
+    }
     return {"metadata": {"name": name, "ownerReferences": [reference]}}
 
 
 def _volume(name: str) -> Object:
     claim = {"namespace": "default", "name": name}
-    return {"metadata": {"name": name}, "spec": {
-        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"},
-        "persistentVolumeReclaimPolicy": "Retain", "claimRef": claim}}
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": "/x"},
+            "persistentVolumeReclaimPolicy": "Retain",
+            "claimRef": claim,
+        },
+    }
 
 
 def _claim(name: str) -> Object:
-    return {"metadata": {"name": name}, "spec": {
-        "accessModes": ["ReadWriteOnce"], "storageClassName": "", "volumeName": name,
-        "resources": {"requests": {"storage": "1Gi"}}}}
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "",
+            "volumeName": name,
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
 
 
 def _definition(name: str) -> Object:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    return {"metadata": {"name": f"{name}s.example.org"}, "spec": {
-        "group": "example.org", "scope": "Namespaced", "versions": [version],
-        "names": {"plural": f"{name}s", "kind": name.capitalize()}}}
+    return {
+        "metadata": {"name": f"{name}s.example.org"},
+        "spec": {
+            "group": "example.org",
+            "scope": "Namespaced",
+            "versions": [version],
+            "names": {"plural": f"{name}s", "kind": name.capitalize()},
+        },
+    }
 
 
 # --- what must come of a pair ---------------------------------------------------------------------------------------
@@ -241,7 +284,9 @@ def _differs(writer: Writer, resource: str, name: str, path: str, expected: obje
         value: Any = writer.get(resource, name)
         for step in path.split("."):
             value = (value or {}).get(step)
-        return f"{path} of {resource} {name} is {value}, not {expected}" if value != expected else ""
+        return (
+            f"{path} of {resource} {name} is {value}, not {expected}" if value != expected else ""
+        )
 
     return check
 
@@ -252,9 +297,14 @@ def _all_of(*checks: Check) -> Check:
 
 def _addresses(writer: Writer, service: str) -> set[str]:
     """Return the names of the pods that stand in the EndpointSlices of a Service."""
-    slices = [one for one in writer.list(ENDPOINT_SLICES)
-              if labels_of(one).get("kubernetes.io/service-name") == service]
-    return {endpoint["targetRef"]["name"] for one in slices for endpoint in one.get("endpoints") or ()}
+    slices = [
+        one
+        for one in writer.list(ENDPOINT_SLICES)
+        if labels_of(one).get("kubernetes.io/service-name") == service
+    ]
+    return {
+        endpoint["targetRef"]["name"] for one in slices for endpoint in one.get("endpoints") or ()
+    }
 
 
 # --- the pairs ------------------------------------------------------------------------------------------------------
@@ -263,7 +313,9 @@ def _addresses(writer: Writer, service: str) -> set[str]:
 def _limited(writer: Writer, name: str, resource: str) -> Check:
     """Make a quota, wait until it counts, and return a check that it counts nothing, and goes then: as long as it is
     there, whatever happens in the namespace may make it right again."""
-    writer.create("resourcequotas", {"metadata": {"name": name}, "spec": {"hard": {resource: "90"}}})
+    writer.create(
+        "resourcequotas", {"metadata": {"name": name}, "spec": {"hard": {resource: "90"}}}
+    )
     _await(writer, "resourcequotas", name, lambda quota: (quota.get("status") or {}).get("used"))
     is_over: list[bool] = []
 
@@ -293,7 +345,9 @@ def quota_and_end_of_pod(writer: Writer, name: str) -> Check:
 
 
 def quota_and_its_limits(writer: Writer, name: str) -> Check:
-    writer.create("resourcequotas", {"metadata": {"name": name}, "spec": {"hard": {"services": "90"}}})
+    writer.create(
+        "resourcequotas", {"metadata": {"name": name}, "spec": {"hard": {"services": "90"}}}
+    )
     writer.patch("resourcequotas", name, {"spec": {"hard": {"services": "91"}}})
     return _differs(writer, "resourcequotas", name, "status.hard", {"services": "91"})
 
@@ -323,20 +377,29 @@ def deployment_up_and_down(writer: Writer, name: str) -> Check:
     writer.create(DEPLOYMENTS, _workload(name, replicas=1))
     writer.patch(DEPLOYMENTS, name, {"spec": {"replicas": 3}})
     writer.patch(DEPLOYMENTS, name, {"spec": {"replicas": 2}})
-    return _all_of(_differs(writer, DEPLOYMENTS, name, "status.readyReplicas", 2),
-                   lambda: len(_labelled(writer, "pods", name)) != 2 and "not two pods")
+    return _all_of(
+        _differs(writer, DEPLOYMENTS, name, "status.readyReplicas", 2),
+        lambda: len(_labelled(writer, "pods", name)) != 2 and "not two pods",
+    )
 
 
 def deployment_and_template(writer: Writer, name: str) -> Check:
     writer.create(DEPLOYMENTS, _workload(name, replicas=1))
-    writer.patch(DEPLOYMENTS, name, {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "new"}]}}}})
+    writer.patch(
+        DEPLOYMENTS,
+        name,
+        {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "new"}]}}}},
+    )
 
     def images() -> object:
         found = [pod["spec"]["containers"][0]["image"] for pod in _labelled(writer, "pods", name)]
         return found if found != ["new"] else ""
 
-    return _all_of(_differs(writer, DEPLOYMENTS, name, "status.readyReplicas", 1),
-                   _differs(writer, DEPLOYMENTS, name, "status.updatedReplicas", 1), images)
+    return _all_of(
+        _differs(writer, DEPLOYMENTS, name, "status.readyReplicas", 1),
+        _differs(writer, DEPLOYMENTS, name, "status.updatedReplicas", 1),
+        images,
+    )
 
 
 def deployment_and_deletion(writer: Writer, name: str) -> Check:
@@ -350,9 +413,11 @@ def replicaset_and_pod(writer: Writer, name: str) -> Check:
     _await(writer, REPLICA_SETS, name, lambda obj: (obj.get("status") or {}).get("replicas"))
     [pod] = _labelled(writer, "pods", name)
     writer.delete("pods", name_of(pod), grace=0)
-    return _all_of(_is_gone(writer, ("pods", name_of(pod))),
-                   lambda: len(_labelled(writer, "pods", name)) != 1 and "not one pod",
-                   _differs(writer, REPLICA_SETS, name, "status.readyReplicas", 1))
+    return _all_of(
+        _is_gone(writer, ("pods", name_of(pod))),
+        lambda: len(_labelled(writer, "pods", name)) != 1 and "not one pod",
+        _differs(writer, REPLICA_SETS, name, "status.readyReplicas", 1),
+    )
 
 
 def replicaset_and_label(writer: Writer, name: str) -> Check:
@@ -379,17 +444,22 @@ def replicaset_and_heir(writer: Writer, name: str) -> Check:
         owners = [controller_of(pod) for pod in _labelled(writer, "pods", name)]
         return owners if [owner and owner["name"] for owner in owners] != [f"{name}-heir"] else ""
 
-    return _all_of(_is_gone(writer, (REPLICA_SETS, name)), adopted,
-                   _differs(writer, REPLICA_SETS, f"{name}-heir", "status.readyReplicas", 1))
+    return _all_of(
+        _is_gone(writer, (REPLICA_SETS, name)),
+        adopted,
+        _differs(writer, REPLICA_SETS, f"{name}-heir", "status.readyReplicas", 1),
+    )
 
 
 def statefulset_up_and_down(writer: Writer, name: str) -> Check:
     writer.create(STATEFUL_SETS, _workload(name, replicas=0, serviceName=name))
     writer.patch(STATEFUL_SETS, name, {"spec": {"replicas": 2}})
     writer.patch(STATEFUL_SETS, name, {"spec": {"replicas": 1}})
-    return _all_of(_differs(writer, STATEFUL_SETS, name, "status.readyReplicas", 1),
-                   _differs(writer, STATEFUL_SETS, name, "status.replicas", 1),
-                   lambda: len(_labelled(writer, "pods", name)) != 1 and "not one pod")
+    return _all_of(
+        _differs(writer, STATEFUL_SETS, name, "status.readyReplicas", 1),
+        _differs(writer, STATEFUL_SETS, name, "status.replicas", 1),
+        lambda: len(_labelled(writer, "pods", name)) != 1 and "not one pod",
+    )
 
 
 def daemonset_and_label_of_node(writer: Writer, name: str) -> Check:
@@ -397,7 +467,10 @@ def daemonset_and_label_of_node(writer: Writer, name: str) -> Check:
     writer.create(DAEMON_SETS, _workload(name, template=template))
     writer.patch("nodes", NODE, {"metadata": {"labels": {name: "yes"}}})
     writer.patch("nodes", NODE, {"metadata": {"labels": {name: None}}})
-    return _all_of(_has_no_pods(writer, name), _differs(writer, DAEMON_SETS, name, "status.desiredNumberScheduled", 0))
+    return _all_of(
+        _has_no_pods(writer, name),
+        _differs(writer, DAEMON_SETS, name, "status.desiredNumberScheduled", 0),
+    )
 
 
 def daemonset_and_new_node(writer: Writer, name: str) -> Check:
@@ -421,14 +494,20 @@ def daemonset_and_revision(writer: Writer, name: str) -> Check:
 
 
 def job_and_suspension(writer: Writer, name: str) -> Check:
-    template = _template(name, restartPolicy="Never", nodeSelector={name: "yes"})  # else it may be over before
+    template = _template(
+        name, restartPolicy="Never", nodeSelector={name: "yes"}
+    )  # else it may be over before
     writer.create(JOBS, _job(name, template=template))
     writer.patch(JOBS, name, {"spec": {"suspend": True}})
 
     def suspended() -> object:
         job = writer.get(JOBS, name) or {}
-        conditions = {one["type"]: one["status"] for one in (job.get("status") or {}).get("conditions") or ()}
-        return "" if conditions.get("Suspended") == "True" else f"not suspended: {job.get('status')}"
+        conditions = {
+            one["type"]: one["status"] for one in (job.get("status") or {}).get("conditions") or ()
+        }
+        return (
+            "" if conditions.get("Suspended") == "True" else f"not suspended: {job.get('status')}"
+        )
 
     return _all_of(suspended, _has_no_pods(writer, name))
 
@@ -460,8 +539,11 @@ def endpoints_and_deletion(writer: Writer, name: str) -> Check:
     subset = {"addresses": [{"ip": "10.9.9.9"}], "ports": [{"port": 80}]}
     writer.create("endpoints", {"metadata": {"name": name}, "subsets": [subset]})
     writer.delete("endpoints", name)
-    return lambda: [name_of(one) for one in writer.list(ENDPOINT_SLICES)
-                    if labels_of(one).get("kubernetes.io/service-name") == name]
+    return lambda: [
+        name_of(one)
+        for one in writer.list(ENDPOINT_SLICES)
+        if labels_of(one).get("kubernetes.io/service-name") == name
+    ]
 
 
 def claim_and_deletion(writer: Writer, name: str) -> Check:
@@ -478,20 +560,34 @@ def claim_and_deletion(writer: Writer, name: str) -> Check:
 
 def budget_and_pod(writer: Writer, name: str) -> Check:
     writer.create(REPLICA_SETS, _workload(name, replicas=2))
-    writer.create(BUDGETS, {"metadata": {"name": name}, "spec": {
-        "minAvailable": 1, "selector": {"matchLabels": {"app": name}}}})
+    writer.create(
+        BUDGETS,
+        {
+            "metadata": {"name": name},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}},
+        },
+    )
     writer.patch(REPLICA_SETS, name, {"spec": {"replicas": 1}})
-    return _all_of(_differs(writer, BUDGETS, name, "status.expectedPods", 1),
-                   _differs(writer, BUDGETS, name, "status.currentHealthy", 1),
-                   _differs(writer, BUDGETS, name, "status.disruptionsAllowed", 0))
+    return _all_of(
+        _differs(writer, BUDGETS, name, "status.expectedPods", 1),
+        _differs(writer, BUDGETS, name, "status.currentHealthy", 1),
+        _differs(writer, BUDGETS, name, "status.disruptionsAllowed", 0),
+    )
 
 
 def role_and_label(writer: Writer, name: str) -> Check:
     rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
     selector = {"matchLabels": {"collect": name}}
-    writer.create(CLUSTER_ROLES, {"metadata": {"name": f"{name}-all"},
-                                  "aggregationRule": {"clusterRoleSelectors": [selector]}})
-    writer.create(CLUSTER_ROLES, {"metadata": {"name": name, "labels": {"collect": name}}, "rules": [rule]})
+    writer.create(
+        CLUSTER_ROLES,
+        {
+            "metadata": {"name": f"{name}-all"},
+            "aggregationRule": {"clusterRoleSelectors": [selector]},
+        },
+    )
+    writer.create(
+        CLUSTER_ROLES, {"metadata": {"name": name, "labels": {"collect": name}}, "rules": [rule]}
+    )
     writer.patch(CLUSTER_ROLES, name, {"metadata": {"labels": {"collect": None}}})
     return lambda: (writer.get(CLUSTER_ROLES, f"{name}-all") or {}).get("rules")
 
@@ -535,14 +631,40 @@ def serviceaccount_and_deletion(writer: Writer, name: str) -> Check:
     return made_again
 
 
-PAIRS: Mapping[str, Pair] = {pair.__name__.replace("_", "-"): pair for pair in (
-    quota_and_deletion, quota_and_end_of_pod, quota_and_its_limits, owner_and_dependent,
-    owner_in_foreground_and_dependent, owner_and_late_dependent, deployment_up_and_down, deployment_and_template,
-    deployment_and_deletion, replicaset_and_pod, replicaset_and_label, replicaset_and_heir, statefulset_up_and_down,
-    daemonset_and_label_of_node, daemonset_and_new_node, daemonset_and_revision, job_and_suspension, job_and_deletion,
-    service_and_selector, service_and_pod, endpoints_and_deletion, claim_and_deletion, budget_and_pod,
-    role_and_label, taint_and_pod, definition_and_deletion, pending_pod_and_label_of_node,
-    gated_pod_and_its_gate, serviceaccount_and_deletion)}
+PAIRS: Mapping[str, Pair] = {
+    pair.__name__.replace("_", "-"): pair
+    for pair in (
+        quota_and_deletion,
+        quota_and_end_of_pod,
+        quota_and_its_limits,
+        owner_and_dependent,
+        owner_in_foreground_and_dependent,
+        owner_and_late_dependent,
+        deployment_up_and_down,
+        deployment_and_template,
+        deployment_and_deletion,
+        replicaset_and_pod,
+        replicaset_and_label,
+        replicaset_and_heir,
+        statefulset_up_and_down,
+        daemonset_and_label_of_node,
+        daemonset_and_new_node,
+        daemonset_and_revision,
+        job_and_suspension,
+        job_and_deletion,
+        service_and_selector,
+        service_and_pod,
+        endpoints_and_deletion,
+        claim_and_deletion,
+        budget_and_pod,
+        role_and_label,
+        taint_and_pod,
+        definition_and_deletion,
+        pending_pod_and_label_of_node,
+        gated_pod_and_its_gate,
+        serviceaccount_and_deletion,
+    )
+}
 
 
 # --- running a point ------------------------------------------------------------------------------------------------
@@ -592,8 +714,12 @@ def _serving(state: Path) -> Iterator[Writer]:
 
 @contextmanager
 def _watching(state: Path) -> Iterator[Writer]:
-    process = subprocess.Popen([sys.executable, "-m", "kubepy", "--state", str(state), "controller", "--watch", "-q"],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kubepy", "--state", str(state), "controller", "--watch", "-q"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         end = time.monotonic() + CONTROLLER_SECONDS
         while not (state / ".kubepy" / "manager.lock.holder").exists() and time.monotonic() < end:

@@ -54,7 +54,10 @@ def set_up(name: str, place: Path, seed: int) -> list[Point]:
     simulation.install()
     scenario = ALL[name]
     simulation.boot("boot-0")
-    before, traced = scenario.steps[: _first_traced(scenario)], scenario.steps[_first_traced(scenario):]
+    before, traced = (
+        scenario.steps[: _first_traced(scenario)],
+        scenario.steps[_first_traced(scenario) :],
+    )
     folders = place / "recorded", place / "reference"
     for folder in folders:
         for step in before:
@@ -78,8 +81,12 @@ def _points(name: str, recording: Recording, seed: int) -> list[Point]:
 
 def _choices(seed: int) -> list[str]:
     chances = [f"{SYNCED}/{seed + number}" for number in range(SEEDS)]
-    return [*(f"{ORDER}/{loss}" for loss in CONTENT_LOSSES), f"{SYNCED}/{ALL_LOST}", f"{SYNCED}/{NOTHING_LOST}",
-            *chances]
+    return [
+        *(f"{ORDER}/{loss}" for loss in CONTENT_LOSSES),
+        f"{SYNCED}/{ALL_LOST}",
+        f"{SYNCED}/{NOTHING_LOST}",
+        *chances,
+    ]
 
 
 @lru_cache(maxsize=4)
@@ -94,7 +101,11 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
     if second != "*":
         return outcome(point, _cut(point, place, folder / "state"))
     recovery = _record_recovery(point, place, folder / "recorded")
-    cuts = [f"{cut}/{choice}" for cut in range(1, len(recovery.operations) + 1) for choice in _choices(seed)]
+    cuts = [
+        f"{cut}/{choice}"
+        for cut in range(1, len(recovery.operations) + 1)
+        for choice in _choices(seed)
+    ]
     losses: list[Loss] = []
     chosen = random.Random(f"{seed} {point.name}").sample(cuts, min(len(cuts), AGAIN))
     for number, again in enumerate(chosen):

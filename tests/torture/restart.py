@@ -41,10 +41,16 @@ NEVER_THERE = "never"
 
 def _object(name: str, version: int) -> dict[str, Any]:
     """Return an object as the first or the second command wrote it."""
-    obj = secret(name, f"b2xk{version}A==") if name == "password" else config_map(name, f"value {version}")
+    obj = (
+        secret(name, f"b2xk{version}A==")
+        if name == "password"
+        else config_map(name, f"value {version}")
+    )
     obj["metadata"].update(UID)
     if "managed" in name:
-        obj["metadata"]["managedFields"] = [dict(one) for one in (MANAGED if version == 1 else MANAGED_LATER)]
+        obj["metadata"]["managedFields"] = [
+            dict(one) for one in (MANAGED if version == 1 else MANAGED_LATER)
+        ]
     return obj
 
 
@@ -123,7 +129,9 @@ def sidecar_of(name: str) -> str:
     return path_of(name).replace("/configmaps/", "/configmaps/.managed/")
 
 
-def _file(survivor: Survivor, data: bytes, *, inode: int = NEW_INODE, mtime_ns: int = NOW_NS) -> Survivor:
+def _file(
+    survivor: Survivor, data: bytes, *, inode: int = NEW_INODE, mtime_ns: int = NOW_NS
+) -> Survivor:
     """Return a file as a program leaves it now; its ctime is always now."""
     return survivor._replace(inode=inode, data=data, mtime_ns=mtime_ns, ctime_ns=NOW_NS)
 
@@ -138,7 +146,9 @@ def _put(history: History, name: str, file: Survivor, obj: dict[str, Any] | None
 
 
 def _spoiled(history: History, name: str, file: Survivor) -> Change:
-    return Change({**history.newer, path_of(name): file}, {path_of(name): file.data}, {}, unreadable=(name,))
+    return Change(
+        {**history.newer, path_of(name): file}, {path_of(name): file.data}, {}, unreadable=(name,)
+    )
 
 
 def _version(name: str, number: int) -> dict[str, Any]:
@@ -155,7 +165,9 @@ def _text(name: str, number: int) -> bytes:
 
 def _cut_in_place(history: History, name: str) -> Change:
     current = _present(history.newer[path_of(name)])
-    return _spoiled(history, name, _file(current, current.data + b"status: [un", inode=current.inode))
+    return _spoiled(
+        history, name, _file(current, current.data + b"status: [un", inode=current.inode)
+    )
 
 
 def _cut_short(history: History, name: str) -> Change:
@@ -165,7 +177,11 @@ def _cut_short(history: History, name: str) -> Change:
 
 def _cut_renamed(history: History, name: str) -> Change:
     current = _present(history.newer[path_of(name)])
-    return _spoiled(history, name, _file(current, b"apiVersion: v1\nkind: {", mtime_ns=current.mtime_ns - 10**12))
+    return _spoiled(
+        history,
+        name,
+        _file(current, b"apiVersion: v1\nkind: {", mtime_ns=current.mtime_ns - 10**12),
+    )
 
 
 def _markers(history: History, name: str) -> Change:
@@ -198,7 +214,12 @@ def _rm_leaving_managers(history: History, name: str) -> Change:
 
 
 def _git_checkout(history: History, name: str) -> Change:
-    return _put(history, name, _file(_present(history.older[path_of(name)]), _text(name, 1)), _version(name, 1))
+    return _put(
+        history,
+        name,
+        _file(_present(history.older[path_of(name)]), _text(name, 1)),
+        _version(name, 1),
+    )
 
 
 def _cp_p(history: History, name: str) -> Change:
@@ -215,8 +236,12 @@ def _tar(history: History, name: str) -> Change:
 def _mv_link(history: History, name: str) -> Change:
     """Move a hard link of an older version back: it has that version's inode, size and mtime."""
     older = _present(history.older[path_of(name)])
-    return _put(history, name, _file(older, older.data, inode=older.inode, mtime_ns=older.mtime_ns),
-                _version(name, 1))
+    return _put(
+        history,
+        name,
+        _file(older, older.data, inode=older.inode, mtime_ns=older.mtime_ns),
+        _version(name, 1),
+    )
 
 
 def _touch_r(history: History, name: str) -> Change:
@@ -244,7 +269,9 @@ def _touch(history: History, name: str) -> Change:
 
 def _new_file(history: History, name: str) -> Change:
     template = _present(history.newer[path_of("kept")])
-    return _put(history, NEVER_THERE, _file(template, _text(NEVER_THERE, 1)), _version(NEVER_THERE, 1))
+    return _put(
+        history, NEVER_THERE, _file(template, _text(NEVER_THERE, 1)), _version(NEVER_THERE, 1)
+    )
 
 
 def _new_empty(history: History, name: str) -> Change:
@@ -260,7 +287,10 @@ def _emptied(history: History, name: str) -> Change:
 
 def _emptied_older(history: History, name: str) -> Change:
     current, older = _present(history.newer[path_of(name)]), _present(history.older[path_of(name)])
-    disk: Disk = {**history.newer, path_of(name): _file(older, b"", inode=older.inode, mtime_ns=older.mtime_ns)}
+    disk: Disk = {
+        **history.newer,
+        path_of(name): _file(older, b"", inode=older.inode, mtime_ns=older.mtime_ns),
+    }
     return Change(disk, {path_of(name): current.data}, {name: _version(name, 2)})
 
 
@@ -281,34 +311,63 @@ def _managers(data: Callable[[Survivor], bytes | None]) -> Changing:
     def change(history: History, name: str) -> Change:
         current = _present(history.newer[sidecar_of(name)])
         text = data(current)
-        disk = {path: survivor for path, survivor in history.newer.items() if path != sidecar_of(name)}
+        disk = {
+            path: survivor for path, survivor in history.newer.items() if path != sidecar_of(name)
+        }
         if text is not None:
             disk[sidecar_of(name)] = _file(current, text)
-        return Change(disk, {path_of(name): _present(history.newer[path_of(name)]).data},
-                      {name: _version(name, 2)}, managers_count=False)
+        return Change(
+            disk,
+            {path_of(name): _present(history.newer[path_of(name)]).data},
+            {name: _version(name, 2)},
+            managers_count=False,
+        )
 
     return change
 
 
 def _all_by_rsync(history: History, name: str) -> Change:
     """Take the whole folder back to its older content, with the times."""
-    disk: Disk = {path: survivor for path, survivor in history.newer.items() if path.partition("/")[0] == OWN}
-    files: dict[str, bytes | None] = {path: None for path, survivor in history.newer.items()
-                                      if survivor and path not in history.older}
+    disk: Disk = {
+        path: survivor for path, survivor in history.newer.items() if path.partition("/")[0] == OWN
+    }
+    files: dict[str, bytes | None] = {
+        path: None
+        for path, survivor in history.newer.items()
+        if survivor and path not in history.older
+    }
     for number, (path, survivor) in enumerate(sorted(history.older.items())):
         if path.partition("/")[0] != OWN:
             disk[path] = survivor and survivor._replace(inode=NEW_INODE + number, ctime_ns=NOW_NS)
             if survivor:
                 files[path] = survivor.data
-    return Change(disk, files, {**{name: _version(name, 1) for name in (*TARGETS, *DELETED)},
-                                **{f"many-{number}": None for number in MANY}})
+    return Change(
+        disk,
+        files,
+        {
+            **{name: _version(name, 1) for name in (*TARGETS, *DELETED)},
+            **{f"many-{number}": None for number in MANY},
+        },
+    )
 
 
 def _older_index(history: History, name: str) -> Change:
     """Restore an older ``.kubepy`` beside the current files."""
-    disk = {path: survivor for path, survivor in history.newer.items() if path.partition("/")[0] != OWN}
-    disk.update({path: survivor for path, survivor in history.older.items() if path.partition("/")[0] == OWN})
-    files = {path: survivor.data for path, survivor in history.newer.items() if survivor and path.endswith(".yaml")}
+    disk = {
+        path: survivor for path, survivor in history.newer.items() if path.partition("/")[0] != OWN
+    }
+    disk.update(
+        {
+            path: survivor
+            for path, survivor in history.older.items()
+            if path.partition("/")[0] == OWN
+        }
+    )
+    files = {
+        path: survivor.data
+        for path, survivor in history.newer.items()
+        if survivor and path.endswith(".yaml")
+    }
     return Change(disk, {**files, **{path_of(one): None for one in DELETED}}, {})
 
 
@@ -341,7 +400,11 @@ CHANGES: dict[str, tuple[Changing, tuple[str, ...], bool]] = {
     "managers-cut": (_managers(lambda file: file.data[:20]), ("managed",), False),
     "managers-empty": (_managers(lambda file: b""), ("managed",), False),
     "managers-zeros": (_managers(lambda file: bytes(len(file.data))), ("managed",), False),
-    "managers-markers": (_managers(lambda file: b"<<<<<<< HEAD\n" + file.data), ("managed",), False),
+    "managers-markers": (
+        _managers(lambda file: b"<<<<<<< HEAD\n" + file.data),
+        ("managed",),
+        False,
+    ),
     "managers-gone": (_managers(lambda file: None), ("managed",), False),
     "all-by-rsync": (_all_by_rsync, ("kept",), False),
     "older-index": (_older_index, ("kept",), False),
@@ -362,12 +425,19 @@ def share(scratch: Path) -> None:
 
 def set_up(name: str, place: Path, seed: int) -> list[Point]:
     _, targets, needs_boot = CHANGES[name]
-    return [Point(name, f"{size}/{target}/{first}/{boots}") for size in HISTORIES for target in targets
-            for first in FIRST for boots in range(1 if needs_boot else 0, 3)]
+    return [
+        Point(name, f"{size}/{target}/{first}/{boots}")
+        for size in HISTORIES
+        for target in targets
+        for first in FIRST
+        for boots in range(1 if needs_boot else 0, 3)
+    ]
 
 
 def _history(recording: Recording) -> History:
-    older, newer = (disk_after(recording, recording.ends[step], SYNCED, NOTHING_LOST) for step in (1, 2))
+    older, newer = (
+        disk_after(recording, recording.ends[step], SYNCED, NOTHING_LOST) for step in (1, 2)
+    )
     return History(older, newer)
 
 
@@ -414,7 +484,9 @@ def _started_once(history: History, folder: Path) -> History:
 def _expected(size: str, change: Change) -> Objects:
     """Return the objects expected, as files hold them."""
     names = ["kept", *TARGETS, *(f"many-{number}" for number in MANY if size == "large")]
-    objects: dict[str, dict[str, Any] | None] = {name: _object(name, 2 if name in TARGETS else 1) for name in names}
+    objects: dict[str, dict[str, Any] | None] = {
+        name: _object(name, 2 if name in TARGETS else 1) for name in names
+    }
     objects.update(change.objects)
     return {_view_key(name): obj for name, obj in objects.items() if obj is not None}
 
@@ -441,7 +513,9 @@ def _write(state: Path) -> None:
         with store.transaction() as transaction:
             name = Key("configmaps", "elsewhere", "written")
             old = transaction.get(name)
-            obj = config_map("written", "1" if old is None else old["data"]["a"] + "1", "elsewhere", **UID)
+            obj = config_map(
+                "written", "1" if old is None else old["data"]["a"] + "1", "elsewhere", **UID
+            )
             (transaction.create if old is None else transaction.update)(name, obj)
         store.close()
 
@@ -472,13 +546,20 @@ def _check(state: Path, change: Change, expected: Objects, losses: list[str], wh
 
 def _differences(change: Change, expected: Objects, seen: View) -> str:
     aside = {_view_key(name) for name in change.unreadable}
-    held = {key: obj for key, obj in in_files(seen.objects).items()
-            if key not in aside and not key.startswith("configmaps/elsewhere/")}
+    held = {
+        key: obj
+        for key, obj in in_files(seen.objects).items()
+        if key not in aside and not key.startswith("configmaps/elsewhere/")
+    }
     wanted = {key: obj for key, obj in expected.items() if key not in aside}
     changed = {_view_key(name) for name in change.objects}
-    if not change.managers_count or changed:  # a file from outside has the managers beside it, if any
-        held, wanted = ({key: without_managers(obj) if key in changed else obj for key, obj in each.items()}
-                        for each in (held, wanted))
+    if (
+        not change.managers_count or changed
+    ):  # a file from outside has the managers beside it, if any
+        held, wanted = (
+            {key: without_managers(obj) if key in changed else obj for key, obj in each.items()}
+            for each in (held, wanted)
+        )
     return difference(json.loads(json.dumps(wanted)), held)
 
 

@@ -94,11 +94,15 @@ def run_section(section: Section, options: Options, seconds: float) -> Report:
     start = time.monotonic()
     with scratch_folder(section.name) as scratch:
         jobs = 1 if section.alone else options.jobs
-        with multiprocessing.get_context("fork").Pool(jobs, initializer=signal.signal,
-                                                      initargs=(signal.SIGALRM, _hang)) as pool:
+        with multiprocessing.get_context("fork").Pool(
+            jobs, initializer=signal.signal, initargs=(signal.SIGALRM, _hang)
+        ) as pool:
             if section.share:
                 pool.apply(section.share, (scratch,))
-            tasks = [(section, scenario, scratch, options.seed) for scenario in options.scenarios or section.scenarios]
+            tasks = [
+                (section, scenario, scratch, options.seed)
+                for scenario in options.scenarios or section.scenarios
+            ]
             points: list[Point] = []
             losses: list[Loss] = []
             for made, failures in pool.imap_unordered(_set_up, tasks):
@@ -110,7 +114,9 @@ def run_section(section: Section, options: Options, seconds: float) -> Report:
     losses += [loss for outcome in ended for loss in outcome.losses]
     if not any(outcome.tries for outcome in ended):
         losses.append(Loss("", "", "nothing was tried: there was no time left"))
-    return Report(section.name, sum(outcome.tries for outcome in ended), losses, time.monotonic() - start)
+    return Report(
+        section.name, sum(outcome.tries for outcome in ended), losses, time.monotonic() - start
+    )
 
 
 def choose(points: list[Point], options: Options) -> list[Point]:
@@ -175,14 +181,18 @@ def repeat(section: Section, scenario: str, name: str, options: Options) -> Repo
         if section.share:
             section.share(scratch)
         _, failures = _set_up((section, scenario, scratch, options.seed))
-        ended = Outcome(0, failures) if failures else run_point(section, point, scratch, options.seed)
+        ended = (
+            Outcome(0, failures) if failures else run_point(section, point, scratch, options.seed)
+        )
     return Report(section.name, ended.tries, ended.losses, time.monotonic() - start)
 
 
 def tell(report: Report, seed: int) -> None:
     """Print the figures of a section and its losses, each with the command that repeats it."""
-    print(f"{report.section:8} {report.points:7} points {len(report.losses):6} losses {report.seconds:7.0f} s",
-          flush=True)
+    print(
+        f"{report.section:8} {report.points:7} points {len(report.losses):6} losses {report.seconds:7.0f} s",
+        flush=True,
+    )
     kinds = kinds_of(report.losses)
     for alike in kinds[:SHOWN]:
         more = f" (and {len(alike) - 1} more like it)" if len(alike) > 1 else ""

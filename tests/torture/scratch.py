@@ -27,7 +27,11 @@ Image = dict[str, Item]
 
 def scratch_root() -> str:
     """Return a file system in memory if there is one; it only saves time."""
-    return IN_MEMORY if os.path.isdir(IN_MEMORY) and os.access(IN_MEMORY, os.W_OK) else tempfile.gettempdir()
+    return (
+        IN_MEMORY
+        if os.path.isdir(IN_MEMORY) and os.access(IN_MEMORY, os.W_OK)
+        else tempfile.gettempdir()
+    )
 
 
 @contextmanager
@@ -53,7 +57,9 @@ def capture(folder: Path, *, own: bool = True) -> Image:
             path = os.path.join(directory, name)
             stat = os.lstat(path)
             data = None if name in folders else Path(path).read_bytes()
-            image[os.path.normpath(f"{place}/{name}")] = Item(data, stat.st_mode & 0o7777, stat.st_mtime_ns)
+            image[os.path.normpath(f"{place}/{name}")] = Item(
+                data, stat.st_mode & 0o7777, stat.st_mtime_ns
+            )
     return image
 
 

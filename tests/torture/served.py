@@ -50,7 +50,12 @@ MENDED = "note: "  # lines about a broken file that is in order again, or gone
 
 
 def config_map(name: str, value: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": value}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name},
+        "data": {"a": value},
+    }
 
 
 def value_of(obj: dict[str, Any] | None) -> str | None:
@@ -74,10 +79,19 @@ class Round:
         self.acknowledged: list[tuple[str, int, str]] = []
         self.counted: list[bool] = []  # each increment of the counter: whether it was acknowledged
 
-    def request(self, connection: HTTPSConnection | None, server: int, method: str, path: str,
-                body: Any = None) -> tuple[HTTPSConnection | None, int, Any]:
+    def request(
+        self,
+        connection: HTTPSConnection | None,
+        server: int,
+        method: str,
+        path: str,
+        body: Any = None,
+    ) -> tuple[HTTPSConnection | None, int, Any]:
         """Send a request; return the connection for the next one, the status, and the object."""
-        headers = {"Authorization": f"Bearer {self.servers[server].token}", "Content-Type": "application/json"}
+        headers = {
+            "Authorization": f"Bearer {self.servers[server].token}",
+            "Content-Type": "application/json",
+        }
         if method == "PATCH":
             headers["Content-Type"] = "application/merge-patch+json"
         try:
@@ -92,7 +106,9 @@ class Round:
             return None, UNKNOWN, None
         status = json.loads(data)
         if response.status == 500 or "Traceback" in str(status.get("message")):
-            self.losses.append(f"{method} {path} is answered with {response.status}: {status.get('message')}")
+            self.losses.append(
+                f"{method} {path} is answered with {response.status}: {status.get('message')}"
+            )
         if response.status >= 500 or response.status == 429:
             return connection, UNKNOWN, None
         return connection, response.status, status
@@ -128,7 +144,9 @@ class Client(threading.Thread):
             self._connection.close()
 
     def _request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        self._connection, status, obj = self._round.request(self._connection, self._server, method, path, body)
+        self._connection, status, obj = self._round.request(
+            self._connection, self._server, method, path, body
+        )
         return status, obj
 
     def _read(self, name: str) -> dict[str, Any] | None:
@@ -149,17 +167,23 @@ class Client(threading.Thread):
             method, body, path = "POST", config_map(name, str(value)), MAPS
         else:
             method = self._chance.choice(("PUT", "PATCH", "PATCH", "DELETE"))
-            body = {"PUT": config_map(name, str(value)), "PATCH": {"data": {"a": value}}}.get(method)
+            body = {"PUT": config_map(name, str(value)), "PATCH": {"data": {"a": value}}}.get(
+                method
+            )
             value = None if method == "DELETE" else value
         status, obj = self._request(method, path, body)
         if status == UNKNOWN:
             seen = value_of(self._read(name))
             if seen not in (before, value):
-                self._round.losses.append(f"{name} was {before}, {method} of {value} was not answered: it is {seen}")
+                self._round.losses.append(
+                    f"{name} was {before}, {method} of {value} was not answered: it is {seen}"
+                )
             self.objects[name] = seen
         elif status not in (200, 201):
             message = obj.get("message")
-            self._round.losses.append(f"{name} is {before}, and {method} is answered with {status}: {message}")
+            self._round.losses.append(
+                f"{name} is {before}, and {method} is answered with {status}: {message}"
+            )
             self.objects[name] = value_of(self._read(name))
         else:
             self.objects[name] = value
@@ -235,13 +259,20 @@ class Watcher(threading.Thread):
         connection = self._round.connect(self._server)
         seconds = self._chance.choice((1, 2, 30))
         try:
-            connection.request("GET", f"{MAPS}?watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}&"
-                               f"resourceVersion={self.revision}",
-                               headers={"Authorization": f"Bearer {self._round.servers[self._server].token}"})
+            connection.request(
+                "GET",
+                f"{MAPS}?watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}&"
+                f"resourceVersion={self.revision}",
+                headers={"Authorization": f"Bearer {self._round.servers[self._server].token}"},
+            )
             response = connection.getresponse()
             if response.status == 410:
                 self.revision = 0
-            while response.status == 200 and not self._round.end.is_set() and (line := response.readline()):
+            while (
+                response.status == 200
+                and not self._round.end.is_set()
+                and (line := response.readline())
+            ):
                 if not self._note(json.loads(line)):
                     return
         finally:
@@ -257,22 +288,29 @@ class Watcher(threading.Thread):
         self.revision = revision_of(obj)
         if event["type"] != "BOOKMARK":
             value = None if event["type"] == "DELETED" else value_of(obj)
-            self.stretches[-1].events.append(Event(event["type"], obj["metadata"]["name"], self.revision, value))
+            self.stretches[-1].events.append(
+                Event(event["type"], obj["metadata"]["name"], self.revision, value)
+            )
             if obj["metadata"]["name"] == END:
                 self._round.end.wait(CATCH_UP_SECONDS)
                 return False
         return True
 
     def has_seen_the_end(self) -> bool:
-        return any(event.name == END for stretch in self.stretches[-1:] for event in stretch.events) or (
-            bool(self.stretches) and END in self.stretches[-1].listed)
+        return any(
+            event.name == END for stretch in self.stretches[-1:] for event in stretch.events
+        ) or (bool(self.stretches) and END in self.stretches[-1].listed)
 
 
 # --- checks -------------------------------------------------------------------------------------------------------
 
 
-def check_watchers(stretches: dict[str, list[Stretch]], acknowledged: Iterable[tuple[str, int, str]],
-                   final: dict[str, str | None], scenario: Scenario) -> Iterator[str]:
+def check_watchers(
+    stretches: dict[str, list[Stretch]],
+    acknowledged: Iterable[tuple[str, int, str]],
+    final: dict[str, str | None],
+    scenario: Scenario,
+) -> Iterator[str]:
     """Yield what is wrong in the histories of watchers: order, duplicates, losses, differences between them.
 
     :param final: the objects at the end.
@@ -285,10 +323,14 @@ def check_watchers(stretches: dict[str, list[Stretch]], acknowledged: Iterable[t
                 yield f"watcher {watcher} has seen {event}, another {known}"
     for watcher, own in stretches.items():
         for stretch in own:
-            yield from (f"watcher {watcher} {loss}" for loss in _check_stretch(stretch, history, scenario))
+            yield from (
+                f"watcher {watcher} {loss}" for loss in _check_stretch(stretch, history, scenario)
+            )
         if own and (seen := _state_after(own[-1])) != final:
-            yield (f"watcher {watcher} ends with {seen.items() - final.items()} instead of "
-                   f"{final.items() - seen.items()}")
+            yield (
+                f"watcher {watcher} ends with {seen.items() - final.items()} instead of "
+                f"{final.items() - seen.items()}"
+            )
     if scenario.coalesced:
         return
     first = min((own[0].start for own in stretches.values() if own), default=0)
@@ -310,7 +352,9 @@ def _state_after(stretch: Stretch) -> dict[str, str | None]:
     return state
 
 
-def _check_stretch(stretch: Stretch, history: dict[tuple[str, int], Event], scenario: Scenario) -> Iterator[str]:
+def _check_stretch(
+    stretch: Stretch, history: dict[tuple[str, int], Event], scenario: Scenario
+) -> Iterator[str]:
     revisions: dict[str, int] = {}
     present = set(stretch.listed)
     previous = stretch.start
@@ -322,7 +366,11 @@ def _check_stretch(stretch: Stretch, history: dict[tuple[str, int], Event], scen
         previous = revisions[event.name] = event.revision
         if (event.type == "ADDED") == (event.name in present) and event.name not in scenario.broken:
             state = f"was {'' if event.name in present else 'not '}there, after a list of {stretch.start}"
-            earlier = [other for other in stretch.events[:stretch.events.index(event)] if other.name == event.name]
+            earlier = [
+                other
+                for other in stretch.events[: stretch.events.index(event)]
+                if other.name == event.name
+            ]
             yield f"has seen {event}, though {event.name} {state} and {earlier}"
         (present.discard if event.type == "DELETED" else present.add)(event.name)
     seen = {(event.name, event.revision) for event in stretch.events}
@@ -331,9 +379,13 @@ def _check_stretch(stretch: Stretch, history: dict[tuple[str, int], Event], scen
             yield f"has missed {history[name, revision]} between {stretch.start} and {previous}"
 
 
-def check_objects(around: Round, clients: list[Client], listed: dict[str, str | None]) -> Iterator[str]:
+def check_objects(
+    around: Round, clients: list[Client], listed: dict[str, str | None]
+) -> Iterator[str]:
     """Yield what is not there as its client knows it."""
-    for name, value in ((name, value) for client in clients for name, value in client.objects.items()):
+    for name, value in (
+        (name, value) for client in clients for name, value in client.objects.items()
+    ):
         if listed.get(name) != value:
             yield f"{name} is {listed.get(name)}, not {value}"
     count, acknowledged = int(listed.get(COUNTER) or -1), sum(around.counted)
@@ -359,8 +411,11 @@ def _kill(around: Round, state: Path, chance: random.Random) -> None:
 
 
 def _git(state: Path, *words: str) -> None:
-    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.com", "-C", str(state), *words], check=True,
-                   capture_output=True)
+    subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", "-C", str(state), *words],
+        check=True,
+        capture_output=True,
+    )
 
 
 def _check_out(around: Round, state: Path, chance: random.Random) -> None:
@@ -378,7 +433,11 @@ def _await_objects(around: Round, expected: dict[str, str], names: set[str], fau
     end, seen = time.monotonic() + CATCH_UP_SECONDS, None
     while time.monotonic() < end:
         items = around.servers[0].request("GET", MAPS).json().get("items") or []
-        seen = {item["metadata"]["name"]: value_of(item) for item in items if item["metadata"]["name"] in names}
+        seen = {
+            item["metadata"]["name"]: value_of(item)
+            for item in items
+            if item["metadata"]["name"] in names
+        }
         if seen == expected:
             return
     around.losses.append(f"after {fault} the server shows {seen}, not {expected}")
@@ -407,8 +466,12 @@ def _edit(around: Round, state: Path, chance: random.Random) -> None:
                 shutil.rmtree(state / ".kubepy", ignore_errors=True)
         manifest = state.parent / "applied.yaml"
         manifest.write_text(dump(config_map(f"applied-{number}", "y")))
-        done = subprocess.run([sys.executable, "-m", "kubepy", "--state", str(state), "apply", "-f", str(manifest)],
-                              capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "kubepy", "--state", str(state), "apply", "-f", str(manifest)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             around.losses.append(f"kubepy apply ends with {done.stderr}")
         _await_objects(around, {f"applied-{number}": "y"}, {f"applied-{number}"}, "kubepy apply")
@@ -424,22 +487,45 @@ def _scale(around: Round, state: Path, chance: random.Random) -> None:
     [controller] = around.others
     try:
         labels = {"app": "web"}
-        answer = around.servers[0].request("POST", DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": {
-            "replicas": 1, "selector": {"matchLabels": labels}, "template": {
-                "metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}})
+        answer = around.servers[0].request(
+            "POST",
+            DEPLOYMENTS,
+            {
+                "metadata": {"name": "web"},
+                "spec": {
+                    "replicas": 1,
+                    "selector": {"matchLabels": labels},
+                    "template": {
+                        "metadata": {"labels": labels},
+                        "spec": {"containers": [{"name": "c", "image": "i"}]},
+                    },
+                },
+            },
+        )
         if answer.status != 201:
             around.losses.append(f"the Deployment is refused: {answer.body!r}")
         for replicas in (3, 1, 4):
-            _, status, _ = around.request(None, 0, "PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": replicas}})
+            _, status, _ = around.request(
+                None, 0, "PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": replicas}}
+            )
             end = time.monotonic() + CATCH_UP_SECONDS
-            while (ready := around.servers[0].request("GET", f"{DEPLOYMENTS}/web").json()["status"].get(
-                    "readyReplicas")) != replicas and time.monotonic() < end:
+            while (
+                ready := around.servers[0]
+                .request("GET", f"{DEPLOYMENTS}/web")
+                .json()["status"]
+                .get("readyReplicas")
+            ) != replicas and time.monotonic() < end:
                 time.sleep(0.05)
             controller.kill()
             if ready != replicas:
                 around.losses.append(f"{ready} of {replicas} replicas are ready (scaled: {status})")
-        pods = [pod for pod in around.servers[0].request("GET", "/api/v1/namespaces/default/pods").json()["items"]
-                if "deletionTimestamp" not in pod["metadata"]]
+        pods = [
+            pod
+            for pod in around.servers[0]
+            .request("GET", "/api/v1/namespaces/default/pods")
+            .json()["items"]
+            if "deletionTimestamp" not in pod["metadata"]
+        ]
         if len(pods) != 4:
             around.losses.append(f"there are {len(pods)} pods, not 4")
     finally:
@@ -469,7 +555,9 @@ Process = subprocess.Popen[str]
 SCENARIOS = {
     "killed": Scenario(_kill),
     "checkouts": Scenario(_check_out, log=(LOGGED, MENDED)),
-    "edits": Scenario(_edit, log=(LOGGED, MENDED, "error: controllers: "), broken=frozenset(("kept",))),
+    "edits": Scenario(
+        _edit, log=(LOGGED, MENDED, "error: controllers: "), broken=frozenset(("kept",))
+    ),
     "two-servers": Scenario(_wait, servers=2, coalesced=True),
     "controller": Scenario(_scale, controllers=True, coalesced=True),
 }
@@ -489,7 +577,9 @@ def set_up(name: str, place: Path, seed: int) -> list[Point]:
     cluster.close()
     if name == "checkouts":
         _git(state, "init", "-q", "-b", "older")
-        (state / ".git" / "info" / "exclude").write_text(f".kubepy\n{COUNTER}.yaml\nc[0-9]*-[0-9].yaml\n{END}.yaml\n")
+        (state / ".git" / "info" / "exclude").write_text(
+            f".kubepy\n{COUNTER}.yaml\nc[0-9]*-[0-9].yaml\n{END}.yaml\n"
+        )
         _git(state, "add", "-A")
         _git(state, "commit", "-qm", "older")
         _git(state, "checkout", "-q", "-b", "newer")
@@ -505,14 +595,18 @@ def set_up(name: str, place: Path, seed: int) -> list[Point]:
 
 
 @contextmanager
-def _serving(state: Path, scenario: Scenario) -> Iterator[tuple[list[ServerProcess], list[Process]]]:
+def _serving(
+    state: Path, scenario: Scenario
+) -> Iterator[tuple[list[ServerProcess], list[Process]]]:
     servers: list[ServerProcess] = []
     others: list[Process] = []
     try:
         if scenario.controllers:
             others.append(_start_controllers(state))
         for _ in range(scenario.servers):
-            servers.append(ServerProcess(state, f"--controllers={'on' if scenario.controllers else 'off'}"))
+            servers.append(
+                ServerProcess(state, f"--controllers={'on' if scenario.controllers else 'off'}")
+            )
         yield servers, others
     finally:
         for process in (*others, *(server.process for server in servers)):
@@ -523,8 +617,12 @@ def _serving(state: Path, scenario: Scenario) -> Iterator[tuple[list[ServerProce
 
 
 def _start_controllers(state: Path) -> Process:
-    process = subprocess.Popen([sys.executable, "-m", "kubepy", "--state", str(state), "controller", "--watch", "-q"],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kubepy", "--state", str(state), "controller", "--watch", "-q"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     end = time.monotonic() + CATCH_UP_SECONDS
     while not (state / ".kubepy" / "manager.lock.holder").exists() and time.monotonic() < end:
         time.sleep(0.01)
@@ -547,15 +645,23 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
             for client in clients:
                 client.join()
             _end(around, watchers)
-        final = {item["metadata"]["name"]: value_of(item)
-                 for item in around.servers[0].request("GET", MAPS).json()["items"]}
+        final = {
+            item["metadata"]["name"]: value_of(item)
+            for item in around.servers[0].request("GET", MAPS).json()["items"]
+        }
         around.losses += check_objects(around, clients, final)
-        around.losses += check_watchers({watcher.name: watcher.stretches for watcher in watchers}, around.acknowledged,
-                                        final, scenario)
+        around.losses += check_watchers(
+            {watcher.name: watcher.stretches for watcher in watchers},
+            around.acknowledged,
+            final,
+            scenario,
+        )
         around.losses += _check_servers(servers, scenario)
     around.losses += _check_folder(state)
     losses = [loss.replace(f"{folder}/", "") for loss in dict.fromkeys(around.losses)]
-    return Outcome(len(around.acknowledged), [Loss(point.scenario, point.name, loss) for loss in losses])
+    return Outcome(
+        len(around.acknowledged), [Loss(point.scenario, point.name, loss) for loss in losses]
+    )
 
 
 def _end(around: Round, watchers: list[Watcher]) -> None:
@@ -564,8 +670,11 @@ def _end(around: Round, watchers: list[Watcher]) -> None:
     end = time.monotonic() + CATCH_UP_SECONDS
     while not all(watcher.has_seen_the_end() for watcher in watchers) and time.monotonic() < end:
         time.sleep(0.02)
-    around.losses += [f"watcher {watcher.name} has not seen the last change" for watcher in watchers
-                      if not watcher.has_seen_the_end()]
+    around.losses += [
+        f"watcher {watcher.name} has not seen the last change"
+        for watcher in watchers
+        if not watcher.has_seen_the_end()
+    ]
     around.end.set()
     for watcher in watchers:
         watcher.join()
@@ -582,8 +691,12 @@ def _check_servers(servers: list[ServerProcess], scenario: Scenario) -> Iterator
 
 
 def _check_folder(state: Path) -> Iterator[str]:
-    done = subprocess.run([sys.executable, "-m", "kubepy", "--state", str(state), "fsck"], capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "kubepy", "--state", str(state), "fsck"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         yield f"kubepy fsck: {done.stdout}{done.stderr}"
 

@@ -130,17 +130,23 @@ class Recorder:
                 path = os.path.join(directory, name)
                 if path.endswith(("-wal", "-shm")):
                     continue
-                self._add(os.path.relpath(path, self._prefix), f"start {name}", is_folder=name in folders)
+                self._add(
+                    os.path.relpath(path, self._prefix), f"start {name}", is_folder=name in folders
+                )
         self._start, self._operations = tuple(self._operations), []
 
-    def _add(self, path: str, call: str, *, is_folder: bool = False, is_index: bool = False) -> None:
+    def _add(
+        self, path: str, call: str, *, is_folder: bool = False, is_index: bool = False
+    ) -> None:
         """Record a new name, of a new node."""
         if is_folder:
             self._tree[path] = FOLDER
             self._record(Operation(call, ((path, FOLDER),)))
             return
         number = len(self._nodes)
-        self._nodes.append(Node(self._lstat(self._prefix + path).st_ino, is_index or path.endswith("index.db")))
+        self._nodes.append(
+            Node(self._lstat(self._prefix + path).st_ino, is_index or path.endswith("index.db"))
+        )
         self._tree[path] = number
         self._record(Operation(call, ((path, number),), self._touch_of(path, number)))
 
@@ -148,9 +154,13 @@ class Recorder:
         self._operations.append(operation)
         if touch := operation.touch:
             before = self._last.get(touch.node)
-            self._last[touch.node] = touch._replace(data=before.data) if before and touch.data is None else touch
+            self._last[touch.node] = (
+                touch._replace(data=before.data) if before and touch.data is None else touch
+            )
 
-    def _touch_of(self, path: str, node: int, data: bytes | None = None, *, with_data: bool = True) -> Touch:
+    def _touch_of(
+        self, path: str, node: int, data: bytes | None = None, *, with_data: bool = True
+    ) -> Touch:
         found = self._lstat(self._prefix + path)
         if data is None and with_data:
             with self._open(self._prefix + path, "rb") as file:
@@ -167,18 +177,35 @@ class Recorder:
             parent = self._descriptors.get(directory)
             return None if parent is None else os.path.normpath(f"{parent}/{text}")
         text = os.path.abspath(text)
-        return text[len(self._prefix):] if text.startswith(self._prefix) else None
+        return text[len(self._prefix) :] if text.startswith(self._prefix) else None
 
     def _arm_names(self) -> None:
-        self._wrap("mkdir", lambda path, **options: self._on_made(self._path(path, options.get("dir_fd"))))
+        self._wrap(
+            "mkdir", lambda path, **options: self._on_made(self._path(path, options.get("dir_fd")))
+        )
         for name in ("unlink", "remove", "rmdir"):
-            self._wrap(name, lambda path, *, name=name, **options: self._on_gone(
-                name, self._path(path, options.get("dir_fd"))))
+            self._wrap(
+                name,
+                lambda path, *, name=name, **options: self._on_gone(
+                    name, self._path(path, options.get("dir_fd"))
+                ),
+            )
         for name in ("rename", "replace"):
-            self._wrap(name, lambda source, target, *, name=name, **options: self._on_moved(
-                name, self._path(source, options.get("src_dir_fd")), self._path(target, options.get("dst_dir_fd"))))
-        self._wrap("link", lambda source, target, **options: self._on_linked(
-            self._path(source, options.get("src_dir_fd")), self._path(target, options.get("dst_dir_fd"))))
+            self._wrap(
+                name,
+                lambda source, target, *, name=name, **options: self._on_moved(
+                    name,
+                    self._path(source, options.get("src_dir_fd")),
+                    self._path(target, options.get("dst_dir_fd")),
+                ),
+            )
+        self._wrap(
+            "link",
+            lambda source, target, **options: self._on_linked(
+                self._path(source, options.get("src_dir_fd")),
+                self._path(target, options.get("dst_dir_fd")),
+            ),
+        )
         self._wrap_renameat2()
 
     def _wrap_renameat2(self) -> None:
@@ -226,20 +253,41 @@ class Recorder:
             return
         self._tree[source], self._tree[target] = self._tree[target], self._tree[source]
         entries = ((source, self._tree[source]), (target, self._tree[target]))
-        self._record(Operation(f"exchange {target}", entries, self._touch_of(target, self._tree[target],
-                                                                             with_data=False)))
+        self._record(
+            Operation(
+                f"exchange {target}",
+                entries,
+                self._touch_of(target, self._tree[target], with_data=False),
+            )
+        )
         self._on_touched("time of", source, False)
 
     def _on_linked(self, source: str | None, target: str | None) -> None:
         if source in self._tree and target is not None:
             node = self._tree[target] = self._tree[source]
-            self._record(Operation(f"link {target}", ((target, node),), self._touch_of(target, node, with_data=False)))
+            self._record(
+                Operation(
+                    f"link {target}",
+                    ((target, node),),
+                    self._touch_of(target, node, with_data=False),
+                )
+            )
 
     def _arm_files(self) -> None:
         for name in ("utime", "chmod", "fchmod"):
-            self._wrap(name, lambda path, *, name=name, **options: self._on_touched(name, self._path(path), False))
+            self._wrap(
+                name,
+                lambda path, *, name=name, **options: self._on_touched(
+                    name, self._path(path), False
+                ),
+            )
         for name in ("write", "truncate", "ftruncate"):
-            self._wrap(name, lambda path, *, name=name, **options: self._on_touched(name, self._path(path), True))
+            self._wrap(
+                name,
+                lambda path, *, name=name, **options: self._on_touched(
+                    name, self._path(path), True
+                ),
+            )
         for name in ("fsync", "fdatasync"):
             self._wrap(name, lambda descriptor: self._on_synced(self._path(descriptor)))
 
@@ -265,8 +313,11 @@ class Recorder:
 
         def os_open(path: Any, flags: int, *arguments: Any, **options: Any) -> int:
             descriptor = real_os_open(path, flags, *arguments, **options)
-            self._on_opened(descriptor, self._path(path, options.get("dir_fd")),
-                            truncated=bool(flags & os.O_TRUNC))
+            self._on_opened(
+                descriptor,
+                self._path(path, options.get("dir_fd")),
+                truncated=bool(flags & os.O_TRUNC),
+            )
             return descriptor
 
         def close(descriptor: int) -> None:
@@ -279,8 +330,11 @@ class Recorder:
             if path is None or not set(mode) & set("wax+"):
                 return opened
             self._on_opened(opened.fileno(), path, truncated="w" in mode)
-            return RecordedFile(opened, lambda: self._on_touched("write", path, True),
-                                lambda: self._descriptors.pop(opened.fileno(), None))
+            return RecordedFile(
+                opened,
+                lambda: self._on_touched("write", path, True),
+                lambda: self._descriptors.pop(opened.fileno(), None),
+            )
 
         os.open, os.close = os_open, close  # type: ignore[assignment]
         builtins.open = io.open = open_file  # type: ignore[assignment]
@@ -336,7 +390,9 @@ class Recorder:
                     self.changes = self.total_changes
                     (level,) = super().execute("PRAGMA synchronous").fetchone()
                     is_durable = level >= 2
-                    recorder.on_commit(self.path, self.serialize(), is_durable, is_durable and not self.has_synced)
+                    recorder.on_commit(
+                        self.path, self.serialize(), is_durable, is_durable and not self.has_synced
+                    )
                     self.has_synced = self.has_synced or is_durable
 
             def close(self) -> None:
@@ -346,7 +402,9 @@ class Recorder:
 
         def connect(database: Any, *arguments: Any, **options: Any) -> sqlite3.Connection:
             connection = real(database, *arguments, **{"factory": Connection, **options})
-            if isinstance(connection, Connection) and not str(database).startswith((":memory:", "file:")):
+            if isinstance(connection, Connection) and not str(database).startswith(
+                (":memory:", "file:")
+            ):
                 connection.path = recorder._path(database)
             return connection
 
@@ -359,9 +417,14 @@ class Recorder:
             self._add(path, f"new index {path}", is_index=True)
         node = self._tree[path]
         self._nodes[node] = self._nodes[node]._replace(is_index=True)
-        self._record(Operation(f"commit ({'FULL' if is_durable else 'NORMAL'})", touch=self._touch_of(path, node, data),
-                               nodes=(node,) if is_durable else (),
-                               folders=(path.rpartition("/")[0],) if is_first_sync else ()))
+        self._record(
+            Operation(
+                f"commit ({'FULL' if is_durable else 'NORMAL'})",
+                touch=self._touch_of(path, node, data),
+                nodes=(node,) if is_durable else (),
+                folders=(path.rpartition("/")[0],) if is_first_sync else (),
+            )
+        )
 
     def on_index_closed(self, path: str) -> None:
         if (node := self._tree.get(path)) is not None:
@@ -371,7 +434,9 @@ class Recorder:
 class RecordedFile:
     """A file opened for writing by ``open``."""
 
-    def __init__(self, file: Any, written: Callable[[], None], closed: Callable[[], object]) -> None:
+    def __init__(
+        self, file: Any, written: Callable[[], None], closed: Callable[[], object]
+    ) -> None:
         self._file, self._written, self._closed = file, written, closed
 
     def __getattr__(self, name: str) -> Any:
@@ -411,12 +476,19 @@ def disk_after(recording: Recording, cut: int, model: str, choice: str) -> Disk:
     """
     done = [*recording.start, *recording.operations[:cut]]
     durable = _durable(done, len(recording.start))
-    survives = durable if model == SYNCED and choice == ALL_LOST else _Kept([True] * len(done), [True] * len(done))
+    survives = (
+        durable
+        if model == SYNCED and choice == ALL_LOST
+        else _Kept([True] * len(done), [True] * len(done))
+    )
     if model == SYNCED and choice not in (ALL_LOST, NOTHING_LOST):
         survives = _by_chance(durable, random.Random(choice))
     contents = _Contents(recording, done, durable, survives, choice)
     tree = _names(done, survives.names)
-    return {path: None if node == FOLDER else contents.of(node, torn=model == ORDER) for path, node in tree.items()}
+    return {
+        path: None if node == FOLDER else contents.of(node, torn=model == ORDER)
+        for path, node in tree.items()
+    }
 
 
 class _Kept(NamedTuple):
@@ -464,8 +536,14 @@ def _names(done: list[Operation], survives: list[bool]) -> dict[str, int]:
 class _Contents:
     """The contents of files after a cut."""
 
-    def __init__(self, recording: Recording, done: list[Operation], durable: _Kept, survives: _Kept,
-                 choice: str) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        done: list[Operation],
+        durable: _Kept,
+        survives: _Kept,
+        choice: str,
+    ) -> None:
         self._nodes = recording.nodes
         self._choice = choice
         self._touches: dict[int, list[tuple[Touch, bool, bool]]] = {}
@@ -480,10 +558,18 @@ class _Contents:
         is_index = self._nodes[node].is_index
         data = self._transaction(touches, chance) if is_index else self._data(touches, chance, torn)
         last = [touch for touch, _, survives in touches if survives] or [touches[0][0]]
-        return Survivor(self._nodes[node].inode, data, last[-1].mtime_ns, last[-1].ctime_ns, last[-1].mode)
+        return Survivor(
+            self._nodes[node].inode, data, last[-1].mtime_ns, last[-1].ctime_ns, last[-1].mode
+        )
 
-    def _data(self, touches: list[tuple[Touch, bool, bool]], chance: random.Random, torn: bool) -> bytes:
-        written = [(touch.data, durable) for touch, durable, survives in touches if survives and touch.data is not None]
+    def _data(
+        self, touches: list[tuple[Touch, bool, bool]], chance: random.Random, torn: bool
+    ) -> bytes:
+        written = [
+            (touch.data, durable)
+            for touch, durable, survives in touches
+            if survives and touch.data is not None
+        ]
         if not written:
             return b""
         data, durable = written[-1]
@@ -522,7 +608,9 @@ class VirtualStamps:
     OTHERS = 1 << 40
 
     def __init__(self) -> None:
-        self._shown: dict[int, tuple[int, int, int]] = {}  # real inode: inode and ctime shown, real ctime
+        self._shown: dict[
+            int, tuple[int, int, int]
+        ] = {}  # real inode: inode and ctime shown, real ctime
         self._lstat = os.lstat
 
     def install(self) -> None:
@@ -547,7 +635,9 @@ class VirtualStamps:
             ctime_ns = real.st_ctime_ns
         _, (fields, names) = real.__reduce__()  # type: ignore[misc]
         fields = (fields[0], inode or fields[1] + self.OTHERS, *fields[2:9], ctime_ns // 10**9)
-        return os.stat_result(fields, {**names, "st_ctime": ctime_ns / 1e9, "st_ctime_ns": ctime_ns})
+        return os.stat_result(
+            fields, {**names, "st_ctime": ctime_ns / 1e9, "st_ctime_ns": ctime_ns}
+        )
 
 
 class Entries:
@@ -575,7 +665,9 @@ class Entries:
 class Entry:
     """A DirEntry with its simulated stamp."""
 
-    def __init__(self, real: os.DirEntry[str], shown: Callable[[os.stat_result], os.stat_result]) -> None:
+    def __init__(
+        self, real: os.DirEntry[str], shown: Callable[[os.stat_result], os.stat_result]
+    ) -> None:
         self._real, self._shown = real, shown
         self.name, self.path = real.name, real.path
         self.is_dir, self.is_file, self.is_symlink = real.is_dir, real.is_file, real.is_symlink

@@ -36,8 +36,13 @@ PROJECT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_sample_of_torture_loses_nothing(section: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "tests.torture", section, "--sample", "--jobs", "1"], cwd=PROJECT,
-                          text=True, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.torture", section, "--sample", "--jobs", "1"],
+        cwd=PROJECT,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -88,8 +93,14 @@ def _held(disk: Disk) -> dict[str, bytes]:
 def test_disk_in_order_of_names_loses_unsynced_files(tmp_path: Path) -> None:
     recording = record(tmp_path, (_written,))
     end = len(recording.operations)
-    assert _held(disk_after(recording, end, ORDER, "empty")) == {"a/synced": b"new content", "a/lost": b""}
-    assert _held(disk_after(recording, end, ORDER, "half")) == {"a/synced": b"new content", "a/lost": b"new c"}
+    assert _held(disk_after(recording, end, ORDER, "empty")) == {
+        "a/synced": b"new content",
+        "a/lost": b"",
+    }
+    assert _held(disk_after(recording, end, ORDER, "half")) == {
+        "a/synced": b"new content",
+        "a/lost": b"new c",
+    }
     assert _held(disk_after(recording, end, ORDER, "zeros"))["a/lost"] == bytes(11)
 
 
@@ -139,7 +150,9 @@ def test_older_version_comes_back_with_its_inode_and_time(tmp_path: Path) -> Non
 # --- histories ---
 
 
-def _write(start: int, end: int, kind: str, revision: int, value: str = "x", expected: int = 0) -> Operation:
+def _write(
+    start: int, end: int, kind: str, revision: int, value: str = "x", expected: int = 0
+) -> Operation:
     return Operation(start, end, kind, "k", OK, value, expected, State(value, revision))
 
 
@@ -150,17 +163,40 @@ def _read(start: int, end: int, state: State | None) -> Operation:
 HISTORIES = {
     "a read after a write": ([_write(0, 1, CREATE, 1), _read(2, 3, State("x", 1))], True),
     "a read that is behind": ([_write(0, 1, CREATE, 1), _read(2, 3, None)], False),
-    "a read beside a write": ([_write(0, 5, CREATE, 1), _read(1, 2, None), _read(3, 4, State("x", 1))], True),
-    "two reads that go back": ([_write(0, 9, CREATE, 1), _read(1, 2, State("x", 1)), _read(3, 4, None)], False),
+    "a read beside a write": (
+        [_write(0, 5, CREATE, 1), _read(1, 2, None), _read(3, 4, State("x", 1))],
+        True,
+    ),
+    "two reads that go back": (
+        [_write(0, 9, CREATE, 1), _read(1, 2, State("x", 1)), _read(3, 4, None)],
+        False,
+    ),
     "a deletion": ([_write(0, 1, CREATE, 1), _write(2, 3, DELETE, 2), _read(4, 5, None)], True),
     "two creations": ([_write(0, 1, CREATE, 1), _write(2, 3, CREATE, 2)], False),
-    "a lost update": ([_write(0, 1, CREATE, 1), _write(2, 3, UPDATE, 2, "y", 1), _write(2, 3, UPDATE, 3, "z", 1)],
-                      False),
-    "missing, though it is there": ([_write(0, 1, CREATE, 1), Operation(2, 3, UPDATE, "k", MISSING)], False),
-    "killed, and done": ([Operation(0, NEVER, CREATE, "k", UNKNOWN, "x"), _read(2, 3, State("x", 1))], True),
-    "killed, and not done": ([Operation(0, NEVER, CREATE, "k", UNKNOWN, "x"), _read(2, 3, None)], True),
-    "killed, done and undone": ([Operation(0, NEVER, CREATE, "k", UNKNOWN, "x"), _read(2, 3, State("x", 1)),
-                                 _read(4, 5, None)], False),
+    "a lost update": (
+        [_write(0, 1, CREATE, 1), _write(2, 3, UPDATE, 2, "y", 1), _write(2, 3, UPDATE, 3, "z", 1)],
+        False,
+    ),
+    "missing, though it is there": (
+        [_write(0, 1, CREATE, 1), Operation(2, 3, UPDATE, "k", MISSING)],
+        False,
+    ),
+    "killed, and done": (
+        [Operation(0, NEVER, CREATE, "k", UNKNOWN, "x"), _read(2, 3, State("x", 1))],
+        True,
+    ),
+    "killed, and not done": (
+        [Operation(0, NEVER, CREATE, "k", UNKNOWN, "x"), _read(2, 3, None)],
+        True,
+    ),
+    "killed, done and undone": (
+        [
+            Operation(0, NEVER, CREATE, "k", UNKNOWN, "x"),
+            _read(2, 3, State("x", 1)),
+            _read(4, 5, None),
+        ],
+        False,
+    ),
 }
 
 

@@ -70,19 +70,27 @@ def names_only(objects: Objects) -> Objects:
 
 
 def without_revisions(objects: Objects) -> Objects:
-    return {key: {**obj, "metadata": _without(obj["metadata"], ("resourceVersion",))} for key, obj in objects.items()}
+    return {
+        key: {**obj, "metadata": _without(obj["metadata"], ("resourceVersion",))}
+        for key, obj in objects.items()
+    }
 
 
 def in_files(objects: Objects) -> Objects:
     """Return the part of objects that files hold: no events, and managers only after server-side apply."""
-    return {key: {**obj, "metadata": _without(obj["metadata"], _not_in_files(obj))}
-            for key, obj in objects.items() if not key.startswith(f"{VOLATILE}/")}
+    return {
+        key: {**obj, "metadata": _without(obj["metadata"], _not_in_files(obj))}
+        for key, obj in objects.items()
+        if not key.startswith(f"{VOLATILE}/")
+    }
 
 
 def contents_only(objects: Objects) -> Objects:
     """Return the part of objects that files hold, without managers, which a bad file of managers may cost."""
-    return {key: {**obj, "metadata": _without(obj["metadata"], ("managedFields",))}
-            for key, obj in in_files(objects).items()}
+    return {
+        key: {**obj, "metadata": _without(obj["metadata"], ("managedFields",))}
+        for key, obj in in_files(objects).items()
+    }
 
 
 def _not_in_files(obj: Object) -> tuple[str, ...]:

@@ -26,7 +26,11 @@ def _address(text: str) -> Address | None:
         address = ip_address(text)
     except ValueError:
         return None
-    return None if "%" in text or (isinstance(address, IPv6Address) and address.ipv4_mapped) else address
+    return (
+        None
+        if "%" in text or (isinstance(address, IPv6Address) and address.ipv4_mapped)
+        else address
+    )
 
 
 def _network(text: str) -> Network | None:
@@ -45,8 +49,10 @@ def _is_ip(text: str) -> bool:
 def _ip(text: str) -> Address:
     address = _address(text)
     if address is None:
-        raise CelError(f"IP Address {quote(text)} parse error during conversion from string: ParseAddr({quote(text)}): "
-                       "unable to parse IP")
+        raise CelError(
+            f"IP Address {quote(text)} parse error during conversion from string: ParseAddr({quote(text)}): "
+            "unable to parse IP"
+        )
     return address
 
 
@@ -71,12 +77,26 @@ def _property(name: str, holds: Callable[[Address], bool]) -> None:
 
 _property("isUnspecified", lambda address: address.is_unspecified)
 _property("isLoopback", lambda address: address.is_loopback)
-_property("isLinkLocalMulticast", lambda address: str(address).startswith("224.0.0.") or (
-    address.version == 6 and address.packed[0] == 0xFF and address.packed[1] & 0xF == 2))
+_property(
+    "isLinkLocalMulticast",
+    lambda address: (
+        str(address).startswith("224.0.0.")
+        or (address.version == 6 and address.packed[0] == 0xFF and address.packed[1] & 0xF == 2)
+    ),
+)
 _property("isLinkLocalUnicast", lambda address: address.is_link_local)
-_property("isGlobalUnicast", lambda address: not (
-    address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
-    or str(address) == "255.255.255.255"))
+_property(
+    "isGlobalUnicast",
+    lambda address: (
+        not (
+            address.is_unspecified
+            or address.is_loopback
+            or address.is_multicast
+            or address.is_link_local
+            or str(address) == "255.255.255.255"
+        )
+    ),
+)
 
 
 # --- networks -------------------------------------------------------------------------------------------------------
@@ -91,8 +111,10 @@ def _is_cidr(text: str) -> bool:
 def _cidr(text: str) -> Network:
     network = _network(text)
     if network is None:
-        raise CelError(f"network address parse error during conversion from string: network address {quote(text)} "
-                       "is not valid")
+        raise CelError(
+            f"network address parse error during conversion from string: network address {quote(text)} "
+            "is not valid"
+        )
     return network
 
 
@@ -113,8 +135,11 @@ def _contains_text(network: Network, text: str) -> bool:
 
 @overload("cidr.containsCIDR(cidr) -> bool")
 def _contains_network(network: Network, other: Network) -> bool:
-    return bool(network.version == other.version and other.network.prefixlen >= network.network.prefixlen
-                and other.network.network_address in network.network)
+    return bool(
+        network.version == other.version
+        and other.network.prefixlen >= network.network.prefixlen
+        and other.network.network_address in network.network
+    )
 
 
 @overload("cidr.containsCIDR(string) -> bool")

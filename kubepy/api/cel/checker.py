@@ -45,11 +45,27 @@ from kubepy.api.values.goregex import GoRegexError, compile_go
 Variables = Mapping[str, Type]
 Bindings = dict[str, Type]
 
-_POLICY_VARIABLES = dict.fromkeys(("object", "oldObject", "request", "params", "namespaceObject", "variables"), DYN)
+_POLICY_VARIABLES = dict.fromkeys(
+    ("object", "oldObject", "request", "params", "namespaceObject", "variables"), DYN
+)
 
 _NULLABLE = ("object", "map", "list", "timestamp", "duration", "optional", "null", "dyn")
-_TYPE_WORDS = frozenset(("bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type",
-                         "optional_type", *TYPE_NAMES.values()))
+_TYPE_WORDS = frozenset(
+    (
+        "bool",
+        "int",
+        "uint",
+        "double",
+        "string",
+        "bytes",
+        "list",
+        "map",
+        "null_type",
+        "type",
+        "optional_type",
+        *TYPE_NAMES.values(),
+    )
+)
 
 
 class ResolvedCall(NamedTuple):
@@ -99,8 +115,12 @@ def compile_expression(text: str, variables: Variables) -> Compiled:
     except RecursionError:
         raise CompileError(_with_line(text, "expression recursion limit exceeded", 0)) from None
     if problems := checker.problems or checker.literal_problems:
-        raise CompileError("\n".join(_with_line(text, message, at) for at, message in sorted(problems)))
-    return Compiled(folded, result_type, frozenset(checker.names), Checked(node, checker.types, checker.calls))
+        raise CompileError(
+            "\n".join(_with_line(text, message, at) for at, message in sorted(problems))
+        )
+    return Compiled(
+        folded, result_type, frozenset(checker.names), Checked(node, checker.types, checker.calls)
+    )
 
 
 def _with_line(text: str, message: str, at: int) -> str:
@@ -153,13 +173,20 @@ class _Checker(NodeVisitor[Variables, Type]):
         optional = {index for index, (_, _, is_optional) in enumerate(node.entries) if is_optional}
         return map_of(keys, self._common([value for _, value, _ in node.entries], scope, optional))
 
-    def _common(self, items: Sequence[Node], scope: Variables, optional: Container[int] = ()) -> Type:
+    def _common(
+        self, items: Sequence[Node], scope: Variables, optional: Container[int] = ()
+    ) -> Type:
         """Return the type of all values, dyn if they differ or there are none. ``optional``: indices of ``?item``."""
         types = [self.visit(item, scope) for item in items]
-        types = [type.params[0] if index in optional and type.params else type for index, type in enumerate(types)]
+        types = [
+            type.params[0] if index in optional and type.params else type
+            for index, type in enumerate(types)
+        ]
         for item, type in zip(items, types, strict=True):
             if types[0] != type and DYN not in (types[0], type):
-                self.literal_problems.append((item.at, f"expected type '{types[0]}' but found '{type}'"))
+                self.literal_problems.append(
+                    (item.at, f"expected type '{types[0]}' but found '{type}'")
+                )
                 break
         if not types or any(not assignable(types[0], other, {}) for other in types):
             return DYN
@@ -174,7 +201,11 @@ class _Checker(NodeVisitor[Variables, Type]):
         holder = operand.params[0] if operand.name == "optional" and operand.params else operand
         if holder.fields is not None:
             field = holder.fields.get(node.field, holder.fields.get(reserved(node.field)))
-            selected = field if field is not None else self._fail(node.at, f"undefined field '{node.field}'")
+            selected = (
+                field
+                if field is not None
+                else self._fail(node.at, f"undefined field '{node.field}'")
+            )
         elif holder.name == "map":
             selected = holder.params[1] if holder.params else DYN
         elif holder == DYN:
@@ -214,14 +245,19 @@ class _Checker(NodeVisitor[Variables, Type]):
         """Return the result's type of the overloads that accept the arguments, dyn if they differ."""
         if name not in OVERLOADS:
             return self._fail(node.at, f"undeclared reference to '{name}' (in container '')")
-        fitting = [(overload, result) for overload in OVERLOADS[name]
-                   if overload.is_member == is_member and (result := _result(overload, args)) is not None]
+        fitting = [
+            (overload, result)
+            for overload in OVERLOADS[name]
+            if overload.is_member == is_member and (result := _result(overload, args)) is not None
+        ]
         results = [result for _, result in fitting]
         self.calls[id(node)] = ResolvedCall(name, [overload for overload, _ in fitting], is_member)
         if not results:
             shown = ", ".join(map(str, args[is_member:]))
             applied = f"{args[0]}.({shown})" if is_member else f"({shown})"
-            return self._fail(node.at, f"found no matching overload for '{name}' applied to '{applied}'")
+            return self._fail(
+                node.at, f"found no matching overload for '{name}' applied to '{applied}'"
+            )
         return results[0] if all(result == results[0] for result in results) else DYN
 
     def _all_bool(self, nodes: Sequence[Node], types: Sequence[Type]) -> Type:
@@ -234,13 +270,17 @@ class _Checker(NodeVisitor[Variables, Type]):
         condition, yes, no = args
         if condition not in (BOOL, DYN) or not assignable(yes, no, {}):
             shown = ", ".join(map(str, args))
-            return self._fail(node.at, f"found no matching overload for '_?_:_' applied to '({shown})'")
+            return self._fail(
+                node.at, f"found no matching overload for '_?_:_' applied to '({shown})'"
+            )
         return no if yes in (DYN, NULL) else yes
 
     def _index(self, node: CallExpr, args: list[Type]) -> Type:
         container, index = args
         is_optional = node.function == "_[?_]" or container.name == "optional"
-        inner = container.params[0] if container.name == "optional" and container.params else container
+        inner = (
+            container.params[0] if container.name == "optional" and container.params else container
+        )
         if inner == DYN:
             element = DYN
         elif inner.name == "list" and index in (INT, DYN):
@@ -249,14 +289,19 @@ class _Checker(NodeVisitor[Variables, Type]):
             element = inner.params[1]
         else:
             shown = f"({container}, {index})"
-            return self._fail(node.at, f"found no matching overload for '{node.function}' applied to '{shown}'")
+            return self._fail(
+                node.at, f"found no matching overload for '{node.function}' applied to '{shown}'"
+            )
         return optional_of(element) if is_optional else element
 
     # --- macros -----------------------------------------------------------------------------------------------------
 
     def visit_macro(self, node: Macro, scope: Variables) -> Type:
         over = self.visit(node.range, scope)
-        inner = {**scope, **dict(zip(node.variables, self._variable_types(node, over), strict=True))}
+        inner = {
+            **scope,
+            **dict(zip(node.variables, self._variable_types(node, over), strict=True)),
+        }
         bodies = [self.visit(body, inner) for body in node.body]
         if node.name in ("optMap", "optFlatMap"):
             return bodies[0] if node.name == "optFlatMap" else optional_of(bodies[0])
@@ -268,7 +313,11 @@ class _Checker(NodeVisitor[Variables, Type]):
             return list_of(inner[node.variables[0]])
         if node.name == "transformMapEntry":
             return bodies[-1]
-        return map_of(inner[node.variables[0]], bodies[-1]) if node.name == "transformMap" else list_of(bodies[-1])
+        return (
+            map_of(inner[node.variables[0]], bodies[-1])
+            if node.name == "transformMap"
+            else list_of(bodies[-1])
+        )
 
     def _variable_types(self, node: Macro, over: Type) -> list[Type]:
         """Return the types of the macro's variables."""
@@ -280,8 +329,11 @@ class _Checker(NodeVisitor[Variables, Type]):
         if over.name == "map" and over.params:
             return list(over.params) if two else [over.params[0]]
         if over != DYN:
-            self._fail(node.range.at, f"expression of type '{over}' cannot be range of a comprehension (must be list, "
-                                      "map, or dynamic)")
+            self._fail(
+                node.range.at,
+                f"expression of type '{over}' cannot be range of a comprehension (must be list, "
+                "map, or dynamic)",
+            )
         return [DYN] * len(node.variables)
 
 
@@ -309,7 +361,8 @@ def _result(overload: Overload, args: list[Type]) -> Type | None:
     """Return the type of an overload's result for these arguments, None if it does not accept them."""
     bindings: Bindings = {}
     if len(overload.params) != len(args) or not all(
-            assignable(param, arg, bindings) for param, arg in zip(overload.params, args, strict=True)):
+        assignable(param, arg, bindings) for param, arg in zip(overload.params, args, strict=True)
+    ):
         return None
     return _bound(overload.result, bindings)
 
@@ -333,11 +386,14 @@ def assignable(target: Type, source: Type, bindings: Bindings) -> bool:
         return True
     if NULL in (target, source):
         return (target.name in _NULLABLE or target.fields is not None) and (
-            source.name in _NULLABLE or source.fields is not None)
+            source.name in _NULLABLE or source.fields is not None
+        )
     if target.fields is not None or source.fields is not None:
         return target.fields is source.fields
     return target.name == source.name and all(
-        assignable(left, right, bindings) for left, right in zip(target.params, source.params, strict=False))
+        assignable(left, right, bindings)
+        for left, right in zip(target.params, source.params, strict=False)
+    )
 
 
 @lru_cache(maxsize=512)

@@ -24,7 +24,9 @@ LIST_COST, MAP_COST = 10, 30  # of creating one
 STRING_FACTOR, REGEX_FACTOR = 0.1, 0.25  # for each character of a text, and of a pattern
 SORT_FACTOR = 2.0  # for each pair of items
 
-OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+OUT_OF_BUDGET = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
 
 
 class CostLimitExceeded(CelError):
@@ -88,7 +90,14 @@ Args = Sequence[Any]
 CallCost = Callable[[Args], int]
 _TEXTS = (str, bytes)
 _SIZED = (str, bytes, list, dict)
-_OF_FIXED_SIZE = (Quantity, IPv4Address, IPv6Address, Format, Url, Semver)  # addresses with their networks
+_OF_FIXED_SIZE = (
+    Quantity,
+    IPv4Address,
+    IPv6Address,
+    Format,
+    Url,
+    Semver,
+)  # addresses with their networks
 
 
 # Costs of functions that do not cost 1; the target is the first argument.
@@ -97,6 +106,7 @@ CALL_COSTS: dict[str, CallCost] = {}
 
 def _cost_of(*functions: str) -> Callable[[CallCost], CallCost]:
     """Register the cost of calls of some functions."""
+
     def register(cost: CallCost) -> CallCost:
         CALL_COSTS.update(dict.fromkeys(functions, cost))
         return cost
@@ -107,8 +117,25 @@ def _cost_of(*functions: str) -> Callable[[CallCost], CallCost]:
 # --- texts
 
 
-@_cost_of("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey", "cidr", "isIP", "isCIDR",
-          "quantity", "isQuantity", "semver", "isSemver", "startsWith", "endsWith", "strings.quote", "format")
+@_cost_of(
+    "url",
+    "lowerAscii",
+    "upperAscii",
+    "substring",
+    "trim",
+    "jsonpatch.escapeKey",
+    "cidr",
+    "isIP",
+    "isCIDR",
+    "quantity",
+    "isQuantity",
+    "semver",
+    "isSemver",
+    "startsWith",
+    "endsWith",
+    "strings.quote",
+    "format",
+)
 def _reading(args: Args) -> int:
     return ceil(size_of(args[0]) * STRING_FACTOR)
 
@@ -220,7 +247,10 @@ def _traversing(args: Args) -> int:
 
 def _traversal(value: Any) -> int:
     if isinstance(value, _TEXTS):
-        return int(len(value.encode(errors="surrogatepass") if isinstance(value, str) else value) * STRING_FACTOR)
+        return int(
+            len(value.encode(errors="surrogatepass") if isinstance(value, str) else value)
+            * STRING_FACTOR
+        )
     if isinstance(value, list):
         return sum(map(_traversal, value))
     if isinstance(value, dict):

@@ -39,15 +39,19 @@ class Range(NamedTuple):
     most: int
 
     def plus(self, *others: Range) -> Range:
-        return Range(min(self.least + sum(other.least for other in others), MAX),
-                     min(self.most + sum(other.most for other in others), MAX))
+        return Range(
+            min(self.least + sum(other.least for other in others), MAX),
+            min(self.most + sum(other.most for other in others), MAX),
+        )
 
     def times(self, other: Range) -> Range:
         return Range(min(self.least * other.least, MAX), min(self.most * other.most, MAX))
 
     def scaled(self, factor: float) -> Range:
         """Return the product with a factor, rounded up."""
-        return Range(min(ceil(float(self.least) * factor), MAX), min(ceil(float(self.most) * factor), MAX))
+        return Range(
+            min(ceil(float(self.least) * factor), MAX), min(ceil(float(self.most) * factor), MAX)
+        )
 
     def union(self, other: Range) -> Range:
         return Range(min(self.least, other.least), max(self.most, other.most))
@@ -144,16 +148,22 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
     def _type(self, node: Node) -> Type:
         return self._types.get(id(node), DYN)
 
-    def _size(self, shape: Shape | None, type: Type, otherwise: Range | None = None) -> Range | None:
+    def _size(
+        self, shape: Shape | None, type: Type, otherwise: Range | None = None
+    ) -> Range | None:
         size = self._sizes.size_of(shape, type)
         if size is None and _is_scalar(type):
             size = _ONE
         return otherwise if size is None else size
 
-    def _result(self, cost: Range, node: Node, size: Range | None = None, entry: EntrySizes | None = None) -> Estimate:
+    def _result(
+        self, cost: Range, node: Node, size: Range | None = None, entry: EntrySizes | None = None
+    ) -> Estimate:
         """Return the estimate of the result of a node, which stands at no path of an object."""
         type = self._type(node)
-        return Estimate(cost, self._size(None, type) if size is None else size, None, entry, type, node)
+        return Estimate(
+            cost, self._size(None, type) if size is None else size, None, entry, type, node
+        )
 
     # --- values and paths -------------------------------------------------------------------------------------------
 
@@ -164,7 +174,9 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
     def visit_ident(self, node: Ident, scope: Locals) -> Estimate:
         local = scope.get(node.name, Local(self._sizes.root))
         type = self._type(node)
-        return Estimate(_ONE, self._size(local.shape, type, local.size), local.shape, local.entry, type, node)
+        return Estimate(
+            _ONE, self._size(local.shape, type, local.size), local.shape, local.entry, type, node
+        )
 
     def visit_select(self, node: Select, scope: Locals) -> Estimate:
         if self._type(node) == TYPE and (name := dotted(node)):
@@ -182,13 +194,18 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
     def visit_list(self, node: ListLiteral, scope: Locals) -> Estimate:
         items = [self.visit(item, scope) for item in node.items]
         entry = EntrySizes(_ONE, _union(item.any_size for item in items), is_list=True)
-        return self._result(fixed(LIST_COST).plus(*(item.cost for item in items)), node, fixed(len(items)), entry)
+        return self._result(
+            fixed(LIST_COST).plus(*(item.cost for item in items)), node, fixed(len(items)), entry
+        )
 
     def visit_map(self, node: MapLiteral, scope: Locals) -> Estimate:
         keys = [self.visit(key, scope) for key, _, _ in node.entries]
         values = [self.visit(value, scope) for _, value, _ in node.entries]
-        entry = EntrySizes(_union(key.any_size for key in keys), _union(value.any_size for value in values),
-                           is_list=False)
+        entry = EntrySizes(
+            _union(key.any_size for key in keys),
+            _union(value.any_size for value in values),
+            is_list=False,
+        )
         cost = fixed(MAP_COST).plus(*(estimate.cost for estimate in (*keys, *values)))
         return self._result(cost, node, fixed(len(keys)), entry)
 
@@ -201,7 +218,9 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         args = [self.visit(arg, scope) for arg in nodes if arg is not None]
         match node.function:
             case "_&&_" | "_||_":
-                return self._result(Range(args[0].cost.least, fixed(0).plus(*(arg.cost for arg in args)).most), node)
+                return self._result(
+                    Range(args[0].cost.least, fixed(0).plus(*(arg.cost for arg in args)).most), node
+                )
             case "_?_:_":
                 condition, yes, no = args
                 cost = condition.cost.plus(yes.cost.union(no.cost))
@@ -211,8 +230,12 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
                 return self._index(node, *args)
             case "dyn":
                 return self._result(args[0].cost.plus(_ONE), node, args[0].size, args[0].entry)
-        name, overloads = (node.function, []) if resolved is None else (resolved.name, resolved.overloads)
-        estimates = [self._function(name, overload, args) for overload in overloads] or [_CallEstimate(_ONE)]
+        name, overloads = (
+            (node.function, []) if resolved is None else (resolved.name, resolved.overloads)
+        )
+        estimates = [self._function(name, overload, args) for overload in overloads] or [
+            _CallEstimate(_ONE)
+        ]
         cost = _union(estimate.cost for estimate in estimates).plus(*(arg.cost for arg in args))
         sizes = [estimate.size for estimate in estimates if estimate.size is not None]
         entry = None
@@ -237,7 +260,9 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         items, count = self._items_of(args[0]), args[0].any_size
         size = count.times(items[1]) if items else fixed(0)
         if len(args) > 1:
-            size = size.plus(args[1].any_size.times(Range(max(count.least - 1, 0), max(count.most - 1, 0))))
+            size = size.plus(
+                args[1].any_size.times(Range(max(count.least - 1, 0), max(count.most - 1, 0)))
+            )
         return _CallEstimate(size.scaled(STRING_FACTOR), size)
 
     def _items_of(self, container: Estimate) -> tuple[Type, Range] | None:
@@ -284,9 +309,13 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
 
     def _variables(self, node: Macro, over: Estimate) -> dict[str, Local]:
         is_list = over.entry.is_list if over.entry else over.type.name == "list"
-        key = Local(self._sizes.below(over.shape, "@indices" if is_list else "@keys"),
-                    over.entry.key if over.entry else None)
-        value = Local(self._sizes.below(over.shape, "@items"), over.entry.value if over.entry else None)
+        key = Local(
+            self._sizes.below(over.shape, "@indices" if is_list else "@keys"),
+            over.entry.key if over.entry else None,
+        )
+        value = Local(
+            self._sizes.below(over.shape, "@items"), over.entry.value if over.entry else None
+        )
         if len(node.variables) == 2:
             return dict(zip(node.variables, (key, value), strict=True))
         return {node.variables[0]: value if is_list else key}
@@ -306,7 +335,9 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         keys = over.any_size.times(_loop(node._replace(name="map"), [body.cost]).step)
         mapping = _ONE.plus(fixed(LIST_COST + 1), keys)
         sorting = _sorting(over.any_size, [body.type.name])
-        return self._result(over.cost.plus(fixed(LIST_COST), _ONE, mapping, sorting.cost), node, sorting.size)
+        return self._result(
+            over.cost.plus(fixed(LIST_COST), _ONE, mapping, sorting.cost), node, sorting.size
+        )
 
 
 def _union(ranges: Iterable[Range]) -> Range:
@@ -355,7 +386,14 @@ class _CallEstimate(NamedTuple):
 
 
 _READERS = ("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver", "format")
-_KEPT = ("url", "jsonpatch.escapeKey", "lowerAscii", "upperAscii", "substring", "trim")  # the result is as long
+_KEPT = (
+    "url",
+    "jsonpatch.escapeKey",
+    "lowerAscii",
+    "upperAscii",
+    "substring",
+    "trim",
+)  # the result is as long
 _LIST_CALLS = ("slice", "lists.range", "reverse", "flatten", "distinct", "sort")
 _CONSTANT_EQUALITY = ("ip", "cidr", "quantity", "semver")
 _TEXTS = ("string", "bytes")
@@ -388,7 +426,9 @@ def _function(name: str, overload: Overload, args: Sequence[Estimate]) -> _CallE
         case "startsWith" | "endsWith":
             return _CallEstimate(sizes[1].scaled(STRING_FACTOR))
         case "contains":
-            return _CallEstimate(sizes[0].scaled(STRING_FACTOR).times(sizes[1].scaled(STRING_FACTOR)))
+            return _CallEstimate(
+                sizes[0].scaled(STRING_FACTOR).times(sizes[1].scaled(STRING_FACTOR))
+            )
         case "matches" if overload.is_member:
             return _CallEstimate(_matching(sizes))
         case "find" | "findAll":
@@ -406,7 +446,9 @@ def _function(name: str, overload: Overload, args: Sequence[Estimate]) -> _CallE
     return _text_call(name, kind, args, sizes)
 
 
-def _text_call(name: str, kind: str, args: Sequence[Estimate], sizes: Sequence[Range]) -> _CallEstimate:
+def _text_call(
+    name: str, kind: str, args: Sequence[Estimate], sizes: Sequence[Range]
+) -> _CallEstimate:
     """Return the cost of calls that make texts, or lists of them."""
     size = sizes[0] if sizes else ANY_SIZE
     match name:
@@ -415,7 +457,9 @@ def _text_call(name: str, kind: str, args: Sequence[Estimate], sizes: Sequence[R
         case "string" if kind == "bytes":
             return _CallEstimate(size.scaled(STRING_FACTOR), Range(size.least // 4, size.most))
         case "strings.quote":
-            return _CallEstimate(size.scaled(STRING_FACTOR), Range(size.least + 2 & MAX, size.most * 2 + 2 & MAX))
+            return _CallEstimate(
+                size.scaled(STRING_FACTOR), Range(size.least + 2 & MAX, size.most * 2 + 2 & MAX)
+            )
         case "split":
             most = _literal_int(args[2], size.most) if len(args) > 2 else size.most
             return _CallEstimate(size.scaled(2 * STRING_FACTOR), Range(0, most))
@@ -426,8 +470,10 @@ def _text_call(name: str, kind: str, args: Sequence[Estimate], sizes: Sequence[R
 
 def replaced_size(text: Range, old: Range, new: Range) -> Range:
     """Return the size of ``text.replace(old, new)``."""
-    return Range(_replaced(text.least, old.most, new.least, is_kept=old.most <= new.least),
-                 _replaced(text.most, old.least, new.most, is_kept=new.most <= old.least))
+    return Range(
+        _replaced(text.least, old.most, new.least, is_kept=old.most <= new.least),
+        _replaced(text.most, old.least, new.most, is_kept=new.most <= old.least),
+    )
 
 
 def _replaced(text: int, old: int, new: int, *, is_kept: bool) -> int:
@@ -476,7 +522,10 @@ def _list_call(name: str, args: Sequence[Estimate]) -> _CallEstimate:
 
 def _sorting(size: Range, kinds: Sequence[str]) -> _CallEstimate:
     """Return the cost of sorting. ``kinds``: the type of the items, which may be a text if it is not known."""
-    plain, texts = (_allocation(size.times(size), factor) for factor in (SORT_FACTOR, SORT_FACTOR + STRING_FACTOR))
+    plain, texts = (
+        _allocation(size.times(size), factor)
+        for factor in (SORT_FACTOR, SORT_FACTOR + STRING_FACTOR)
+    )
     if not kinds or kinds[0] == "dyn":
         return plain._replace(cost=plain.cost.union(texts.cost))
     return texts if kinds[0] in _TEXTS else plain

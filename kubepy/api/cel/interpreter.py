@@ -21,7 +21,16 @@ from kubepy.api.cel.cost import (
 )
 from kubepy.api.cel.lists import sort_by
 from kubepy.api.cel.operators import field_of, has_field
-from kubepy.api.cel.syntax import CallExpr, Ident, ListLiteral, Literal, Macro, MapLiteral, Node, Select
+from kubepy.api.cel.syntax import (
+    CallExpr,
+    Ident,
+    ListLiteral,
+    Literal,
+    Macro,
+    MapLiteral,
+    Node,
+    Select,
+)
 from kubepy.api.cel.types import OVERLOADS, call
 from kubepy.api.cel.values import NONE, TYPE_NAMES, CelError, CelType, OptionalValue
 
@@ -30,7 +39,19 @@ _LIBRARIES = (addresses, lists, operators, quantities, strings, times)
 
 Scope = Mapping[str, Any]
 
-_TYPES = ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "optional_type")
+_TYPES = (
+    "bool",
+    "int",
+    "uint",
+    "double",
+    "string",
+    "bytes",
+    "list",
+    "map",
+    "null_type",
+    "type",
+    "optional_type",
+)
 _TYPE_NAMES = frozenset((*_TYPES, *TYPE_NAMES.values()))
 _TYPE_FIELDS = frozenset(name.rpartition(".")[2] for name in _TYPE_NAMES if "." in name)
 
@@ -65,12 +86,15 @@ def dotted(node: Node) -> str:
 Handler = Callable[[Any, Scope, CostTracker, int], Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
 _HANDLERS: dict[type, Handler] = {}  # by type of node
-_SPECIAL_CALLS: dict[str, Handler] = {}  # by function, for calls that do not evaluate all of their arguments
+_SPECIAL_CALLS: dict[
+    str, Handler
+] = {}  # by function, for calls that do not evaluate all of their arguments
 _PATHS = ("_[_]", "_[?_]", "_?_:_")  # functions that a path may go on from
 
 
 def _handles(node_type: type) -> Callable[[HandlerT], HandlerT]:
     """Register the handler of a type of nodes."""
+
     def register(handler: HandlerT) -> HandlerT:
         _HANDLERS[node_type] = handler
         return handler
@@ -80,6 +104,7 @@ def _handles(node_type: type) -> Callable[[HandlerT], HandlerT]:
 
 def _handles_call(*functions: str) -> Callable[[HandlerT], HandlerT]:
     """Register the handler of calls of some functions."""
+
     def register(handler: HandlerT) -> HandlerT:
         _SPECIAL_CALLS.update(dict.fromkeys(functions, handler))
         return handler
@@ -110,7 +135,11 @@ def _variable(node: Ident, scope: Scope, tracker: CostTracker, base: int) -> Any
 
 @_handles(Select)
 def _selected(node: Select, scope: Scope, tracker: CostTracker, base: int) -> Any:
-    if node.field in _TYPE_FIELDS and (name := dotted(node)) in _TYPE_NAMES and name.partition(".")[0] not in scope:
+    if (
+        node.field in _TYPE_FIELDS
+        and (name := dotted(node)) in _TYPE_NAMES
+        and name.partition(".")[0] not in scope
+    ):
         return CelType(name)
     value = _operand(node.operand, scope, tracker, 0 if node.test else base)
     is_optional = node.optional
@@ -145,14 +174,18 @@ def _called(node: CallExpr, scope: Scope, tracker: CostTracker, base: int) -> An
         return special(node, scope, tracker, base)
     name, target, is_member = node.function, node.target, False
     if target is not None:
-        qualified = f"{target.name}.{name}" if type(target) is Ident and target.name not in scope else ""
+        qualified = (
+            f"{target.name}.{name}" if type(target) is Ident and target.name not in scope else ""
+        )
         if qualified in OVERLOADS:
             name = qualified
         elif name in ("or", "orValue"):
             value = _run(target, scope, tracker)
             if isinstance(value, OptionalValue) and value.has_value and len(node.args) == 1:
                 return value if name == "or" else value.value  # the argument is not evaluated
-            return call(name, [value, *(_run(arg, scope, tracker) for arg in node.args)], is_member=True)
+            return call(
+                name, [value, *(_run(arg, scope, tracker) for arg in node.args)], is_member=True
+            )
         else:
             is_member = True
     try:
@@ -273,18 +306,28 @@ def _folded(node: Macro, scope: Scope, tracker: CostTracker, base: int) -> Any:
             name = node.variables[0]
             return [inner[name] for inner in _chosen(node, over, scope, tracker, LIST_COST + 3)]
         case "sortBy":
-            keys = [_run(node.body[0], inner, tracker)
-                    for inner in _mapping(node, over, scope, tracker, _appending(node))]
+            keys = [
+                _run(node.body[0], inner, tracker)
+                for inner in _mapping(node, over, scope, tracker, _appending(node))
+            ]
             tracker.cost += 2 + sorting_cost(keys)
             tracker.check()
             return sort_by(list(over), keys)
         case "transformMapEntry":
-            return _united(_run(node.body[-1], inner, tracker) for inner in _mapping(node, over, scope, tracker, 2))
+            return _united(
+                _run(node.body[-1], inner, tracker)
+                for inner in _mapping(node, over, scope, tracker, 2)
+            )
         case "transformMap":
             name = node.variables[0]
-            return {inner[name]: _run(node.body[-1], inner, tracker)
-                    for inner in _mapping(node, over, scope, tracker, 3)}
-    return [_run(node.body[-1], inner, tracker) for inner in _mapping(node, over, scope, tracker, _appending(node))]
+            return {
+                inner[name]: _run(node.body[-1], inner, tracker)
+                for inner in _mapping(node, over, scope, tracker, 3)
+            }
+    return [
+        _run(node.body[-1], inner, tracker)
+        for inner in _mapping(node, over, scope, tracker, _appending(node))
+    ]
 
 
 def _appending(node: Macro) -> int:
@@ -303,7 +346,9 @@ def _united(entries: Iterator[dict[Any, Any]]) -> dict[Any, Any]:
     return united
 
 
-def _mapping(node: Macro, over: Any, scope: Scope, tracker: CostTracker, cost: int) -> Iterator[Scope]:
+def _mapping(
+    node: Macro, over: Any, scope: Scope, tracker: CostTracker, cost: int
+) -> Iterator[Scope]:
     """Yield the scopes in which the first of two expressions holds; all scopes if there is one expression."""
     if len(node.body) > 1:
         yield from _chosen(node, over, scope, tracker, cost)
@@ -314,7 +359,9 @@ def _mapping(node: Macro, over: Any, scope: Scope, tracker: CostTracker, cost: i
         yield inner
 
 
-def _chosen(node: Macro, over: Any, scope: Scope, tracker: CostTracker, cost: int) -> Iterator[Scope]:
+def _chosen(
+    node: Macro, over: Any, scope: Scope, tracker: CostTracker, cost: int
+) -> Iterator[Scope]:
     """Yield the scopes in which the first expression holds; each costs ``cost``."""
     for inner in _scopes(node, over, scope):
         if _truth(_run(node.body[0], inner, tracker)):
@@ -347,7 +394,9 @@ def _scopes(node: Macro, over: Any, scope: Scope) -> Iterator[dict[str, Any]]:
         yield inner
 
 
-def _quantified(node: Macro, over: Any, scope: Scope, tracker: CostTracker, *, decisive: bool) -> bool:
+def _quantified(
+    node: Macro, over: Any, scope: Scope, tracker: CostTracker, *, decisive: bool
+) -> bool:
     """Evaluate ``all`` or ``exists``: an item costs the loop's condition (2 or 3) and the accumulator."""
     failure: CelError | None = None
     condition, left = (3 if decisive else 2), len(over) if isinstance(over, list | dict) else 0
@@ -384,7 +433,18 @@ def _mapped_optional(node: Macro, over: Any, scope: Scope, tracker: CostTracker)
 
 # --- constants ------------------------------------------------------------------------------------------------------
 
-_CONVERSIONS = ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
+_CONVERSIONS = (
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "dyn",
+    "int",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+)
 
 
 def optimized(node: Node) -> Node:
@@ -394,18 +454,28 @@ def optimized(node: Node) -> Node:
             return node._replace(operand=optimized(node.operand))
         case CallExpr():
             target = None if node.target is None else optimized(node.target)
-            return _optimized_call(node._replace(target=target, args=tuple(map(optimized, node.args))))
+            return _optimized_call(
+                node._replace(target=target, args=tuple(map(optimized, node.args)))
+            )
         case Macro():
             return node._replace(range=optimized(node.range), body=tuple(map(optimized, node.body)))
         case ListLiteral():
             list_node = node._replace(items=tuple(map(optimized, node.items)))
-            is_constant = not node.optional and all(isinstance(item, Literal) for item in list_node.items)
+            is_constant = not node.optional and all(
+                isinstance(item, Literal) for item in list_node.items
+            )
             return _evaluated(list_node) if is_constant else list_node
         case MapLiteral():
-            map_node = node._replace(entries=tuple(
-                (optimized(key), optimized(value), is_optional) for key, value, is_optional in node.entries))
-            is_constant = all(isinstance(key, Literal) and isinstance(value, Literal) and not is_optional
-                              for key, value, is_optional in map_node.entries)
+            map_node = node._replace(
+                entries=tuple(
+                    (optimized(key), optimized(value), is_optional)
+                    for key, value, is_optional in node.entries
+                )
+            )
+            is_constant = all(
+                isinstance(key, Literal) and isinstance(value, Literal) and not is_optional
+                for key, value, is_optional in map_node.entries
+            )
             return _evaluated(map_node) if is_constant else map_node
     return node
 

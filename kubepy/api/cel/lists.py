@@ -30,8 +30,12 @@ def _is_sorted(items: list[Any]) -> bool:
     return all(left <= right for left, right in pairwise(_comparable(items)))
 
 
-@overload("list<int>.sum() -> int", "list<uint>.sum() -> uint", "list<double>.sum() -> double",
-          "list<duration>.sum() -> duration")
+@overload(
+    "list<int>.sum() -> int",
+    "list<uint>.sum() -> uint",
+    "list<double>.sum() -> double",
+    "list<duration>.sum() -> duration",
+)
 def _sum(items: list[Any]) -> Any:
     if items and isinstance(items[0], Duration):
         return Duration(sum(item.nanos for item in items))
@@ -69,7 +73,9 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
     if start < 0 or end < 0:
         raise CelError(f"cannot slice({start}, {end}), negative indexes not supported")
     if start > end:
-        raise CelError(f"cannot slice({start}, {end}), start index must be less than or equal to end index")
+        raise CelError(
+            f"cannot slice({start}, {end}), start index must be less than or equal to end index"
+        )
     if end > len(items):
         raise CelError(f"cannot slice({start}, {end}), list is length {len(items)}")
     return items[start:end]

@@ -39,7 +39,9 @@ def equal(left: Any, right: Any) -> bool:
     if left_kind != right_kind:
         return False
     if isinstance(left, SetList | MapList):
-        return len(left) == len(right) and all(any(equal(item, other) for other in right) for item in left)
+        return len(left) == len(right) and all(
+            any(equal(item, other) for other in right) for item in left
+        )
     if isinstance(left, list):
         return len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, dict):
@@ -97,7 +99,9 @@ def to_uint(value: int) -> Uint:
 
 def _whole(name: str, compute: Callable[[int, int], int]) -> None:
     overload(f"_{name}_(int, int) -> int")(lambda left, right: to_int(compute(left, right)))
-    overload(f"_{name}_(uint, uint) -> uint")(lambda left, right: to_uint(compute(int(left), int(right))))
+    overload(f"_{name}_(uint, uint) -> uint")(
+        lambda left, right: to_uint(compute(int(left), int(right)))
+    )
 
 
 def _quotient(left: int, right: int) -> int:
@@ -120,7 +124,9 @@ _whole("/", _quotient)
 _whole("%", _remainder)
 
 
-@overload("_+_(double, double) -> double", "_+_(string, string) -> string", "_+_(bytes, bytes) -> bytes")
+@overload(
+    "_+_(double, double) -> double", "_+_(string, string) -> string", "_+_(bytes, bytes) -> bytes"
+)
 def _plus(left: Any, right: Any) -> Any:
     return left + right
 
@@ -131,7 +137,9 @@ def _plus_list(left: list[Any], right: list[Any]) -> list[Any]:
     if isinstance(left, SetList):
         return SetList([*left, *(item for item in right if not equals_any(item, left))])
     if isinstance(left, MapList):
-        merged = {left.key_of(item): item for item in left} | {left.key_of(item): item for item in right}
+        merged = {left.key_of(item): item for item in left} | {
+            left.key_of(item): item for item in right
+        }
         united = MapList(merged.values())
         united.keys = left.keys
         return united
@@ -217,8 +225,16 @@ def _entry(entries: dict[Any, Any], key: Any) -> Any:
     return entries[key]
 
 
-@overload("size(string) -> int", "size(bytes) -> int", "size(list<A>) -> int", "size(map<A, B>) -> int",
-          "string.size() -> int", "bytes.size() -> int", "list<A>.size() -> int", "map<A, B>.size() -> int")
+@overload(
+    "size(string) -> int",
+    "size(bytes) -> int",
+    "size(list<A>) -> int",
+    "size(map<A, B>) -> int",
+    "string.size() -> int",
+    "bytes.size() -> int",
+    "list<A>.size() -> int",
+    "map<A, B>.size() -> int",
+)
 def _size(value: Any) -> int:
     return len(value)
 
@@ -246,8 +262,14 @@ def _bool(value: Any) -> bool:
     raise CelError("type conversion error from 'string' to 'bool'")
 
 
-@overload("int(int) -> int", "int(uint) -> int", "int(double) -> int", "int(string) -> int", "int(timestamp) -> int",
-          "int(duration) -> int")
+@overload(
+    "int(int) -> int",
+    "int(uint) -> int",
+    "int(double) -> int",
+    "int(string) -> int",
+    "int(timestamp) -> int",
+    "int(duration) -> int",
+)
 def _int(value: Any) -> int:
     if isinstance(value, datetime):
         return int((value - times.EPOCH).total_seconds())
@@ -265,7 +287,12 @@ def _uint(value: Any) -> Uint:
     return to_uint(_number(parse_uint, value, "uint"))
 
 
-@overload("double(double) -> double", "double(int) -> double", "double(uint) -> double", "double(string) -> double")
+@overload(
+    "double(double) -> double",
+    "double(int) -> double",
+    "double(uint) -> double",
+    "double(string) -> double",
+)
 def _double(value: Any) -> float:
     return float(_number(_parse_float, value, "double"))
 
@@ -287,9 +314,16 @@ def _number(parse: Callable[[str], Any], value: Any, kind: str) -> Any:
         raise CelError(f"type conversion error from 'string' to '{kind}'") from None
 
 
-@overload("string(string) -> string", "string(bool) -> string", "string(int) -> string", "string(uint) -> string",
-          "string(double) -> string", "string(bytes) -> string", "string(timestamp) -> string",
-          "string(duration) -> string")
+@overload(
+    "string(string) -> string",
+    "string(bool) -> string",
+    "string(int) -> string",
+    "string(uint) -> string",
+    "string(double) -> string",
+    "string(bytes) -> string",
+    "string(timestamp) -> string",
+    "string(duration) -> string",
+)
 def to_string(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -310,14 +344,20 @@ def _bytes(value: str | bytes) -> bytes:
     return value if isinstance(value, bytes) else value.encode()
 
 
-@overload("timestamp(timestamp) -> timestamp", "timestamp(string) -> timestamp", "timestamp(int) -> timestamp")
+@overload(
+    "timestamp(timestamp) -> timestamp",
+    "timestamp(string) -> timestamp",
+    "timestamp(int) -> timestamp",
+)
 def _timestamp(value: Any) -> datetime:
     if isinstance(value, int):
         return times.shifted(times.EPOCH, value * 10**9)
     return value if isinstance(value, datetime) else times.parse_timestamp(value)
 
 
-@overload("duration(duration) -> duration", "duration(string) -> duration", "duration(int) -> duration")
+@overload(
+    "duration(duration) -> duration", "duration(string) -> duration", "duration(int) -> duration"
+)
 def _duration(value: Any) -> Duration:
     if isinstance(value, Duration):
         return value

@@ -21,7 +21,8 @@ from kubepy.api.cel.syntax import (
 from kubepy.api.cel.values import INT_MAX, Uint
 
 _QUOTED = r"""(?P<prefix>[rRbB]{0,2})(?P<quote>\"\"\"|'''|"|')"""
-_TOKEN = re.compile(rf"""
+_TOKEN = re.compile(
+    rf"""
     (?P<space>\s+|//[^\n]*)
   | (?P<float>(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?))
   | (?P<uint>(?:0x[0-9a-fA-F]+|\d+)[uU])
@@ -30,22 +31,63 @@ _TOKEN = re.compile(rf"""
   | (?P<ident>[A-Za-z_]\w*)
   | (?P<escaped>`[\w.\-/ ]+`)
   | (?P<op>\?\.|\[\?|&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{{}}=])
-""", re.VERBOSE | re.ASCII)
-_ESCAPE = re.compile(r"\\(?:([abfnrtv\\?\"'`])|x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|"
-                     r"([0-3][0-7]{2}))", re.ASCII)
+""",
+    re.VERBOSE | re.ASCII,
+)
+_ESCAPE = re.compile(
+    r"\\(?:([abfnrtv\\?\"'`])|x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|"
+    r"([0-3][0-7]{2}))",
+    re.ASCII,
+)
 LONGEST_INTEGER = 4000  # digits; Python reads at most 4,300
 _SIMPLE = dict(zip("abfnrtv\\?\"'`", "\a\b\f\n\r\t\v\\?\"'`", strict=True))
 
 # Operators of two operands, those that bind least first.
 _BINARY_OPERATORS = (("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"))
 _LITERALS = {"true": True, "false": False, "null": None}
-_RESERVED = frozenset(("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop",
-                       "package", "namespace", "return", "var", "void", "while"))
+_RESERVED = frozenset(
+    (
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    )
+)
 # Macros with the number of their arguments, variables included.
-_MACROS = {("all", 2), ("exists", 2), ("exists_one", 2), ("map", 2), ("map", 3), ("filter", 2), ("all", 3),
-           ("exists", 3), ("existsOne", 2), ("existsOne", 3), ("transformList", 3), ("transformList", 4),
-           ("transformMap", 3), ("transformMap", 4), ("transformMapEntry", 3), ("transformMapEntry", 4),
-           ("sortBy", 2), ("optMap", 2), ("optFlatMap", 2)}
+_MACROS = {
+    ("all", 2),
+    ("exists", 2),
+    ("exists_one", 2),
+    ("map", 2),
+    ("map", 3),
+    ("filter", 2),
+    ("all", 3),
+    ("exists", 3),
+    ("existsOne", 2),
+    ("existsOne", 3),
+    ("transformList", 3),
+    ("transformList", 4),
+    ("transformMap", 3),
+    ("transformMap", 4),
+    ("transformMapEntry", 3),
+    ("transformMapEntry", 4),
+    ("sortBy", 2),
+    ("optMap", 2),
+    ("optFlatMap", 2),
+}
 _OF_TWO_VARIABLES = ("transformList", "transformMap", "transformMapEntry")
 _SIZE = 100_000  # characters of an expression
 _DEPTH = 50  # of nested expressions; cel-go accepts more, but Python's stack is limited
@@ -54,7 +96,9 @@ _DEPTH = 50  # of nested expressions; cel-go accepts more, but Python's stack is
 def parse(text: str) -> Node:
     """Parse an expression. Raises CelSyntaxError."""
     if len(text) > _SIZE:
-        raise CelSyntaxError(f"expression code point size exceeds limit: size: {len(text)}, limit {_SIZE}", -1)
+        raise CelSyntaxError(
+            f"expression code point size exceeds limit: size: {len(text)}, limit {_SIZE}", -1
+        )
     return _Parser(text).expression_to_end()
 
 
@@ -111,7 +155,7 @@ def _string(text: str, literal: re.Match[str]) -> tuple[str | bytes, int]:
     start, end = literal.end(), literal.end()
     while not text.startswith(quote, end):
         if end >= len(text) or (len(quote) == 1 and text[end] == "\n"):
-            message = f"Syntax error: token recognition error at: '{text[literal.start():end]}'"
+            message = f"Syntax error: token recognition error at: '{text[literal.start() : end]}'"
             raise CelSyntaxError(message, literal.start())
         end += 2 if text[end] == "\\" and "r" not in prefix else 1
     content, after = text[start:end], end + len(quote)
@@ -178,8 +222,12 @@ class _Parser:
     def _fail(self, expected: str) -> Token:
         token = self._next
         if token.kind == "end":
-            raise CelSyntaxError(f"Syntax error: mismatched input '<EOF>' expecting {expected}", token.at)
-        raise CelSyntaxError(f"Syntax error: mismatched input '{token.value}' expecting {expected}", token.at)
+            raise CelSyntaxError(
+                f"Syntax error: mismatched input '<EOF>' expecting {expected}", token.at
+            )
+        raise CelSyntaxError(
+            f"Syntax error: mismatched input '{token.value}' expecting {expected}", token.at
+        )
 
     # --- operators --------------------------------------------------------------------------------------------------
 
@@ -233,7 +281,9 @@ class _Parser:
             if self._count("-") % 2 == 1:
                 return self._unary()
             if self._next.kind == "literal" and type(self._next.value) in (int, float):
-                self._tokens[self._position] = self._next._replace(value=-self._next.value, at=operator.at)
+                self._tokens[self._position] = self._next._replace(
+                    value=-self._next.value, at=operator.at
+                )
                 return self._member()
             return CallExpr("-_", None, (self._unary(),), operator.at)
         return self._member()
@@ -257,7 +307,11 @@ class _Parser:
                 self._expect("]")
                 continue
             is_optional = operator.value == "?." or self._take("?") is not None
-            if self._next.kind != "ident" or self._next.value in _LITERALS or self._next.value == "in":
+            if (
+                self._next.kind != "ident"
+                or self._next.value in _LITERALS
+                or self._next.value == "in"
+            ):
                 self._fail("IDENTIFIER")
             field = str(self._advance().value)
             if opening := self._take("("):
@@ -313,8 +367,10 @@ class _Parser:
         if token.kind == "ident" and token.value in _LITERALS:
             return Literal(_LITERALS[self._advance().value], token.at)
         if self._next.kind != "ident" or self._next.value == "in":
-            self._fail("{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, "
-                       "BYTES, IDENTIFIER}")
+            self._fail(
+                "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, "
+                "BYTES, IDENTIFIER}"
+            )
         name = str(self._advance().value)
         if name in _RESERVED:
             raise CelSyntaxError(f"reserved identifier: {name}", token.at)

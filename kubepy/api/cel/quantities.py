@@ -12,7 +12,8 @@ from kubepy.api.values.gonumbers import int_or_none, number_error
 from kubepy.api.values.quantity import NANO, Quantity, QuantityError, is_quantity
 
 _SEMVER = re.compile(
-    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
+    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?"
+)
 
 
 @overload("isQuantity(string) -> bool")
@@ -99,7 +100,12 @@ def _parse(text: str, *, normalize: bool) -> Semver | None:
     match = _SEMVER.fullmatch(_normalized(text) if normalize else text)
     if match is None:
         return None
-    numbers = [match[1], match[2], match[3], *(part for part in (match[4] or "").split(".") if part.isdecimal())]
+    numbers = [
+        match[1],
+        match[2],
+        match[3],
+        *(part for part in (match[4] or "").split(".") if part.isdecimal()),
+    ]
     if any(len(number) > 1 and int_or_none(number) is None for number in numbers):
         return None
     return Semver(int(match[1]), int(match[2]), int(match[3]), match[4] or "")
@@ -123,7 +129,9 @@ def _semver_error(text: str) -> str:
     parts = text.split(".", 2)
     if not text or len(parts) < 3:
         return "No Major.Minor.Patch elements found" if text else "Version string empty"
-    for name, part in zip(("major", "minor", "patch"), (*parts[:2], re.split("[-+]", parts[2])[0]), strict=True):
+    for name, part in zip(
+        ("major", "minor", "patch"), (*parts[:2], re.split("[-+]", parts[2])[0]), strict=True
+    ):
         if not re.fullmatch("[0-9]+", part):
             return f"Invalid character(s) found in {name} number {quote(part)}"
         if len(part) > 1 and part.startswith("0"):
@@ -150,7 +158,10 @@ def _patch(version: Semver) -> int:
 
 def _rank(version: Semver) -> tuple[object, ...]:
     """Return a sort key: a version with a pre-release comes before the one without, numbers come before words."""
-    parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in version.prerelease.split("."))
+    parts = tuple(
+        (0, int(part), "") if part.isdigit() else (1, 0, part)
+        for part in version.prerelease.split(".")
+    )
     return (version.major, version.minor, version.patch, not version.prerelease, parts)
 
 

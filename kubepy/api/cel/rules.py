@@ -16,7 +16,14 @@ from kubepy.api.cel.interpreter import evaluate_within
 from kubepy.api.cel.schemas import type_of_schema, value_of
 from kubepy.api.cel.types import BOOL, DYN, STRING, Type, optional_of
 from kubepy.api.cel.values import MAX_MESSAGE, NONE, CelError, OptionalValue
-from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, invalid_without_value, required
+from kubepy.api.errors import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    invalid_without_value,
+    required,
+)
 from kubepy.api.meta import Object
 from kubepy.api.schema.structural import EMBEDDED, Schema, find_field
 from kubepy.api.values.goformat import quote
@@ -66,7 +73,9 @@ class _Stopped(Exception):
         self.errors = errors
 
 
-def compile_rule(source: Object, schema: Schema, *, is_root: bool = False) -> ValidationRule | RuleProblem:
+def compile_rule(
+    source: Object, schema: Schema, *, is_root: bool = False
+) -> ValidationRule | RuleProblem:
     """Compile a rule of a schema and its messageExpression."""
     own = type_of_schema(schema, is_root=is_root) or DYN
     old = optional_of(own) if source.get("optionalOldSelf") else own
@@ -82,7 +91,9 @@ def compile_rule(source: Object, schema: Schema, *, is_root: bool = False) -> Va
         try:
             message = compile_expression(source["messageExpression"], variables)
         except CompileError as error:
-            return RuleProblem("messageExpression", f"messageExpression compilation failed: {error}")
+            return RuleProblem(
+                "messageExpression", f"messageExpression compilation failed: {error}"
+            )
         if message.type not in (STRING, DYN):
             return RuleProblem("messageExpression", "messageExpression must evaluate to a string")
     return ValidationRule(source, expression, message)
@@ -106,7 +117,9 @@ class RuleSet:
             errors.extend(stop.errors)
         return errors
 
-    def _walk(self, schema: Schema, rules_of: Schema, value: Any, old: Any, place: Place) -> Iterator[FieldError]:
+    def _walk(
+        self, schema: Schema, rules_of: Schema, value: Any, old: Any, place: Place
+    ) -> Iterator[FieldError]:
         """Yield the errors of a value. ``rules_of``: the schema itself, or a part of its ``allOf``."""
         if value is None:
             return
@@ -121,8 +134,9 @@ class RuleSet:
         elif isinstance(value, dict):
             yield from self._walk_map(schema, rules_of, value, old, here)
 
-    def _walk_list(self, schema: Schema, rules_of: Schema, value: list[Any], old: Any,
-                   place: Place) -> Iterator[FieldError]:
+    def _walk_list(
+        self, schema: Schema, rules_of: Schema, value: list[Any], old: Any, place: Place
+    ) -> Iterator[FieldError]:
         items, own = schema.get("items"), rules_of.get("items")
         if not isinstance(items, Mapping) or not isinstance(own, Mapping):
             return
@@ -134,10 +148,14 @@ class RuleSet:
             at = place._replace(path=f"{place.path}[{index}]", is_root=bool(items.get(EMBEDDED)))
             yield from self._walk(items, own, item, before, at)
 
-    def _walk_map(self, schema: Schema, rules_of: Schema, value: Object, old: Any,
-                  place: Place) -> Iterator[FieldError]:
+    def _walk_map(
+        self, schema: Schema, rules_of: Schema, value: Object, old: Any, place: Place
+    ) -> Iterator[FieldError]:
         before = old if isinstance(old, dict) else {}
-        others, own_others = schema.get("additionalProperties"), rules_of.get("additionalProperties")
+        others, own_others = (
+            schema.get("additionalProperties"),
+            rules_of.get("additionalProperties"),
+        )
         fields, own_fields = schema.get("properties") or {}, rules_of.get("properties") or {}
         for key in sorted(value):
             if key in fields and key in own_fields:
@@ -150,7 +168,9 @@ class RuleSet:
             at = place._replace(path=path, is_root=bool(inner.get(EMBEDDED)))
             yield from self._walk(inner, own, value[key], before.get(key, ABSENT), at)
 
-    def _check(self, schema: Schema, sources: list[Object], value: Any, old: Any, place: Place) -> Iterator[FieldError]:
+    def _check(
+        self, schema: Schema, sources: list[Object], value: Any, old: Any, place: Place
+    ) -> Iterator[FieldError]:
         """Yield the errors of a value for which rules fail or do not hold."""
         path, kind = place.path or "<nil>", schema.get("type", "")
         if place.budget.remaining <= 0:
@@ -182,14 +202,18 @@ class RuleSet:
                 yield invalid_value(path, kind, _failure(error, rule))
                 continue
             except RecursionError:
-                yield invalid_value(path, kind, _failure(CelError("expression recursion limit exceeded"), rule))
+                yield invalid_value(
+                    path, kind, _failure(CelError("expression recursion limit exceeded"), rule)
+                )
                 continue
             field = find_field(schema, source.get("fieldPath") or "").text
             at = place._replace(path=f"{place.path}{field}".lstrip(".") or "<nil>")
             yield from _refuse(rule, value, scope, at, kind)
 
 
-def _refuse(rule: ValidationRule, value: Any, scope: dict[str, Any], place: Place, kind: str) -> Iterator[FieldError]:
+def _refuse(
+    rule: ValidationRule, value: Any, scope: dict[str, Any], place: Place, kind: str
+) -> Iterator[FieldError]:
     """Yield the error of a value for which a rule does not hold; none of an unchanged one. Raises _Stopped."""
     is_reported = rule.is_transition or not place.is_unchanged
     detail = rule.text if rule.source.get("message") else f"failed rule: {rule.text}"
@@ -197,12 +221,16 @@ def _refuse(rule: ValidationRule, value: Any, scope: dict[str, Any], place: Plac
         if rule.message is not None:
             detail = _message(rule.message, scope, place.budget) or detail
     except BudgetExceeded:
-        reason = ("messageExpression evaluation failed due to running out of cost budget, no further validation rules "
-                  "will be run")
+        reason = (
+            "messageExpression evaluation failed due to running out of cost budget, no further validation rules "
+            "will be run"
+        )
         raise _Stopped(*[invalid_value(place.path, kind, reason)] if is_reported else ()) from None
     except CostLimitExceeded:
-        reason = ("no further validation rules will be run due to call cost exceeds limit for messageExpression: "
-                  f"{quote(rule.source['messageExpression'])}")
+        reason = (
+            "no further validation rules will be run due to call cost exceeds limit for messageExpression: "
+            f"{quote(rule.source['messageExpression'])}"
+        )
         raise _Stopped(*[invalid_value(place.path, kind, reason)] if is_reported else ()) from None
     if not is_reported:
         return
@@ -225,8 +253,10 @@ def _key(item: Object, keys: Any) -> tuple[str, ...]:
 
 def _failure(error: CelError, rule: ValidationRule) -> str:
     if str(error).startswith("no such overload"):
-        return (f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: "
-                f"{rule.text}")
+        return (
+            f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: "
+            f"{rule.text}"
+        )
     return f"{error} evaluating rule: {rule.text}"
 
 

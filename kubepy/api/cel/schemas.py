@@ -13,16 +13,59 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from kubepy.api.cel.times import parse_duration, parse_timestamp
-from kubepy.api.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of
+from kubepy.api.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Type,
+    list_of,
+    map_of,
+)
 from kubepy.api.cel.values import CelError, MapList, Record, SetList, reserved
 from kubepy.api.schema.structural import EMBEDDED, INT_OR_STRING, Schema
 
-_WORDS = frozenset(("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if",
-                    "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"))
+_WORDS = frozenset(
+    (
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    )
+)
 _ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
 _NAME = re.compile(r"[A-Za-z_][\w./-]*", re.ASCII)
-_METADATA: Schema = {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}}
-_TEXT_TYPES = {"byte": BYTES, "duration": DURATION, "date": TIMESTAMP, "datetime": TIMESTAMP}  # by format
+_METADATA: Schema = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
+}
+_TEXT_TYPES = {
+    "byte": BYTES,
+    "duration": DURATION,
+    "date": TIMESTAMP,
+    "datetime": TIMESTAMP,
+}  # by format
 _ROOT = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _METADATA}
 
 
@@ -43,9 +86,14 @@ def fields_of(schema: Schema, *, is_root: bool = False) -> dict[str, Schema]:
     if not (is_root or schema.get(EMBEDDED)):
         return fields
     metadata = fields.get("metadata") or {}
-    common = [fields.get("kind"), fields.get("apiVersion"),
-              *((metadata.get("properties") or {}).get(name) for name in ("name", "generateName"))]
-    if metadata.get("type") == "object" and all((field or {}).get("type") == "string" for field in common):
+    common = [
+        fields.get("kind"),
+        fields.get("apiVersion"),
+        *((metadata.get("properties") or {}).get(name) for name in ("name", "generateName")),
+    ]
+    if metadata.get("type") == "object" and all(
+        (field or {}).get("type") == "string" for field in common
+    ):
         return fields
     return {**fields, **_ROOT}
 
@@ -62,10 +110,18 @@ def type_of_schema(schema: Schema, *, is_root: bool = False) -> Type | None:
             value = type_of_schema(others)
             return None if value is None else map_of(STRING, value)
         case "object":
-            types = {escaped(name): type_of_schema(field)
-                     for name, field in fields_of(schema, is_root=is_root).items()}
-            return Type("object", fields={
-                name: type for name, type in types.items() if name is not None and type is not None})
+            types = {
+                escaped(name): type_of_schema(field)
+                for name, field in fields_of(schema, is_root=is_root).items()
+            }
+            return Type(
+                "object",
+                fields={
+                    name: type
+                    for name, type in types.items()
+                    if name is not None and type is not None
+                },
+            )
         case "string":
             return _TEXT_TYPES.get(schema.get("format", "").replace("-", ""), STRING)
         case "integer":
@@ -93,7 +149,9 @@ def value_of(value: Any, schema: Schema, *, is_root: bool = False) -> Any:
                 return SetList(items)
             case "map":
                 map_list = MapList(items)
-                map_list.keys = tuple(escaped(key) or key for key in schema.get("x-kubernetes-list-map-keys") or ())
+                map_list.keys = tuple(
+                    escaped(key) or key for key in schema.get("x-kubernetes-list-map-keys") or ()
+                )
                 return map_list
         return items
     if isinstance(value, str):
@@ -109,8 +167,15 @@ def _object(value: dict[str, Any], schema: Schema, is_root: bool) -> dict[str, A
     if isinstance(others, Mapping):
         return {key: value_of(item, others) for key, item in value.items()}
     fields = fields_of(schema, is_root=is_root)
-    return Record({(escaped(key) if key in fields else None) or f"\0{key}": value_of(item, fields.get(key) or {})
-                   for key, item in value.items() if item is not None})
+    return Record(
+        {
+            (escaped(key) if key in fields else None) or f"\0{key}": value_of(
+                item, fields.get(key) or {}
+            )
+            for key, item in value.items()
+            if item is not None
+        }
+    )
 
 
 def _text(value: str, name: str) -> Any:

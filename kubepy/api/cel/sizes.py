@@ -45,7 +45,9 @@ def shape_of(schema: Schema, *, is_root: bool = False) -> Shape | None:
             item = shape_of(schema.get("items") or {})
             if item is None:
                 return None
-            return Shape(_limit(schema, "maxItems", (MAX_REQUEST - 2) // (item.least + 1)), item=item)
+            return Shape(
+                _limit(schema, "maxItems", (MAX_REQUEST - 2) // (item.least + 1)), item=item
+            )
         case "object":
             return _object(schema, is_root)
         case "string":
@@ -62,7 +64,11 @@ def _object(schema: Schema, is_root: bool) -> Shape | None:
         if value is None:
             return None
         # An entry has at least a key of two characters' worth, a colon and a comma.
-        return Shape(_limit(schema, "maxProperties", (MAX_REQUEST - 2) // (value.least + 6)), key=_KEY, item=value)
+        return Shape(
+            _limit(schema, "maxProperties", (MAX_REQUEST - 2) // (value.least + 6)),
+            key=_KEY,
+            item=value,
+        )
     required = schema.get("required") or ()
     fields: dict[str, Shape] = {}
     least = 2
@@ -86,7 +92,9 @@ def _text(schema: Schema) -> Shape:
     if "maxLength" in schema:
         return Shape(4 * _limit(schema, "maxLength", 0))  # a character may have four bytes
     if enum := schema.get("enum"):
-        return Shape(max((len(value.encode()) for value in enum if isinstance(value, str)), default=0))
+        return Shape(
+            max((len(value.encode()) for value in enum if isinstance(value, str)), default=0)
+        )
     return Shape(_MAX_TEXT)
 
 

@@ -40,7 +40,7 @@ def _ends_with(text: str, part: str) -> bool:
 def _char_at(text: str, index: int) -> str:
     if not 0 <= index <= len(text):
         raise CelError(f"index out of range: {index}")
-    return text[index:index + 1]
+    return text[index : index + 1]
 
 
 @overload("string.indexOf(string) -> int", "string.indexOf(string, int) -> int")
@@ -67,7 +67,9 @@ def _upper(text: str) -> str:
     return "".join(character.upper() if character.isascii() else character for character in text)
 
 
-@overload("string.replace(string, string) -> string", "string.replace(string, string, int) -> string")
+@overload(
+    "string.replace(string, string) -> string", "string.replace(string, string, int) -> string"
+)
 def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
     return text.replace(old, new, limit)
 
@@ -77,7 +79,11 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     if limit == 0:
         return []
     if separator == "":
-        return list(text) if limit < 0 or limit >= len(text) else [*text[:limit - 1], text[limit - 1:]]
+        return (
+            list(text)
+            if limit < 0 or limit >= len(text)
+            else [*text[: limit - 1], text[limit - 1 :]]
+        )
     return text.split(separator, -1 if limit < 0 else limit - 1)
 
 
@@ -137,8 +143,8 @@ def _clause(rest: str) -> tuple[int, str, str]:
     """Read a precision and a verb; return them and the text after them."""
     precision = 6
     if rest.startswith("."):
-        digits = rest[1:1 + len(rest[1:]) - len(rest[1:].lstrip("0123456789"))]
-        rest = rest[1 + len(digits):]
+        digits = rest[1 : 1 + len(rest[1:]) - len(rest[1:].lstrip("0123456789"))]
+        rest = rest[1 + len(digits) :]
         try:
             precision = atoi(digits or "0")
         except NumberError as error:
@@ -288,7 +294,13 @@ _NAME_CHECKS: dict[str, Callable[[str], list[str]]] = {
     "dns1035LabelPrefix": lambda text: names.dns1035_label(names.mask_trailing_dash(text)),
 }  # fmt: skip
 # Formats of schemas that expressions may name too.
-_SCHEMA_FORMATS = {"uri": "uri", "uuid": "uuid", "byte": "byte", "date": "date", "datetime": "date-time"}
+_SCHEMA_FORMATS = {
+    "uri": "uri",
+    "uuid": "uuid",
+    "byte": "byte",
+    "date": "date",
+    "datetime": "date-time",
+}
 _NAMED = (*_NAME_CHECKS, *_SCHEMA_FORMATS)
 
 for _name in _NAMED:
@@ -306,5 +318,7 @@ def validate_format(named: Format, text: str) -> OptionalValue:
     if named.name in _NAME_CHECKS:
         problems = _NAME_CHECKS[named.name](text)
     else:
-        problems = [] if formats.fits(_SCHEMA_FORMATS[named.name], text) else [f"invalid {named.name}"]
+        problems = (
+            [] if formats.fits(_SCHEMA_FORMATS[named.name], text) else [f"invalid {named.name}"]
+        )
     return OptionalValue(problems, has_value=True) if problems else NONE

@@ -13,11 +13,22 @@ from kubepy.quoting import printable
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZERO = datetime(1, 1, 1, tzinfo=UTC)
-_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+_UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
 # Digits: more than 64 bits hold, and more than one needs for nanoseconds as a part of an hour.
 LONGEST_WHOLE, LONGEST_FRACTION = 20, 18
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
-_RFC3339 = re.compile(r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})")
+_RFC3339 = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})"
+)
 _OFFSET = re.compile(r"([+-]?)(\d{2}):(\d{2})")
 
 
@@ -32,7 +43,9 @@ def parse_timestamp(text: str) -> datetime:
         year, month, day, hour, minute, second = (int(match[index]) for index in range(1, 7))
         return datetime(year, month, day, hour, minute, second, micros, zone)
     except ValueError:
-        raise CelError("type conversion error from 'string' to 'google.protobuf.Timestamp'") from None
+        raise CelError(
+            "type conversion error from 'string' to 'google.protobuf.Timestamp'"
+        ) from None
 
 
 def format_timestamp(time: datetime) -> str:
@@ -53,7 +66,9 @@ def parse_duration(text: str) -> Duration:
         if len(whole.lstrip("0")) > LONGEST_WHOLE:
             raise CelError("duration out of range")
         fraction = fraction[:LONGEST_FRACTION]
-        total += int(whole.lstrip("0") or 0) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
+        total += int(whole.lstrip("0") or 0) * unit + int(fraction or 0) * unit // 10 ** len(
+            fraction
+        )
         at = part.end()
     if (at < len(rest) or not rest) and rest != "0":
         raise CelError("type conversion error from 'string' to 'google.protobuf.Duration'")
@@ -129,4 +144,11 @@ _of_duration("getMinutes", lambda nanos: _truncated(nanos, _UNITS["m"]))
 _of_duration("getSeconds", lambda nanos: _truncated(nanos, _UNITS["s"]))
 _of_duration("getMilliseconds", lambda nanos: _truncated(nanos, _UNITS["ms"]))
 
-__all__: list[Any] = ["EPOCH", "format_seconds", "format_timestamp", "parse_duration", "parse_timestamp", "shifted"]
+__all__: list[Any] = [
+    "EPOCH",
+    "format_seconds",
+    "format_timestamp",
+    "parse_duration",
+    "parse_timestamp",
+    "shifted",
+]

@@ -28,7 +28,9 @@ class Type(NamedTuple):
         return len(self.name) == 1
 
 
-BOOL, INT, UINT, DOUBLE, STRING, BYTES = (Type(name) for name in ("bool", "int", "uint", "double", "string", "bytes"))
+BOOL, INT, UINT, DOUBLE, STRING, BYTES = (
+    Type(name) for name in ("bool", "int", "uint", "double", "string", "bytes")
+)
 DYN, NULL, TYPE = Type("dyn"), Type("null"), Type("type")
 TIMESTAMP, DURATION = Type("timestamp"), Type("duration")
 
@@ -55,7 +57,9 @@ class Overload(NamedTuple):
 
 
 OVERLOADS: dict[str, list[Overload]] = {}
-_SIGNATURE = re.compile(r"(?:(?P<target>[A-Za-z]+(?:<.*?>)?)\.)?(?P<name>[^()\s]+)\((?P<params>.*)\) -> (?P<result>.+)")
+_SIGNATURE = re.compile(
+    r"(?:(?P<target>[A-Za-z]+(?:<.*?>)?)\.)?(?P<name>[^()\s]+)\((?P<params>.*)\) -> (?P<result>.+)"
+)
 _NAMESPACES = ("sets", "lists", "strings")  # not types, though they stand before a dot
 
 
@@ -112,17 +116,26 @@ def call(name: str, args: list[Any], *, is_member: bool = False) -> Any:
     if not name[0].isalpha():
         raise CelError("no such overload")
     kinds = [TYPE_NAMES.get(kind_of(arg), kind_of(arg)) for arg in args]
-    shown = f"{kinds[0]}.{name}({', '.join(kinds[1:])})" if is_member else f"{name}({', '.join(kinds)})"
+    shown = (
+        f"{kinds[0]}.{name}({', '.join(kinds[1:])})" if is_member else f"{name}({', '.join(kinds)})"
+    )
     raise CelError(f"no such overload: {shown}")
 
 
 @cache
-def _implementation(name: str, types: tuple[type, ...], is_member: bool) -> Callable[..., Any] | None:
+def _implementation(
+    name: str, types: tuple[type, ...], is_member: bool
+) -> Callable[..., Any] | None:
     """Return the function of the first overload that accepts values of these Python types, None if there is none."""
     kinds = [kind_of_type(python_type) for python_type in types]
     for candidate in OVERLOADS.get(name, ()):
-        if candidate.is_member == is_member and len(candidate.params) == len(kinds) and all(
+        if (
+            candidate.is_member == is_member
+            and len(candidate.params) == len(kinds)
+            and all(
                 param.is_parameter or param.name in ("dyn", kind)
-                for param, kind in zip(candidate.params, kinds, strict=True)):
+                for param, kind in zip(candidate.params, kinds, strict=True)
+            )
+        ):
             return candidate.run
     return None

@@ -39,7 +39,11 @@ class SetList(list[Any]):
     """A list of type set: the order of its items has no meaning."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, list) and len(self) == len(other) and all(equals_any(item, other) for item in self)
+        return (
+            isinstance(other, list)
+            and len(self) == len(other)
+            and all(equals_any(item, other) for item in self)
+        )
 
     __hash__ = None
 

@@ -32,16 +32,39 @@ _NAMED = (
 _PARTS: dict[str, tuple[str, tuple[tuple[tuple[str, ...], str], ...]]] = {
     "Resource": ("resource", _NAMED),
     "ContainerResource": ("containerResource", _NAMED),
-    "Pods": ("pods", ((("metric", "name"), "metricName"), (("metric", "selector"), "selector"),
-                      (("target", "averageValue"), "targetAverageValue"))),
-    "Object": ("object", ((("describedObject",), "target"), (("metric", "name"), "metricName"),
-                          (("metric", "selector"), "selector"), (("target", "value"), "targetValue"),
-                          (("target", "averageValue"), "averageValue"))),
-    "External": ("external", ((("metric", "name"), "metricName"), (("metric", "selector"), "metricSelector"),
-                              (("target", "value"), "targetValue"),
-                              (("target", "averageValue"), "targetAverageValue"))),
+    "Pods": (
+        "pods",
+        (
+            (("metric", "name"), "metricName"),
+            (("metric", "selector"), "selector"),
+            (("target", "averageValue"), "targetAverageValue"),
+        ),
+    ),
+    "Object": (
+        "object",
+        (
+            (("describedObject",), "target"),
+            (("metric", "name"), "metricName"),
+            (("metric", "selector"), "selector"),
+            (("target", "value"), "targetValue"),
+            (("target", "averageValue"), "averageValue"),
+        ),
+    ),
+    "External": (
+        "external",
+        (
+            (("metric", "name"), "metricName"),
+            (("metric", "selector"), "metricSelector"),
+            (("target", "value"), "targetValue"),
+            (("target", "averageValue"), "targetAverageValue"),
+        ),
+    ),
 }
-_TARGET_TYPES = {"averageUtilization": "Utilization", "averageValue": "AverageValue", "value": "Value"}
+_TARGET_TYPES = {
+    "averageUtilization": "Utilization",
+    "averageValue": "AverageValue",
+    "value": "Value",
+}
 
 
 def to_v1(obj: AnyObject) -> Object:
@@ -52,7 +75,11 @@ def to_v1(obj: AnyObject) -> Object:
     for metric in metrics:
         resource = metric.get("resource") or {}
         is_cpu = (metric.get("type"), resource.get("name")) == ("Resource", "cpu")
-        if cpu is None and is_cpu and (resource.get("target") or {}).get("averageUtilization") is not None:
+        if (
+            cpu is None
+            and is_cpu
+            and (resource.get("target") or {}).get("averageUtilization") is not None
+        ):
             cpu = metric
     if cpu is not None:
         spec[_UTILIZATION] = cpu["resource"]["target"]["averageUtilization"]
@@ -67,13 +94,25 @@ def to_v1(obj: AnyObject) -> Object:
         if resource.get("name") == "cpu" and utilization is not None:
             status["currentCPUUtilizationPercentage"] = utilization
     if current:
-        annotations[CURRENT_METRICS] = to_json([_metric_status_to_v1(metric) for metric in current], sort_keys=False)
+        annotations[CURRENT_METRICS] = to_json(
+            [_metric_status_to_v1(metric) for metric in current], sort_keys=False
+        )
     if conditions:
         fields = ("type", "status", "lastTransitionTime", "reason", "message")
-        annotations[CONDITIONS] = to_json([{field: condition[field] for field in fields if field in condition}
-                                           for condition in conditions], sort_keys=False)
-    return {**obj, "apiVersion": V1, "metadata": _annotated(obj["metadata"], annotations), "spec": spec,
-            "status": {"currentReplicas": 0, "desiredReplicas": 0, **status}}
+        annotations[CONDITIONS] = to_json(
+            [
+                {field: condition[field] for field in fields if field in condition}
+                for condition in conditions
+            ],
+            sort_keys=False,
+        )
+    return {
+        **obj,
+        "apiVersion": V1,
+        "metadata": _annotated(obj["metadata"], annotations),
+        "spec": spec,
+        "status": {"currentReplicas": 0, "desiredReplicas": 0, **status},
+    }
 
 
 def to_v2(obj: AnyObject) -> Object:
@@ -91,8 +130,14 @@ def to_v2(obj: AnyObject) -> Object:
         spec["behavior"] = behavior
     of_v2 = (METRICS, BEHAVIOR, CURRENT_METRICS, CONDITIONS)
     kept = {key: value for key, value in annotations.items() if key not in of_v2}
-    return {"apiVersion": V2, "kind": obj["kind"], "metadata": metadata if kept == annotations
-            else _annotated({**metadata, "annotations": {}}, kept), "spec": spec}
+    return {
+        "apiVersion": V2,
+        "kind": obj["kind"],
+        "metadata": metadata
+        if kept == annotations
+        else _annotated({**metadata, "annotations": {}}, kept),
+        "spec": spec,
+    }
 
 
 def _annotated(metadata: AnyObject, annotations: dict[str, str]) -> Object:

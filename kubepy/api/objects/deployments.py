@@ -23,7 +23,9 @@ def template_without_hash(template: AnyObject) -> Object:
     The template of a ReplicaSet has that label, the template of its Deployment has not.
     """
     metadata = dict(template.get("metadata") or {})
-    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH_LABEL}
+    labels = {
+        key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH_LABEL
+    }
     metadata.pop("labels", None)
     if labels:
         metadata["labels"] = labels
@@ -40,13 +42,17 @@ def by_age(replica_sets: Iterable[ObjectT]) -> list[ObjectT]:
 
     Those created within one second are sorted by UID.
     """
-    return sorted(replica_sets, key=lambda rs: (rs["metadata"].get("creationTimestamp", ""), uid_of(rs)))
+    return sorted(
+        replica_sets, key=lambda rs: (rs["metadata"].get("creationTimestamp", ""), uid_of(rs))
+    )
 
 
 def new_replica_set(deployment: AnyObject, replica_sets: Iterable[ObjectT]) -> ObjectT | None:
     """Return the oldest ReplicaSet with the Deployment's template, or None (``FindNewReplicaSet``)."""
     template = deployment["spec"]["template"]
-    return next((rs for rs in by_age(replica_sets) if same_template(rs["spec"]["template"], template)), None)
+    return next(
+        (rs for rs in by_age(replica_sets) if same_template(rs["spec"]["template"], template)), None
+    )
 
 
 def old_replica_sets(deployment: AnyObject, replica_sets: Iterable[ObjectT]) -> list[ObjectT]:

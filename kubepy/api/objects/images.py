@@ -21,7 +21,9 @@ _PATH_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _REFERENCE = re.compile(
     rf"(?:(?:{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?"
     rf"(?P<path>{_PATH_PART}(?:/{_PATH_PART})*)(?::\w[\w.-]{{0,127}})?"
-    r"(?:@(?P<algorithm>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*):(?P<hex>[0-9a-fA-F]{32,}))?", re.ASCII)
+    r"(?:@(?P<algorithm>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*):(?P<hex>[0-9a-fA-F]{32,}))?",
+    re.ASCII,
+)
 _IDENTIFIER = re.compile("[a-f0-9]{64}")
 _ALGORITHM = re.compile("[a-z0-9]+(?:[.+_-][a-z0-9]+)*")
 
@@ -51,7 +53,11 @@ def _normalized_name_problem(image: str) -> str:
         return f"invalid reference format: repository name ({remote}) must be lowercase"
     name = f"{domain}/{remainder}"
     if (match := _REFERENCE.fullmatch(name)) is None:
-        return "repository name must be lowercase" if is_image_reference(name.lower()) else "invalid reference format"
+        return (
+            "repository name must be lowercase"
+            if is_image_reference(name.lower())
+            else "invalid reference format"
+        )
     if len(match["path"]) > MAX_PATH_LENGTH:
         return f"repository name must not be more than {MAX_PATH_LENGTH} characters"
     return _digest_problem(match["algorithm"], match["hex"]) if match["algorithm"] else ""
@@ -75,7 +81,11 @@ def _split_domain(name: str) -> tuple[str, str]:
 
 def _digest_problem(algorithm: str, digits: str) -> str:
     if algorithm not in HEX_DIGITS:
-        return "unsupported digest algorithm" if _ALGORITHM.fullmatch(algorithm) else "invalid checksum digest format"
+        return (
+            "unsupported digest algorithm"
+            if _ALGORITHM.fullmatch(algorithm)
+            else "invalid checksum digest format"
+        )
     if len(digits) != HEX_DIGITS[algorithm]:
         return "invalid checksum digest length"
     return "" if digits == digits.lower() else "invalid checksum digest format"

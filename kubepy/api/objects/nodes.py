@@ -45,7 +45,9 @@ def is_unschedulable(node: AnyObject) -> bool:
 def get_condition(node: AnyObject, condition_type: str) -> Object | None:
     """Return the condition of that type, or None (``nodeutil.GetNodeCondition``)."""
     conditions: list[Object] = (node.get("status") or {}).get("conditions") or []
-    return next((condition for condition in conditions if condition.get("type") == condition_type), None)
+    return next(
+        (condition for condition in conditions if condition.get("type") == condition_type), None
+    )
 
 
 def is_node_ready(node: AnyObject) -> bool:
@@ -87,7 +89,8 @@ def find_untolerated_taint(
     """Return the first taint with one of these effects that no toleration covers (``FindMatchingUntoleratedTaint``)."""
     for taint in taints:
         if taint.get("effect") in effects and not any(
-                tolerates(toleration, taint) for toleration in tolerations or ()):
+            tolerates(toleration, taint) for toleration in tolerations or ()
+        ):
             return taint
     return None
 
@@ -109,7 +112,9 @@ def required_node_affinity_matches(pod: AnyObject, node: AnyObject) -> bool:
 
 def required_node_selector(pod_spec: AnyObject) -> Object | None:
     """Return ``affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution``, or None."""
-    if not (affinity := pod_spec.get("affinity")) or not (node_affinity := affinity.get("nodeAffinity")):
+    if not (affinity := pod_spec.get("affinity")) or not (
+        node_affinity := affinity.get("nodeAffinity")
+    ):
         return None
     required: Object | None = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return required
@@ -117,7 +122,9 @@ def required_node_selector(pod_spec: AnyObject) -> Object | None:
 
 def node_selector_matches(selector: AnyObject, node: AnyObject) -> bool:
     """Return whether a term of a ``v1.NodeSelector`` matches the node. A selector without terms matches none."""
-    return any(node_selector_term_matches(term, node) for term in selector.get("nodeSelectorTerms") or ())
+    return any(
+        node_selector_term_matches(term, node) for term in selector.get("nodeSelectorTerms") or ()
+    )
 
 
 def node_selector_term_matches(term: AnyObject, node: AnyObject) -> bool:

@@ -13,27 +13,52 @@ from kubepy.api.values.gonumbers import int_or_none
 
 OUTCOME = "kubepy.dev/outcome"  # of a pod: a sequence of outcomes; of a node: not-ready
 POD_OUTCOME = "kubepy.dev/pod-outcome"  # of a node: the outcome of its pods that name none
-READY_AFTER = "kubepy.dev/ready-after"  # of a pod or node: the time from a container's start to Ready
+READY_AFTER = (
+    "kubepy.dev/ready-after"  # of a pod or node: the time from a container's start to Ready
+)
 STOPS_AFTER = "kubepy.dev/stops-after"  # of a pod or node: how long a deleted pod terminates
 RUNS_FOR = "kubepy.dev/runs-for"  # of a pod: how long it runs; of a node: for the pods of Jobs
 EXIT_CODE = "kubepy.dev/exit-code"  # the code that the containers of a pod end with; of a node: for the pods of Jobs
 TERMINATION = "kubepy.dev/termination"  # of a pod: stuck
-REFERENCES = "kubepy.dev/references"  # of a pod or node: whether ConfigMaps and Secrets must be there
+REFERENCES = (
+    "kubepy.dev/references"  # of a pod or node: whether ConfigMaps and Secrets must be there
+)
 
 PENDING = "pending"  # the kubelet never starts such a pod
 CRASH_LOOP, IMAGE_PULL_BACKOFF, OOM_KILLED = "crash-loop", "image-pull-backoff", "oom-killed"
-INIT_CRASH_LOOP, INIT_FAILED = "init-crash-loop", "init-failed"  # of the first init container, sidecars left out
-OUTCOME_NAMES = ("ready", "not-ready", CRASH_LOOP, OOM_KILLED, IMAGE_PULL_BACKOFF, INIT_CRASH_LOOP, INIT_FAILED,
-                 "failed", "succeeded", PENDING)
+INIT_CRASH_LOOP, INIT_FAILED = (
+    "init-crash-loop",
+    "init-failed",
+)  # of the first init container, sidecars left out
+OUTCOME_NAMES = (
+    "ready",
+    "not-ready",
+    CRASH_LOOP,
+    OOM_KILLED,
+    IMAGE_PULL_BACKOFF,
+    INIT_CRASH_LOOP,
+    INIT_FAILED,
+    "failed",
+    "succeeded",
+    PENDING,
+)
 CRASHES = (CRASH_LOOP, OOM_KILLED)
-RECOVERABLE = (*CRASHES, IMAGE_PULL_BACKOFF, INIT_CRASH_LOOP)  # a kubelet tries again after these only
+RECOVERABLE = (
+    *CRASHES,
+    IMAGE_PULL_BACKOFF,
+    INIT_CRASH_LOOP,
+)  # a kubelet tries again after these only
 REQUIRED, IGNORED = "required", "ignored"  # values of REFERENCES
 
 NO_TIME = "it must be a duration such as 5s, or a range such as 2s..8s"
 NO_EXIT_CODE = "it must be a number from 0 to 255"
 NO_COUNT = "the number after * must be at least 1"
-COUNT_OF_LAST = "the last outcome lasts, so it takes no number: name what follows, as in crash-loop*3, ready"
-NOT_RECOVERABLE = f"only {', '.join(RECOVERABLE[:-1])} and {RECOVERABLE[-1]} can be followed by another outcome"
+COUNT_OF_LAST = (
+    "the last outcome lasts, so it takes no number: name what follows, as in crash-loop*3, ready"
+)
+NOT_RECOVERABLE = (
+    f"only {', '.join(RECOVERABLE[:-1])} and {RECOVERABLE[-1]} can be followed by another outcome"
+)
 INIT_FIRST = "outcomes of init containers come before all others"
 NO_INIT_CONTAINER = "the pod has no init container, except sidecars"
 NO_REFERENCES = f"it must be {REQUIRED} or {IGNORED}"
@@ -51,13 +76,18 @@ class OutcomeSequence(NamedTuple):
 
     @property
     def names_init_container(self) -> bool:
-        return self.last == INIT_FAILED or INIT_CRASH_LOOP in (self.last, *(name for name, _ in self.before))
+        return self.last == INIT_FAILED or INIT_CRASH_LOOP in (
+            self.last,
+            *(name for name, _ in self.before),
+        )
 
     @property
     def of_containers(self) -> OutcomeSequence:
         """The part of the sequence that is about the containers: they are ready where none is."""
         before = tuple((name, count) for name, count in self.before if name != INIT_CRASH_LOOP)
-        return OutcomeSequence(before, "ready" if self.last in (INIT_CRASH_LOOP, INIT_FAILED) else self.last)
+        return OutcomeSequence(
+            before, "ready" if self.last in (INIT_CRASH_LOOP, INIT_FAILED) else self.last
+        )
 
     @property
     def of_init_container(self) -> OutcomeSequence:
@@ -86,8 +116,12 @@ def parse_outcomes(annotation: str, text: str) -> OutcomeSequence:
         raise AnnotationError(annotation, text, COUNT_OF_LAST)
     name = name.strip()
     if before and name == PENDING:
-        raise AnnotationError(annotation, text, "a pod that has been started is not pending any more")
-    of_init = [name in (INIT_CRASH_LOOP, INIT_FAILED) for name in (*(name for name, _ in before), name)]
+        raise AnnotationError(
+            annotation, text, "a pod that has been started is not pending any more"
+        )
+    of_init = [
+        name in (INIT_CRASH_LOOP, INIT_FAILED) for name in (*(name for name, _ in before), name)
+    ]
     if sorted(of_init, reverse=True) != of_init:
         raise AnnotationError(annotation, text, INIT_FIRST)
     return OutcomeSequence(tuple(before), name)
@@ -95,7 +129,9 @@ def parse_outcomes(annotation: str, text: str) -> OutcomeSequence:
 
 def _check_known(name: str) -> None:
     if name not in OUTCOME_NAMES:
-        raise UnknownOutcomeError(f'Outcome "{name}" is not known: it must be one of {", ".join(OUTCOME_NAMES)}')
+        raise UnknownOutcomeError(
+            f'Outcome "{name}" is not known: it must be one of {", ".join(OUTCOME_NAMES)}'
+        )
 
 
 def parse_references(annotation: str, text: str) -> bool:

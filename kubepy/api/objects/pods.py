@@ -43,8 +43,12 @@ def set_condition(conditions: list[ObjectT], condition: ObjectT, now: datetime) 
     for index, old in enumerate(conditions):
         if old.get("type") != condition["type"]:
             continue
-        old_time = old.get("lastTransitionTime") if old.get("status") == condition["status"] else None
-        conditions[index] = cast(ObjectT, {**condition, "lastTransitionTime": old_time or format_time(now)})
+        old_time = (
+            old.get("lastTransitionTime") if old.get("status") == condition["status"] else None
+        )
+        conditions[index] = cast(
+            ObjectT, {**condition, "lastTransitionTime": old_time or format_time(now)}
+        )
         return conditions[index] != old
     conditions.append(cast(ObjectT, {**condition, "lastTransitionTime": format_time(now)}))
     return True
@@ -72,12 +76,18 @@ def is_pod_available(pod: AnyObject, min_ready_seconds: int, now: datetime) -> b
     return since is not None and later(since, min_ready_seconds) <= now
 
 
-def next_availability(ready_times: Iterable[datetime | None], min_ready_seconds: int, now: datetime) -> datetime | None:
+def next_availability(
+    ready_times: Iterable[datetime | None], min_ready_seconds: int, now: datetime
+) -> datetime | None:
     """Return when the next of several pods, which are Ready since these times, will have been so for so long; None if
     there is no such pod (``FindMinNextPodAvailabilityCheck``)."""
     latest_available = later(now, -min_ready_seconds)
     waiting = (since for since in ready_times if since is not None and since > latest_available)
-    return later(first, min_ready_seconds) if (first := min(waiting, default=None)) is not None else None
+    return (
+        later(first, min_ready_seconds)
+        if (first := min(waiting, default=None)) is not None
+        else None
+    )
 
 
 # --- life ---------------------------------------------------------------------------------------------------------
@@ -131,7 +141,11 @@ class HostPort(NamedTuple):
 def host_ports(pod: AnyObject) -> list[HostPort]:
     """Return the host ports of the containers and of the init containers that keep running (``util.GetHostPorts``)."""
     spec = pod["spec"]
-    sidecars = [container for container in spec.get("initContainers") or () if is_restartable_init_container(container)]
+    sidecars = [
+        container
+        for container in spec.get("initContainers") or ()
+        if is_restartable_init_container(container)
+    ]
     return [
         HostPort(port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", port["hostPort"])
         for container in (*(spec.get("containers") or ()), *sidecars)
@@ -169,7 +183,11 @@ def pod_limits(pod: AnyObject) -> Amounts:
     if pod["spec"].get("resources"):
         limits |= _pod_level(pod["spec"], "limits")
     overhead = pod["spec"].get("overhead") or {}
-    limited = {name: amount for name, amount in overhead.items() if name in limits and not limits[name].is_zero()}
+    limited = {
+        name: amount
+        for name, amount in overhead.items()
+        if name in limits and not limits[name].is_zero()
+    }
     return _sum(limits, limited)
 
 
@@ -196,8 +214,15 @@ def _sum(amounts: Amounts, more: AnyObject | None) -> Amounts:
 def qos_class(pod: AnyObject) -> str:
     """Return Guaranteed, Burstable or BestEffort (``qos.ComputePodQOS``), which the API server puts into the status."""
     spec = pod["spec"]
-    holders = [spec] if spec.get("resources") else [
-        container for field in ("containers", "initContainers") for container in spec.get(field) or ()]
+    holders = (
+        [spec]
+        if spec.get("resources")
+        else [
+            container
+            for field in ("containers", "initContainers")
+            for container in spec.get(field) or ()
+        ]
+    )
     if not any(holder.get("resources") for holder in holders):
         return "BestEffort"
     requests: Amounts = {}
@@ -220,7 +245,6 @@ def _positive(quantities: AnyObject | None) -> dict[str, Any]:
         for name in QOS_RESOURCES
         if quantities and name in quantities and Quantity.parse(quantities[name]).nanos > 0
     }
-
 
 
 def aggregate(spec: AnyObject, field: str) -> Amounts:

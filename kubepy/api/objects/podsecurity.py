@@ -15,9 +15,23 @@ from kubepy.api.values.goformat import quote
 LATEST = 36  # the minor version of the cluster, which "latest" means
 LEVELS = ("privileged", "baseline", "restricted")
 
-_CAPABILITIES = frozenset((
-    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
-    "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"))
+_CAPABILITIES = frozenset(
+    (
+        "AUDIT_WRITE",
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FOWNER",
+        "FSETID",
+        "KILL",
+        "MKNOD",
+        "NET_BIND_SERVICE",
+        "SETFCAP",
+        "SETGID",
+        "SETPCAP",
+        "SETUID",
+        "SYS_CHROOT",
+    )
+)
 _SELINUX_TYPES = ("", "container_t", "container_init_t", "container_kvm_t")
 # The version since which a sysctl is allowed.
 _SYSCTLS = {
@@ -26,14 +40,25 @@ _SYSCTLS = {
     "net.ipv4.tcp_keepalive_time": 29, "net.ipv4.tcp_fin_timeout": 29, "net.ipv4.tcp_keepalive_intvl": 29,
     "net.ipv4.tcp_keepalive_probes": 29, "net.ipv4.tcp_rmem": 32, "net.ipv4.tcp_wmem": 32,
 }  # fmt: skip
-_ALLOWED_VOLUMES = ("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim",
-                    "projected", "secret")
+_ALLOWED_VOLUMES = (
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "image",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
+)
 _OTHER_VOLUMES = ("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "nfs", "iscsi", "glusterfs",
                   "rbd", "flexVolume", "cinder", "cephfs", "flocker", "fc", "azureFile", "vsphereVolume", "quobyte",
                   "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO", "storageos")  # fmt: skip
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
-_SECCOMP_POD, _SECCOMP_CONTAINER = ("seccomp.security.alpha.kubernetes.io/pod",
-                                    "container.seccomp.security.alpha.kubernetes.io/")
+_SECCOMP_POD, _SECCOMP_CONTAINER = (
+    "seccomp.security.alpha.kubernetes.io/pod",
+    "container.seccomp.security.alpha.kubernetes.io/",
+)
 _SAFE_PROFILES = ("RuntimeDefault", "Localhost")
 
 
@@ -101,6 +126,7 @@ _CHECKS: list[tuple[Check, Applies]] = []
 
 def _check(applies: Applies = lambda level, minor: True) -> Callable[[Check], Check]:
     """Add a check to the list. ``applies``: to a level and minor version."""
+
     def register(check: Check) -> Check:
         _CHECKS.append((check, applies))
         return check
@@ -148,15 +174,24 @@ def _app_armor(pod: CheckedPod) -> Violation | None:
     bad = _containers_where(pod, lambda container: kind(_context(container)) not in _SAFE_PROFILES)
     contexts = [pod.context, *(_context(container) for container in pod.containers)]
     values = sorted({kind(context) for context in contexts if kind(context) not in _SAFE_PROFILES})
-    notes = sorted(f"{key}={quote(value)}" for key, value in pod.annotations.items() if key.startswith(_APP_ARMOR)
-                   and value not in ("", "runtime/default") and not value.startswith("localhost/"))
+    notes = sorted(
+        f"{key}={quote(value)}"
+        for key, value in pod.annotations.items()
+        if key.startswith(_APP_ARMOR)
+        and value not in ("", "runtime/default")
+        and not value.startswith("localhost/")
+    )
     setters = _setters(kind(pod.context) not in _SAFE_PROFILES, bad)
-    setters = " and ".join(part for part in (setters, _some("annotation", len(notes)) if notes else "") if part)
+    setters = " and ".join(
+        part for part in (setters, _some("annotation", len(notes)) if notes else "") if part
+    )
     if not setters:
         return None
     shown = [*values, *notes]
-    return Violation(_some("forbidden AppArmor profile", len(shown)),
-                     f"{setters} must not set AppArmor profile type to {_quoted(shown)}")
+    return Violation(
+        _some("forbidden AppArmor profile", len(shown)),
+        f"{setters} must not set AppArmor profile type to {_quoted(shown)}",
+    )
 
 
 def _added(container: AnyObject) -> list[str]:
@@ -166,27 +201,41 @@ def _added(container: AnyObject) -> list[str]:
 @_check(lambda level, minor: level == "baseline" or minor < 22)
 def _added_capabilities(pod: CheckedPod) -> Violation | None:
     bad = _containers_where(pod, lambda container: set(_added(container)) - _CAPABILITIES)
-    names = sorted({name for container in pod.containers for name in _added(container)} - _CAPABILITIES)
+    names = sorted(
+        {name for container in pod.containers for name in _added(container)} - _CAPABILITIES
+    )
     detail = f"{_named(bad)} must not include {_quoted(names)} in securityContext.capabilities.add"
     return Violation("non-default capabilities", detail) if bad else None
 
 
 @_check()
 def _host_namespaces(pod: CheckedPod) -> Violation | None:
-    shared = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if pod.spec.get(field)]
+    shared = [
+        f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if pod.spec.get(field)
+    ]
     return Violation("host namespaces", ", ".join(shared)) if shared else None
 
 
 @_check(lambda level, minor: level == "baseline")
 def _host_paths(pod: CheckedPod) -> Violation | None:
-    names = [volume["name"] for volume in pod.spec.get("volumes") or () if volume.get("hostPath") is not None]
-    return Violation("hostPath volumes", f"{_some('volume', len(names))} {_quoted(names)}") if names else None
+    names = [
+        volume["name"]
+        for volume in pod.spec.get("volumes") or ()
+        if volume.get("hostPath") is not None
+    ]
+    return (
+        Violation("hostPath volumes", f"{_some('volume', len(names))} {_quoted(names)}")
+        if names
+        else None
+    )
 
 
 @_check()
 def _host_ports(pod: CheckedPod) -> Violation | None:
     def ports(container: AnyObject) -> list[str]:
-        return [str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")]
+        return [
+            str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")
+        ]
 
     bad = _containers_where(pod, ports)
     used = sorted({port for container in pod.containers for port in ports(container)})
@@ -198,22 +247,35 @@ def _host_ports(pod: CheckedPod) -> Violation | None:
 def _hosts_of_probes(pod: CheckedPod) -> Violation | None:
     def hosts(container: AnyObject) -> list[str]:
         lifecycle = container.get("lifecycle") or {}
-        handlers = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
+        handlers = [
+            container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")
+        ]
         handlers += [lifecycle.get(hook) for hook in ("postStart", "preStop")]
-        return [action["host"] for handler in handlers if handler for kind in ("httpGet", "tcpSocket")
-                if (action := handler.get(kind)) and action.get("host")]
+        return [
+            action["host"]
+            for handler in handlers
+            if handler
+            for kind in ("httpGet", "tcpSocket")
+            if (action := handler.get(kind)) and action.get("host")
+        ]
 
     bad = sorted(set(_containers_where(pod, hosts)))
     used = sorted({host for container in pod.containers for host in hosts(container)})
-    detail = (f"{_named(bad)} {_some('uses', len(bad), 'use')} {_some('probe or lifecycle host', len(used))} "
-              f"{_quoted(used)}")
+    detail = (
+        f"{_named(bad)} {_some('uses', len(bad), 'use')} {_some('probe or lifecycle host', len(used))} "
+        f"{_quoted(used)}"
+    )
     return Violation("probe or lifecycle host", detail) if bad else None
 
 
 @_check()
 def _privileged(pod: CheckedPod) -> Violation | None:
     bad = _containers_where(pod, lambda container: _context(container).get("privileged"))
-    return Violation("privileged", f"{_named(bad)} must not set securityContext.privileged=true") if bad else None
+    return (
+        Violation("privileged", f"{_named(bad)} must not set securityContext.privileged=true")
+        if bad
+        else None
+    )
 
 
 @_check(lambda level, minor: level == "baseline" or minor < 35)
@@ -240,17 +302,30 @@ def _selinux(pod: CheckedPod) -> Violation | None:
 
     def is_bad(context: AnyObject) -> bool:
         chosen = options(context)
-        return bool(chosen.get("type", "") not in allowed or chosen.get("user") or chosen.get("role"))
+        return bool(
+            chosen.get("type", "") not in allowed or chosen.get("user") or chosen.get("role")
+        )
 
-    setters = _setters(is_bad(pod.context), _containers_where(pod, lambda container: is_bad(_context(container))))
+    setters = _setters(
+        is_bad(pod.context), _containers_where(pod, lambda container: is_bad(_context(container)))
+    )
     if not setters:
         return None
-    all_options = [options(pod.context), *(options(_context(container)) for container in pod.containers)]
+    all_options = [
+        options(pod.context),
+        *(options(_context(container)) for container in pod.containers),
+    ]
     types = sorted({option.get("type", "") for option in all_options} - set(allowed))
     data = [f"{_some('type', len(types))} {_quoted(types)}"] if types else []
-    data += [f"{field} may not be set" for field in ("user", "role")
-             if any(option.get(field) for option in all_options)]
-    return Violation("seLinuxOptions", f"{setters} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}")
+    data += [
+        f"{field} may not be set"
+        for field in ("user", "role")
+        if any(option.get(field) for option in all_options)
+    ]
+    return Violation(
+        "seLinuxOptions",
+        f"{setters} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}",
+    )
 
 
 def _seccomp_type(context: AnyObject) -> str:
@@ -263,9 +338,20 @@ def _seccomp(pod: CheckedPod) -> Violation | None:
     if pod.minor >= 19:
         return _bad_seccomp(pod)
     keys = [_SECCOMP_POD, *(_SECCOMP_CONTAINER + container["name"] for container in pod.containers)]
-    bad = sorted({f"{key}={quote(value)}" for key in keys if (value := pod.annotations.get(key)) is not None
-                  and value not in ("runtime/default", "docker/default") and not value.startswith("localhost/")})
-    return Violation("seccompProfile", f"forbidden {_some('annotation', len(bad))} {', '.join(bad)}") if bad else None
+    bad = sorted(
+        {
+            f"{key}={quote(value)}"
+            for key in keys
+            if (value := pod.annotations.get(key)) is not None
+            and value not in ("runtime/default", "docker/default")
+            and not value.startswith("localhost/")
+        }
+    )
+    return (
+        Violation("seccompProfile", f"forbidden {_some('annotation', len(bad))} {', '.join(bad)}")
+        if bad
+        else None
+    )
 
 
 def _bad_seccomp(pod: CheckedPod) -> Violation | None:
@@ -281,8 +367,11 @@ def _bad_seccomp(pod: CheckedPod) -> Violation | None:
 
 @_check()
 def _sysctls(pod: CheckedPod) -> Violation | None:
-    names = [sysctl["name"] for sysctl in pod.context.get("sysctls") or ()
-             if _SYSCTLS.get(sysctl["name"], 99) > pod.minor]
+    names = [
+        sysctl["name"]
+        for sysctl in pod.context.get("sysctls") or ()
+        if _SYSCTLS.get(sysctl["name"], 99) > pod.minor
+    ]
     return Violation("forbidden sysctls", ", ".join(names)) if names else None
 
 
@@ -291,7 +380,9 @@ def _windows_host_process(pod: CheckedPod) -> Violation | None:
     def is_bad(context: AnyObject) -> bool:
         return bool((context.get("windowsOptions") or {}).get("hostProcess"))
 
-    setters = _setters(is_bad(pod.context), _containers_where(pod, lambda container: is_bad(_context(container))))
+    setters = _setters(
+        is_bad(pod.context), _containers_where(pod, lambda container: is_bad(_context(container)))
+    )
     detail = f"{setters} must not set securityContext.windowsOptions.hostProcess=true"
     return Violation("hostProcess", detail) if setters else None
 
@@ -306,11 +397,15 @@ def _is_exempt(pod: CheckedPod) -> bool:
 
 @_check(lambda level, minor: level == "restricted" and minor >= 8)
 def _privilege_escalation(pod: CheckedPod) -> Violation | None:
-    bad = _containers_where(pod, lambda container: _context(container).get("allowPrivilegeEscalation") is not False)
+    bad = _containers_where(
+        pod, lambda container: _context(container).get("allowPrivilegeEscalation") is not False
+    )
     if not bad or _is_exempt(pod):
         return None
-    return Violation("allowPrivilegeEscalation != false",
-                     f"{_named(bad)} must set securityContext.allowPrivilegeEscalation=false")
+    return Violation(
+        "allowPrivilegeEscalation != false",
+        f"{_named(bad)} must set securityContext.allowPrivilegeEscalation=false",
+    )
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 22)
@@ -320,11 +415,22 @@ def _dropped_capabilities(pod: CheckedPod) -> Violation | None:
 
     keeping = _containers_where(pod, keeps_some)
     adding = _containers_where(pod, lambda container: set(_added(container)) - {"NET_BIND_SERVICE"})
-    added = sorted({name for container in pod.containers for name in _added(container)} - {"NET_BIND_SERVICE"})
-    details = [f'{_named(keeping)} must set securityContext.capabilities.drop=["ALL"]'] if keeping else []
-    details += ([f"{_named(adding)} must not include {_quoted(added)} in securityContext.capabilities.add"]
-                if adding else [])
-    return Violation("unrestricted capabilities", "; ".join(details)) if details and not _is_exempt(pod) else None
+    added = sorted(
+        {name for container in pod.containers for name in _added(container)} - {"NET_BIND_SERVICE"}
+    )
+    details = (
+        [f'{_named(keeping)} must set securityContext.capabilities.drop=["ALL"]'] if keeping else []
+    )
+    details += (
+        [f"{_named(adding)} must not include {_quoted(added)} in securityContext.capabilities.add"]
+        if adding
+        else []
+    )
+    return (
+        Violation("unrestricted capabilities", "; ".join(details))
+        if details and not _is_exempt(pod)
+        else None
+    )
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 35)
@@ -334,12 +440,18 @@ def _any_proc_mount(pod: CheckedPod) -> Violation | None:
 
 @_check(lambda level, minor: level == "restricted")
 def _volume_types(pod: CheckedPod) -> Violation | None:
-    bad = {volume["name"]: next((kind for kind in _OTHER_VOLUMES if volume.get(kind) is not None), "unknown")
-           for volume in pod.spec.get("volumes") or ()
-           if all(volume.get(kind) is None for kind in _ALLOWED_VOLUMES)}
+    bad = {
+        volume["name"]: next(
+            (kind for kind in _OTHER_VOLUMES if volume.get(kind) is not None), "unknown"
+        )
+        for volume in pod.spec.get("volumes") or ()
+        if all(volume.get(kind) is None for kind in _ALLOWED_VOLUMES)
+    }
     types = sorted(set(bad.values()))
-    detail = (f"{_some('volume', len(bad))} {_quoted(bad)} {_some('uses', len(bad), 'use')} "
-              f"{_some('restricted volume type', len(types))} {_quoted(types)}")
+    detail = (
+        f"{_some('volume', len(bad))} {_quoted(bad)} {_some('uses', len(bad), 'use')} "
+        f"{_some('restricted volume type', len(types))} {_quoted(types)}"
+    )
     return Violation("restricted volume types", detail) if bad else None
 
 
@@ -347,20 +459,31 @@ def _volume_types(pod: CheckedPod) -> Violation | None:
 def _runs_as_root(pod: CheckedPod) -> Violation | None:
     if pod.has_own_users:
         return None
-    setters = _setters(pod.context.get("runAsNonRoot") is False,
-                       _containers_where(pod, lambda container: _context(container).get("runAsNonRoot") is False))
+    setters = _setters(
+        pod.context.get("runAsNonRoot") is False,
+        _containers_where(pod, lambda container: _context(container).get("runAsNonRoot") is False),
+    )
     if setters:
-        return Violation("runAsNonRoot != true", f"{setters} must not set securityContext.runAsNonRoot=false")
-    silent = _containers_where(pod, lambda container: _context(container).get("runAsNonRoot") is None)
+        return Violation(
+            "runAsNonRoot != true", f"{setters} must not set securityContext.runAsNonRoot=false"
+        )
+    silent = _containers_where(
+        pod, lambda container: _context(container).get("runAsNonRoot") is None
+    )
     if pod.context.get("runAsNonRoot") or not silent:
         return None
-    return Violation("runAsNonRoot != true", f"pod or {_named(silent)} must set securityContext.runAsNonRoot=true")
+    return Violation(
+        "runAsNonRoot != true",
+        f"pod or {_named(silent)} must set securityContext.runAsNonRoot=true",
+    )
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 23)
 def _root_user(pod: CheckedPod) -> Violation | None:
-    setters = _setters(pod.context.get("runAsUser") == 0,
-                       _containers_where(pod, lambda container: _context(container).get("runAsUser") == 0))
+    setters = _setters(
+        pod.context.get("runAsUser") == 0,
+        _containers_where(pod, lambda container: _context(container).get("runAsUser") == 0),
+    )
     if not setters or pod.has_own_users:
         return None
     return Violation("runAsUser=0", f"{setters} must not set runAsUser=0")
@@ -375,5 +498,8 @@ def _no_seccomp(pod: CheckedPod) -> Violation | None:
     silent = _containers_where(pod, lambda container: not _seccomp_type(_context(container)))
     if _seccomp_type(pod.context) or not silent:
         return None
-    return Violation("seccompProfile", f'pod or {_named(silent)} must set securityContext.seccompProfile.type to '
-                                       '"RuntimeDefault" or "Localhost"')
+    return Violation(
+        "seccompProfile",
+        f"pod or {_named(silent)} must set securityContext.seccompProfile.type to "
+        '"RuntimeDefault" or "Localhost"',
+    )

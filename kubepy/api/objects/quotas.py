@@ -24,15 +24,19 @@ ResourceList = AnyObject
 ONE, ZERO = Quantity.of(1), Quantity.of(0)
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
 _POD_NAMES = frozenset(("count/pods", "pods", *_COMPUTE)) | frozenset(
-    f"{kind}.{name}" for kind in ("requests", "limits") for name in _COMPUTE)
+    f"{kind}.{name}" for kind in ("requests", "limits") for name in _COMPUTE
+)
 _CLAIM_NAMES = ("persistentvolumeclaims", "requests.storage")
 _OF_CLASS = ".storageclass.storage.k8s.io/"
-_SERVICE_NAMES = frozenset(("count/services", "services", "services.nodeports", "services.loadbalancers"))
+_SERVICE_NAMES = frozenset(
+    ("count/services", "services", "services.nodeports", "services.loadbalancers")
+)
 # Kinds that a quota may also count by their plain name, without ``count/``.
 _ALIASES = frozenset(("configmaps", "resourcequotas", "replicationcontrollers", "secrets"))
 # With a quota on one of these every container has to specify it.
-_REQUIRED_OF_CONTAINERS = frozenset((
-    "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"))
+_REQUIRED_OF_CONTAINERS = frozenset(
+    ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
+)
 
 
 class Evaluator(NamedTuple):
@@ -51,11 +55,21 @@ def evaluator_for(resource: str) -> Evaluator:
         case "pods":
             return Evaluator(resource, _measures_pods, pod_usage, _pod_in_scope)
         case "persistentvolumeclaims":
-            return Evaluator(resource, _measures_claims, _claim_usage, _claim_in_scope, counts_updates=True)
+            return Evaluator(
+                resource, _measures_claims, _claim_usage, _claim_in_scope, counts_updates=True
+            )
         case "services":
-            return Evaluator(resource, _SERVICE_NAMES.__contains__, _service_usage, _in_no_scope, counts_updates=True)
+            return Evaluator(
+                resource,
+                _SERVICE_NAMES.__contains__,
+                _service_usage,
+                _in_no_scope,
+                counts_updates=True,
+            )
     names = (f"count/{resource}", *((resource,) if resource in _ALIASES else ()))
-    return Evaluator(resource, names.__contains__, lambda obj, now: dict.fromkeys(names, ONE), _in_no_scope)
+    return Evaluator(
+        resource, names.__contains__, lambda obj, now: dict.fromkeys(names, ONE), _in_no_scope
+    )
 
 
 def measured_resources(name: str, served: Iterable[str]) -> list[str]:
@@ -76,7 +90,9 @@ def is_in_scopes(quota: AnyObject, evaluator: Evaluator, obj: AnyObject) -> bool
     return all(evaluator.in_scope(requirement, obj) for requirement in scopes)
 
 
-def total_usage(quota: AnyObject, evaluator: Evaluator, objects: Iterable[AnyObject], now: datetime) -> Amounts:
+def total_usage(
+    quota: AnyObject, evaluator: Evaluator, objects: Iterable[AnyObject], now: datetime
+) -> Amounts:
     """Sum up the usage of all objects of a resource in the quota's scopes; names that none of them uses are 0."""
     names = [name for name in quota["spec"].get("hard") or {} if evaluator.measures(name)]
     total = dict.fromkeys(names, ZERO)
@@ -86,8 +102,12 @@ def total_usage(quota: AnyObject, evaluator: Evaluator, objects: Iterable[AnyObj
     return total
 
 
-def observed_status(quota: AnyObject, served: Iterable[str], list_objects: Callable[[str], Iterable[AnyObject]],
-                    now: datetime) -> ResourceQuotaStatus:
+def observed_status(
+    quota: AnyObject,
+    served: Iterable[str],
+    list_objects: Callable[[str], Iterable[AnyObject]],
+    now: datetime,
+) -> ResourceQuotaStatus:
     """Compute the status of a quota: its limits and their usage. Names that are about no served resource keep theirs.
 
     ``list_objects`` returns the objects of a resource in the quota's namespace.
@@ -95,7 +115,9 @@ def observed_status(quota: AnyObject, served: Iterable[str], list_objects: Calla
     hard = quota["spec"].get("hard") or {}
     used = masked(amounts((quota.get("status") or {}).get("used")), hard)
     resources = tuple(served)
-    for resource in {resource: None for name in hard for resource in measured_resources(name, resources)}:
+    for resource in {
+        resource: None for name in hard for resource in measured_resources(name, resources)
+    }:
         used |= total_usage(quota, evaluator_for(resource), list_objects(resource), now)
     return {"hard": dict(hard), "used": shown(used)}
 
@@ -112,13 +134,18 @@ def shown(values: Amounts) -> dict[str, str]:
 
 
 def add(total: Amounts, more: Amounts) -> Amounts:
-    return {**more, **{name: amount + more[name] if name in more else amount for name, amount in total.items()}}
+    return {
+        **more,
+        **{name: amount + more[name] if name in more else amount for name, amount in total.items()},
+    }
 
 
 def subtract(total: Amounts, less: Amounts) -> Amounts:
     """Subtract usages; results are never below zero."""
-    return {name: max(amount - less[name], Quantity(0, amount.format)) if name in less else amount
-            for name, amount in total.items()}
+    return {
+        name: max(amount - less[name], Quantity(0, amount.format)) if name in less else amount
+        for name, amount in total.items()
+    }
 
 
 def masked(values: Amounts, names: Iterable[str]) -> Amounts:
@@ -130,7 +157,11 @@ def masked(values: Amounts, names: Iterable[str]) -> Amounts:
 
 
 def _measures_pods(name: str) -> bool:
-    return name in _POD_NAMES or name.startswith(("hugepages-", "requests.hugepages-")) or _is_extended(name)
+    return (
+        name in _POD_NAMES
+        or name.startswith(("hugepages-", "requests.hugepages-"))
+        or _is_extended(name)
+    )
 
 
 def _is_extended(name: str) -> bool:
@@ -172,9 +203,14 @@ def unnamed_resources(pod: AnyObject, restricted: Iterable[str]) -> dict[str, li
     """Return the resources under quota that containers do not specify, with the names of those containers."""
     required = sorted(_REQUIRED_OF_CONTAINERS.intersection(restricted))
     missing: dict[str, set[str]] = {}
-    for container in (*pod["spec"].get("containers", ()), *(pod["spec"].get("initContainers") or ())):
+    for container in (
+        *pod["spec"].get("containers", ()),
+        *(pod["spec"].get("initContainers") or ()),
+    ):
         resources = container.get("resources") or {}
-        specified = _compute_usage(amounts(resources.get("requests")), amounts(resources.get("limits")))
+        specified = _compute_usage(
+            amounts(resources.get("requests")), amounts(resources.get("limits"))
+        )
         for name in required:
             if name not in specified:
                 missing.setdefault(name, set()).add(container["name"])
@@ -193,14 +229,32 @@ def _pod_in_scope(requirement: AnyObject, pod: AnyObject) -> bool:
         case "NotBestEffort":
             return qos_class(pod) != "BestEffort"
         case "PriorityClass":
-            return _selects(requirement, [spec["priorityClassName"]] if spec.get("priorityClassName") else [])
+            return _selects(
+                requirement, [spec["priorityClassName"]] if spec.get("priorityClassName") else []
+            )
         case "CrossNamespacePodAffinity":
-            affinities = [(spec.get("affinity") or {}).get(field) or {} for field in ("podAffinity", "podAntiAffinity")]
-            terms = [term for affinity in affinities for term in (
-                *(affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()),
-                *(weighted["podAffinityTerm"]
-                  for weighted in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()))]
-            return any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms)
+            affinities = [
+                (spec.get("affinity") or {}).get(field) or {}
+                for field in ("podAffinity", "podAntiAffinity")
+            ]
+            terms = [
+                term
+                for affinity in affinities
+                for term in (
+                    *(affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()),
+                    *(
+                        weighted["podAffinityTerm"]
+                        for weighted in affinity.get(
+                            "preferredDuringSchedulingIgnoredDuringExecution"
+                        )
+                        or ()
+                    ),
+                )
+            ]
+            return any(
+                term.get("namespaces") or term.get("namespaceSelector") is not None
+                for term in terms
+            )
     return False
 
 
@@ -234,9 +288,15 @@ def _claim_usage(claim: AnyObject, now: datetime) -> Amounts:
         allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
         storage = max(Quantity.parse(size) for size in (requested, allocated) if size is not None)
         is_whole = storage.nanos % NANO == 0
-        usage["requests.storage"] = storage if is_whole else Quantity.of(storage.value(), storage.format)
+        usage["requests.storage"] = (
+            storage if is_whole else Quantity.of(storage.value(), storage.format)
+        )
     if storage_class := class_of(claim):
-        usage |= {f"{storage_class}{_OF_CLASS}{name}": usage[name] for name in _CLAIM_NAMES if name in usage}
+        usage |= {
+            f"{storage_class}{_OF_CLASS}{name}": usage[name]
+            for name in _CLAIM_NAMES
+            if name in usage
+        }
     return usage
 
 
@@ -249,15 +309,23 @@ def _claim_in_scope(requirement: AnyObject, claim: AnyObject) -> bool:
 def attributes_classes(claim: AnyObject) -> list[str]:
     """Return the names of the attributes classes that a claim asks for, has, or is on the way to."""
     status = claim.get("status") or {}
-    names = (claim["spec"].get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"),
-             (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"))
+    names = (
+        claim["spec"].get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
     return [name for name in names if name]
 
 
 def _service_usage(service: AnyObject, now: datetime) -> Amounts:
     spec = service["spec"]
     ports, kind = spec.get("ports") or [], spec.get("type")
-    usage = {"count/services": ONE, "services": ONE, "services.loadbalancers": ZERO, "services.nodeports": ZERO}
+    usage = {
+        "count/services": ONE,
+        "services": ONE,
+        "services.loadbalancers": ZERO,
+        "services.nodeports": ZERO,
+    }
     if kind == "LoadBalancer":
         usage["services.loadbalancers"] = ONE
         if spec.get("allocateLoadBalancerNodePorts") is False:

@@ -54,7 +54,9 @@ def reconcile_role(existing: Object, expected: Object, *, removes: bool) -> Reco
             role["aggregationRule"] = aggregation
         elif missing_selectors:
             role["aggregationRule"] = {"clusterRoleSelectors": [*old, *missing_selectors]}
-    return ReconcileResult(role, UPDATE if role != existing else "", missing, extra, _is_protected(existing))
+    return ReconcileResult(
+        role, UPDATE if role != existing else "", missing, extra, _is_protected(existing)
+    )
 
 
 def reconcile_binding(existing: Object, expected: Object, *, removes: bool) -> ReconcileResult:
@@ -71,7 +73,9 @@ def reconcile_binding(existing: Object, expected: Object, *, removes: bool) -> R
         binding["subjects"] = new
     elif missing:
         binding["subjects"] = [*old, *missing]
-    return ReconcileResult(binding, UPDATE if binding != existing else "", missing, extra, _is_protected(existing))
+    return ReconcileResult(
+        binding, UPDATE if binding != existing else "", missing, extra, _is_protected(existing)
+    )
 
 
 def _is_protected(existing: Object) -> bool:
@@ -90,7 +94,10 @@ def _with_metadata(existing: Object, expected: Object) -> Object:
     """Return a copy of the existing object with the labels and annotations that it lacks."""
     merged = copy.deepcopy(existing)
     for field in ("annotations", "labels"):
-        if values := {**(expected["metadata"].get(field) or {}), **(existing["metadata"].get(field) or {})}:
+        if values := {
+            **(expected["metadata"].get(field) or {}),
+            **(existing["metadata"].get(field) or {}),
+        }:
             merged["metadata"][field] = dict(sorted(values.items()))
     return merged
 
@@ -100,8 +107,12 @@ def _with_metadata(existing: Object, expected: Object) -> Object:
 
 def uncovered(owners: Sequence[AnyObject], servants: Iterable[AnyObject]) -> list[Object]:
     """Return what the servants' rules allow and none of the owners' does, broken down (``Covers``)."""
-    return [part for rule in servants for part in broken_down(rule)
-            if not any(covers(owner, part) for owner in owners)]
+    return [
+        part
+        for rule in servants
+        for part in broken_down(rule)
+        if not any(covers(owner, part) for owner in owners)
+    ]
 
 
 def broken_down(rule: AnyObject) -> Iterator[Object]:
@@ -110,8 +121,12 @@ def broken_down(rule: AnyObject) -> Iterator[Object]:
         for resource in rule.get("resources") or ():
             for verb in rule.get("verbs") or ():
                 for name in rule.get("resourceNames") or [None]:
-                    yield {"verbs": [verb], "apiGroups": [group], "resources": [resource],
-                           **({"resourceNames": [name]} if name is not None else {})}
+                    yield {
+                        "verbs": [verb],
+                        "apiGroups": [group],
+                        "resources": [resource],
+                        **({"resourceNames": [name]} if name is not None else {}),
+                    }
     for url in rule.get("nonResourceURLs") or ():
         for verb in rule.get("verbs") or ():
             yield {"verbs": [verb], "nonResourceURLs": [url]}
@@ -132,8 +147,10 @@ def covers(owner: AnyObject, part: AnyObject) -> bool:
     if owned and not (names and set(names) <= set(owned)):
         return False
     owned = owner.get("nonResourceURLs") or ()
-    return all(any(own == url or (own.endswith("*") and url.startswith(own.rstrip("*"))) for own in owned)
-               for url in part.get("nonResourceURLs") or ())
+    return all(
+        any(own == url or (own.endswith("*") and url.startswith(own.rstrip("*"))) for own in owned)
+        for url in part.get("nonResourceURLs") or ()
+    )
 
 
 def aggregated_rules(role: Object, roles: list[Object]) -> list[Object]:

@@ -15,7 +15,9 @@ from kubepy.api.objects.pods import CONTAINER_LISTS
 
 CONFIG_MAPS, SECRETS = "configmaps", "secrets"
 KINDS = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
-ROOT_CA_CONFIG_MAP = "kube-root-ca.crt"  # a controller of every real cluster keeps it in each namespace
+ROOT_CA_CONFIG_MAP = (
+    "kube-root-ca.crt"  # a controller of every real cluster keeps it in each namespace
+)
 Find = Callable[[str, str, str], "AnyObject | None"]  # resource, namespace, name → the object
 
 
@@ -74,9 +76,14 @@ def missing_references(spec: AnyObject, namespace: str, find: Find) -> Iterator[
 
 
 def _of_volume(volume: Object, field: str) -> Iterator[Reference]:
-    for source, resource, name in (("configMap", CONFIG_MAPS, "name"), ("secret", SECRETS, "secretName")):
+    for source, resource, name in (
+        ("configMap", CONFIG_MAPS, "name"),
+        ("secret", SECRETS, "secretName"),
+    ):
         if volume.get(source) is not None:
-            yield from _of_items(volume[source], resource, name, f"{field}.{source}", volume["name"])
+            yield from _of_items(
+                volume[source], resource, name, f"{field}.{source}", volume["name"]
+            )
     for index, projection in enumerate((volume.get("projected") or {}).get("sources") or ()):
         for source, resource in (("configMap", CONFIG_MAPS), ("secret", SECRETS)):
             if projection.get(source) is not None:
@@ -84,34 +91,60 @@ def _of_volume(volume: Object, field: str) -> Iterator[Reference]:
                 yield from _of_items(projection[source], resource, "name", path, volume["name"])
 
 
-def _of_items(source: Object, resource: str, name_field: str, field: str, volume: str) -> Iterator[Reference]:
+def _of_items(
+    source: Object, resource: str, name_field: str, field: str, volume: str
+) -> Iterator[Reference]:
     """Yield a reference to each key that a volume takes, or to the whole object."""
-    name, optional, items = source.get(name_field) or "", bool(source.get("optional")), source.get("items") or ()
+    name, optional, items = (
+        source.get(name_field) or "",
+        bool(source.get("optional")),
+        source.get("items") or (),
+    )
     if not items:
         yield Reference(resource, name, "", optional, f"{field}.{name_field}", volume=volume)
     for index, item in enumerate(items):
-        yield Reference(resource, name, item.get("key", ""), optional, f"{field}.items[{index}].key", volume=volume)
+        yield Reference(
+            resource,
+            name,
+            item.get("key", ""),
+            optional,
+            f"{field}.items[{index}].key",
+            volume=volume,
+        )
 
 
 def _of_environment(container: Object, path: str) -> Iterator[Reference]:
     for index, source in enumerate(container.get("envFrom") or ()):
         for field, resource in (("configMapRef", CONFIG_MAPS), ("secretRef", SECRETS)):
             if (reference := source.get(field)) is not None:
-                yield Reference(resource, reference.get("name") or "", "", bool(reference.get("optional")),
-                                f"{path}.envFrom[{index}].{field}.name", container["name"])
+                yield Reference(
+                    resource,
+                    reference.get("name") or "",
+                    "",
+                    bool(reference.get("optional")),
+                    f"{path}.envFrom[{index}].{field}.name",
+                    container["name"],
+                )
     for index, variable in enumerate(container.get("env") or ()):
         for field, resource in (("configMapKeyRef", CONFIG_MAPS), ("secretKeyRef", SECRETS)):
             if (reference := (variable.get("valueFrom") or {}).get(field)) is not None:
-                yield Reference(resource, reference.get("name") or "", reference.get("key") or "",
-                                bool(reference.get("optional")), f"{path}.env[{index}].valueFrom.{field}",
-                                container["name"])
+                yield Reference(
+                    resource,
+                    reference.get("name") or "",
+                    reference.get("key") or "",
+                    bool(reference.get("optional")),
+                    f"{path}.env[{index}].valueFrom.{field}",
+                    container["name"],
+                )
 
 
 def _problem(reference: Reference, obj: AnyObject | None, namespace: str) -> str:
     """Return what a kubelet says of a reference that it cannot follow; "" where it can."""
     if obj is None:
         return f'{reference.kind.lower()} "{reference.name}" not found'
-    binary = {} if reference.container else obj.get("binaryData") or {}  # an environment has text only
+    binary = (
+        {} if reference.container else obj.get("binaryData") or {}
+    )  # an environment has text only
     if not reference.key or reference.key in (obj.get("data") or {}) or reference.key in binary:
         return ""
     if reference.container:

@@ -72,7 +72,9 @@ def check_usage(pod: AnyObject) -> None:
         if annotation.startswith(PREFIX) and resource in MEASURED:
             parse_series(resource, annotation, text)
             if dot and container not in names:
-                raise AnnotationError(annotation, text, f"the pod has no container {quote(container)}")
+                raise AnnotationError(
+                    annotation, text, f"the pod has no container {quote(container)}"
+                )
 
 
 def last_usage_change(pod: AnyObject) -> timedelta:
@@ -103,7 +105,9 @@ def container_usage(pod: AnyObject, now: datetime) -> dict[str, Usage]:
     if not started or not running or not any(name.startswith(PREFIX) for name in annotations):
         return {}
     seconds = (now - parse_time(started)).total_seconds()
-    containers = [name for container in measured_containers(pod) if (name := container["name"]) in running]
+    containers = [
+        name for container in measured_containers(pod) if (name := container["name"]) in running
+    ]
     used: dict[str, Usage] = {name: {} for name in containers}
     try:
         for resource in MEASURED:
@@ -117,19 +121,30 @@ def container_usage(pod: AnyObject, now: datetime) -> dict[str, Usage]:
 def running_containers(status: AnyObject) -> set[str]:
     if status.get("phase") != "Running":
         return set()
-    entries = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    entries = [
+        *(status.get("initContainerStatuses") or ()),
+        *(status.get("containerStatuses") or ()),
+    ]
     return {entry.get("name", "") for entry in entries if "running" in (entry.get("state") or {})}
 
 
-def divided_amounts(resource: str, containers: list[str], annotations: Mapping[str, str],
-             seconds: float) -> dict[str, Quantity]:
+def divided_amounts(
+    resource: str, containers: list[str], annotations: Mapping[str, str], seconds: float
+) -> dict[str, Quantity]:
     """Return the amount of each container that has one; nanocores and bytes are not divided further."""
+
     def amount(annotation: str) -> Quantity | None:
         text = annotations.get(annotation)
         return None if text is None else parse_series(resource, annotation, text).at(seconds)
 
-    own = {name: f"{PREFIX}{resource}.{name}" for name in containers if f"{PREFIX}{resource}.{name}" in annotations}
-    amounts = {name: used for name, annotation in own.items() if (used := amount(annotation)) is not None}
+    own = {
+        name: f"{PREFIX}{resource}.{name}"
+        for name in containers
+        if f"{PREFIX}{resource}.{name}" in annotations
+    }
+    amounts = {
+        name: used for name, annotation in own.items() if (used := amount(annotation)) is not None
+    }
     others = [name for name in containers if name not in own]
     if others and (shared := amount(PREFIX + resource)) is not None:
         unit = 1 if resource == "cpu" else 10**9

@@ -42,7 +42,12 @@ DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
-SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+SHORT_MODES = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
 
 
 # --- classes ------------------------------------------------------------------------------------------------------
@@ -66,8 +71,14 @@ def has_class(claim: AnyObject) -> bool:
 
 def default_class(classes: Iterable[ObjectT]) -> ObjectT | None:
     """Return the default class; of several the newest, of those the first by name (``GetDefaultClass``)."""
-    defaults = sorted((storage_class for storage_class in classes if is_default_class(storage_class)), key=name_of)
-    return max(defaults, key=lambda default: str(default["metadata"].get("creationTimestamp")), default=None)
+    defaults = sorted(
+        (storage_class for storage_class in classes if is_default_class(storage_class)), key=name_of
+    )
+    return max(
+        defaults,
+        key=lambda default: str(default["metadata"].get("creationTimestamp")),
+        default=None,
+    )
 
 
 def is_default_class(storage_class: AnyObject) -> bool:
@@ -77,7 +88,10 @@ def is_default_class(storage_class: AnyObject) -> bool:
 
 def waits_for_consumer(storage_class: AnyObject | None) -> bool:
     """Return whether claims of the class are bound only when a pod that uses them has a node."""
-    return storage_class is not None and storage_class.get("volumeBindingMode") == WAIT_FOR_FIRST_CONSUMER
+    return (
+        storage_class is not None
+        and storage_class.get("volumeBindingMode") == WAIT_FOR_FIRST_CONSUMER
+    )
 
 
 # --- a claim and a volume -----------------------------------------------------------------------------------------
@@ -91,7 +105,10 @@ def is_bound(claim: AnyObject) -> bool:
 def is_bound_to(volume: AnyObject, claim: AnyObject) -> bool:
     """Return whether the volume is bound to the claim or reserved for its name (``IsVolumeBoundToClaim``)."""
     claim_ref = volume["spec"].get("claimRef")
-    if not claim_ref or (claim_ref.get("namespace"), claim_ref.get("name")) != (namespace_of(claim), name_of(claim)):
+    if not claim_ref or (claim_ref.get("namespace"), claim_ref.get("name")) != (
+        namespace_of(claim),
+        name_of(claim),
+    ):
         return False
     return claim_ref.get("uid") in (None, "", uid_of(claim))
 
@@ -104,7 +121,10 @@ def with_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persis
     if bound_to != (name_of(claim), namespace_of(claim), uid_of(claim)):
         spec = {**spec, "claimRef": object_reference(claim)}
     if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER not in annotations_of(volume):
-        metadata = {**metadata, "annotations": {**annotations_of(volume), BOUND_BY_CONTROLLER: "yes"}}
+        metadata = {
+            **metadata,
+            "annotations": {**annotations_of(volume), BOUND_BY_CONTROLLER: "yes"},
+        }
     if spec is volume["spec"] and metadata is volume["metadata"]:
         return volume
     return {**volume, "metadata": metadata, "spec": spec}
@@ -117,7 +137,9 @@ def reaches(volume: AnyObject, node: AnyObject) -> bool:
 
 
 def requested_size(claim: AnyObject) -> Quantity:
-    return Quantity.parse(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0"))
+    return Quantity.parse(
+        ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0")
+    )
 
 
 def capacity(volume: AnyObject) -> Quantity:
@@ -126,16 +148,22 @@ def capacity(volume: AnyObject) -> Quantity:
 
 def modes_match(claim: AnyObject, volume: AnyObject) -> bool:
     """Return whether both have the same volume mode, Filesystem or Block."""
-    return bool(claim["spec"].get("volumeMode", "Filesystem") == volume["spec"].get("volumeMode", "Filesystem"))
+    return bool(
+        claim["spec"].get("volumeMode", "Filesystem")
+        == volume["spec"].get("volumeMode", "Filesystem")
+    )
 
 
 def offers_access(volume: AnyObject, claim: AnyObject) -> bool:
-    return set(claim["spec"].get("accessModes") or ()) <= set(volume["spec"].get("accessModes") or ())
+    return set(claim["spec"].get("accessModes") or ()) <= set(
+        volume["spec"].get("accessModes") or ()
+    )
 
 
 def attributes_match(claim: AnyObject, volume: AnyObject) -> bool:
     return (claim["spec"].get("volumeAttributesClassName") or "") == (
-        volume["spec"].get("volumeAttributesClassName") or "")
+        volume["spec"].get("volumeAttributesClassName") or ""
+    )
 
 
 def mismatch(volume: AnyObject, claim: AnyObject) -> str:
@@ -182,8 +210,10 @@ def not_made_for(claim: AnyObject, pod: AnyObject) -> str:
     """
     if is_controlled_by(claim, pod):
         return ""
-    return (f"PVC {namespace_of(claim)}/{name_of(claim)} was not created for pod {namespace_of(pod)}/{name_of(pod)} "
-            "(pod is not owner)")
+    return (
+        f"PVC {namespace_of(claim)}/{name_of(claim)} was not created for pod {namespace_of(pod)}/{name_of(pod)} "
+        "(pod is not owner)"
+    )
 
 
 def mounts(pod: AnyObject, claim: AnyObject) -> bool:
@@ -191,19 +221,26 @@ def mounts(pod: AnyObject, claim: AnyObject) -> bool:
 
     An ephemeral volume's claim that was created for another pod, under the same name, does not count.
     """
-    return any(use.claim == name_of(claim) and not (use.ephemeral and not_made_for(claim, pod)) for use in uses_of(pod))
+    return any(
+        use.claim == name_of(claim) and not (use.ephemeral and not_made_for(claim, pod))
+        for use in uses_of(pod)
+    )
 
 
 # --- choosing -----------------------------------------------------------------------------------------------------
 
 
-def find_volume(claim: AnyObject, volumes: Iterable[ObjectT], *, only_reserved: bool) -> ObjectT | None:
+def find_volume(
+    claim: AnyObject, volumes: Iterable[ObjectT], *, only_reserved: bool
+) -> ObjectT | None:
     """Return the volume to bind a claim to: a reserved one, or the smallest free one with the fewest access modes.
 
     ``only_reserved``: the claim waits for its consumer, and the scheduler chooses among the free volumes.
     Upstream: ``findByClaim``.
     """
-    candidates = sorted((volume for volume in open_to([claim], volumes) if offers_access(volume, claim)), key=_modes)
+    candidates = sorted(
+        (volume for volume in open_to([claim], volumes) if offers_access(volume, claim)), key=_modes
+    )
     for _, group in groupby(candidates, key=_modes):
         if (match := best_match(claim, group, None, reserved_only=only_reserved)) is not None:
             return match
@@ -212,8 +249,11 @@ def find_volume(claim: AnyObject, volumes: Iterable[ObjectT], *, only_reserved: 
 
 def open_to(claims: Collection[AnyObject], volumes: Iterable[ObjectT]) -> list[ObjectT]:
     """Return the volumes that neither belong to another claim nor are reserved for one: few, if most are in use."""
-    return [volume for volume in volumes
-            if not volume["spec"].get("claimRef") or any(is_bound_to(volume, claim) for claim in claims)]
+    return [
+        volume
+        for volume in volumes
+        if not volume["spec"].get("claimRef") or any(is_bound_to(volume, claim) for claim in claims)
+    ]
 
 
 def _modes(volume: AnyObject) -> tuple[int, list[str]]:
@@ -221,28 +261,46 @@ def _modes(volume: AnyObject) -> tuple[int, list[str]]:
     return len(modes), modes
 
 
-def best_match(claim: AnyObject, volumes: Iterable[ObjectT], node: AnyObject | None, *, taken: Collection[str] = (),
-               reserved_only: bool = False) -> ObjectT | None:
+def best_match(
+    claim: AnyObject,
+    volumes: Iterable[ObjectT],
+    node: AnyObject | None,
+    *,
+    taken: Collection[str] = (),
+    reserved_only: bool = False,
+) -> ObjectT | None:
     """Return a volume reserved for the claim, if the node can reach it, or the smallest that fits.
 
     ``taken``: the names of volumes that are used already. Upstream: ``FindMatchingVolume``.
     """
-    candidates = [volume for volume in volumes if name_of(volume) not in taken
-                  and (not volume["spec"].get("claimRef") or is_bound_to(volume, claim))
-                  and capacity(volume) >= requested_size(claim) and modes_match(claim, volume)
-                  and attributes_match(claim, volume) and not is_being_deleted(volume)]
+    candidates = [
+        volume
+        for volume in volumes
+        if name_of(volume) not in taken
+        and (not volume["spec"].get("claimRef") or is_bound_to(volume, claim))
+        and capacity(volume) >= requested_size(claim)
+        and modes_match(claim, volume)
+        and attributes_match(claim, volume)
+        and not is_being_deleted(volume)
+    ]
     for volume in candidates:
         if is_bound_to(volume, claim):
             return volume if node is None or reaches(volume, node) else None
     if reserved_only:
         return None
-    fitting = [volume for volume in candidates if _is_free_for(volume, claim) and (node is None or (
-        reaches(volume, node) and offers_access(volume, claim)))]
+    fitting = [
+        volume
+        for volume in candidates
+        if _is_free_for(volume, claim)
+        and (node is None or (reaches(volume, node) and offers_access(volume, claim)))
+    ]
     return min(fitting, key=capacity, default=None)
 
 
 def _is_free_for(volume: AnyObject, claim: AnyObject) -> bool:
-    if (volume.get("status") or {}).get("phase") != "Available" or class_of(volume) != class_of(claim):
+    if (volume.get("status") or {}).get("phase") != "Available" or class_of(volume) != class_of(
+        claim
+    ):
         return False
     selector = claim["spec"].get("selector")
     return selector is None or from_label_selector(selector).matches(labels_of(volume))

@@ -22,7 +22,9 @@ class PatchError(Exception):
     types are known from OpenAPI documents instead of Go.
     """
 
-    def __init__(self, message: str, code: int = 500, in_openapi: str = "", in_openapi_v3: str = "") -> None:
+    def __init__(
+        self, message: str, code: int = 500, in_openapi: str = "", in_openapi_v3: str = ""
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.in_openapi = in_openapi or message
@@ -31,8 +33,10 @@ class PatchError(Exception):
 
 def conflict(patch: AnyObject, changed: AnyObject) -> PatchError:
     """Return the error of two changes of the same field (``mergepatch.NewErrConflict``)."""
-    return PatchError(f"patch:\n{yaml.dump(patch)}\nconflicts with changes made from original to current:\n"
-                      f"{yaml.dump(changed)}\n")
+    return PatchError(
+        f"patch:\n{yaml.dump(patch)}\nconflicts with changes made from original to current:\n"
+        f"{yaml.dump(changed)}\n"
+    )
 
 
 def bad_argument(expected: str, actual: Any) -> PatchError:

@@ -10,7 +10,13 @@ from __future__ import annotations
 import copy
 from typing import Any, cast
 
-from kubepy.api.errors import BadRequest, Invalid, RequestEntityTooLarge, Status, UnsupportedMediaType
+from kubepy.api.errors import (
+    BadRequest,
+    Invalid,
+    RequestEntityTooLarge,
+    Status,
+    UnsupportedMediaType,
+)
 from kubepy.api.meta import AnyObject, Object
 from kubepy.api.patches import PatchError, conflict
 from kubepy.api.schema.openapi import Schema
@@ -23,8 +29,15 @@ with lazy_imports():
 MAX_JSON_PATCH_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024  # what the copy operations of one patch may add up to
 _UNSUPPORTED = "strategic merge patch format is not supported"
-_JSON_WORDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number",
-               type(None): "null"}
+_JSON_WORDS = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "bool",
+    int: "number",
+    float: "number",
+    type(None): "null",
+}
 
 
 # --- applying -----------------------------------------------------------------------------------------------------
@@ -49,26 +62,36 @@ def _check_operations(operations: Any) -> None:
     if not isinstance(operations, list | None):
         raise _undecodable(operations, "[]handlers.jsonPatchOp")
     if operations and len(operations) > MAX_JSON_PATCH_OPERATIONS:
-        raise RequestEntityTooLarge("Request entity too large: The allowed maximum operations in a JSON patch is "
-                                    f"{MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}")
+        raise RequestEntityTooLarge(
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}"
+        )
     for operation in operations or ():
         if not isinstance(operation, dict):
             raise _undecodable(operation, "handlers.jsonPatchOp")
         for key in ("op", "path", "from"):
             if not isinstance(operation.get(key, ""), str):
-                raise BadRequest(f"error decoding patch: json: cannot unmarshal {_json_word(operation[key])} into "
-                                 f"Go struct field jsonPatchOp.{key} of type string")
+                raise BadRequest(
+                    f"error decoding patch: json: cannot unmarshal {_json_word(operation[key])} into "
+                    f"Go struct field jsonPatchOp.{key} of type string"
+                )
 
 
 def unknown_operation_fields(operations: Any) -> list[str]:
     """Return the errors of strict decoding about fields of operations."""
-    return [f'json patch unknown field "[{index}].{key}"' for index, operation in enumerate(operations or ())
-            for key in operation if key not in ("op", "path", "from", "value")]
+    return [
+        f'json patch unknown field "[{index}].{key}"'
+        for index, operation in enumerate(operations or ())
+        for key in operation
+        if key not in ("op", "path", "from", "value")
+    ]
 
 
 def _undecodable(value: Any, go_type: str) -> Status:
-    return BadRequest(f"error decoding patch: json: cannot unmarshal {_json_word(value)} into Go value of type "
-                      f"{go_type}")
+    return BadRequest(
+        f"error decoding patch: json: cannot unmarshal {_json_word(value)} into Go value of type "
+        f"{go_type}"
+    )
 
 
 def _json_word(value: Any) -> str:
@@ -113,7 +136,9 @@ def strategic_merge_patch(obj: Object, patch: Any, schema: Schema | None) -> Obj
     if schema is None:
         raise unsupported_strategic_merge_patch()
     if not isinstance(patch, dict | None):
-        raise BadRequest(f"json: cannot unmarshal {_json_word(patch)} into Go value of type map[string]interface {{}}")
+        raise BadRequest(
+            f"json: cannot unmarshal {_json_word(patch)} into Go value of type map[string]interface {{}}"
+        )
     try:
         return strategic.apply(obj, patch or {}, schema)
     except PatchError as error:
@@ -125,8 +150,12 @@ def strategic_merge_patch(obj: Object, patch: Any, schema: Schema | None) -> Obj
 
 def unsupported_strategic_merge_patch() -> Status:
     """Return the error of custom resources: they take JSON patches, merge patches and server-side apply."""
-    types = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
-    message = f"the body of the request was in an unknown format - accepted media types include: {types}"
+    types = (
+        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+    )
+    message = (
+        f"the body of the request was in an unknown format - accepted media types include: {types}"
+    )
     return UnsupportedMediaType(message)
 
 
@@ -138,8 +167,14 @@ def two_way_strategic(original: AnyObject, modified: AnyObject, schema: Schema) 
     return strategic_diff.two_way(original, modified, schema)
 
 
-def three_way_strategic(original: AnyObject | None, modified: AnyObject, current: AnyObject, schema: Schema, *,
-                        overwrite: bool = True) -> Object:
+def three_way_strategic(
+    original: AnyObject | None,
+    modified: AnyObject,
+    current: AnyObject,
+    schema: Schema,
+    *,
+    overwrite: bool = True,
+) -> Object:
     """Return the patch of ``apply``: changes from ``current`` to ``modified``, deletions from ``original``.
 
     ``original`` is the last applied configuration. Without ``overwrite``, a field that ``current`` has changed to
@@ -148,7 +183,9 @@ def three_way_strategic(original: AnyObject | None, modified: AnyObject, current
     return strategic_diff.three_way(original or {}, modified, current, schema, overwrite=overwrite)
 
 
-def three_way_json_merge(original: AnyObject | None, modified: AnyObject, current: AnyObject) -> Object:
+def three_way_json_merge(
+    original: AnyObject | None, modified: AnyObject, current: AnyObject
+) -> Object:
     """Return the patch of ``apply`` for a custom resource, as a JSON merge patch. Raises PatchError.
 
     A change of apiVersion, kind or name is an error too.
@@ -183,20 +220,28 @@ def _equal_json(left: Any, right: Any) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(_equal_json, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_equal_json(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(
+            _equal_json(left[key], right[key]) for key in left
+        )
     return bool(left == right)
 
 
 def _only_values(patch: AnyObject) -> Object:
     """Return a merge patch without its deletions. An empty map is a value."""
-    return {key: _only_values(value) if isinstance(value, dict) else value for key, value in patch.items()
-            if value is not None and (not isinstance(value, dict) or not value or _only_values(value))}
+    return {
+        key: _only_values(value) if isinstance(value, dict) else value
+        for key, value in patch.items()
+        if value is not None and (not isinstance(value, dict) or not value or _only_values(value))
+    }
 
 
 def _only_nulls(patch: AnyObject) -> Object:
     """Return a merge patch with its deletions only."""
-    deletions = {key: _only_nulls(value) if isinstance(value, dict) else None for key, value in patch.items()
-                 if value is None or isinstance(value, dict)}
+    deletions = {
+        key: _only_nulls(value) if isinstance(value, dict) else None
+        for key, value in patch.items()
+        if value is None or isinstance(value, dict)
+    }
     return {key: value for key, value in deletions.items() if value != {}}
 
 

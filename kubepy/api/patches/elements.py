@@ -52,7 +52,9 @@ def key_value(element: Any, merge_key: str) -> Any:
     if not isinstance(element, dict):
         raise bad_argument(MAP, element)
     if merge_key not in element:
-        raise PatchError(f"map: {format_value(element)} does not contain declared merge key: {merge_key}")
+        raise PatchError(
+            f"map: {format_value(element)} does not contain declared merge key: {merge_key}"
+        )
     return element[merge_key]
 
 
@@ -134,9 +136,17 @@ def places(live: List, merged: List, merge_key: str) -> List:
     """
     if not merge_key:
         return live
-    kept = [element for element in live if any(is_same_element(element, other, merge_key) for other in merged)]
-    new = [element for element in merged if not any(is_same_element(element, other, merge_key) for other in live)]
-    return kept + new[:len(live) - len(kept)]
+    kept = [
+        element
+        for element in live
+        if any(is_same_element(element, other, merge_key) for other in merged)
+    ]
+    new = [
+        element
+        for element in merged
+        if not any(is_same_element(element, other, merge_key) for other in live)
+    ]
+    return kept + new[: len(live) - len(kept)]
 
 
 def check_order(ours: List, order: List, merge_key: str) -> None:
@@ -148,7 +158,11 @@ def check_order(ours: List, order: List, merge_key: str) -> None:
     for element in ours:
         if merge_key and not isinstance(element, dict):
             raise bad_argument(MAP, element)
-        if is_directive(element) or any(is_same_element(element, other, merge_key) for other in rest):
+        if is_directive(element) or any(
+            is_same_element(element, other, merge_key) for other in rest
+        ):
             continue
-        raise PatchError(f"The order in patch list:\n{format_value(ours)}\n doesn't match {SET_ORDER} list:\n"
-                         f"{format_value(order)}\n")
+        raise PatchError(
+            f"The order in patch list:\n{format_value(ours)}\n doesn't match {SET_ORDER} list:\n"
+            f"{format_value(order)}\n"
+        )

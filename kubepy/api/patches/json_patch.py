@@ -57,17 +57,23 @@ class Patcher:
             case "copy":
                 self.copy(operation)
             case kind:
-                raise OperationError(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
+                raise OperationError(
+                    f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}"
+                )
 
     def add(self, operation: Mapping[str, Any]) -> None:
         path = _path(operation, "add", _MISSING)
-        place = self._place(path, f"add operation does not apply: doc is missing path: {quote(path)}")
+        place = self._place(
+            path, f"add operation does not apply: doc is missing path: {quote(path)}"
+        )
         with _context(f"error in add for path: '{path}'"):
             self._run("add", place.new_pointer(), operation.get("value"))
 
     def remove(self, operation: Mapping[str, Any]) -> None:
         path = _path(operation, "remove", _MISSING)
-        place = self._place(path, f"remove operation does not apply: doc is missing path: {quote(path)}")
+        place = self._place(
+            path, f"remove operation does not apply: doc is missing path: {quote(path)}"
+        )
         with _context(f"error in remove for path: '{path}'"):
             place.require_key()
             self._run("remove", place.pointer())
@@ -83,14 +89,18 @@ class Patcher:
         try:
             self._read(place)
         except OperationError:
-            raise OperationError(f"replace operation does not apply: doc is missing key: {path}: "
-                                 f"{_MISSING}") from None
+            raise OperationError(
+                f"replace operation does not apply: doc is missing key: {path}: {_MISSING}"
+            ) from None
         # RFC 6902's replace wants a key that is there; add sets a map's key in any case, but would insert into a list.
         kind = "add" if isinstance(place.container, dict) else "replace"
         self._run(kind, place.pointer(), operation.get("value"))
 
     def move(self, operation: Mapping[str, Any]) -> None:
-        source, missing = _source(operation, "move"), "move operation does not apply: doc is missing"
+        source, missing = (
+            _source(operation, "move"),
+            "move operation does not apply: doc is missing",
+        )
         place = self._place(source, f"{missing} from path: {source}")
         with _context(f"error in move for path: '{place.key}'"):
             value = self._read(place)
@@ -112,14 +122,19 @@ class Patcher:
             raise OperationError(f"testing value {path} failed: test failed")
 
     def copy(self, operation: Mapping[str, Any]) -> None:
-        source, missing = _source(operation, "copy"), "copy operation does not apply: doc is missing"
+        source, missing = (
+            _source(operation, "copy"),
+            "copy operation does not apply: doc is missing",
+        )
         place = self._place(source, f"{missing} from path: {source}")
         with _context(f"error in copy for from: '{source}'"):
             value = self._read(place)
         self._copied += 0 if value is None else len(json.dumps(value, separators=(",", ":")))
         if 0 < self._copied_limit < self._copied:
-            raise OperationError(f"Unable to complete the copy, the accumulated size increase of copy is {self._copied}"
-                                 f", exceeding the limit {self._copied_limit}")
+            raise OperationError(
+                f"Unable to complete the copy, the accumulated size increase of copy is {self._copied}"
+                f", exceeding the limit {self._copied_limit}"
+            )
         path = _path(operation, "copy", _MISSING)
         place = self._place(path, f"{missing} destination path: {path}")
         with _context("error while adding value during copy"):
@@ -172,7 +187,11 @@ class _Place(NamedTuple):
 
     def pointer_part(self) -> str:
         """Return the key, or the index counted from the start. Raises OperationError."""
-        return self.key if isinstance(self.container, dict) else str(_index(self.key, len(self.container)))
+        return (
+            self.key
+            if isinstance(self.container, dict)
+            else str(_index(self.key, len(self.container)))
+        )
 
     def pointer(self) -> str:
         """Return the RFC's pointer to this place. Raises OperationError."""
@@ -185,7 +204,9 @@ class _Place(NamedTuple):
             try:
                 part = str(_index(part, len(self.container) + 1))
             except NotANumberError as error:
-                raise OperationError(f"value was not a proper array index: '{part}': {error}") from None
+                raise OperationError(
+                    f"value was not a proper array index: '{part}': {error}"
+                ) from None
         return str(JsonPointer.from_parts([*self.parents, part]).path)
 
 
@@ -204,7 +225,11 @@ def _index(key: str, size: int) -> int:
     return index % size
 
 
-def _path(operation: Mapping[str, Any], kind: str, problem: str = f"operation missing path field: {_MISSING}") -> str:
+def _path(
+    operation: Mapping[str, Any],
+    kind: str,
+    problem: str = f"operation missing path field: {_MISSING}",
+) -> str:
     if isinstance(path := operation.get("path"), str):
         return path
     raise OperationError(f"{kind} operation failed to decode path: {problem}")
@@ -213,7 +238,9 @@ def _path(operation: Mapping[str, Any], kind: str, problem: str = f"operation mi
 def _source(operation: Mapping[str, Any], kind: str) -> str:
     if isinstance(path := operation.get("from"), str):
         return path
-    raise OperationError(f"{kind} operation failed to decode from: operation, missing from field: {_MISSING}")
+    raise OperationError(
+        f"{kind} operation failed to decode from: operation, missing from field: {_MISSING}"
+    )
 
 
 @contextmanager

@@ -51,13 +51,23 @@ def lookup(schema: Schema, key: str, of_list: bool) -> PatchMeta:
         strategies = field.patch_strategies
         others = [strategy for strategy in strategies if strategy != "retainKeys"]
         below = (field.items() or field) if of_list else field
-        return PatchMeta(below, others[0] if others else "", field.merge_key, "retainKeys" in strategies)
+        return PatchMeta(
+            below, others[0] if others else "", field.merge_key, "retainKeys" in strategies
+        )
     name, in_v3 = schema.name, f"unable to find api field {quote(key)}"
     if schema.values() is not None:
-        raise PatchError("merging an object in json but data type is not struct, instead is: map", 500,
-                         f'LookupPatchMetaError({name}): invalid type for {name}: got "map", expected "kind"', in_v3)
-    raise PatchError(f"unable to find api field in struct {schema.go_name} for the json field {quote(key)}", 500,
-                     f"LookupPatchMetaError({name}): {in_v3} in {name}", in_v3)
+        raise PatchError(
+            "merging an object in json but data type is not struct, instead is: map",
+            500,
+            f'LookupPatchMetaError({name}): invalid type for {name}: got "map", expected "kind"',
+            in_v3,
+        )
+    raise PatchError(
+        f"unable to find api field in struct {schema.go_name} for the json field {quote(key)}",
+        500,
+        f"LookupPatchMetaError({name}): {in_v3} in {name}",
+        in_v3,
+    )
 
 
 # --- applying -----------------------------------------------------------------------------------------------------
@@ -98,9 +108,15 @@ def merge(original: Object, patch: Object, schema: Schema, applying: bool) -> Ob
                 original.pop(key, None)
             else:
                 original[key] = _without_directives(value)
-        elif isinstance(value, dict) and (meta := lookup(schema, key, of_list=False)).strategy != "replace":
+        elif (
+            isinstance(value, dict)
+            and (meta := lookup(schema, key, of_list=False)).strategy != "replace"
+        ):
             original[key] = merge(original[key], value, meta.schema, applying)
-        elif isinstance(value, list) and (meta := lookup(schema, key, of_list=True)).strategy == "merge":
+        elif (
+            isinstance(value, list)
+            and (meta := lookup(schema, key, of_list=True)).strategy == "merge"
+        ):
             original[key] = merge_lists(original[key], value, meta, applying)
         else:
             original[key] = value
@@ -108,7 +124,9 @@ def merge(original: Object, patch: Object, schema: Schema, applying: bool) -> Ob
 
 
 def _unknown_directive(patch: Object) -> PatchError:
-    return PatchError(f"unknown patch type: {format_value(patch[MARKER])} in map: {format_value(patch)}")
+    return PatchError(
+        f"unknown patch type: {format_value(patch[MARKER])} in map: {format_value(patch)}"
+    )
 
 
 def _discard_nulls(value: Any) -> None:
@@ -124,7 +142,9 @@ def _discard_nulls(value: Any) -> None:
 def _without_directives(value: Any) -> Any:
     """Return the value without the maps in it that hold a ``$patch`` directive."""
     if isinstance(value, dict):
-        return {key: _without_directives(item) for key, item in value.items() if not is_directive(item)}
+        return {
+            key: _without_directives(item) for key, item in value.items() if not is_directive(item)
+        }
     if isinstance(value, list):
         return [_without_directives(item) for item in value if not is_directive(item)]
     return value
@@ -143,7 +163,9 @@ def _delete_from_list(original: Object, key: str, value: Any, schema: Schema) ->
         if element_type(current, value) is dict:
             original[name] = merge_lists(current, value, meta, applying=True)
         else:
-            original[name] = [item for item in current if not any(same(item, other) for other in value)]
+            original[name] = [
+                item for item in current if not any(same(item, other) for other in value)
+            ]
 
 
 def _list_name(key: str, prefix: str, subject: str) -> str:
@@ -161,11 +183,16 @@ def _retain_keys(original: Object, patch: Object, applying: bool) -> None:
     retained = patch.pop(RETAIN_KEYS)
     if not applying:
         if not same(original.setdefault(RETAIN_KEYS, retained), retained):
-            raise PatchError(f"{format_value(original[RETAIN_KEYS])} and {format_value(retained)} are not deep equal: "
-                             "this may happen when calculating the 3-way diff patch")
+            raise PatchError(
+                f"{format_value(original[RETAIN_KEYS])} and {format_value(retained)} are not deep equal: "
+                "this may happen when calculating the 3-way diff patch"
+            )
         return
-    set_keys = [key for key, value in patch.items()
-                if value is not None and not key.startswith((DELETE_FROM, SET_ORDER))]
+    set_keys = [
+        key
+        for key, value in patch.items()
+        if value is not None and not key.startswith((DELETE_FROM, SET_ORDER))
+    ]
     if not isinstance(retained, list) or any(key not in retained for key in set_keys):
         raise PatchError("invalid patch format of retainKeys", 400)
     for key in [key for key in original if key not in retained]:
@@ -185,12 +212,16 @@ def merge_lists(original: List, patch: List, meta: PatchMeta, applying: bool) ->
         return interleave(merged, patch, patch, original, key)
     if not key:
         kind = {"object": "map", "array": "slice"}.get(meta.schema.type, meta.schema.type)
-        raise PatchError(f"cannot merge lists without merge key for {'struct' if meta.schema.name else kind}")
+        raise PatchError(
+            f"cannot merge lists without merge key for {'struct' if meta.schema.name else kind}"
+        )
     original, patch = _apply_element_directives(original, patch, key)
     merged = list(original)
     for element in patch:
         value = key_value(element, key)
-        index = next((index for index, other in enumerate(merged) if same(other.get(key), value)), -1)
+        index = next(
+            (index for index, other in enumerate(merged) if same(other.get(key), value)), -1
+        )
         if index >= 0:
             merged[index] = merge(merged[index], element, meta.schema, applying)
         else:
@@ -207,7 +238,11 @@ def _apply_element_directives(original: List, patch: List, merge_key: str) -> tu
             plain.append(element)
         elif element[MARKER] == "delete":
             value = key_value(element, merge_key)
-            original = [other for other in original if merge_key not in other or not same(other[merge_key], value)]
+            original = [
+                other
+                for other in original
+                if merge_key not in other or not same(other[merge_key], value)
+            ]
         elif element[MARKER] == "replace":
             replace = True
         elif element[MARKER] == "merge":

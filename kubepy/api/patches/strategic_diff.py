@@ -40,8 +40,14 @@ def two_way(original: AnyObject, modified: AnyObject, schema: Schema) -> Object:
     return diff(original, modified, schema, DiffOptions())
 
 
-def three_way(original: AnyObject, modified: AnyObject, current: AnyObject, schema: Schema, *,
-              overwrite: bool = True) -> Object:
+def three_way(
+    original: AnyObject,
+    modified: AnyObject,
+    current: AnyObject,
+    schema: Schema,
+    *,
+    overwrite: bool = True,
+) -> Object:
     """Return the patch of ``apply`` (``CreateThreeWayMergePatch``). Raises PatchError."""
     delta = diff(current, modified, schema, DiffOptions(deletions=False))
     deletions = diff(original, modified, schema, DiffOptions(changes=False))
@@ -70,7 +76,9 @@ def diff(original: AnyObject, modified: AnyObject, schema: Schema, options: Diff
     return patch
 
 
-def _diff_field(patch: Object, key: str, old: Any, new: Any, schema: Schema, options: DiffOptions) -> None:
+def _diff_field(
+    patch: Object, key: str, old: Any, new: Any, schema: Schema, options: DiffOptions
+) -> None:
     """Put the difference of a field that both objects have into the patch."""
     if key == MARKER:
         if not isinstance(old, str) or not isinstance(new, str):
@@ -91,7 +99,11 @@ def _diff_field(patch: Object, key: str, old: Any, new: Any, schema: Schema, opt
     below = options._replace(retain_keys=meta.retain_keys)
     if isinstance(new, list) and meta.strategy == "merge":
         lists = _diff_lists(old, new, meta, below)
-        parts = {key: lists.patch, f"{DELETE_FROM}/{key}": lists.deletions, f"{SET_ORDER}/{key}": lists.order}
+        parts = {
+            key: lists.patch,
+            f"{DELETE_FROM}/{key}": lists.deletions,
+            f"{SET_ORDER}/{key}": lists.order,
+        }
         patch.update({name: copy.deepcopy(part) for name, part in parts.items() if part})
     elif isinstance(new, dict) and meta.strategy != "replace":
         if inner := diff(old, new, meta.schema, below):
@@ -114,7 +126,9 @@ def _diff_lists(old: List, new: List, meta: PatchMeta, options: DiffOptions) -> 
         return _diff_scalars(old, new, options)
     patch = _diff_elements(old, new, meta, options)
     ordered = [{meta.merge_key: key_value(element, meta.merge_key)} for element in new]
-    moved = [key_value(element, meta.merge_key) for element in old] != [key[meta.merge_key] for key in ordered]
+    moved = [key_value(element, meta.merge_key) for element in old] != [
+        key[meta.merge_key] for key in ordered
+    ]
     needed = (options.changes and (patch or moved)) or (options.deletions and patch)
     return _ListDiff(patch, [], ordered if options.order and needed else [])
 
@@ -148,7 +162,9 @@ def _by_key(elements: List, merge_key: str) -> List:
     """Sort elements by the text of their key; as in upstream's sort, those with the same key are reversed."""
     for element in elements:
         key_value(element, merge_key)  # raises PatchError if the key is missing
-    return sorted(elements, key=lambda element: format_value(element[merge_key]), reverse=True)[::-1]
+    return sorted(elements, key=lambda element: format_value(element[merge_key]), reverse=True)[
+        ::-1
+    ]
 
 
 def _diff_scalars(old: List, new: List, options: DiffOptions) -> _ListDiff:
@@ -157,8 +173,11 @@ def _diff_scalars(old: List, new: List, options: DiffOptions) -> _ListDiff:
     added.sort(key=lambda value: index_of(new, value, ""))
     # Upstream has sorted the old list in place by now, so that an unsorted one always counts as changed.
     needed = (options.deletions and removed) or (options.changes and not same(before, new))
-    return _ListDiff(added if options.changes else [], deduplicate(removed) if options.deletions else [],
-                     new if options.order and needed else [])
+    return _ListDiff(
+        added if options.changes else [],
+        deduplicate(removed) if options.deletions else [],
+        new if options.order and needed else [],
+    )
 
 
 def _only_left(left: List, right: List) -> List:
@@ -180,7 +199,11 @@ def _maps_conflict(left: AnyObject, right: AnyObject, schema: Schema) -> bool:
     """Return whether two patches change a field differently (``MergingMapsHaveConflicts``)."""
     for key in sorted((left.keys() & right.keys()) - {MARKER, RETAIN_KEYS}):
         value = left[key]
-        meta = lookup(schema, key, isinstance(value, list)) if isinstance(value, (dict, list)) else None
+        meta = (
+            lookup(schema, key, isinstance(value, list))
+            if isinstance(value, (dict, list))
+            else None
+        )
         if _values_conflict(value, right[key], meta):
             return True
     return False
@@ -205,10 +228,18 @@ def _lists_conflict(left: List, right: List, meta: PatchMeta) -> bool:
         if not of_maps:
             return False
         by_key = {format_value(key_value(element, meta.merge_key)): element for element in right}
-        pairs = [(element, by_key.get(format_value(key_value(element, meta.merge_key)))) for element in left]
-        return any(other is not None and _values_conflict(element, other, below) for element, other in pairs)
+        pairs = [
+            (element, by_key.get(format_value(key_value(element, meta.merge_key))))
+            for element in left
+        ]
+        return any(
+            other is not None and _values_conflict(element, other, below)
+            for element, other in pairs
+        )
     if len(left) != len(right):
         return True
     if not of_maps:
         left, right = (sorted(deduplicate(side), key=format_value) for side in (left, right))
-    return any(_values_conflict(element, other, below) for element, other in zip(left, right, strict=False))
+    return any(
+        _values_conflict(element, other, below) for element, other in zip(left, right, strict=False)
+    )

@@ -10,7 +10,16 @@ from kubepy.api.scheme import PrinterColumn, Resource
 
 _KUBE_VERSION = re.compile(r"v([0-9]{1,18})(?:(alpha|beta)([0-9]{1,18}))?")
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
-VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")  # in discovery's order
+VERBS = (
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+)  # in discovery's order
 SCALE_PATHS = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
 
 
@@ -20,41 +29,72 @@ def resources_of(definition: Object) -> Iterator[Resource]:
     A definition that was written by hand has no conditions, and is served.
     """
     spec, status = definition["spec"], definition.get("status") or {}
-    if any(condition["type"] == "Established" and condition["status"] != "True"
-           for condition in status.get("conditions") or ()):
+    if any(
+        condition["type"] == "Established" and condition["status"] != "True"
+        for condition in status.get("conditions") or ()
+    ):
         return
-    served = sorted((version for version in spec.get("versions") or () if version.get("served")),
-                    key=lambda version: version_rank(version["name"]), reverse=True)
+    served = sorted(
+        (version for version in spec.get("versions") or () if version.get("served")),
+        key=lambda version: version_rank(version["name"]),
+        reverse=True,
+    )
     if not served:
         return
     accepted = {name: value for name, value in (status.get("acceptedNames") or {}).items() if value}
     names, preferred = {**spec["names"], **accepted}, served[0]
-    is_terminating = any(condition["type"] == "Terminating" and condition["status"] == "True"
-                         for condition in status.get("conditions") or ())
-    variants = tuple(_in_version(spec, names, version)._replace(is_terminating=is_terminating)
-                     for version in spec["versions"])
+    is_terminating = any(
+        condition["type"] == "Terminating" and condition["status"] == "True"
+        for condition in status.get("conditions") or ()
+    )
+    variants = tuple(
+        _in_version(spec, names, version)._replace(is_terminating=is_terminating)
+        for version in spec["versions"]
+    )
     resource = next(variant for variant in variants if variant.version == preferred["name"])
     yield resource._replace(
-        other_versions=tuple(version["name"] for version in served[1:]), deprecation=deprecation_of(spec, preferred),
-        variants=variants if len(variants) > 1 else ())
+        other_versions=tuple(version["name"] for version in served[1:]),
+        deprecation=deprecation_of(spec, preferred),
+        variants=variants if len(variants) > 1 else (),
+    )
 
 
 def _in_version(spec: Object, names: Object, version: Object) -> Resource:
     """Return the resource with the subresources and columns of one of its versions."""
     subresources = version.get("subresources") or {}
     scale = subresources.get("scale") or {}
-    scale_paths = tuple(tuple(part for part in scale.get(name, "").split(".") if part) for name in SCALE_PATHS)
+    scale_paths = tuple(
+        tuple(part for part in scale.get(name, "").split(".") if part) for name in SCALE_PATHS
+    )
     return Resource(
-        names["plural"], names["kind"], spec["group"], version["name"], spec.get("scope") == "Namespaced",
-        names.get("singular", ""), tuple(names.get("shortNames") or ()), tuple(names.get("categories") or ()),
-        tuple(name for name in ("scale", "status") if name in subresources), VERBS, custom=True,
+        names["plural"],
+        names["kind"],
+        spec["group"],
+        version["name"],
+        spec.get("scope") == "Namespaced",
+        names.get("singular", ""),
+        tuple(names.get("shortNames") or ()),
+        tuple(names.get("categories") or ()),
+        tuple(name for name in ("scale", "status") if name in subresources),
+        VERBS,
+        custom=True,
         scale_paths=scale_paths if scale else (),
         printer_columns=tuple(
-            PrinterColumn(column["name"], column["type"], column["jsonPath"], column.get("priority", 0),
-                          column.get("format", ""), column.get("description", ""))
-            for column in version.get("additionalPrinterColumns") or ()),
-        storage_version=next((stored["name"] for stored in spec["versions"] if stored.get("storage")), ""),
-        list_kind=names.get("listKind", ""))
+            PrinterColumn(
+                column["name"],
+                column["type"],
+                column["jsonPath"],
+                column.get("priority", 0),
+                column.get("format", ""),
+                column.get("description", ""),
+            )
+            for column in version.get("additionalPrinterColumns") or ()
+        ),
+        storage_version=next(
+            (stored["name"] for stored in spec["versions"] if stored.get("storage")), ""
+        ),
+        list_kind=names.get("listKind", ""),
+    )
 
 
 def deprecation_of(spec: Object, version: Object) -> str:
@@ -68,8 +108,13 @@ def deprecation_of(spec: Object, version: Object) -> str:
     if own is not None:
         return str(own)
     group, kind = spec["group"], spec["names"]["kind"]
-    better = [other["name"] for other in spec["versions"] if other.get("served") and not other.get("deprecated")
-              and version_rank(other["name"]) > version_rank(version["name"])]
+    better = [
+        other["name"]
+        for other in spec["versions"]
+        if other.get("served")
+        and not other.get("deprecated")
+        and version_rank(other["name"]) > version_rank(version["name"])
+    ]
     advice = f"; use {group}/{max(better, key=version_rank)} {kind}" if better else ""
     return f"{group}/{version['name']} {kind} is deprecated{advice}"
 

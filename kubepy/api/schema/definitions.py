@@ -17,15 +17,21 @@ from typing import Any
 from kubepy.api.meta import Object
 from kubepy.api.schema.openapi import enums, only_v3, parse_definition, served_kinds
 
-DESCRIPTIONS_PACKAGE = "kubernetes_validate"  # of the optional dependencies named "explain" in pyproject.toml
+DESCRIPTIONS_PACKAGE = (
+    "kubernetes_validate"  # of the optional dependencies named "explain" in pyproject.toml
+)
 NEWEST = (1, 36)
 SCHEMAS = "#/components/schemas/"
 V2_DEFINITIONS = "#/definitions/"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _ONE_OF: dict[str, Object] = {
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"format": "int-or-string",
-                                                        "oneOf": [{"type": "integer"}, {"type": "string"}]},
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
+        "format": "int-or-string",
+        "oneOf": [{"type": "integer"}, {"type": "string"}],
+    },
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": {
+        "oneOf": [{"type": "string"}, {"type": "number"}]
+    },
 }
 _METRICS = "io.k8s.metrics.pkg.apis.metrics.v1beta1"
 
@@ -40,8 +46,10 @@ def schemas_folder() -> Path | None:
     """
     spec = PathFinder.find_spec(DESCRIPTIONS_PACKAGE)
     for place in (spec and spec.submodule_search_locations) or ():
-        folders = {tuple(map(int, path.name.removeprefix("v").partition("-")[0].split("."))): path
-                   for path in (Path(place) / "kubernetes-json-schema").glob("v*-local")}
+        folders = {
+            tuple(map(int, path.name.removeprefix("v").partition("-")[0].split("."))): path
+            for path in (Path(place) / "kubernetes-json-schema").glob("v*-local")
+        }
         if usable := [version for version in folders if version[:2] <= NEWEST]:
             return folders[max(usable)]
     return None
@@ -71,7 +79,10 @@ class Descriptions:
             return {}
         if self._all is None:
             group, version, kind = name.split(".")[-3:]
-            path = self.folder / f"{kind.lower()}-{'' if group == 'core' else f'{group}-'}{version}.json"
+            path = (
+                self.folder
+                / f"{kind.lower()}-{'' if group == 'core' else f'{group}-'}{version}.json"
+            )
             if path.exists():
                 return _descriptions_in(json.loads(path.read_bytes()))
             self.read_all()
@@ -85,7 +96,10 @@ class Descriptions:
 
 
 def _descriptions_in(definition: Object) -> dict[str, str]:
-    fields = {name: str(node.get("description", "")) for name, node in definition.get("properties", {}).items()}
+    fields = {
+        name: str(node.get("description", ""))
+        for name, node in definition.get("properties", {}).items()
+    }
     return {**fields, "": str(definition.get("description", ""))}
 
 
@@ -100,7 +114,9 @@ def installed_descriptions() -> Descriptions:
 # --- definitions --------------------------------------------------------------------------------------------------
 
 
-def with_references(names: Iterable[str], own: dict[str, Object], api_versions: Collection[str]) -> dict[str, Object]:
+def with_references(
+    names: Iterable[str], own: dict[str, Object], api_versions: Collection[str]
+) -> dict[str, Object]:
     """Return types with all those that they refer to, as OpenAPI v3 defines them, by their full names.
 
     :param own: definitions that are no built-in types.
@@ -144,20 +160,29 @@ def define(name: str, api_versions: Collection[str]) -> Object:
         definition["description"] = text
     if name in _ONE_OF:
         return {**definition, **_ONE_OF[name]}
-    definition |= {key: value for key, value in parsed.items() if key not in ("properties", "required")}
+    definition |= {
+        key: value for key, value in parsed.items() if key not in ("properties", "required")
+    }
     if required := parsed.get("required"):
         definition["required"] = required
     if fields := parsed.get("properties"):
         defaults = extra["defaults"].get(name, {})
         definition["properties"] = {
-            field: _property(_with_values(node, f"{name}.{field}[]"), descriptions.field(name, field),
-                             defaults.get(field), enums().get(f"{name}.{field}", [])) for field, node in fields.items()}
+            field: _property(
+                _with_values(node, f"{name}.{field}[]"),
+                descriptions.field(name, field),
+                defaults.get(field),
+                enums().get(f"{name}.{field}", []),
+            )
+            for field, node in fields.items()
+        }
     is_everywhere = name.startswith(META) and bool(api_versions)
     if kinds := [kind for kind in served_kinds(name) if not is_everywhere or kind in api_versions]:
         short_name = name.rpartition(".")[2]
         definition["x-kubernetes-group-version-kind"] = [
             {"group": group, "version": version, "kind": short_name}
-            for group, _, version in sorted(kind.rpartition("/") for kind in kinds)]
+            for group, _, version in sorted(kind.rpartition("/") for kind in kinds)
+        ]
     if unions := extra["unions"].get(name):
         definition["x-kubernetes-unions"] = unions
     return definition
@@ -204,38 +229,58 @@ def reference(name: str, description: str = "") -> Object:
 def type_meta() -> Object:
     """Return the fields ``apiVersion`` and ``kind`` as every kind has them."""
     descriptions, every_kind = installed_descriptions(), "io.k8s.api.core.v1.ConfigMap"
-    return {field: _property({"type": "string"}, descriptions.field(every_kind, field), None, [])
-            for field in ("apiVersion", "kind")}
+    return {
+        field: _property({"type": "string"}, descriptions.field(every_kind, field), None, [])
+        for field in ("apiVersion", "kind")
+    }
 
 
 def object_meta() -> Object:
     """Return the field ``metadata`` as kinds have it."""
-    return reference(f"{META}.ObjectMeta", installed_descriptions().field("io.k8s.api.core.v1.Pod", "metadata"))
+    return reference(
+        f"{META}.ObjectMeta", installed_descriptions().field("io.k8s.api.core.v1.Pod", "metadata")
+    )
 
 
 def list_meta() -> Object:
     """Return the field ``metadata`` as kinds of lists have it."""
-    return reference(f"{META}.ListMeta", installed_descriptions().field("io.k8s.api.core.v1.PodList", "metadata"))
+    return reference(
+        f"{META}.ListMeta", installed_descriptions().field("io.k8s.api.core.v1.PodList", "metadata")
+    )
 
 
 def _metrics_definition(kind: str) -> Object:
     """Return a type of metrics-server's API, which is not among upstream's schemas."""
-    usage = {"type": "object", "additionalProperties": reference("io.k8s.apimachinery.pkg.api.resource.Quantity")}
+    usage = {
+        "type": "object",
+        "additionalProperties": reference("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+    }
     by_kind: Object = {
         "NodeMetrics": {"usage": usage},
-        "PodMetrics": {"containers": {"type": "array", "items": reference(f"{_METRICS}.ContainerMetrics")}},
+        "PodMetrics": {
+            "containers": {"type": "array", "items": reference(f"{_METRICS}.ContainerMetrics")}
+        },
         "ContainerMetrics": {"name": {"type": "string", "default": ""}, "usage": usage},
     }
     own: Object = by_kind.get(kind) or {
-        "items": {"type": "array", "items": reference(f"{_METRICS}.{kind.removesuffix('List')}")}}
+        "items": {"type": "array", "items": reference(f"{_METRICS}.{kind.removesuffix('List')}")}
+    }
     if kind == "ContainerMetrics":
         return {"type": "object", "required": ["name", "usage"], "properties": own}
-    head = {**type_meta(), "metadata": reference(f"{META}.{'ListMeta' if 'items' in own else 'ObjectMeta'}")}
+    head = {
+        **type_meta(),
+        "metadata": reference(f"{META}.{'ListMeta' if 'items' in own else 'ObjectMeta'}"),
+    }
     if "items" not in own:
         own |= {"timestamp": reference(f"{META}.Time"), "window": {"type": "string"}}
-    return {"type": "object", "required": [field for field in own if field != "metadata"],
-            "properties": {**head, **own},
-            "x-kubernetes-group-version-kind": [{"group": "metrics.k8s.io", "version": "v1beta1", "kind": kind}]}
+    return {
+        "type": "object",
+        "required": [field for field in own if field != "metadata"],
+        "properties": {**head, **own},
+        "x-kubernetes-group-version-kind": [
+            {"group": "metrics.k8s.io", "version": "v1beta1", "kind": kind}
+        ],
+    }
 
 
 # --- OpenAPI v2 ---------------------------------------------------------------------------------------------------

@@ -19,7 +19,9 @@ _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]{1,})?(z|([+-][0-9]{
 _GO_DURATION = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|[+-]?0")
 _SCALA_DURATION = re.compile(
     r"(?<!\d)\d+\s*(?:ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|"
-    r"s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?![a-z])", re.I)
+    r"s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?![a-z])",
+    re.I,
+)
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
 
@@ -42,7 +44,10 @@ def fits(name: str, value: str) -> bool:
             clock = _TIME.search(time) if separator and fits("date", day) else None
             return clock is not None and clock[1] <= "23" and clock[2] <= "59" and clock[3] <= "59"
         case "duration":
-            return _GO_DURATION.fullmatch(value) is not None or _SCALA_DURATION.search(value) is not None
+            return (
+                _GO_DURATION.fullmatch(value) is not None
+                or _SCALA_DURATION.search(value) is not None
+            )
         case "byte":
             return _parses(lambda text: b64decode(text, validate=True), value)
         case "ipv4":
@@ -56,8 +61,11 @@ def fits(name: str, value: str) -> bool:
             return bool(local and at and domain) and not re.search(r"[\s<>]", value)
         case "hostname":
             labels = value.split(".")
-            return (0 < len(value) <= 255 and all(len(label) <= 63 for label in labels)
-                    and all(re.fullmatch(r"[^\W_]([^\W_]|-)*", label) for label in labels))
+            return (
+                0 < len(value) <= 255
+                and all(len(label) <= 63 for label in labels)
+                and all(re.fullmatch(r"[^\W_]([^\W_]|-)*", label) for label in labels)
+            )
         case "k8sshortname":
             return len(value) <= 63 and re.fullmatch(_LABEL, value) is not None
         case "k8slongname":
@@ -73,14 +81,31 @@ def _parses(parse: Callable[[str], object], value: str) -> bool:
     return True
 
 
-_PARSED = frozenset(("date", "datetime", "duration", "byte", "ipv4", "ipv6", "cidr", "email", "hostname", "password",
-                     "k8sshortname", "k8slongname"))
+_PARSED = frozenset(
+    (
+        "date",
+        "datetime",
+        "duration",
+        "byte",
+        "ipv4",
+        "ipv6",
+        "cidr",
+        "email",
+        "hostname",
+        "password",
+        "k8sshortname",
+        "k8slongname",
+    )
+)
 _PATTERNS = {
     "bsonobjectid": r"^[0-9a-fA-F]{24}$",
     "uri": r"^(?:/|[a-zA-Z][a-zA-Z0-9+.-]*:\S)",  # an absolute path or URI (``url.ParseRequestURI``)
     "mac": r"^(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1)*[0-9a-fA-F]{2}$",
-    "uuid": _UUID % (_ANY_GROUP, _ANY_GROUP), "uuid3": _UUID % ("3[0-9a-f]{3}", _ANY_GROUP),
-    "uuid4": _UUID % ("4[0-9a-f]{3}", _VARIANT), "uuid5": _UUID % ("5[0-9a-f]{3}", _VARIANT),
-    "ssn": r"^\d{3}[- ]?\d{2}[- ]?\d{4}$", "hexcolor": r"^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$",
+    "uuid": _UUID % (_ANY_GROUP, _ANY_GROUP),
+    "uuid3": _UUID % ("3[0-9a-f]{3}", _ANY_GROUP),
+    "uuid4": _UUID % ("4[0-9a-f]{3}", _VARIANT),
+    "uuid5": _UUID % ("5[0-9a-f]{3}", _VARIANT),
+    "ssn": r"^\d{3}[- ]?\d{2}[- ]?\d{4}$",
+    "hexcolor": r"^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$",
     "rgbcolor": r"^rgb\(\s*(\d{1,3}%?)\s*,\s*(\d{1,3}%?)\s*,\s*(\d{1,3}%?)\s*\)$",
 }

@@ -23,8 +23,13 @@ _PACKAGES = {
     "internal.apiserver.k8s.io": "io.k8s.api.apiserverinternal",
 }
 _JSON_TYPES = frozenset(("object", "string", "integer", "number", "boolean"))
-_EXTENSIONS = {"list": "x-kubernetes-list-type", "keys": "x-kubernetes-list-map-keys", "map": "x-kubernetes-map-type",
-               "strategy": "x-kubernetes-patch-strategy", "key": "x-kubernetes-patch-merge-key"}
+_EXTENSIONS = {
+    "list": "x-kubernetes-list-type",
+    "keys": "x-kubernetes-list-map-keys",
+    "map": "x-kubernetes-map-type",
+    "strategy": "x-kubernetes-patch-strategy",
+    "key": "x-kubernetes-patch-merge-key",
+}
 
 
 class Schema:
@@ -35,7 +40,9 @@ class Schema:
     def __init__(self, node: dict[str, Any]) -> None:
         """``node`` is OpenAPI, parsed: of a built-in type or of a CustomResourceDefinition's ``openAPIV3Schema``."""
         self._node = node
-        reference = node.get("$ref") or next((part["$ref"] for part in node.get("allOf") or () if "$ref" in part), "")
+        reference = node.get("$ref") or next(
+            (part["$ref"] for part in node.get("allOf") or () if "$ref" in part), ""
+        )
         self.name = str(reference).rpartition("/")[2]
         self._definition = definition(self.name) if self.name else node
         self._fields: dict[str, Schema] = {}  # and the next two: those that were asked for
@@ -54,7 +61,9 @@ class Schema:
 
     def fields(self) -> dict[str, Schema]:
         """Return all fields by name, in the order of the definition (alphabetical for built-in types)."""
-        return {name: Schema(node) for name, node in (self._definition.get("properties") or {}).items()}
+        return {
+            name: Schema(node) for name, node in (self._definition.get("properties") or {}).items()
+        }
 
     def items(self) -> Schema | None:
         """Return the schema of the items of a list, or None for a type that is no list."""
@@ -64,7 +73,9 @@ class Schema:
 
     def values(self) -> Schema | None:
         """Return the schema of the values of a map with free keys, or None for a type that is no such map."""
-        if self._values is None and isinstance(node := self._definition.get("additionalProperties"), dict):
+        if self._values is None and isinstance(
+            node := self._definition.get("additionalProperties"), dict
+        ):
             self._values = Schema(node)
         return self._values
 
@@ -103,7 +114,11 @@ class Schema:
     @property
     def patch_strategies(self) -> list[str]:
         """``merge``, ``replace`` and ``retainKeys``, as the field is tagged."""
-        return [name for name in str(self._node.get("x-kubernetes-patch-strategy", "")).split(",") if name]
+        return [
+            name
+            for name in str(self._node.get("x-kubernetes-patch-strategy", "")).split(",")
+            if name
+        ]
 
     @property
     def merge_key(self) -> str:
@@ -171,7 +186,9 @@ def schema_for(api_version: str, kind: str) -> Schema | None:
 def served_kinds(name: str) -> list[str]:
     """Return the groups and versions of which a type, by its full name, is a kind; [] for one that is no kind."""
     package, _, kind = name.rpartition(".")
-    return [api_version for api_version, kinds in _package(package)["kinds"].items() if kind in kinds]
+    return [
+        api_version for api_version, kinds in _package(package)["kinds"].items() if kind in kinds
+    ]
 
 
 @cache
@@ -186,15 +203,22 @@ def parse_definition(name: str) -> dict[str, Any]:
     facts = _package(package)["types"][kind]
     if "type" in facts:
         return _node(facts["type"], package)
-    node = {"type": "object", "properties": {name: _node(text, package) for name, text in facts["fields"].items()},
-            "required": facts.get("required", [])}
+    node = {
+        "type": "object",
+        "properties": {name: _node(text, package) for name, text in facts["fields"].items()},
+        "required": facts.get("required", []),
+    }
     return {**node, _EXTENSIONS["map"]: facts["map"]} if "map" in facts else node
 
 
 @cache
 def _package(name: str) -> dict[str, Any]:
     path = _DATA / f"{name}.json"
-    return cast(dict[str, Any], json.loads(path.read_bytes())) if path.exists() else {"kinds": {}, "types": {}}
+    return (
+        cast(dict[str, Any], json.loads(path.read_bytes()))
+        if path.exists()
+        else {"kinds": {}, "types": {}}
+    )
 
 
 def _node(text: str, package: str) -> dict[str, Any]:
@@ -211,7 +235,10 @@ def _typed(type_: str, package: str) -> dict[str, Any]:
     if type_.startswith("[]"):
         return {"type": "array", "items": _typed(type_[2:], package)}
     if type_.startswith("map[string]"):
-        return {"type": "object", "additionalProperties": _typed(type_[len("map[string]"):], package)}
+        return {
+            "type": "object",
+            "additionalProperties": _typed(type_[len("map[string]") :], package),
+        }
     if type_ == "any":
         return {}
     name, _, format_ = type_.partition(":")

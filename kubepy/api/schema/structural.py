@@ -81,7 +81,9 @@ def fill_in(schema: Schema, value: Any) -> None:
         return
     fields = schema.get("properties") or {}
     for key, field in fields.items():
-        if field.get("default") is not None and (key not in value or _cannot_be_null(field, value[key])):
+        if field.get("default") is not None and (
+            key not in value or _cannot_be_null(field, value[key])
+        ):
             value[key] = clone(field["default"])
         if key in value:
             fill_in(field, value[key])
@@ -107,15 +109,27 @@ def _walk(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
     if isinstance(value, list):
         match schema.get("x-kubernetes-list-type"):
             case "set":
-                yield from (duplicate(f"{path}[{index}]", value[index]) for index in _repeats(value))
+                yield from (
+                    duplicate(f"{path}[{index}]", value[index]) for index in _repeats(value)
+                )
             case "map" if not all(item is None or isinstance(item, dict) for item in value):
-                index, item = next((index, item) for index, item in enumerate(value)
-                                   if item is not None and not isinstance(item, dict))
-                yield invalid_value(f"{path}[{index}]", item, "must be an object for an array of list-type map")
+                index, item = next(
+                    (index, item)
+                    for index, item in enumerate(value)
+                    if item is not None and not isinstance(item, dict)
+                )
+                yield invalid_value(
+                    f"{path}[{index}]", item, "must be an object for an array of list-type map"
+                )
             case "map":
                 keys = schema.get("x-kubernetes-list-map-keys") or []
-                item_keys = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
-                yield from (duplicate(f"{path}[{index}]", item_keys[index]) for index in _repeats(item_keys))
+                item_keys = [
+                    {key: item[key] for key in keys if key in item} if item else {}
+                    for item in value
+                ]
+                yield from (
+                    duplicate(f"{path}[{index}]", item_keys[index]) for index in _repeats(item_keys)
+                )
         for index, item in enumerate(value):
             yield from _walk(schema.get("items") or {}, item, f"{path}[{index}]")
     elif isinstance(value, dict):
@@ -145,7 +159,17 @@ def _repeats(values: list[Any]) -> list[int]:
 # A quoted text without an end is one token up to the end of the path.
 _TOKEN = re.compile(r"'.*?(?<!\\)'|'.*|[.\[\]]|[^.\[\]]+", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
+_ESCAPES = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "'": "'",
+    "\\": "\\",
+}
 
 
 class FieldPath(NamedTuple):

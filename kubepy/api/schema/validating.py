@@ -10,7 +10,15 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kubepy.api.errors import FieldError, invalid_value, not_supported, required, too_long, too_many, type_invalid
+from kubepy.api.errors import (
+    FieldError,
+    invalid_value,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+    type_invalid,
+)
 from kubepy.api.meta import Object
 from kubepy.api.schema import formats
 from kubepy.api.schema.structural import INT_OR_STRING, Schema
@@ -61,7 +69,9 @@ def _check_all(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
         parts = _check_list(schema, value, path, old)
     elif isinstance(value, dict):
         parts = _check_map(schema, value, path, old)
-    errors += [*enum_errors, *parts.errors] if isinstance(value, dict) else [*parts.errors, *enum_errors]
+    errors += (
+        [*enum_errors, *parts.errors] if isinstance(value, dict) else [*parts.errors, *enum_errors]
+    )
     checks = combined.checks + parts.checks + (not type_errors) + 4
     return Outcome(list(dict.fromkeys(errors)), checks)
 
@@ -79,7 +89,11 @@ def _wrong_type(schema: Schema, value: Any, path: str) -> tuple[FieldError, ...]
     expected, actual = types_of(schema), json_type(value)
     format_ = _format_of(schema)
     if value is None:
-        return (_of_type(path, ",".join(expected), "null"),) if expected and not schema.get("nullable") else ()
+        return (
+            (_of_type(path, ",".join(expected), "null"),)
+            if expected and not schema.get("nullable")
+            else ()
+        )
     is_number = "number" in expected or "integer" in expected
     fits = actual in expected or (actual == "integer" and "number" in expected)
     if format_ and not isinstance(value, str | list) and not fits:
@@ -102,13 +116,22 @@ def _format_of(schema: Schema) -> str:
 
 
 def _of_type(path: str, expected: str, actual: str) -> FieldError:
-    return type_invalid(path, actual, f"{_in_body(path)} must be of type {expected}: {quote(actual)}")
+    return type_invalid(
+        path, actual, f"{_in_body(path)} must be of type {expected}: {quote(actual)}"
+    )
 
 
 def json_type(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return "integer"
-    names = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+    names = {
+        bool: "boolean",
+        int: "integer",
+        float: "number",
+        str: "string",
+        list: "array",
+        dict: "object",
+    }
     return names.get(type(value), "null")
 
 
@@ -130,7 +153,11 @@ def _check_text(schema: Schema, value: str, path: str) -> list[FieldError]:
         errors.append(invalid_value(path, value, f"{_in_body(path)} should match '{unmatched}'"))
     format_ = _format_of(schema)
     if formats.supports(format_) and not formats.fits(format_, value):
-        errors.append(type_invalid(path, value, f"{_in_body(path)} must be of type {format_}: {json.dumps(value)}"))
+        errors.append(
+            type_invalid(
+                path, value, f"{_in_body(path)} must be of type {format_}: {json.dumps(value)}"
+            )
+        )
     return errors
 
 
@@ -154,11 +181,17 @@ def _check_number(schema: Schema, value: float, path: str) -> Iterable[FieldErro
     else:
         fits = expected != ("number",) or format_ != "float" or abs(value) <= MAX_FLOAT32
     if not fits:  # too large or too precise
-        type_and_format = f"{expected[0]} {f'with format {format_}' if format_ else '(default format)'}"
-        yield invalid_value(NOWHERE, "", f"Checked value must be of type {type_and_format} in {path}")
+        type_and_format = (
+            f"{expected[0]} {f'with format {format_}' if format_ else '(default format)'}"
+        )
+        yield invalid_value(
+            NOWHERE, "", f"Checked value must be of type {type_and_format} in {path}"
+        )
     low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
     if step and value % step:
-        yield invalid_value(path, value, f"{_in_body(path)} should be a multiple of {_number(step)}")
+        yield invalid_value(
+            path, value, f"{_in_body(path)} should be a multiple of {_number(step)}"
+        )
     if low is not None and (value <= low if schema.get("exclusiveMinimum") else value < low):
         word = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
         yield invalid_value(path, value, f"{_in_body(path)} should be {word} {_number(low)}")
@@ -178,15 +211,23 @@ def _number(value: float) -> str:
 def _check_list(schema: Schema, value: list[Any], path: str, old: Any) -> Outcome:
     items = schema.get("items")
     partners = _partners(schema, value, old)
-    outcomes = [_check(items, item, f"{path}[{index}]", partners[index])
-                for index, item in enumerate(value)] if isinstance(items, Mapping) else []
+    outcomes = (
+        [
+            _check(items, item, f"{path}[{index}]", partners[index])
+            for index, item in enumerate(value)
+        ]
+        if isinstance(items, Mapping)
+        else []
+    )
     errors = [error for outcome in outcomes for error in outcome.errors]
     if len(value) < schema.get("minItems", 0):
         detail = f"{_in_body(path)} should have at least {schema['minItems']} items"
         errors.append(invalid_value(path, len(value), detail))
     if "maxItems" in schema and len(value) > schema["maxItems"]:
         errors.append(too_many(path, len(value), schema["maxItems"]))
-    if schema.get("uniqueItems") and (len({json.dumps(item, sort_keys=True) for item in value}) < len(value)):
+    if schema.get("uniqueItems") and (
+        len({json.dumps(item, sort_keys=True) for item in value}) < len(value)
+    ):
         errors.append(invalid_value(path, "", f"{_in_body(path)} shouldn't contain duplicates"))
     return Outcome(errors, 1 + sum(outcome.checks for outcome in outcomes))
 
@@ -197,7 +238,10 @@ def _partners(schema: Schema, value: list[Any], old: Any) -> Sequence[Any]:
         return [_UNKNOWN] * len(value)
     keys = schema.get("x-kubernetes-list-map-keys") or ()
     known = {_key_of(item, keys): item for item in old if isinstance(item, dict)}
-    return [known.get(_key_of(item, keys), _UNKNOWN) if isinstance(item, dict) else _UNKNOWN for item in value]
+    return [
+        known.get(_key_of(item, keys), _UNKNOWN) if isinstance(item, dict) else _UNKNOWN
+        for item in value
+    ]
 
 
 def _key_of(item: Object, keys: Iterable[str]) -> str:
@@ -213,10 +257,15 @@ def _check_map(schema: Schema, value: Object, path: str, old: Any) -> Outcome:
         errors.append(too_many(path, len(value), schema["maxProperties"]))
     fields, others = schema.get("properties") or {}, schema.get("additionalProperties")
     prefix = f"{path}." if path else ""
-    schemas = {key: others for key in sorted(value) if key not in fields and isinstance(others, Mapping)}
+    schemas = {
+        key: others for key in sorted(value) if key not in fields and isinstance(others, Mapping)
+    }
     schemas |= {key: fields[key] for key in sorted(value) if key in fields}
     old_map = old if isinstance(old, dict) else {}
-    outcomes = [_check(own, value[key], prefix + key, old_map.get(key, _UNKNOWN)) for key, own in schemas.items()]
+    outcomes = [
+        _check(own, value[key], prefix + key, old_map.get(key, _UNKNOWN))
+        for key, own in schemas.items()
+    ]
     errors += [error for outcome in outcomes for error in outcome.errors]
     errors += [required(prefix + key) for key in schema.get("required") or () if key not in value]
     return Outcome(errors, sum(outcome.checks for outcome in outcomes))
@@ -240,7 +289,9 @@ def _check_combined(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
         valid = sum(not outcome.errors for outcome in outcomes)
         if valid != 1:
             how = f"Found {valid} valid alternatives" if valid else "Found none valid"
-            errors.append(_composite(f"{quote(path)} must validate one and only one schema (oneOf). {how}"))
+            errors.append(
+                _composite(f"{quote(path)} must validate one and only one schema (oneOf). {how}")
+            )
             errors += [] if valid else _nearest(outcomes).errors
         checks += _nearest(outcomes).checks
     if all_of := schema.get("allOf"):
@@ -250,7 +301,9 @@ def _check_combined(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
             none = ". None validated" if failed == len(outcomes) else ""
             errors.append(_composite(f"{quote(path)} must validate all the schemas (allOf){none}"))
         checks += sum(outcome.checks for outcome in outcomes)
-    if (forbidden := schema.get("not")) is not None and not _check(forbidden, value, path, old).errors:
+    if (forbidden := schema.get("not")) is not None and not _check(
+        forbidden, value, path, old
+    ).errors:
         errors.append(_composite(f"{quote(path)} must not validate the schema (not)"))
     return Outcome(errors, checks)
 

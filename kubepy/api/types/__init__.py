@@ -6,9 +6,27 @@
 Each type is compiled on first use, so that a command pays only for the kinds it touches.
 """
 
-from kubepy.api.types.decoder import Decoded, decode, decode_as, decode_metadata, first_error, type_of
+from kubepy.api.types.decoder import (
+    Decoded,
+    decode,
+    decode_as,
+    decode_metadata,
+    first_error,
+    type_of,
+)
 from kubepy.api.types.goview import as_encoded, go_fields, go_order, in_key_order
 from kubepy.api.types.special import DecodeError
 
-__all__ = ["DecodeError", "Decoded", "as_encoded", "decode", "decode_as", "decode_metadata", "first_error",
-           "go_fields", "go_order", "in_key_order", "type_of"]
+__all__ = [
+    "DecodeError",
+    "Decoded",
+    "as_encoded",
+    "decode",
+    "decode_as",
+    "decode_metadata",
+    "first_error",
+    "go_fields",
+    "go_order",
+    "in_key_order",
+    "type_of",
+]

@@ -44,7 +44,9 @@ def decode(obj: Object) -> Decoded:
     if "metadata" not in obj:
         return Decoded(dict(obj), [])
     decoded = _decode_at("meta/v1.ObjectMeta", obj["metadata"], None)
-    return Decoded({**obj, "metadata": decoded.object}, [f"metadata.{path}" for path in decoded.unknown_fields])
+    return Decoded(
+        {**obj, "metadata": decoded.object}, [f"metadata.{path}" for path in decoded.unknown_fields]
+    )
 
 
 def first_error(obj: Object) -> DecodeError | None:
@@ -71,7 +73,9 @@ def decode_as(type_name: str, value: Any) -> Decoded:
 
 def decode_metadata(value: Any) -> Object:
     """Decode the ``metadata`` of an object of any kind. Raises DecodeError."""
-    metadata: Object = _decode_at("meta/v1.ObjectMeta", value, (None, "metadata", "metadataOnlyObject")).object
+    metadata: Object = _decode_at(
+        "meta/v1.ObjectMeta", value, (None, "metadata", "metadataOnlyObject")
+    ).object
     return metadata
 
 
@@ -117,7 +121,9 @@ def _schema_or_other(value: Any, where: Where, state: list[str]) -> Any:
     """Decode ``JSONSchemaPropsOrArray``, ``…OrStringArray``, which ignore unknown fields and values of other types."""
     schema = decoder("apiextensions/v1.JSONSchemaProps")
     if isinstance(value, list):
-        return [schema(item, where, []) if isinstance(item, dict) else item for item in value] or None
+        return [
+            schema(item, where, []) if isinstance(item, dict) else item for item in value
+        ] or None
     return schema(value, where, []) if isinstance(value, dict) else None
 
 
@@ -290,6 +296,7 @@ def _as_it_is(value: Any, where: Where, state: State) -> Any:
 
 def _exactly(type_: type, zero: Any, shown: str) -> Decoder:
     """Return a decoder that takes values of one type, and null for its zero value."""
+
     def decode_exactly(value: Any, where: Where, state: State) -> Any:
         if type(value) is type_:
             return value

@@ -16,20 +16,27 @@ with lazy_imports():
 _VERSIONED = {"autoscaling": "autoscaling/v2"}
 
 _FREE_FORM = frozenset(("meta/v1.FieldsV1", "runtime.RawExtension", "apiextensions/v1.JSON"))
-_SCHEMA_OR = re.compile("(?<=JSONSchemaProps)Or(Bool|Array|StringArray)$")  # holds a schema, or what is none
+_SCHEMA_OR = re.compile(
+    "(?<=JSONSchemaProps)Or(Bool|Array|StringArray)$"
+)  # holds a schema, or what is none
 
 
 def go_order(type_name: str, value: Any) -> Any:
     """Return a value with the keys of its structs in Go's order. ``type_name``: ``meta/v1.LabelSelector``."""
     if isinstance(value, list):
         element = _element(type_name)
-        return [go_order(element, item) if isinstance(item, (dict, list)) else item for item in value]
+        return [
+            go_order(element, item) if isinstance(item, (dict, list)) else item for item in value
+        ]
     if not isinstance(value, dict):
         return value
     name, fields = _map_form(type_name)
     if fields is not None:
-        return {key: go_order(type_, entry) if isinstance(entry := value[key], (dict, list)) else entry
-                for key, type_ in fields if key in value}
+        return {
+            key: go_order(type_, entry) if isinstance(entry := value[key], (dict, list)) else entry
+            for key, type_ in fields
+            if key in value
+        }
     if name.startswith("map["):
         inner = table.map_parts(name)[1]
         return {key: go_order(inner, value[key]) for key in sorted(value)}
@@ -57,7 +64,11 @@ def in_key_order(value: Any) -> Any:
     """Return a value without a type with the keys of all its objects sorted, as those of Go's maps are."""
     if isinstance(value, list):
         return [in_key_order(item) for item in value]
-    return {key: in_key_order(value[key]) for key in sorted(value)} if isinstance(value, dict) else value
+    return (
+        {key: in_key_order(value[key]) for key in sorted(value)}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 def as_encoded(obj: dict[str, Any]) -> dict[str, Any]:
@@ -79,13 +90,19 @@ def go_fields(type_name: str, value: Any) -> Any:
     if type_name == "[]byte":
         return value
     if type_name.startswith("[]"):
-        return [go_fields(type_name[2:], item) for item in value] if isinstance(value, list) and value else None
+        return (
+            [go_fields(type_name[2:], item) for item in value]
+            if isinstance(value, list) and value
+            else None
+        )
     if type_name.startswith("map["):
         inner = table.map_parts(type_name)[1]
         return {key: go_fields(inner, value[key]) for key in sorted(value)} if value else None
     if type_name.startswith("meta/"):
         return _meta(type_name, value)
-    return _struct(type_name, value or {}) if table.is_struct(type_name) else _scalar(type_name, value)
+    return (
+        _struct(type_name, value or {}) if table.is_struct(type_name) else _scalar(type_name, value)
+    )
 
 
 def _meta(type_name: str, value: Any) -> Any:
@@ -99,7 +116,11 @@ def _struct(type_name: str, value: dict[str, Any]) -> dict[str, Any]:
     # Go field name → JSON name, from the versioned type of the same name.
     package, _, name = type_name.rpartition(".")
     versioned = f"{_VERSIONED.get(package, package + '/v1')}.{name}"
-    names = {field.go: field.json for field in table.flat_fields(versioned)} if table.is_struct(versioned) else {}
+    names = (
+        {field.go: field.json for field in table.flat_fields(versioned)}
+        if table.is_struct(versioned)
+        else {}
+    )
     value = _moved(type_name, value)
     shown: dict[str, Any] = {}
     for field in table.fields(type_name):
@@ -113,8 +134,13 @@ def _struct(type_name: str, value: dict[str, Any]) -> dict[str, Any]:
 
 
 # Fields of PodSpec that the internal type keeps in its SecurityContext: JSON name → Go name there.
-_IN_SECURITY_CONTEXT = {"hostNetwork": "HostNetwork", "hostPID": "HostPID", "hostIPC": "HostIPC",
-                        "shareProcessNamespace": "ShareProcessNamespace", "hostUsers": "HostUsers"}
+_IN_SECURITY_CONTEXT = {
+    "hostNetwork": "HostNetwork",
+    "hostPID": "HostPID",
+    "hostIPC": "HostIPC",
+    "shareProcessNamespace": "ShareProcessNamespace",
+    "hostUsers": "HostUsers",
+}
 
 
 def _moved(type_name: str, value: dict[str, Any]) -> dict[str, Any]:

@@ -112,7 +112,9 @@ def _write_plain(type_name: str, value: Any, parts: list[str]) -> None:
         for index, item in enumerate(value or ()):
             parts.append(" " if index else "[")
             _write(inner, item, parts, typed=False)
-        parts.append("]" if value else "<nil>")  # protobuf, which the controllers read, has no empty lists
+        parts.append(
+            "]" if value else "<nil>"
+        )  # protobuf, which the controllers read, has no empty lists
     elif type_name.startswith("map["):
         inner = table.map_parts(type_name)[1]
         for index, key in enumerate(sorted(value or ())):
@@ -143,9 +145,11 @@ def _quantity(value: Any) -> str:
     parsed, amount = quantity.scan("0" if value is None else value)
     number = amount or quantity.Int64Amount(0, 0)
     decimal = "(*inf.Dec)<nil>" if amount is not None else _decimal(parsed.nanos)
-    return (f"{{i:(resource.int64Amount){{value:(int64){number.value} scale:(resource.Scale){number.scale}}} "
-            f"d:(resource.infDecAmount){{Dec:{decimal}}} s:(string){parsed.text} "
-            f"Format:(resource.Format){parsed.format}}}")
+    return (
+        f"{{i:(resource.int64Amount){{value:(int64){number.value} scale:(resource.Scale){number.scale}}} "
+        f"d:(resource.infDecAmount){{Dec:{decimal}}} s:(string){parsed.text} "
+        f"Format:(resource.Format){parsed.format}}}"
+    )
 
 
 def _decimal(nanos: int) -> str:

@@ -1,5 +1,4 @@
-"""Errors of decoding, and the types that read their JSON themselves: times, quantities, int-or-string, free-form JSON.
-"""
+"""Errors of decoding, and the types that read their JSON themselves: times, quantities, int-or-string, free-form JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +25,9 @@ class DecodeError(ValueError):
     ``value``, ``go_type`` and ``where`` are set if only the type of the value is wrong.
     """
 
-    def __init__(self, message: str, value: Any = None, go_type: str = "", where: Where = None) -> None:
+    def __init__(
+        self, message: str, value: Any = None, go_type: str = "", where: Where = None
+    ) -> None:
         super().__init__(message)
         self.value = value
         self.go_type = go_type
@@ -177,8 +178,10 @@ def _parse(text: str, layout: _Layout) -> datetime:
         match = re.match(pattern, rest)
         if match is None:
             shown = "".join(part for part, _ in layout)
-            raise DecodeError(f"parsing time {quote_bytes(text)} as {quote_bytes(shown)}: "
-                              f"cannot parse {quote_bytes(rest)} as {quote_bytes(name)}")
+            raise DecodeError(
+                f"parsing time {quote_bytes(text)} as {quote_bytes(shown)}: "
+                f"cannot parse {quote_bytes(rest)} as {quote_bytes(name)}"
+            )
         parts[name], rest = match[0], rest[match.end() :]
         low, high, unit = _RANGES.get(name, (0, 0, ""))
         if unit and not low <= int(match[0][:2]) <= high:
@@ -189,14 +192,27 @@ def _parse(text: str, layout: _Layout) -> datetime:
     micro = int((fraction or parts.get(".000000", "")[1:]).ljust(6, "0")[:6])
     try:
         zone = parts["Z07:00"].replace("Z", "+00:00")
-        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6])) * (-1 if zone[0] == "-" else 1)
-        local = datetime(int(parts["2006"]), int(parts["01"]), int(parts["02"]), int(parts["15"]), int(parts["04"]),
-                         int(seconds), micro, timezone(offset))
+        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6])) * (
+            -1 if zone[0] == "-" else 1
+        )
+        local = datetime(
+            int(parts["2006"]),
+            int(parts["01"]),
+            int(parts["02"]),
+            int(parts["15"]),
+            int(parts["04"]),
+            int(seconds),
+            micro,
+            timezone(offset),
+        )
         return local.astimezone(UTC)
     except (ValueError, OverflowError):
         raise DecodeError(f"parsing time {quote_bytes(text)}: day out of range") from None
 
 
-_RANGES = {"01": (1, 12, "month"), "15": (0, 23, "hour"), "04": (0, 59, "minute"), "05": (0, 59, "second")}
-
-
+_RANGES = {
+    "01": (1, 12, "month"),
+    "15": (0, 23, "hour"),
+    "04": (0, 59, "minute"),
+    "05": (0, 59, "second"),
+}

@@ -18,7 +18,11 @@ _PRIMITIVES = frozenset(("bool", "string", "float64", "map", "interface", *_INTE
 _NAME = re.compile(r"[\w/.]+")
 
 # The one package of named types that is no API group.
-_NAMED_ELSEWHERE = {"types.UID": "string", "types.NodeName": "string", "types.NamespacedName": "string"}
+_NAMED_ELSEWHERE = {
+    "types.UID": "string",
+    "types.NodeName": "string",
+    "types.NamespacedName": "string",
+}
 
 
 class Field(NamedTuple):
@@ -69,8 +73,18 @@ def fields(type_name: str) -> tuple[Field, ...]:
     """Return the fields of a struct in the order of its declaration. Raises KeyError for a type that is no struct."""
     package, _, name = type_name.rpartition(".")
     rows = (row.split() for row in _package(package).structs[name])
-    return tuple(Field(go, "" if "i" in flags else json_name, _qualified(type_, package), "o" in flags, "z" in flags,
-                       "i" in flags, int(number[0]) if number else 0) for go, json_name, type_, flags, *number in rows)
+    return tuple(
+        Field(
+            go,
+            "" if "i" in flags else json_name,
+            _qualified(type_, package),
+            "o" in flags,
+            "z" in flags,
+            "i" in flags,
+            int(number[0]) if number else 0,
+        )
+        for go, json_name, type_, flags, *number in rows
+    )
 
 
 @cache
@@ -104,5 +118,9 @@ def map_parts(type_name: str) -> tuple[str, str]:
 
 def _qualified(type_: str, package: str) -> str:
     """Return a type with the package of every name in it that has none."""
-    return _NAME.sub(lambda match: match[0] if "." in match[0] or match[0] in _PRIMITIVES else f"{package}.{match[0]}",
-                     type_)
+    return _NAME.sub(
+        lambda match: (
+            match[0] if "." in match[0] or match[0] in _PRIMITIVES else f"{package}.{match[0]}"
+        ),
+        type_,
+    )

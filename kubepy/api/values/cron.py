@@ -13,10 +13,24 @@ from kubepy.quoting import printable, quote
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 DESCRIPTORS = {
-    "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
 }
-UNIT_SECONDS = {"h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+UNIT_SECONDS = {
+    "h": 3600,
+    "m": 60,
+    "s": 1,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ns": 1e-9,
+}
 YEARS_AHEAD = 5  # a schedule without a due time in these years is never due
 _DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 
@@ -32,7 +46,9 @@ class _Field(NamedTuple):
 
 
 _FIELDS = (
-    _Field(0, 59, {}), _Field(0, 23, {}), _Field(1, 31, {}),
+    _Field(0, 59, {}),
+    _Field(0, 23, {}),
+    _Field(1, 31, {}),
     _Field(1, 12, {name: number for number, name in enumerate(MONTHS, 1)}),
     _Field(0, 6, {name: number for number, name in enumerate(DAYS)}),
 )
@@ -83,8 +99,14 @@ class Schedule(NamedTuple):
                 later_minutes = [minute for minute in self.minutes if minute > local.minute]
                 minute = min(later_minutes, default=60) if local.hour in self.hours else 60
                 found = _later(local.replace(second=0), timedelta(minutes=minute - local.minute))
-                is_same_offset = found.utcoffset() == local.utcoffset()  # else clocks change on the way
-                local = found if is_same_offset else _later(local.replace(second=0), timedelta(minutes=1))
+                is_same_offset = (
+                    found.utcoffset() == local.utcoffset()
+                )  # else clocks change on the way
+                local = (
+                    found
+                    if is_same_offset
+                    else _later(local.replace(second=0), timedelta(minutes=1))
+                )
             else:
                 return local.astimezone(UTC)
         return None
@@ -111,16 +133,24 @@ def parse(text: str) -> Schedule:
         return _parse_descriptor(text)._replace(zone=zone)
     words = text.split()
     if len(words) != len(_FIELDS):
-        raise CronError(f"expected exactly {len(_FIELDS)} fields, found {len(words)}: [{' '.join(words)}]")
+        raise CronError(
+            f"expected exactly {len(_FIELDS)} fields, found {len(words)}: [{' '.join(words)}]"
+        )
     minutes, hours, days, months, weekdays = (
         frozenset(value for part in word.split(",") if part for value in _parse_range(part, field))
-        for word, field in zip(words, _FIELDS, strict=True))
-    return Schedule(minutes, hours, days, months, weekdays, _is_any(words[2]), _is_any(words[4]), zone=zone)
+        for word, field in zip(words, _FIELDS, strict=True)
+    )
+    return Schedule(
+        minutes, hours, days, months, weekdays, _is_any(words[2]), _is_any(words[4]), zone=zone
+    )
 
 
 def _is_any(word: str) -> bool:
     """Return whether one of the ranges has all values; one with steps has not."""
-    return any(part.split("/")[0] in ("*", "?") and part.partition("/")[2] in ("", "1") for part in word.split(","))
+    return any(
+        part.split("/")[0] in ("*", "?") and part.partition("/")[2] in ("", "1")
+        for part in word.split(",")
+    )
 
 
 def is_time_zone(name: str) -> bool:
@@ -141,7 +171,9 @@ def _parse_descriptor(text: str) -> Schedule:
         raise CronError(f"unrecognized descriptor: {text}")
     duration = text.removeprefix("@every ")
     if not _DURATION.fullmatch(duration):
-        raise CronError(f"failed to parse duration {text}: time: invalid duration {quote(duration)}")
+        raise CronError(
+            f"failed to parse duration {text}: time: invalid duration {quote(duration)}"
+        )
     nothing: frozenset[int] = frozenset()
     return Schedule(nothing, nothing, nothing, nothing, nothing, every=duration)
 

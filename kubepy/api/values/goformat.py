@@ -13,15 +13,40 @@ from typing import Any
 from kubepy.quoting import printable as printable
 from kubepy.quoting import quote as quote
 
-_FRACTION = re.compile(r"(?:^|[\[,:])-?\d+[.eE]")  # matches in every JSON text without blanks that has a float
+_FRACTION = re.compile(
+    r"(?:^|[\[,:])-?\d+[.eE]"
+)  # matches in every JSON text without blanks that has a float
 _TYPE_NAMES: dict[type, str] = {
-    type(None): "<nil>", bool: "bool", int: "int64", float: "float64", str: "string",
-    list: "[]interface {}", dict: "map[string]interface {}",
+    type(None): "<nil>",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    str: "string",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
 }
-UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+UNITS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+}
 _PART = r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]+)"  # of a duration
-_NANOSECONDS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9,
-                "h": 3600 * 10**9, "d": 86400 * 10**9}
+_NANOSECONDS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86400 * 10**9,
+}
 MAX_DURATION = (2**63 - 1) / 1e9  # seconds: Go's durations are nanoseconds of 64 bits
 
 
@@ -32,7 +57,11 @@ class Ordered(dict[str, Any]):
 def in_go_order(value: Any) -> Any:
     """Return a value with the keys of its maps sorted, as Go prints maps; Ordered maps stay as they are."""
     if isinstance(value, dict):
-        return value if isinstance(value, Ordered) else {key: in_go_order(value[key]) for key in sorted(value)}
+        return (
+            value
+            if isinstance(value, Ordered)
+            else {key: in_go_order(value[key]) for key in sorted(value)}
+        )
     return [in_go_order(item) for item in value] if isinstance(value, list | tuple) else value
 
 
@@ -96,15 +125,16 @@ def parse_duration(text: str) -> float:
         number = re.match(r"(\d+\.?\d*|\.\d+)", rest)
         if not number:
             break
-        unit = re.match(r"[^0-9.]*", rest[number.end():])
+        unit = re.match(r"[^0-9.]*", rest[number.end() :])
         word = unit[0] if unit else ""
         if not word:
             raise ValueError(f"time: missing unit in duration {quote_bytes(text)}")
         if word not in UNITS:
-            raise ValueError(f"time: unknown unit {quote_bytes(word)} in duration "
-                             f"{quote_bytes(text)}")
+            raise ValueError(
+                f"time: unknown unit {quote_bytes(word)} in duration {quote_bytes(text)}"
+            )
         total += float(number[0]) * UNITS[word]
-        rest = rest[number.end() + len(word):]
+        rest = rest[number.end() + len(word) :]
     if rest or not unsigned or total > MAX_DURATION:
         raise ValueError(f"time: invalid duration {quote_bytes(text)}")
     return -total if text.startswith("-") else total
@@ -166,6 +196,7 @@ def _digits(value: float) -> tuple[str, str, int]:
 
 def quote_bytes(text: str) -> str:
     """Quote a text as Go's package ``time`` does: non-ASCII and control characters as their bytes."""
+
     def shown(character: str) -> str:
         if " " <= character < "\x7f":
             return f"\\{character}" if character in '"\\' else character
@@ -206,8 +237,10 @@ def to_json(value: Any, indent: int = 0, *, sort_keys: bool = True, depth: int =
     return text
 
 
-_ENCODERS = tuple(json.JSONEncoder(ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":")).encode
-                  for sort_keys in (False, True))
+_ENCODERS = tuple(
+    json.JSONEncoder(ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":")).encode
+    for sort_keys in (False, True)
+)
 _STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"')  # in a JSON text
 _TOKEN = re.compile(r"\{\}|\[\]|[{}\[\],:]|[^{}\[\],:]+")  # between two strings of a JSON text
 _MAX_PIECES = 5_000
@@ -226,7 +259,9 @@ class JSONLayout(dict[str, tuple[str, "JSONLayout"]]):
     def __init__(self, indent: int, depth: int) -> None:
         self._indent = indent
         self._depth = depth
-        self.wholes: dict[tuple[str, ...], list[str]] = {}  # all pieces of a text, as they are written
+        self.wholes: dict[
+            tuple[str, ...], list[str]
+        ] = {}  # all pieces of a text, as they are written
 
     def __missing__(self, piece: str) -> tuple[str, JSONLayout]:
         text, depth = "", self._depth

@@ -77,5 +77,7 @@ def scaled_value(value: int | str | None, total: int, *, round_up: bool) -> int:
     try:
         product = atoi(value[:-1]) * total
     except NumberError as error:
-        raise ValueError(f"invalid value for IntOrString: invalid value {quote(value)}: {error}") from None
+        raise ValueError(
+            f"invalid value for IntOrString: invalid value {quote(value)}: {error}"
+        ) from None
     return -(-product // 100) if round_up else product // 100

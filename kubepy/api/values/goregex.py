@@ -26,12 +26,15 @@ _WORDS = {
     "pattern too large - compile failed": "expression too large",
 }  # fmt: skip
 _COUNTED = re.compile(r"\{(\d+)(?:,(\d+)?)?\}\??")
-_TOKEN = re.compile(r"""
+_TOKEN = re.compile(
+    r"""
     \\Q.*?(?:\\E|\Z)                                              # quoted
   | \\.                                                          # an escape
   | \[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*+\]                       # a class
   | \(\?P?<(?P<name>[^>]*)>
-  | .""", re.DOTALL | re.VERBOSE)
+  | .""",
+    re.DOTALL | re.VERBOSE,
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -100,9 +103,9 @@ def _error_of(message: str, pattern: str) -> GoRegexError:
     if problem == "trailing \\":
         return GoRegexError("trailing backslash at end of expression", "")
     if problem == "invalid UTF-8":  # RE2's error for an escape that ends too early
-        return GoRegexError("invalid escape sequence", pattern[pattern.rfind("\\"):])
+        return GoRegexError("invalid escape sequence", pattern[pattern.rfind("\\") :])
     if part.startswith("(?<"):
-        return GoRegexError("invalid named capture", pattern[pattern.index(part):])
+        return GoRegexError("invalid named capture", pattern[pattern.index(part) :])
     if problem == "invalid repetition size" and (count := _COUNTED.fullmatch(part)):
         least, most = int_or_none(count[1]), int_or_none(count[2] or count[1])
         is_wrong = least is None or most is None or max(least, most) > _MAX_REPEAT or least > most

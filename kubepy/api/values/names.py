@@ -17,8 +17,10 @@ _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY})?"
 
-_KEY_RULE = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " \
-            "alphanumeric character"
+_KEY_RULE = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character"
+)
 
 
 def regex_error(rule: str, pattern: str, *examples: str) -> str:
@@ -39,8 +41,10 @@ def dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
         return []
     problems = _too_long(value, 253, unit)
     if not re.fullmatch(_SUBDOMAIN, value):
-        rule = ("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
-                "and must start and end with an alphanumeric character")
+        rule = (
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+            "and must start and end with an alphanumeric character"
+        )
         problems.append(regex_error(rule, _SUBDOMAIN, "example.com"))
     return problems
 
@@ -52,8 +56,10 @@ def dns1123_label(value: str) -> list[str]:
         return problems
     if re.fullmatch(_SUBDOMAIN, value):
         return [*problems, "must not contain dots"]
-    rule = ("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
-            "and must start and end with an alphanumeric character")
+    rule = (
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+        "and must start and end with an alphanumeric character"
+    )
     return [*problems, regex_error(rule, _LABEL, "my-name", "123-abc")]
 
 
@@ -61,8 +67,10 @@ def dns1035_label(value: str) -> list[str]:
     """Validate a DNS-1123 label that begins with a letter."""
     problems = _too_long(value, 63)
     if not re.fullmatch(_LABEL_1035, value):
-        rule = ("a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
-                "start with an alphabetic character, and end with an alphanumeric character")
+        rule = (
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+            "start with an alphabetic character, and end with an alphanumeric character"
+        )
         problems.append(regex_error(rule, _LABEL_1035, "my-name", "abc-123"))
     return problems
 
@@ -91,7 +99,9 @@ def qualified_name(value: str) -> list[str]:
         return [f"{rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
     problems = []
     if len(parts) == 2:
-        prefix_problems = dns1123_subdomain(parts[0], "bytes") if parts[0] else ["must be non-empty"]
+        prefix_problems = (
+            dns1123_subdomain(parts[0], "bytes") if parts[0] else ["must be non-empty"]
+        )
         problems = [f"prefix part {problem}" for problem in prefix_problems]
     name = parts[-1]
     if len(name) <= 63 and re.fullmatch(_KEY, name):

@@ -20,7 +20,9 @@ _MAX = (2**63 - 1) * NANO
 MAX_DIGITS = 1000
 _MAX_EXPONENT = 1000
 
-FORMAT_WRONG = r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+FORMAT_WRONG = (
+    r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
 NUMERIC_WRONG = "unable to parse numeric part of quantity"
 SUFFIX_WRONG = "unable to parse quantity's suffix"
 
@@ -147,8 +149,10 @@ def scan(text: str) -> ScannedQuantity:
     if format == BINARY_SI:
         is_canonical = exponent % 10 == 0 and int(digits) & 7 != 0
     else:
-        is_canonical = (exponent - len(fraction)) % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
-    up, down = base ** max(exponent, 0), base ** max(-exponent, 0) * 10**len(fraction)
+        is_canonical = (
+            (exponent - len(fraction)) % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+        )
+    up, down = base ** max(exponent, 0), base ** max(-exponent, 0) * 10 ** len(fraction)
     nanos = -(-int(digits) * up * NANO // down)  # rounded up
     if format == BINARY_SI:
         nanos = min(nanos, _MAX)
@@ -156,7 +160,9 @@ def scan(text: str) -> ScannedQuantity:
     kept_text = text if amount is not None and is_canonical else ""
     if sign != "-":
         return ScannedQuantity(Quantity(nanos, format, kept_text), amount)
-    return ScannedQuantity(Quantity(-nanos, format, kept_text), amount and Int64Amount(-amount.value, amount.scale))
+    return ScannedQuantity(
+        Quantity(-nanos, format, kept_text), amount and Int64Amount(-amount.value, amount.scale)
+    )
 
 
 def _int64_amount(number: str, fraction: str, exponent: int, format: str) -> Int64Amount | None:

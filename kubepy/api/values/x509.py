@@ -13,10 +13,21 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import NamedTuple
 
-_PEM = re.compile(rb"-----BEGIN CERTIFICATE REQUEST-----\s(.*?)-----END CERTIFICATE REQUEST-----", re.DOTALL)
+_PEM = re.compile(
+    rb"-----BEGIN CERTIFICATE REQUEST-----\s(.*?)-----END CERTIFICATE REQUEST-----", re.DOTALL
+)
 # The attributes of names that kubectl prints, by the last number of their object identifiers (2.5.4.n).
-_SUBJECT = {3: "Common Name", 5: "Serial Number", 6: "Country", 7: "Locality", 8: "Province", 9: "StreetAddress",
-            10: "Organization", 11: "Organizational Unit", 17: "PostalCode"}
+_SUBJECT = {
+    3: "Common Name",
+    5: "Serial Number",
+    6: "Country",
+    7: "Locality",
+    8: "Province",
+    9: "StreetAddress",
+    10: "Organization",
+    11: "Organizational Unit",
+    17: "PostalCode",
+}
 # AnyObject identifiers, in DER.
 _X520 = b"\x55\x04"  # 2.5.4
 _EXTENSION_REQUEST = bytes.fromhex("2a864886f70d01090e")  # 1.2.840.113549.1.9.14
@@ -54,12 +65,16 @@ def parse_request(pem: bytes) -> CertificateRequest:
         for name in _alternative_names(attributes):
             if title := _GENERAL_NAMES.get(name.tag):
                 is_ip = name.tag == _IP_ADDRESS
-                names[title].append(str(ip_address(name.content)) if is_ip else name.content.decode())
+                names[title].append(
+                    str(ip_address(name.content)) if is_ip else name.content.decode()
+                )
         values: dict[str, list[str]] = {}
         for attribute in _grandchildren(subject):
             identifier, value = _elements(attribute.content)
             if identifier.content[:2] == _X520 and identifier.content[2] in _SUBJECT:
-                values.setdefault(_SUBJECT[identifier.content[2]], []).append(value.content.decode(errors="replace"))
+                values.setdefault(_SUBJECT[identifier.content[2]], []).append(
+                    value.content.decode(errors="replace")
+                )
         return CertificateRequest(values, names)
     except (ValueError, IndexError, StopIteration, binascii.Error):
         raise CertificateError("x509: malformed certificate request") from None
@@ -72,10 +87,13 @@ def _elements(data: bytes) -> Iterator[_Element]:
         tag, length, position = data[position], data[position + 1], position + 2
         if length & 0x80:
             size = length & 0x7F
-            length, position = int.from_bytes(data[position:position + size], "big"), position + size
+            length, position = (
+                int.from_bytes(data[position : position + size], "big"),
+                position + size,
+            )
         if position + length > len(data):
             raise ValueError("data truncated")
-        yield _Element(tag, data[position:position + length])
+        yield _Element(tag, data[position : position + length])
         position += length
 
 
@@ -85,7 +103,9 @@ def _grandchildren(element: _Element) -> Iterator[_Element]:
 
 
 def _alternative_names(attribute_sets: list[_Element]) -> Iterator[_Element]:
-    for attribute in (attribute for attributes in attribute_sets for attribute in _elements(attributes.content)):
+    for attribute in (
+        attribute for attributes in attribute_sets for attribute in _elements(attributes.content)
+    ):
         identifier, values = _elements(attribute.content)
         if identifier.content == _EXTENSION_REQUEST:
             for extension in _grandchildren(values):

@@ -24,7 +24,9 @@ def check_approval(attributes: Attributes) -> None:
     """Refuse an approval or denial by a user who may not approve requests for the signer. Raises Forbidden."""
     signer = _signer_of(attributes.old or {})
     if not _is_authorized(attributes, "approve", signer):
-        raise attributes.forbidden(f"user not permitted to approve requests with signerName {quote(signer)}")
+        raise attributes.forbidden(
+            f"user not permitted to approve requests with signerName {quote(signer)}"
+        )
 
 
 def check_signing(attributes: Attributes) -> None:
@@ -33,7 +35,9 @@ def check_signing(attributes: Attributes) -> None:
     statuses = [obj.get("status") or {} for obj in (attributes.obj, old)]
     fields = [(status.get("certificate"), status.get("conditions") or []) for status in statuses]
     if fields[0] != fields[1] and not _is_authorized(attributes, "sign", signer):
-        raise attributes.forbidden(f"user not permitted to sign requests with signerName {quote(signer)}")
+        raise attributes.forbidden(
+            f"user not permitted to sign requests with signerName {quote(signer)}"
+        )
 
 
 def check_subject(attributes: Attributes) -> None:
@@ -46,7 +50,9 @@ def check_subject(attributes: Attributes) -> None:
     except (x509.CertificateError, binascii.Error) as error:
         raise attributes.forbidden(f"failed to parse CSR: {error}") from None
     if PRIVILEGED_GROUP in subject.get("Organization", ()):
-        raise attributes.forbidden(f"use of {CLIENT_SIGNER} signer with {PRIVILEGED_GROUP} group is not allowed")
+        raise attributes.forbidden(
+            f"use of {CLIENT_SIGNER} signer with {PRIVILEGED_GROUP} group is not allowed"
+        )
 
 
 def _signer_of(request: Object) -> str:
@@ -57,5 +63,7 @@ def _is_authorized(attributes: Attributes, verb: str, signer: str) -> bool:
     """Tell whether the user may do something for a signer, or for all signers of its domain."""
     authorizer, user = attributes.server.authorizer, attributes.server.requester
     domain = signer.partition("/")[0]
-    return any(authorizer.authorize(AttributesRecord(user, verb, GROUP, "signers", name=name)).allowed
-               for name in (signer, f"{domain}/*"))
+    return any(
+        authorizer.authorize(AttributesRecord(user, verb, GROUP, "signers", name=name)).allowed
+        for name in (signer, f"{domain}/*")
+    )

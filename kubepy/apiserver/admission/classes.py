@@ -18,20 +18,31 @@ CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 def set_default_ingress_class(attributes: Attributes) -> None:
     """Give an Ingress that names no class the newest default one."""
     spec = attributes.obj.setdefault("spec", {})
-    if spec.get("ingressClassName") is not None or CLASS_ANNOTATION in annotations_of(attributes.obj):
+    if spec.get("ingressClassName") is not None or CLASS_ANNOTATION in annotations_of(
+        attributes.obj
+    ):
         return
-    defaults = [ingress_class for ingress_class in attributes.transaction.list(INGRESS_CLASSES)
-                if annotations_of(ingress_class).get(DEFAULT_CLASS) == "true"]
+    defaults = [
+        ingress_class
+        for ingress_class in attributes.transaction.list(INGRESS_CLASSES)
+        if annotations_of(ingress_class).get(DEFAULT_CLASS) == "true"
+    ]
     if defaults:
         newest = max(default["metadata"]["creationTimestamp"] for default in defaults)
-        spec["ingressClassName"] = next(default["metadata"]["name"] for default in defaults
-                                        if default["metadata"]["creationTimestamp"] == newest)
+        spec["ingressClassName"] = next(
+            default["metadata"]["name"]
+            for default in defaults
+            if default["metadata"]["creationTimestamp"] == newest
+        )
 
 
 def set_default_storage_class(attributes: Attributes) -> None:
     """Give a claim that names no class the default one."""
     spec = attributes.obj.setdefault("spec", {})
-    if not has_class(attributes.obj) and (default := default_class(attributes.transaction.list(CLASSES))) is not None:
+    if (
+        not has_class(attributes.obj)
+        and (default := default_class(attributes.transaction.list(CLASSES))) is not None
+    ):
         spec["storageClassName"] = default["metadata"]["name"]
 
 
@@ -58,7 +69,13 @@ def check_resize(attributes: Attributes) -> None:
     if (old.get("status") or {}).get("phase") != "Bound":
         raise attributes.forbidden("Only bound persistent volume claims can be expanded")
     name = class_of(claim)
-    storage_class = attributes.transaction.get(Key(CLASSES, "", name)) if name and name == class_of(old) else None
+    storage_class = (
+        attributes.transaction.get(Key(CLASSES, "", name))
+        if name and name == class_of(old)
+        else None
+    )
     if storage_class is None or not storage_class.get("allowVolumeExpansion"):
-        raise attributes.forbidden("only dynamically provisioned pvc can be resized and the storageclass that "
-                                   "provisions the pvc must support resize")
+        raise attributes.forbidden(
+            "only dynamically provisioned pvc can be resized and the storageclass that "
+            "provisions the pvc must support resize"
+        )

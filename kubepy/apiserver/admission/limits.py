@@ -18,8 +18,10 @@ ANNOTATION = "kubernetes.io/limit-ranger"
 
 def _limits(attributes: Attributes) -> list[list[Object]]:
     """Return the items of each LimitRange of the namespace."""
-    return [(limit_range.get("spec") or {}).get("limits") or []
-            for limit_range in attributes.transaction.list(LIMIT_RANGES, attributes.namespace)]
+    return [
+        (limit_range.get("spec") or {}).get("limits") or []
+        for limit_range in attributes.transaction.list(LIMIT_RANGES, attributes.namespace)
+    ]
 
 
 # --- defaults -------------------------------------------------------------------------------------------------------
@@ -34,8 +36,12 @@ def apply_limit_defaults(attributes: Attributes) -> None:
                 defaults["requests"] |= item.get("defaultRequest") or {}
                 defaults["limits"] |= item.get("default") or {}
         spec = attributes.obj["spec"]
-        notes = [note for field, word in (("containers", "container"), ("initContainers", "init container"))
-                 for container in spec.get(field) or () for note in _complete(container, defaults, word)]
+        notes = [
+            note
+            for field, word in (("containers", "container"), ("initContainers", "init container"))
+            for container in spec.get(field) or ()
+            for note in _complete(container, defaults, word)
+        ]
         if notes:
             annotations = attributes.obj["metadata"].get("annotations") or {}
             note = f"LimitRanger plugin set: {'; '.join(notes)}"
@@ -46,7 +52,9 @@ def _complete(container: Object, defaults: dict[str, dict[str, str]], word: str)
     for field, label in (("requests", "request"), ("limits", "limit")):
         resources = container.get("resources") or {}
         amounts = resources.get(field) or {}
-        added = {name: defaults[field][name] for name in sorted(defaults[field]) if name not in amounts}
+        added = {
+            name: defaults[field][name] for name in sorted(defaults[field]) if name not in amounts
+        }
         if added:
             container["resources"] = {**resources, field: {**amounts, **added}}
             yield f"{', '.join(added)} {label} for {word} {container.get('name', '')}"
@@ -61,16 +69,22 @@ def check_limits(attributes: Attributes) -> None:
         return
     check = _pod_complaints if attributes.resource.key == "pods" else _claim_complaints
     for items in _limits(attributes):
-        complaints = list(dict.fromkeys(detail for item in items for detail in check(item, attributes.obj)))
+        complaints = list(
+            dict.fromkeys(detail for item in items for detail in check(item, attributes.obj))
+        )
         if complaints:
-            raise attributes.forbidden(complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]")
+            raise attributes.forbidden(
+                complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"
+            )
 
 
 def _pod_complaints(item: Object, pod: Object) -> Iterator[str]:
     spec = pod["spec"]
     if item.get("type") == "Container":
         for container in (*spec["containers"], *(spec.get("initContainers") or ())):
-            yield from _complaints(item, amounts_of(container, "requests"), amounts_of(container, "limits"))
+            yield from _complaints(
+                item, amounts_of(container, "requests"), amounts_of(container, "limits")
+            )
     elif item.get("type") == "Pod":
         yield from _complaints(item, aggregate(spec, "requests"), aggregate(spec, "limits"))
 
@@ -78,10 +92,18 @@ def _pod_complaints(item: Object, pod: Object) -> Iterator[str]:
 def _complaints(item: Object, requests: Amounts, limits: Amounts) -> Iterator[str]:
     kind = item["type"]
     for name, enforced in sorted(amounts_under(item, "min").items()):
-        yield from _below(f"minimum {name} usage per {kind} is {enforced}", enforced, requests.get(name),
-                          limits.get(name))
+        yield from _below(
+            f"minimum {name} usage per {kind} is {enforced}",
+            enforced,
+            requests.get(name),
+            limits.get(name),
+        )
     for name, enforced in sorted(amounts_under(item, "max").items()):
-        rule, request, limit = f"maximum {name} usage per {kind} is {enforced}", requests.get(name), limits.get(name)
+        rule, request, limit = (
+            f"maximum {name} usage per {kind} is {enforced}",
+            requests.get(name),
+            limits.get(name),
+        )
         if limit is None:
             yield f"{rule}.  No limit is specified"
         elif limit > enforced:
@@ -103,7 +125,9 @@ def amounts_under(item: Object, field: str) -> Amounts:
     return {name: Quantity.parse(amount) for name, amount in (item.get(field) or {}).items()}
 
 
-def _below(rule: str, enforced: Quantity, request: Quantity | None, limit: Quantity | None) -> Iterator[str]:
+def _below(
+    rule: str, enforced: Quantity, request: Quantity | None, limit: Quantity | None
+) -> Iterator[str]:
     if request is None:
         yield f"{rule}.  No request is specified"
     elif request < enforced:
@@ -118,10 +142,17 @@ def _claim_complaints(item: Object, claim: Object) -> Iterator[str]:
         return
     requests = amounts_of(claim["spec"], "requests")
     for name, enforced in sorted(amounts_under(item, "min").items()):
-        yield from _below(f"minimum {name} usage per PersistentVolumeClaim is {enforced}", enforced,
-                          requests.get(name), None)
+        yield from _below(
+            f"minimum {name} usage per PersistentVolumeClaim is {enforced}",
+            enforced,
+            requests.get(name),
+            None,
+        )
     for name, enforced in sorted(amounts_under(item, "max").items()):
-        rule, request = f"maximum {name} usage per PersistentVolumeClaim is {enforced}", requests.get(name)
+        rule, request = (
+            f"maximum {name} usage per PersistentVolumeClaim is {enforced}",
+            requests.get(name),
+        )
         if request is None:
             yield f"{rule}.  No request is specified"
         elif request > enforced:

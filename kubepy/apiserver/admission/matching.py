@@ -14,12 +14,22 @@ from kubepy.apiserver.server import Attributes
 from kubepy.storage import Key
 
 # These configure admission itself, so that nothing in the way of all requests is in the way of its own removal.
-EXEMPT = frozenset(f"{plural}.admissionregistration.k8s.io" for plural in (
-    "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations",
-    "validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations"))
+EXEMPT = frozenset(
+    f"{plural}.admissionregistration.k8s.io"
+    for plural in (
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+    )
+)
 
 
-def matched_resource(rules: Sequence[Object], attributes: Attributes, match_policy: str) -> Resource | None:
+def matched_resource(
+    rules: Sequence[Object], attributes: Attributes, match_policy: str
+) -> Resource | None:
     """Return the resource in the version that a rule names, which for ``Equivalent`` may not be the request's.
 
     A rule that names the version of the request comes before all others (``ShouldCallHook``).
@@ -30,7 +40,9 @@ def matched_resource(rules: Sequence[Object], attributes: Attributes, match_poli
     if match_policy != "Equivalent":
         return None
     others = [requested.at(version) for version in requested.other_versions]
-    return next((other for rule in rules for other in others if rule_matches(rule, attributes, other)), None)
+    return next(
+        (other for rule in rules for other in others if rule_matches(rule, attributes, other)), None
+    )
 
 
 def rule_matches(rule: Object, attributes: Attributes, resource: Resource) -> bool:
@@ -40,10 +52,17 @@ def rule_matches(rule: Object, attributes: Attributes, resource: Resource) -> bo
         return False
     if rule.get("resourceNames") and attributes.name not in rule["resourceNames"]:
         return False
-    return (_is_among(attributes.operation, rule.get("operations")) and _is_among(resource.group, rule.get("apiGroups"))
-            and _is_among(resource.version, rule.get("apiVersions"))
-            and any(plural in ("*", resource.plural) and subresource in ("*", attributes.subresource)
-                    for plural, _, subresource in (name.partition("/") for name in rule.get("resources") or ())))
+    return (
+        _is_among(attributes.operation, rule.get("operations"))
+        and _is_among(resource.group, rule.get("apiGroups"))
+        and _is_among(resource.version, rule.get("apiVersions"))
+        and any(
+            plural in ("*", resource.plural) and subresource in ("*", attributes.subresource)
+            for plural, _, subresource in (
+                name.partition("/") for name in rule.get("resources") or ()
+            )
+        )
+    )
 
 
 def _is_among(value: str, allowed: Iterable[str] | None) -> bool:
@@ -71,7 +90,11 @@ def object_matches(selector: Object | None, attributes: Attributes) -> bool:
     if not selector:
         return True
     parsed = from_label_selector(selector)
-    return any(parsed.matches(labels_of(obj)) for obj in (attributes.obj, attributes.old) if obj is not None)
+    return any(
+        parsed.matches(labels_of(obj))
+        for obj in (attributes.obj, attributes.old)
+        if obj is not None
+    )
 
 
 def request_attributes(attributes: Attributes, resource: Resource) -> Object:
@@ -84,11 +107,16 @@ def request_attributes(attributes: Attributes, resource: Resource) -> Object:
     if attributes.scope.request.verb == "deletecollection":
         name = ""
     return {
-        "kind": _kind(attributes.body or resource), "resource": _resource(resource),
-        "subResource": attributes.subresource, "requestKind": _kind(attributes.body or requested),
-        "requestResource": _resource(requested), "requestSubResource": attributes.subresource, "name": name,
+        "kind": _kind(attributes.body or resource),
+        "resource": _resource(resource),
+        "subResource": attributes.subresource,
+        "requestKind": _kind(attributes.body or requested),
+        "requestResource": _resource(requested),
+        "requestSubResource": attributes.subresource,
+        "name": name,
         "namespace": name if attributes.resource.key == "namespaces" else attributes.namespace,
-        "operation": attributes.operation, "userInfo": dict(attributes.server.requester),
+        "operation": attributes.operation,
+        "userInfo": dict(attributes.server.requester),
         "dryRun": attributes.transaction.dry_run,
     }
 

@@ -30,10 +30,14 @@ MAX_PODS = 3000  # how many pods of a namespace a new level is tried on
 _VERSION = re.compile(r"v1\.(0|[1-9]\d*)")
 # Where the template of a pod is.
 _TEMPLATES = {
-    "podtemplates": ("template",), "replicationcontrollers": ("spec", "template"),
-    "replicasets.apps": ("spec", "template"), "deployments.apps": ("spec", "template"),
-    "statefulsets.apps": ("spec", "template"), "daemonsets.apps": ("spec", "template"),
-    "jobs.batch": ("spec", "template"), "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
+    "podtemplates": ("template",),
+    "replicationcontrollers": ("spec", "template"),
+    "replicasets.apps": ("spec", "template"),
+    "deployments.apps": ("spec", "template"),
+    "statefulsets.apps": ("spec", "template"),
+    "daemonsets.apps": ("spec", "template"),
+    "jobs.batch": ("spec", "template"),
+    "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
 }
 
 
@@ -61,10 +65,14 @@ def policy_of(labels: Mapping[str, str]) -> Policy:
     return Policy(enforce, warn, wrong)
 
 
-def _level_version(labels: Mapping[str, str], mode: str, wrong: list[FieldError]) -> podsecurity.LevelVersion:
+def _level_version(
+    labels: Mapping[str, str], mode: str, wrong: list[FieldError]
+) -> podsecurity.LevelVersion:
     level = labels.get(PREFIX + mode, "privileged")
     if level not in podsecurity.LEVELS:
-        wrong.append(_wrong(f"{PREFIX}{mode}", level, f"must be one of {', '.join(podsecurity.LEVELS)}"))
+        wrong.append(
+            _wrong(f"{PREFIX}{mode}", level, f"must be one of {', '.join(podsecurity.LEVELS)}")
+        )
         level = "restricted" if mode == "enforce" else "privileged"
     version = labels.get(f"{PREFIX}{mode}-version", "latest")
     match = _VERSION.fullmatch(version)
@@ -100,19 +108,26 @@ def check_pod(attributes: Attributes) -> None:
     if attributes.old is not None and _images(spec) <= _images(attributes.old["spec"]):
         return  # only new images and containers are checked again
     if violations := podsecurity.violations(policy.enforce, metadata, spec):
-        raise attributes.forbidden(f'violates PodSecurity "{policy.enforce}": {", ".join(map(str, violations))}')
+        raise attributes.forbidden(
+            f'violates PodSecurity "{policy.enforce}": {", ".join(map(str, violations))}'
+        )
     _warn(attributes, policy, metadata, spec)
 
 
 def _images(spec: Object) -> set[tuple[str, str]]:
     """Return the names and images of all containers."""
-    return {(container["name"], container.get("image", ""))
-            for field in ("containers", "initContainers", "ephemeralContainers") for container in spec.get(field) or ()}
+    return {
+        (container["name"], container.get("image", ""))
+        for field in ("containers", "initContainers", "ephemeralContainers")
+        for container in spec.get(field) or ()
+    }
 
 
 def _warn(attributes: Attributes, policy: Policy, metadata: Object, spec: Object) -> None:
     if violations := podsecurity.violations(policy.warn, metadata, spec):
-        attributes.server.warn(f'would violate PodSecurity "{policy.warn}": {", ".join(map(str, violations))}')
+        attributes.server.warn(
+            f'would violate PodSecurity "{policy.warn}": {", ".join(map(str, violations))}'
+        )
 
 
 def warn_of_template(attributes: Attributes) -> None:
@@ -139,7 +154,9 @@ def check_namespace(attributes: Attributes) -> None:
     new, old = policy.enforce, None if before is None else before.enforce
     if old is None or new == old or new.level == "privileged":
         return
-    if new.minor != old.minor or podsecurity.LEVELS.index(new.level) > podsecurity.LEVELS.index(old.level):
+    if new.minor != old.minor or podsecurity.LEVELS.index(new.level) > podsecurity.LEVELS.index(
+        old.level
+    ):
         attributes.server.warn_all(_warnings_of_pods(attributes, new))
 
 
@@ -154,8 +171,10 @@ def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable
     if len(pods) > MAX_PODS:
         yield f"new PodSecurity enforce level only checked against the first {MAX_PODS} of {len(pods)} existing pods"
     if names:
-        yield (f'existing pods in namespace "{attributes.name}" violate the new PodSecurity enforce level '
-               f'"{enforce}"')
+        yield (
+            f'existing pods in namespace "{attributes.name}" violate the new PodSecurity enforce level '
+            f'"{enforce}"'
+        )
     texts = []
     for reasons, violators in names.items():
         others = len(violators) - 1

@@ -32,9 +32,19 @@ from kubepy.apiserver.server import Attributes
 from kubepy.storage import Key
 
 GROUP = "admissionregistration.k8s.io"
-POLICIES, BINDINGS = f"validatingadmissionpolicies.{GROUP}", f"validatingadmissionpolicybindings.{GROUP}"
-ERRORS = {error.reason: error for error in (errors.Unauthorized, errors.Forbidden, errors.RequestEntityTooLarge,
-                                            errors.Invalid)}
+POLICIES, BINDINGS = (
+    f"validatingadmissionpolicies.{GROUP}",
+    f"validatingadmissionpolicybindings.{GROUP}",
+)
+ERRORS = {
+    error.reason: error
+    for error in (
+        errors.Unauthorized,
+        errors.Forbidden,
+        errors.RequestEntityTooLarge,
+        errors.Invalid,
+    )
+}
 
 
 class Decision(NamedTuple):
@@ -59,17 +69,26 @@ def check_policies(attributes: Attributes) -> None:
     reasons: list[str] = []
     for policy in attributes.transaction.list(POLICIES):
         own = bindings.get(policy["metadata"]["name"])
-        if own and _matches(policy["spec"].get("matchConstraints") or {}, attributes, needs_rules=True):
+        if own and _matches(
+            policy["spec"].get("matchConstraints") or {}, attributes, needs_rules=True
+        ):
             for message, reason in _decisions(policy, own, attributes):
                 denied.append(message)
                 reasons.append(reason)
     if denied:
         forbidden = attributes.forbidden(denied[0], [Cause("", denied[0])])
-        raise ERRORS[reasons[0]](forbidden.message, name=forbidden.name, kind=attributes.resource.plural,
-                                 resource=forbidden.resource, causes=forbidden.causes)
+        raise ERRORS[reasons[0]](
+            forbidden.message,
+            name=forbidden.name,
+            kind=attributes.resource.plural,
+            resource=forbidden.resource,
+            causes=forbidden.causes,
+        )
 
 
-def _decisions(policy: Object, bindings: list[Object], attributes: Attributes) -> Iterator[tuple[str, str]]:
+def _decisions(
+    policy: Object, bindings: list[Object], attributes: Attributes
+) -> Iterator[tuple[str, str]]:
     """Return the message and reason of each denial by the bindings of a policy."""
     for binding in bindings:
         spec = binding["spec"]
@@ -95,39 +114,61 @@ def _decisions(policy: Object, bindings: list[Object], attributes: Attributes) -
 
 
 def _matches(resources: Object, attributes: Attributes, *, needs_rules: bool = False) -> bool:
-    if (attributes.resource.group == GROUP or not namespace_matches(resources.get("namespaceSelector"), attributes)
-            or not object_matches(resources.get("objectSelector"), attributes)):
+    if (
+        attributes.resource.group == GROUP
+        or not namespace_matches(resources.get("namespaceSelector"), attributes)
+        or not object_matches(resources.get("objectSelector"), attributes)
+    ):
         return False
     requested = attributes.scope.requested_resource
-    if any(rule_matches(rule, attributes, requested) for rule in resources.get("excludeResourceRules") or ()):
+    if any(
+        rule_matches(rule, attributes, requested)
+        for rule in resources.get("excludeResourceRules") or ()
+    ):
         return False
-    rules, match_policy = resources.get("resourceRules") or (), resources.get("matchPolicy", "Equivalent")
-    return matched_resource(rules, attributes, match_policy) is not None if rules or needs_rules else True
+    rules, match_policy = (
+        resources.get("resourceRules") or (),
+        resources.get("matchPolicy", "Equivalent"),
+    )
+    return (
+        matched_resource(rules, attributes, match_policy) is not None
+        if rules or needs_rules
+        else True
+    )
 
 
 # --- parameters -----------------------------------------------------------------------------------------------------
 
 
-def _params(kind: Object | None, reference: Object | None, attributes: Attributes) -> list[Object | None]:
+def _params(
+    kind: Object | None, reference: Object | None, attributes: Attributes
+) -> list[Object | None]:
     """Return the objects that a binding gives its policy; one None if it needs none. Raises ConfigurationError."""
     if kind is None or reference is None:
         return [None]
     resource = attributes.server.scheme.for_kind(kind.get("apiVersion", ""), kind.get("kind", ""))
     if resource is None:
-        raise ConfigurationError(f"paramKind kind `{kind.get('apiVersion')}, Kind={kind.get('kind')}` not known")
+        raise ConfigurationError(
+            f"paramKind kind `{kind.get('apiVersion')}, Kind={kind.get('kind')}` not known"
+        )
     namespace = (reference.get("namespace") or attributes.namespace) if resource.namespaced else ""
     if resource.namespaced and not namespace:
-        raise ConfigurationError("cannot use namespaced paramRef in policy binding that matches cluster-scoped "
-                                 "resources")
+        raise ConfigurationError(
+            "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+        )
     if name := reference.get("name"):
         named = attributes.transaction.get(Key(resource.key, namespace, name))
         params: list[Object | None] = [] if named is None else [named]
     else:
         selector = from_label_selector(reference.get("selector") or {})
-        objects = attributes.transaction.list(resource.key, namespace if resource.namespaced else None)
+        objects = attributes.transaction.list(
+            resource.key, namespace if resource.namespaced else None
+        )
         params = [obj for obj in objects if selector.matches(labels_of(obj))]
     if not params and reference.get("parameterNotFoundAction") == "Deny":
-        raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
+        raise ConfigurationError(
+            "no params found for policy binding with `Deny` parameterNotFoundAction"
+        )
     return params
 
 
@@ -137,9 +178,13 @@ def _params(kind: Object | None, reference: Object | None, attributes: Attribute
 class _Variables(Record):
     """``variables.name``: each is evaluated when it is first named, at the cost of the expression that names it."""
 
-    def __init__(self, definitions: list[Object], scope: dict[str, Any], budget: CostBudget) -> None:
+    def __init__(
+        self, definitions: list[Object], scope: dict[str, Any], budget: CostBudget
+    ) -> None:
         super().__init__()
-        self._expressions = {definition["name"]: definition["expression"] for definition in definitions}
+        self._expressions = {
+            definition["name"]: definition["expression"] for definition in definitions
+        }
         self._scope = scope
         self._budget = budget
 
@@ -153,7 +198,9 @@ class _Variables(Record):
         except CompileError as error:
             raise CelError(f"composited variable {quote(name)} fails to compile: {error}") from None
         except CelError as error:
-            raise CelError(f"composited variable {quote(name)} fails to evaluate: {error}") from None
+            raise CelError(
+                f"composited variable {quote(name)} fails to evaluate: {error}"
+            ) from None
         return self[name]
 
 
@@ -168,7 +215,9 @@ class _Evaluation:
     def value_of(self, expression: str) -> Any:
         """Evaluate an expression. Raises CelError, in the words of the answer, and BudgetExceeded."""
         try:
-            return evaluate_within(compile_policy_expression(expression).node, self._scope, self._budget)
+            return evaluate_within(
+                compile_policy_expression(expression).node, self._scope, self._budget
+            )
         except (CelError, CompileError) as error:
             raise CelError(f"expression '{expression}' resulted in error: {error}") from None
 
@@ -215,23 +264,34 @@ def _denials(spec: Object, evaluation: _Evaluation) -> Iterator[Decision]:
         try:
             if evaluation.value_of(validation["expression"]) is not True:
                 message = str(validation.get("message") or "").strip()
-                yield Decision(message or f"failed expression: {validation['expression'].strip()}",
-                               validation.get("reason") or "Invalid", index)
+                yield Decision(
+                    message or f"failed expression: {validation['expression'].strip()}",
+                    validation.get("reason") or "Invalid",
+                    index,
+                )
         except CelError as error:
             yield Decision(str(error), is_error=True, position=index)
 
 
-def _with_messages(spec: Object, decisions: list[Decision], evaluation: _Evaluation) -> list[Decision]:
+def _with_messages(
+    spec: Object, decisions: list[Decision], evaluation: _Evaluation
+) -> list[Decision]:
     """Evaluate every messageExpression, needed or not; all validations fail if the budget ends there."""
     validations = spec.get("validations") or []
     try:
-        messages = [_message(validation.get("messageExpression"), evaluation) for validation in validations]
+        messages = [
+            _message(validation.get("messageExpression"), evaluation) for validation in validations
+        ]
     except BudgetExceeded:
         failed = {decision.position: decision for decision in decisions if decision.is_error}
         ended = Decision(f"failed messageExpression: {OUT_OF_BUDGET}", is_error=True)
         return [failed.get(index, ended) for index in range(len(validations))]
-    return [decision if decision.is_error else
-            decision._replace(message=messages[decision.position] or decision.message) for decision in decisions]
+    return [
+        decision
+        if decision.is_error
+        else decision._replace(message=messages[decision.position] or decision.message)
+        for decision in decisions
+    ]
 
 
 def _message(expression: str | None, evaluation: _Evaluation) -> str:
@@ -253,7 +313,8 @@ def _scope(param: Object | None, attributes: Attributes) -> dict[str, Any]:
     return {
         "object": None if attributes.is_deletion else attributes.obj,
         "oldObject": attributes.obj if attributes.is_deletion else attributes.old,
-        "request": request_attributes(attributes, attributes.scope.requested_resource), "params": param,
+        "request": request_attributes(attributes, attributes.scope.requested_resource),
+        "params": param,
         "namespaceObject": namespace,
     }
 
@@ -263,9 +324,11 @@ def conditions_hold(conditions: list[Object], attributes: Attributes, resource: 
 
     Raises CelError if one fails and none is false.
     """
-    scope = {"object": None if attributes.is_deletion else attributes.obj,
-             "oldObject": attributes.obj if attributes.is_deletion else attributes.old,
-             "request": request_attributes(attributes, resource)}
+    scope = {
+        "object": None if attributes.is_deletion else attributes.obj,
+        "oldObject": attributes.obj if attributes.is_deletion else attributes.old,
+        "request": request_attributes(attributes, resource),
+    }
     try:
         return _conditions_hold({"matchConditions": conditions}, scope)
     except BudgetExceeded:

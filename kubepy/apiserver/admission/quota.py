@@ -23,7 +23,10 @@ class Charge(NamedTuple):
 
 def charge(attributes: Attributes) -> list[Charge]:
     """Return the quotas that a request changes. Raises Forbidden if it does not fit one of them."""
-    in_force = [_in_force(attributes, quota) for quota in attributes.transaction.list(QUOTAS, attributes.namespace)]
+    in_force = [
+        _in_force(attributes, quota)
+        for quota in attributes.transaction.list(QUOTAS, attributes.namespace)
+    ]
     if not _is_measured(attributes):
         return []
     evaluator = quotas.evaluator_for(attributes.resource.key)
@@ -34,9 +37,17 @@ def charge(attributes: Attributes) -> list[Charge]:
     charges = []
     for quota in restricting:
         usage = evaluator.usage(attributes.obj, now)
-        if attributes.old is not None and quotas.matches(quota, evaluator, attributes.old):  # only the increase
+        if attributes.old is not None and quotas.matches(
+            quota, evaluator, attributes.old
+        ):  # only the increase
             usage = quotas.subtract(usage, evaluator.usage(attributes.old, now))
-        charges.append(_charge(attributes, quota, {name: used for name, used in usage.items() if not used.is_zero()}))
+        charges.append(
+            _charge(
+                attributes,
+                quota,
+                {name: used for name, used in usage.items() if not used.is_zero()},
+            )
+        )
     return [charge for charge in charges if charge is not None]
 
 
@@ -46,8 +57,12 @@ def _in_force(attributes: Attributes, quota: Object) -> Object:
     if (status.get("hard") or {}) == (quota["spec"].get("hard") or {}):
         return quota
     served = [resource.key for resource in attributes.server.scheme if resource.namespaced]
-    observed = quotas.observed_status(quota, served, lambda key: attributes.transaction.list(key, attributes.namespace),
-                                      attributes.server.clock.now())
+    observed = quotas.observed_status(
+        quota,
+        served,
+        lambda key: attributes.transaction.list(key, attributes.namespace),
+        attributes.server.clock.now(),
+    )
     return {**quota, "status": observed}
 
 
@@ -66,10 +81,14 @@ def _check_measurable(attributes: Attributes, quota: Object, evaluator: Evaluato
     if attributes.resource.key == "pods":
         missing = quotas.unnamed_resources(attributes.obj, restricted)
         if missing:
-            words = "; ".join(f"{resource} for: {','.join(names)}" for resource, names in missing.items())
+            words = "; ".join(
+                f"{resource} for: {','.join(names)}" for resource, names in missing.items()
+            )
             raise attributes.forbidden(f"failed quota: {name}: must specify {words}")
     if any(resource not in (status.get("used") or {}) for resource in restricted):
-        raise attributes.forbidden(f"status unknown for quota: {name}, resources: {','.join(sorted(restricted))}")
+        raise attributes.forbidden(
+            f"status unknown for quota: {name}, resources: {','.join(sorted(restricted))}"
+        )
 
 
 def _charge(attributes: Attributes, quota: Object, usage: Amounts) -> Charge | None:
@@ -81,7 +100,8 @@ def _charge(attributes: Attributes, quota: Object, usage: Amounts) -> Charge | N
     if exceeded := [name for name in requested if total[name] > hard[name]]:
         raise attributes.forbidden(
             f"exceeded quota: {quota['metadata']['name']}, requested: {_list(requested, exceeded)}, "
-            f"used: {_list(used, exceeded)}, limited: {_list(hard, exceeded)}")
+            f"used: {_list(used, exceeded)}, limited: {_list(hard, exceeded)}"
+        )
     status = {**quota["status"], "used": quotas.shown(total)}
     return Charge(quota, {**quota, "metadata": dict(quota["metadata"]), "status": status})
 

@@ -22,7 +22,9 @@ def taint_node(attributes: Attributes) -> None:
     """Taint a new node as not ready; its kubelet removes the taint."""
     spec = attributes.obj.setdefault("spec", {})
     taints = spec.get("taints") or []
-    if not any(taint.get("key") == NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints):
+    if not any(
+        taint.get("key") == NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints
+    ):
         spec["taints"] = [*taints, {"effect": "NoSchedule", "key": NOT_READY}]
 
 
@@ -54,16 +56,21 @@ def _priority_class(attributes: Attributes) -> Object:
 
 
 def _default_priority_class(attributes: Attributes) -> Object | None:
-    defaults = [priority_class for priority_class in attributes.transaction.list(PRIORITY_CLASSES)
-                if priority_class.get("globalDefault")]
+    defaults = [
+        priority_class
+        for priority_class in attributes.transaction.list(PRIORITY_CLASSES)
+        if priority_class.get("globalDefault")
+    ]
     return min(defaults, key=lambda default: int(default.get("value", 0)), default=None)
 
 
 def _refuse_other(attributes: Attributes, label: str, field: str, computed: Any) -> None:
     value = attributes.obj["spec"].get(field)
     if value is not None and value != computed:
-        raise attributes.forbidden(f"{label} ({value}) must not be provided in pod spec; priority admission controller "
-                                   f"computed {computed} from the given PriorityClass name")
+        raise attributes.forbidden(
+            f"{label} ({value}) must not be provided in pod spec; priority admission controller "
+            f"computed {computed} from the given PriorityClass name"
+        )
 
 
 def keep_priority(attributes: Attributes) -> None:
@@ -81,7 +88,9 @@ def check_one_default(attributes: Attributes) -> None:
     default = _default_priority_class(attributes)
     if default is not None and default["metadata"]["name"] != attributes.name:
         name = default["metadata"]["name"]
-        raise attributes.forbidden(f"PriorityClass {name} is already marked as default. Only one default can exist")
+        raise attributes.forbidden(
+            f"PriorityClass {name} is already marked as default. Only one default can exist"
+        )
 
 
 # --- tolerations ----------------------------------------------------------------------------------------------------
@@ -91,11 +100,21 @@ def add_default_tolerations(attributes: Attributes) -> None:
     """Let a pod stay five minutes on a node that fails, unless it says otherwise."""
     spec = attributes.obj.setdefault("spec", {})
     tolerations = spec.get("tolerations") or []
-    tolerated = {toleration.get("key", "") for toleration in tolerations
-                 if toleration.get("effect", "") in ("", "NoExecute")}
+    tolerated = {
+        toleration.get("key", "")
+        for toleration in tolerations
+        if toleration.get("effect", "") in ("", "NoExecute")
+    }
     missing = [key for key in (NOT_READY, UNREACHABLE) if not tolerated & {"", key}]
-    added = [{"effect": "NoExecute", "key": key, "operator": "Exists", "tolerationSeconds": TOLERATION_SECONDS}
-             for key in missing]
+    added = [
+        {
+            "effect": "NoExecute",
+            "key": key,
+            "operator": "Exists",
+            "tolerationSeconds": TOLERATION_SECONDS,
+        }
+        for key in missing
+    ]
     if added:
         spec["tolerations"] = [*tolerations, *added]
 
@@ -112,14 +131,19 @@ def apply_runtime_class(attributes: Attributes) -> None:
     if (overhead := runtime_class.get("overhead")) is not None:
         fixed = overhead.get("podFixed") or {}
         if spec.get("overhead") and spec["overhead"] != fixed:
-            raise attributes.forbidden("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+            raise attributes.forbidden(
+                "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+            )
         if fixed:
             spec["overhead"] = dict(fixed)
     if (scheduling := runtime_class.get("scheduling")) is not None:
         _select_nodes(attributes, scheduling.get("nodeSelector") or {})
         tolerations = spec.get("tolerations") or []
-        if added := [clone(toleration) for toleration in scheduling.get("tolerations") or []
-                     if toleration not in tolerations]:
+        if added := [
+            clone(toleration)
+            for toleration in scheduling.get("tolerations") or []
+            if toleration not in tolerations
+        ]:
             spec["tolerations"] = [*tolerations, *added]
 
 
@@ -137,8 +161,10 @@ def _select_nodes(attributes: Attributes, selector: dict[str, str]) -> None:
     own = attributes.obj["spec"].get("nodeSelector") or {}
     for key in sorted(selector):
         if own.get(key, selector[key]) != selector[key]:
-            raise attributes.forbidden(f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {selector[key]}; "
-                                       f"pod.spec.nodeSelector[{key}] = {own[key]}")
+            raise attributes.forbidden(
+                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {selector[key]}; "
+                f"pod.spec.nodeSelector[{key}] = {own[key]}"
+            )
     if selector:
         attributes.obj["spec"]["nodeSelector"] = {**own, **selector}
 
@@ -149,6 +175,10 @@ def check_overhead(attributes: Attributes) -> None:
     overhead = attributes.obj["spec"].get("overhead") or {}
     if runtime_class is not None and runtime_class.get("overhead") is not None:
         if overhead != (runtime_class["overhead"].get("podFixed") or {}):
-            raise attributes.forbidden("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+            raise attributes.forbidden(
+                "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+            )
     elif overhead:
-        raise attributes.forbidden("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+        raise attributes.forbidden(
+            "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        )

@@ -9,7 +9,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kubepy.api.meta import Object, annotations_of
-from kubepy.apiserver.bootstrap import DEFAULT, ROOT_CA_CONFIG_MAP, SERVICE_ACCOUNTS, default_account
+from kubepy.apiserver.bootstrap import (
+    DEFAULT,
+    ROOT_CA_CONFIG_MAP,
+    SERVICE_ACCOUNTS,
+    default_account,
+)
 from kubepy.apiserver.implied import is_active
 from kubepy.apiserver.server import Attributes
 from kubepy.apiserver.settings import FULL
@@ -35,7 +40,9 @@ def set_service_account(attributes: Attributes) -> None:
     if next((value for value in automounts if value is not None), True):
         mount_token(attributes, spec)
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
-        spec["imagePullSecrets"] = [{"name": secret["name"]} for secret in account["imagePullSecrets"]]
+        spec["imagePullSecrets"] = [
+            {"name": secret["name"]} for secret in account["imagePullSecrets"]
+        ]
 
 
 def check_service_account(attributes: Attributes) -> None:
@@ -73,28 +80,39 @@ def _account_of(attributes: Attributes) -> Object:
         home = attributes.transaction.get(Key("namespaces", "", namespace))
         if home is not None and is_active(home):
             account = default_account(namespace)
-            account["metadata"] |= {"creationTimestamp": attributes.server.clock.timestamp(),
-                                    "uid": attributes.server.ids.uid(*key, revision=attributes.transaction.revision)}
+            account["metadata"] |= {
+                "creationTimestamp": attributes.server.clock.timestamp(),
+                "uid": attributes.server.ids.uid(*key, revision=attributes.transaction.revision),
+            }
             account = attributes.transaction.create(key, account)
     if account is None:
-        raise attributes.forbidden(f"error looking up service account {namespace}/{name}: "
-                                   f'serviceaccount "{name}" not found')
+        raise attributes.forbidden(
+            f"error looking up service account {namespace}/{name}: "
+            f'serviceaccount "{name}" not found'
+        )
     return account
 
 
 def mount_token(attributes: Attributes, spec: Object) -> None:
     """Mount the token in all containers that have nothing at its path."""
     volumes = spec.get("volumes") or []
-    present = next((volume["name"] for volume in volumes if str(volume.get("name")).startswith(VOLUME_PREFIX)), None)
+    present = next(
+        (volume["name"] for volume in volumes if str(volume.get("name")).startswith(VOLUME_PREFIX)),
+        None,
+    )
     metadata, transaction = attributes.obj["metadata"], attributes.transaction
     pod = attributes.scope.key_of(metadata.get("name") or metadata.get("generateName") or "")
     name = present or VOLUME_PREFIX + attributes.server.ids.suffix(
-        *pod, VOLUME_PREFIX, number=transaction.names_given(pod))
+        *pod, VOLUME_PREFIX, number=transaction.names_given(pod)
+    )
     is_mounted = False
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         mounts = container.get("volumeMounts") or []
         if not any(mount.get("mountPath") == TOKEN_MOUNT_PATH for mount in mounts):
-            container["volumeMounts"] = [*mounts, {"mountPath": TOKEN_MOUNT_PATH, "name": name, "readOnly": True}]
+            container["volumeMounts"] = [
+                *mounts,
+                {"mountPath": TOKEN_MOUNT_PATH, "name": name, "readOnly": True},
+            ]
             is_mounted = True
     if is_mounted and present is None:
         spec["volumes"] = [*volumes, {"name": name, "projected": token_volume_source()}]
@@ -102,11 +120,19 @@ def mount_token(attributes: Attributes, spec: Object) -> None:
 
 def token_volume_source() -> Object:
     namespace = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
-    return {"defaultMode": 0o644, "sources": [
-        {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
-        {"configMap": {"items": [{"key": "ca.crt", "path": "ca.crt"}], "name": ROOT_CA_CONFIG_MAP}},
-        {"downwardAPI": {"items": [{"fieldRef": namespace, "path": "namespace"}]}},
-    ]}
+    return {
+        "defaultMode": 0o644,
+        "sources": [
+            {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
+            {
+                "configMap": {
+                    "items": [{"key": "ca.crt", "path": "ca.crt"}],
+                    "name": ROOT_CA_CONFIG_MAP,
+                }
+            },
+            {"downwardAPI": {"items": [{"fieldRef": namespace, "path": "namespace"}]}},
+        ],
+    }
 
 
 # --- secrets --------------------------------------------------------------------------------------------------------
@@ -118,9 +144,16 @@ def mirror_problem(spec: Object) -> str:
         return "a mirror pod may not reference service accounts"
     containers = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
     volumes = spec.get("volumes") or ()
-    sources = [source for volume in volumes for source in (volume.get("projected") or {}).get("sources") or ()]
-    if (spec.get("imagePullSecrets") or any("secret" in holder for holder in (*volumes, *sources))
-            or any(_secrets_of_environment(container) for container in containers)):
+    sources = [
+        source
+        for volume in volumes
+        for source in (volume.get("projected") or {}).get("sources") or ()
+    ]
+    if (
+        spec.get("imagePullSecrets")
+        or any("secret" in holder for holder in (*volumes, *sources))
+        or any(_secrets_of_environment(container) for container in containers)
+    ):
         return "a mirror pod may not reference secrets"
     if any("serviceAccountToken" in source for source in sources):
         return "a mirror pod may not use ServiceAccountToken volume projections"
@@ -144,23 +177,33 @@ def secret_problem(spec: Object, account: Object, *, is_ephemeral: bool) -> str:
     name, mountable = account["metadata"]["name"], _names(account.get("secrets"))
     for kind, secret in secret_references(spec, is_ephemeral=is_ephemeral):
         if secret not in mountable:
-            return f'{kind} secret.secretName="{secret}" is not allowed because service account {name} does not ' \
-                   "reference that secret"
+            return (
+                f'{kind} secret.secretName="{secret}" is not allowed because service account {name} does not '
+                "reference that secret"
+            )
     pull_secrets = _names(account.get("imagePullSecrets"))
     for index, reference in enumerate([] if is_ephemeral else spec.get("imagePullSecrets") or ()):
         if reference.get("name", "") not in pull_secrets:
-            return f'imagePullSecrets[{index}].name="{reference.get("name", "")}" is not allowed because service ' \
-                   f"account {name} does not reference that imagePullSecret"
+            return (
+                f'imagePullSecrets[{index}].name="{reference.get("name", "")}" is not allowed because service '
+                f"account {name} does not reference that imagePullSecret"
+            )
     return ""
 
 
 def secret_references(spec: Object, *, is_ephemeral: bool) -> Iterator[tuple[str, str]]:
     """Yield the secrets that a pod, or only its ephemeral containers, refers to, each after the words for where."""
-    groups = (("ephemeral container", "ephemeralContainers"),) if is_ephemeral else (
-        ("init container", "initContainers"), ("container", "containers"))
+    groups = (
+        (("ephemeral container", "ephemeralContainers"),)
+        if is_ephemeral
+        else (("init container", "initContainers"), ("container", "containers"))
+    )
     if not is_ephemeral:
-        yield from (("volume with", volume["secret"].get("secretName", ""))
-                    for volume in spec.get("volumes") or () if "secret" in volume)
+        yield from (
+            ("volume with", volume["secret"].get("secretName", ""))
+            for volume in spec.get("volumes") or ()
+            if "secret" in volume
+        )
     for kind, field in groups:
         for container in spec.get(field) or ():
             for where, secret in _secrets_of_environment(container):

@@ -41,12 +41,33 @@ with lazy_imports():  # the language of match conditions is loaded for webhooks 
 
 MUTATING = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 VALIDATING = "validatingwebhookconfigurations.admissionregistration.k8s.io"
-REVIEW_GROUP, REVIEW_KIND, REVIEW_VERSIONS = "admission.k8s.io", "AdmissionReview", ("v1", "v1beta1")
-_EMPTY = ("subResource", "requestSubResource", "name", "namespace")  # fields that are left out when they are empty
-_JSON_WORDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+REVIEW_GROUP, REVIEW_KIND, REVIEW_VERSIONS = (
+    "admission.k8s.io",
+    "AdmissionReview",
+    ("v1", "v1beta1"),
+)
+_EMPTY = (
+    "subResource",
+    "requestSubResource",
+    "name",
+    "namespace",
+)  # fields that are left out when they are empty
+_JSON_WORDS = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "bool",
+    int: "number",
+    float: "number",
+}
 _RESPONSE_TYPES: dict[str, tuple[type, str]] = {
-    "uid": (str, "types.UID"), "allowed": (bool, "bool"), "status": (dict, "v1.Status"), "patch": (str, "[]uint8"),
-    "patchType": (str, "v1.PatchType"), "auditAnnotations": (dict, "map[string]string"), "warnings": (list, "[]string"),
+    "uid": (str, "types.UID"),
+    "allowed": (bool, "bool"),
+    "status": (dict, "v1.Status"),
+    "patch": (str, "[]uint8"),
+    "patchType": (str, "v1.PatchType"),
+    "auditAnnotations": (dict, "map[string]string"),
+    "warnings": (list, "[]string"),
 }
 
 
@@ -93,15 +114,20 @@ def _hooks(configurations: Sequence[Object]) -> Iterator[Hook]:
 def _invocation(hook: Hook, attributes: Attributes) -> Invocation | None:
     """Decide whether a webhook is called (``ShouldCallHook``). Raises Forbidden for conditions that fail."""
     spec = hook.spec
-    if not namespace_matches(spec.get("namespaceSelector"), attributes) or \
-            not object_matches(spec.get("objectSelector"), attributes):
+    if not namespace_matches(spec.get("namespaceSelector"), attributes) or not object_matches(
+        spec.get("objectSelector"), attributes
+    ):
         return None
-    resource = matched_resource(spec.get("rules") or (), attributes, spec.get("matchPolicy") or "Equivalent")
+    resource = matched_resource(
+        spec.get("rules") or (), attributes, spec.get("matchPolicy") or "Equivalent"
+    )
     if resource is None:
         return None
     if conditions := spec.get("matchConditions"):
         try:
-            if not policies.conditions_hold(conditions, _in_version(attributes, resource), resource):
+            if not policies.conditions_hold(
+                conditions, _in_version(attributes, resource), resource
+            ):
                 return None
         except cel_values.CelError as error:
             if hook.ignores_failure:
@@ -167,7 +193,11 @@ def _mutate(hook: Hook, attributes: Attributes, state: _Reinvocation) -> None:
         if not hook.ignores_failure:
             raise _failed_calling(hook, error) from None
         review = Review(None, [])
-    if review.denial is None and review.patch and apply_patch(invocation, review.patch, seen, attributes):
+    if (
+        review.denial is None
+        and review.patch
+        and apply_patch(invocation, review.patch, seen, attributes)
+    ):
         state.require()
         state.is_needed = True
     state.add(hook)
@@ -175,12 +205,16 @@ def _mutate(hook: Hook, attributes: Attributes, state: _Reinvocation) -> None:
         raise review.denial
 
 
-def apply_patch(invocation: Invocation, patch: list[Any], seen: Attributes, attributes: Attributes) -> bool:
+def apply_patch(
+    invocation: Invocation, patch: list[Any], seen: Attributes, attributes: Attributes
+) -> bool:
     """Change the object of a request by a patch of what a webhook has seen of it; tell whether that changed it."""
     hook, resource = invocation
     if attributes.is_deletion:
-        raise errors.internal_error(f"admission webhook {quote(hook.name)} attempted to modify the object, which is "
-                                    "not supported for this operation")
+        raise errors.internal_error(
+            f"admission webhook {quote(hook.name)} attempted to modify the object, which is "
+            "not supported for this operation"
+        )
     patcher = Patcher(clone(seen.obj), MAX_COPIED_BYTES)
     server = attributes.server
     strategy = server.strategy(attributes.body or resource)
@@ -188,7 +222,9 @@ def apply_patch(invocation: Invocation, patch: list[Any], seen: Attributes, attr
         for operation in patch:
             patcher.apply(operation)
         if not isinstance(patcher.document, dict):
-            raise OperationError("json: cannot unmarshal array into Go value of type map[string]interface {}")
+            raise OperationError(
+                "json: cannot unmarshal array into Go value of type map[string]interface {}"
+            )
         changed = strategy.decode(patcher.document).object
     except (OperationError, DecodeError) as error:
         raise errors.internal_error(str(error)) from None
@@ -216,7 +252,9 @@ def validate(attributes: Attributes) -> None:
     if attributes.resource.key in EXEMPT:
         return
     hooks = _hooks(attributes.transaction.list(VALIDATING))
-    invocations = [invocation for hook in hooks if (invocation := _invocation(hook, attributes)) is not None]
+    invocations = [
+        invocation for hook in hooks if (invocation := _invocation(hook, attributes)) is not None
+    ]
     refusals: list[errors.Status] = []
     calls = []
     for invocation in invocations:
@@ -227,7 +265,9 @@ def validate(attributes: Attributes) -> None:
             refusals.append(error)
     for (invocation, _), answer in zip(calls, _answers(calls, attributes), strict=True):
         try:
-            if (denial := _read(invocation.hook, answer, attributes, mutating=False).denial) is not None:
+            if (
+                denial := _read(invocation.hook, answer, attributes, mutating=False).denial
+            ) is not None:
                 refusals.append(denial)
         except CallingError as error:
             if not invocation.hook.ignores_failure:
@@ -269,7 +309,9 @@ def _shown(obj: Object, attributes: Attributes, resource: Resource) -> Object:
     return attributes.server.in_version(resource, [obj], attributes.transaction.get)[0]
 
 
-def _answers(invocations: Sequence[tuple[Invocation, Attributes]], attributes: Attributes) -> list[Answer]:
+def _answers(
+    invocations: Sequence[tuple[Invocation, Attributes]], attributes: Attributes
+) -> list[Answer]:
     """Call the webhooks. Raises CallsPending."""
     if not invocations:
         return []
@@ -277,12 +319,26 @@ def _answers(invocations: Sequence[tuple[Invocation, Attributes]], attributes: A
     calls = []
     for (hook, resource), seen in invocations:
         timeout = hook.spec.get("timeoutSeconds") or 10
-        endpoint = resolve(hook.spec.get("clientConfig") or {}, timeout, server.webhooks.services,
-                           attributes.transaction.get)
-        version = next((version for version in hook.spec.get("admissionReviewVersions") or ()
-                        if version in REVIEW_VERSIONS), "v1")
+        endpoint = resolve(
+            hook.spec.get("clientConfig") or {},
+            timeout,
+            server.webhooks.services,
+            attributes.transaction.get,
+        )
+        version = next(
+            (
+                version
+                for version in hook.spec.get("admissionReviewVersions") or ()
+                if version in REVIEW_VERSIONS
+            ),
+            "v1",
+        )
         request = json.dumps(admission_request(seen, resource), separators=(",", ":"))
-        calls.append(WebhookCall(hook.uid, endpoint, timeout, f"{REVIEW_GROUP}/{version}", REVIEW_KIND, request))
+        calls.append(
+            WebhookCall(
+                hook.uid, endpoint, timeout, f"{REVIEW_GROUP}/{version}", REVIEW_KIND, request
+            )
+        )
     return server.webhooks.answers(calls, server.ids)
 
 
@@ -291,25 +347,39 @@ def admission_request(seen: Attributes, resource: Resource) -> Object:
     described = request_attributes(seen, resource)
     del described["dryRun"]
     described = {name: value for name, value in described.items() if value or name not in _EMPTY}
-    return {**described, "object": None if seen.is_deletion else seen.obj,
-            "oldObject": seen.obj if seen.is_deletion else seen.old, "dryRun": _is_dry_run(seen),
-            "options": operation_options(seen)}
+    return {
+        **described,
+        "object": None if seen.is_deletion else seen.obj,
+        "oldObject": seen.obj if seen.is_deletion else seen.old,
+        "dryRun": _is_dry_run(seen),
+        "options": operation_options(seen),
+    }
 
 
 def operation_options(attributes: Attributes) -> Object:
     """Return the options of the request as its CreateOptions, UpdateOptions or DeleteOptions."""
     request = attributes.scope.request
-    options: Object = {"kind": f"{attributes.operation.title()}Options", "apiVersion": "meta.k8s.io/v1"}
+    options: Object = {
+        "kind": f"{attributes.operation.title()}Options",
+        "apiVersion": "meta.k8s.io/v1",
+    }
     if _is_dry_run(attributes):
         options["dryRun"] = ["All"]
     if not attributes.is_deletion:
         if manager := request.write_options.field_manager:
-            options |= {"fieldManager": manager, "fieldValidation": request.write_options.field_validation}
+            options |= {
+                "fieldManager": manager,
+                "fieldValidation": request.write_options.field_validation,
+            }
         return options
     deletion = request.delete_options
     preconditions = {"uid": deletion.uid, "resourceVersion": deletion.resource_version}
-    optional = {"gracePeriodSeconds": deletion.grace_period_seconds, "propagationPolicy": deletion.propagation_policy,
-                "preconditions": {name: value for name, value in preconditions.items() if value is not None} or None}
+    optional = {
+        "gracePeriodSeconds": deletion.grace_period_seconds,
+        "propagationPolicy": deletion.propagation_policy,
+        "preconditions": {name: value for name, value in preconditions.items() if value is not None}
+        or None,
+    }
     return options | {name: value for name, value in optional.items() if value is not None}
 
 
@@ -332,9 +402,15 @@ def _read(hook: Hook, answer: Answer, attributes: Attributes, *, mutating: bool)
         raise CallingError(f"received invalid webhook response: {error}") from None
     patch = _patch(response) if mutating else []
     for warning in map(str, response.get("warnings") or ()):
-        if warning and not any(unicodedata.category(letter) == "Cc" for letter in warning):  # no header can hold it
+        if warning and not any(
+            unicodedata.category(letter) == "Cc" for letter in warning
+        ):  # no header can hold it
             attributes.server.warn(warning)
-    return Review(None, patch) if response.get("allowed") else Review(denial_of(hook, response.get("status")), [])
+    return (
+        Review(None, patch)
+        if response.get("allowed")
+        else Review(denial_of(hook, response.get("status")), [])
+    )
 
 
 def _response(review: Mapping[str, Any]) -> Object | None:
@@ -348,26 +424,36 @@ def _response(review: Mapping[str, Any]) -> Object | None:
         if (value := response.get(name)) is not None and not isinstance(value, type_):
             raise _mistyped(value, f"AdmissionResponse.response.{name}", go_type)
     status = response.get("status") or {}
-    for name, (type_, go_type) in {"message": (str, "string"), "reason": (str, "v1.StatusReason"),
-                                   "code": (int, "int32"), "details": (dict, "v1.StatusDetails")}.items():
+    for name, (type_, go_type) in {
+        "message": (str, "string"),
+        "reason": (str, "v1.StatusReason"),
+        "code": (int, "int32"),
+        "details": (dict, "v1.StatusDetails"),
+    }.items():
         if (value := status.get(name)) is not None and not isinstance(value, type_):
             raise _mistyped(value, f"Status.response.status.{name}", go_type)
     return response
 
 
 def _mistyped(value: object, field: str, go_type: str) -> CallingError:
-    return CallingError(f"failed to call webhook: json: cannot unmarshal {_JSON_WORDS[type(value)]} into Go struct "
-                        f"field {field} of type {go_type}")
+    return CallingError(
+        f"failed to call webhook: json: cannot unmarshal {_JSON_WORDS[type(value)]} into Go struct "
+        f"field {field} of type {go_type}"
+    )
 
 
 def check_v1_response(response: Object, answer: Answer, version: str, *, mutating: bool) -> None:
     """Check what ``v1`` requires of a response. Raises ValueError."""
     if response.get("uid", "") != answer.uid:
-        raise ValueError(f"expected response.uid={quote(answer.uid)}, got {quote(response.get('uid') or '')}")
+        raise ValueError(
+            f"expected response.uid={quote(answer.uid)}, got {quote(response.get('uid') or '')}"
+        )
     kind = str(answer.review.get("kind") or "")
     if version != f"{REVIEW_GROUP}/v1" or kind != REVIEW_KIND:
         got = version if "/" in version else f"/{version}"
-        raise ValueError(f"expected webhook response of {REVIEW_GROUP}/v1, Kind={REVIEW_KIND}, got {got}, Kind={kind}")
+        raise ValueError(
+            f"expected webhook response of {REVIEW_GROUP}/v1, Kind={REVIEW_KIND}, got {got}, Kind={kind}"
+        )
     patch, patch_type = response.get("patch"), response.get("patchType")
     if not mutating:
         for name, value in (("patch", patch), ("patchType", patch_type)):
@@ -390,8 +476,13 @@ def _patch(response: Object) -> list[Any]:
     try:
         content = base64.b64decode(text, validate=True)
     except binascii.Error:
-        at = next((at for at, char in enumerate(text) if not (char.isalnum() or char in "+/=")), len(text) // 4 * 4)
-        raise CallingError(f"failed to call webhook: illegal base64 data at input byte {at}") from None
+        at = next(
+            (at for at, char in enumerate(text) if not (char.isalnum() or char in "+/=")),
+            len(text) // 4 * 4,
+        )
+        raise CallingError(
+            f"failed to call webhook: illegal base64 data at input byte {at}"
+        ) from None
     if not content or not response.get("allowed"):
         return []
     undecodable = "received undecodable patch in webhook response: "
@@ -403,11 +494,15 @@ def _patch(response: Object) -> list[Any]:
         return []
     if not isinstance(patch, list):
         word = _JSON_WORDS[type(patch)]
-        raise CallingError(f"{undecodable}json: cannot unmarshal {word} into Go value of type jsonpatch.Patch")
+        raise CallingError(
+            f"{undecodable}json: cannot unmarshal {word} into Go value of type jsonpatch.Patch"
+        )
     for operation in patch:
         if not isinstance(operation, dict):
             word = _JSON_WORDS.get(type(operation), "null")
-            raise CallingError(f"{undecodable}json: cannot unmarshal {word} into Go value of type jsonpatch.Operation")
+            raise CallingError(
+                f"{undecodable}json: cannot unmarshal {word} into Go value of type jsonpatch.Operation"
+            )
     return patch
 
 
@@ -419,8 +514,18 @@ def denial_of(hook: Hook, status: Object | None) -> errors.Status:
     code = status.get("code") or 0
     details = status.get("details") or {}
     kind, group = str(details.get("kind") or ""), str(details.get("group") or "")
-    causes = [errors.Cause(str(cause.get("reason", "")), str(cause.get("message", "")), str(cause.get("field", "")))
-              for cause in details.get("causes") or () if isinstance(cause, dict)]
+    causes = [
+        errors.Cause(
+            str(cause.get("reason", "")), str(cause.get("message", "")), str(cause.get("field", ""))
+        )
+        for cause in details.get("causes") or ()
+        if isinstance(cause, dict)
+    ]
     return errors.status_of(
-        f"{denied}: {message}" if message else f"{denied} without explanation", reason, max(code, 400),
-        name=str(details.get("name") or ""), kind=f"{kind}.{group}" if kind and group else kind, causes=causes)
+        f"{denied}: {message}" if message else f"{denied} without explanation",
+        reason,
+        max(code, 400),
+        name=str(details.get("name") or ""),
+        kind=f"{kind}.{group}" if kind and group else kind,
+        causes=causes,
+    )

@@ -51,8 +51,18 @@ def default_limit_range(limit_range: Object) -> None:
 
 # The parts of a node's status that Go writes out even when nothing is in them.
 DAEMON_ENDPOINTS = {"kubeletEndpoint": {"Port": 0}}
-NODE_INFO = ("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion",
-             "kubeletVersion", "machineID", "operatingSystem", "osImage", "systemUUID")
+NODE_INFO = (
+    "architecture",
+    "bootID",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "kubeletVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+)
 
 
 def default_node(node: Object) -> None:
@@ -66,7 +76,9 @@ def default_node(node: Object) -> None:
     if not status.get("nodeInfo"):
         status["nodeInfo"] = dict.fromkeys(NODE_INFO, "")
     first, networks = spec.get("podCIDR"), spec.get("podCIDRs") or []
-    if first and (not networks or networks[0] != first):  # where they disagree, podCIDR alone counts
+    if first and (
+        not networks or networks[0] != first
+    ):  # where they disagree, podCIDR alone counts
         spec["podCIDRs"] = [first]
     elif networks:
         spec["podCIDR"] = networks[0]
@@ -94,7 +106,9 @@ def default_service(service: Object) -> None:
         spec.setdefault("internalTrafficPolicy", "Cluster")
     if spec["type"] == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
-        for ingress in ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
+        for ingress in ((service.get("status") or {}).get("loadBalancer") or {}).get(
+            "ingress"
+        ) or ():
             if ingress.get("ip"):
                 ingress.setdefault("ipMode", "VIP")
 
@@ -112,7 +126,9 @@ def _default_affinity(spec: Object) -> None:
 
 def is_externally_accessible(spec: Object) -> bool:
     kind = spec.get("type")
-    return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+    return kind in ("LoadBalancer", "NodePort") or (
+        kind == "ClusterIP" and bool(spec.get("externalIPs"))
+    )
 
 
 # --- volumes, claims and storage classes ---------------------------------------------------------------------------
@@ -147,7 +163,12 @@ def default_volume_object(volume: Object) -> None:
 
 # The sources of volumes that a PersistentVolume and a volume of a pod have in common.
 SOURCES: dict[str, dict[str, object]] = {
-    "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False},
+    "azureDisk": {
+        "cachingMode": "ReadWrite",
+        "kind": "Shared",
+        "fsType": "ext4",
+        "readOnly": False,
+    },
     "hostPath": {"type": ""},
     "iscsi": {"iscsiInterface": "default"},
     "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},

@@ -7,17 +7,30 @@ from functools import lru_cache
 
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import CONTAINER_LISTS, aggregate
-from kubepy.apiserver.defaults.core import SOURCES, default_claim_spec, default_source, fill, round_up_all
+from kubepy.apiserver.defaults.core import (
+    SOURCES,
+    default_claim_spec,
+    default_source,
+    fill,
+    round_up_all,
+)
 
 FILE_MODE = 0o644
 HOUR = 3600
 HTTP_GET = {"path": "/", "scheme": "HTTP"}
 PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
-POD_SPEC = {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler"}
+POD_SPEC = {
+    "dnsPolicy": "ClusterFirst",
+    "restartPolicy": "Always",
+    "schedulerName": "default-scheduler",
+}
 CONTAINER = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-INIT_ANNOTATIONS = frozenset(f"pod.{stage}.kubernetes.io/init-container{suffix}"
-                             for stage in ("alpha", "beta") for suffix in ("s", "-statuses"))
+INIT_ANNOTATIONS = frozenset(
+    f"pod.{stage}.kubernetes.io/init-container{suffix}"
+    for stage in ("alpha", "beta")
+    for suffix in ("s", "-statuses")
+)
 WITH_MODE = ("secret", "configMap", "downwardAPI", "projected")
 
 
@@ -53,14 +66,18 @@ def _drop_init_annotations(metadata: Object) -> None:
     annotations = metadata.get("annotations")
     if not annotations or not INIT_ANNOTATIONS & annotations.keys():
         return
-    metadata["annotations"] = {key: value for key, value in annotations.items() if key not in INIT_ANNOTATIONS}
+    metadata["annotations"] = {
+        key: value for key, value in annotations.items() if key not in INIT_ANNOTATIONS
+    }
     if not metadata["annotations"]:
         del metadata["annotations"]
 
 
 def default_pod_spec(spec: Object) -> None:
     if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
-        spec["serviceAccountName"] = spec["serviceAccount"] = account  # one field, kept under both its names
+        spec["serviceAccountName"] = spec["serviceAccount"] = (
+            account  # one field, kept under both its names
+        )
     fill(spec, POD_SPEC)
     if spec.get("securityContext") is None:
         spec["securityContext"] = {}
@@ -124,7 +141,11 @@ def default_volume(volume: Object) -> None:
             default_source(kind, source)
         elif kind == "image" and source is not None and not source.get("pullPolicy"):
             source["pullPolicy"] = pull_policy(source.get("reference", ""))
-        elif kind == "ephemeral" and source is not None and source.get("volumeClaimTemplate") is not None:
+        elif (
+            kind == "ephemeral"
+            and source is not None
+            and source.get("volumeClaimTemplate") is not None
+        ):
             default_claim_spec(source["volumeClaimTemplate"].setdefault("spec", {}))
 
 
@@ -177,8 +198,10 @@ _LABEL = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _DOMAIN = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
 _PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _DIGEST = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
-_IMAGE = (rf"(?:(?P<domain>{_DOMAIN})/)?(?P<path>{_PART}(?:/{_PART})*)"
-          rf"(?::(?P<tag>[\w][\w.-]{{0,127}}))?(?:@(?P<digest>{_DIGEST}))?")
+_IMAGE = (
+    rf"(?:(?P<domain>{_DOMAIN})/)?(?P<path>{_PART}(?:/{_PART})*)"
+    rf"(?::(?P<tag>[\w][\w.-]{{0,127}}))?(?:@(?P<digest>{_DIGEST}))?"
+)
 _IDENTIFIER = "[a-f0-9]{64}"  # an image id is no name
 
 

@@ -33,7 +33,9 @@ def default_deployment(deployment: Object) -> None:
     spec.setdefault("progressDeadlineSeconds", 600)
 
 
-def _default_rolling_update(strategy: Object, *, max_unavailable: int | str, max_surge: int | str) -> None:
+def _default_rolling_update(
+    strategy: Object, *, max_unavailable: int | str, max_surge: int | str
+) -> None:
     rolling = strategy.setdefault("rollingUpdate", {})
     rolling.setdefault("maxUnavailable", max_unavailable)
     rolling.setdefault("maxSurge", max_surge)
@@ -139,15 +141,22 @@ def default_cron_job(cron_job: Object) -> None:
 # --- HorizontalPodAutoscalers --------------------------------------------------------------------------------------
 
 
-CPU = {"resource": {"name": "cpu", "target": {"averageUtilization": 80, "type": "Utilization"}}, "type": "Resource"}
+CPU = {
+    "resource": {"name": "cpu", "target": {"averageUtilization": 80, "type": "Utilization"}},
+    "type": "Resource",
+}
 PERIOD = 15
 SCALE_UP: dict[str, Any] = {
-    "policies": [{"periodSeconds": PERIOD, "type": "Pods", "value": 4},
-                 {"periodSeconds": PERIOD, "type": "Percent", "value": 100}],
-    "selectPolicy": "Max", "stabilizationWindowSeconds": 0,
+    "policies": [
+        {"periodSeconds": PERIOD, "type": "Pods", "value": 4},
+        {"periodSeconds": PERIOD, "type": "Percent", "value": 100},
+    ],
+    "selectPolicy": "Max",
+    "stabilizationWindowSeconds": 0,
 }
 SCALE_DOWN: dict[str, Any] = {
-    "policies": [{"periodSeconds": PERIOD, "type": "Percent", "value": 100}], "selectPolicy": "Max",
+    "policies": [{"periodSeconds": PERIOD, "type": "Percent", "value": 100}],
+    "selectPolicy": "Max",
 }
 
 
@@ -158,5 +167,9 @@ def default_autoscaler(autoscaler: Object) -> None:
         spec["metrics"] = [clone(CPU)]
     if (behavior := spec.get("behavior")) is not None:
         for direction, rules in (("scaleUp", SCALE_UP), ("scaleDown", SCALE_DOWN)):
-            own = {key: value for key, value in (behavior.get(direction) or {}).items() if value is not None}
+            own = {
+                key: value
+                for key, value in (behavior.get(direction) or {}).items()
+                if value is not None
+            }
             behavior[direction] = {**clone(rules), **own}

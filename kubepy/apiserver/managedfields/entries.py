@@ -9,7 +9,13 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kubepy.api import errors
-from kubepy.apiserver.managedfields.fieldpath import Fields, Path, from_fields_v1, path_text, to_fields_v1
+from kubepy.apiserver.managedfields.fieldpath import (
+    Fields,
+    Path,
+    from_fields_v1,
+    path_text,
+    to_fields_v1,
+)
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
@@ -48,7 +54,9 @@ Pairs = list[tuple[FieldManager, Managed]]
 
 
 def manager_of(name: str, operation: str, api_version: str, subresource: str = "") -> FieldManager:
-    return FieldManager(name or "unknown", operation, "" if operation == APPLY else api_version, subresource)
+    return FieldManager(
+        name or "unknown", operation, "" if operation == APPLY else api_version, subresource
+    )
 
 
 def decode(entries: Iterable[Any]) -> Managers:
@@ -70,8 +78,12 @@ def decode_all(entries: Iterable[Any]) -> Pairs:
             raise ValueError("apiVersion must not be empty")
         if entry.get("fieldsType") != "FieldsV1":
             raise ValueError(f"invalid fieldsType in managed fields entry {index}")
-        manager = FieldManager(entry.get("manager", ""), operation, "" if operation == APPLY else api_version,
-                               entry.get("subresource", ""))
+        manager = FieldManager(
+            entry.get("manager", ""),
+            operation,
+            "" if operation == APPLY else api_version,
+            entry.get("subresource", ""),
+        )
         fields = from_fields_v1(entry.get("fieldsV1") or {})
         managers.append((manager, Managed(fields, api_version, entry.get("time") or "")))
     return managers
@@ -84,13 +96,26 @@ def encode(managers: Managers) -> list[Entry]:
 
 def encode_all(managers: Iterable[tuple[FieldManager, Managed]]) -> list[Entry]:
     entries = [_entry(manager, managed) for manager, managed in managers]
-    return sorted(entries, key=lambda entry: (entry["operation"], entry.get("time", ""), entry["manager"],
-                                              entry["apiVersion"], entry.get("subresource", "")))
+    return sorted(
+        entries,
+        key=lambda entry: (
+            entry["operation"],
+            entry.get("time", ""),
+            entry["manager"],
+            entry["apiVersion"],
+            entry.get("subresource", ""),
+        ),
+    )
 
 
 def _entry(manager: FieldManager, managed: Managed) -> Entry:
-    entry: Entry = {"apiVersion": managed.api_version, "fieldsType": "FieldsV1",
-                    "fieldsV1": to_fields_v1(managed.fields), "manager": manager.name, "operation": manager.operation}
+    entry: Entry = {
+        "apiVersion": managed.api_version,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": to_fields_v1(managed.fields),
+        "manager": manager.name,
+        "operation": manager.operation,
+    }
     if manager.subresource:
         entry["subresource"] = manager.subresource
     if managed.time:
@@ -110,8 +135,12 @@ class FieldConflict(NamedTuple):
 
 def conflict_status(conflicts: list[FieldConflict]) -> errors.Status:
     """Make the answer to an apply that met conflicts; they are in order of managers and fields."""
-    causes = [errors.Cause("FieldManagerConflict", f"conflict with {conflict.manager}", path_text(conflict.path))
-              for conflict in conflicts]
+    causes = [
+        errors.Cause(
+            "FieldManagerConflict", f"conflict with {conflict.manager}", path_text(conflict.path)
+        )
+        for conflict in conflicts
+    ]
     return errors.Conflict(_message(conflicts), causes=causes)
 
 
@@ -122,5 +151,7 @@ def _message(conflicts: list[FieldConflict]) -> str:
     lines: list[str] = []
     for manager in sorted({conflict.manager for conflict in conflicts}):
         lines.append(f"conflicts with {manager}:")
-        lines += [f"- {path_text(conflict.path)}" for conflict in conflicts if conflict.manager == manager]
+        lines += [
+            f"- {path_text(conflict.path)}" for conflict in conflicts if conflict.manager == manager
+        ]
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)

@@ -23,7 +23,9 @@ Fields = frozenset[Path]
 EMPTY: Fields = frozenset()
 
 _MEMBER = "."
-_NUMERIC_KEY = re.compile(r'k:\{.*":\d|v:\d')  # of list items, whose numbers decide about their order
+_NUMERIC_KEY = re.compile(
+    r'k:\{.*":\d|v:\d'
+)  # of list items, whose numbers decide about their order
 
 
 def field(name: str) -> str:
@@ -55,7 +57,10 @@ def to_fields_v1(fields: Iterable[Path]) -> dict[str, Any]:
     """Return the tree of a set; a field that is a member and has others below it has the entry ``.``."""
     root: dict[str, Any] = {}
     paths = sorted(fields)
-    if any(element[0] != "f" and _NUMERIC_KEY.match(element) for element in set(chain.from_iterable(paths))):
+    if any(
+        element[0] != "f" and _NUMERIC_KEY.match(element)
+        for element in set(chain.from_iterable(paths))
+    ):
         paths.sort(key=lambda path: [_element_order(element) for element in path])
     for path in paths:
         node = root
@@ -66,7 +71,10 @@ def to_fields_v1(fields: Iterable[Path]) -> dict[str, Any]:
 
 
 def _without_lone_members(node: dict[str, Any]) -> dict[str, Any]:
-    return {key: {} if child.keys() == {_MEMBER} else _without_lone_members(child) for key, child in node.items()}
+    return {
+        key: {} if child.keys() == {_MEMBER} else _without_lone_members(child)
+        for key, child in node.items()
+    }
 
 
 def from_fields_v1(tree: Any) -> Fields:
@@ -87,7 +95,9 @@ def _collect(node: Any, path: Path, paths: set[Path]) -> None:
         elif element[:2] in ("f:", "k:", "v:", "i:"):
             _collect(child, (*path, element), paths)
         elif element[1:2] != ":":
-            raise ValueError(f"missing colon: {element}")  # other kinds of elements, of a later version, are left out
+            raise ValueError(
+                f"missing colon: {element}"
+            )  # other kinds of elements, of a later version, are left out
 
 
 # --- order and words ----------------------------------------------------------------------------------------------
@@ -95,8 +105,13 @@ def _collect(node: Any, path: Path, paths: set[Path]) -> None:
 
 def in_order(fields: Iterable[Path]) -> list[Path]:
     """Sort a set as upstream iterates over it: at each level first the members, then the paths below them."""
-    return sorted(fields, key=lambda path: [(position < len(path) - 1, *_element_order(element))
-                                            for position, element in enumerate(path)])
+    return sorted(
+        fields,
+        key=lambda path: [
+            (position < len(path) - 1, *_element_order(element))
+            for position, element in enumerate(path)
+        ],
+    )
 
 
 def _element_order(element: str) -> tuple[Any, ...]:

@@ -9,7 +9,14 @@ from typing import Any
 
 from kubepy.api.schema.openapi import Schema
 from kubepy.apiserver.managedfields.fieldpath import Fields, Path, field
-from kubepy.apiserver.managedfields.typed import ABSENT, TypedError, child, elements, is_atomic, is_declared
+from kubepy.apiserver.managedfields.typed import (
+    ABSENT,
+    TypedError,
+    child,
+    elements,
+    is_atomic,
+    is_declared,
+)
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
@@ -27,23 +34,41 @@ def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any
         return live
     if isinstance(config, dict) and isinstance(live, dict) and not is_atomic(schema, config):
         names = [*live, *(name for name in config if name not in live)]
-        return {name: merge(live.get(name, ABSENT), config.get(name, ABSENT), child(schema, name),
-                            (*path, field(name))) for name in names}
-    if isinstance(config, list) and isinstance(live, list) and schema is not None and not is_atomic(schema, config):
+        return {
+            name: merge(
+                live.get(name, ABSENT),
+                config.get(name, ABSENT),
+                child(schema, name),
+                (*path, field(name)),
+            )
+            for name in names
+        }
+    if (
+        isinstance(config, list)
+        and isinstance(live, list)
+        and schema is not None
+        and not is_atomic(schema, config)
+    ):
         return _merge_lists(live, config, schema, path)
     return config
 
 
 def _merge_lists(live: list[Any], config: list[Any], schema: Schema, path: Path) -> list[Any]:
     before, after = elements(schema, live, path), elements(schema, config, path)
-    old = {element: ABSENT if before.count(element) > 1 else value
-           for element, value in zip(before, live, strict=True)}
+    old = {
+        element: ABSENT if before.count(element) > 1 else value
+        for element, value in zip(before, live, strict=True)
+    }
     new = dict(zip(after, config, strict=True))
     if len(new) < len(after):
         duplicate = next(element for element in after if after.count(element) > 1)
         raise TypedError(path, f"duplicate entries for key {fieldpath.path_text((duplicate,))}")
-    return [merge(old.get(element, ABSENT), new[element], schema.items(), (*path, element)) if element in new
-            else live[index] for index, element in interleaved(before, after)]
+    return [
+        merge(old.get(element, ABSENT), new[element], schema.items(), (*path, element))
+        if element in new
+        else live[index]
+        for index, element in interleaved(before, after)
+    ]
 
 
 def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
@@ -63,8 +88,13 @@ def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
             merged.add(live_item)
             order.append((-1, live_item))
             live_index, config_index, shared = live_index + 1, config_index + 1, shared[1:]
-        elif (live_item is not None and config_item is not None and live_item in config and shared
-              and shared[0] != live_item):
+        elif (
+            live_item is not None
+            and config_item is not None
+            and live_item in config
+            and shared
+            and shared[0] != live_item
+        ):
             live_index += 1  # it comes where the configuration has it
         elif live_item is not None and live_item not in config:
             order.append((live_index, live_item))
@@ -74,7 +104,10 @@ def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
             if config_item is not None:
                 merged.add(config_item)
                 order.append((-1, config_item))
-                config_index, shared = config_index + 1, shared[1:] if shared and shared[0] == config_item else shared
+                config_index, shared = (
+                    config_index + 1,
+                    shared[1:] if shared and shared[0] == config_item else shared,
+                )
     return order
 
 
@@ -91,19 +124,24 @@ def remove(value: Any, fields: Fields, schema: Schema | None, path: Path = ()) -
     if is_atomic(schema, value):
         return value
     if isinstance(value, dict):
-        kept = {name: _without(inner, fields, child(schema, name), (*path, field(name)))
-                for name, inner in value.items() if (*path, field(name)) not in fields}
+        kept = {
+            name: _without(inner, fields, child(schema, name), (*path, field(name)))
+            for name, inner in value.items()
+            if (*path, field(name)) not in fields
+        }
         return kept or ABSENT
     assert schema is not None
-    kept_items = [_without(inner, fields, schema.items(), (*path, element))
-                  for element, inner in zip(elements(schema, value, path), value, strict=True)
-                  if (*path, element) not in fields]
+    kept_items = [
+        _without(inner, fields, schema.items(), (*path, element))
+        for element, inner in zip(elements(schema, value, path), value, strict=True)
+        if (*path, element) not in fields
+    ]
     return kept_items or ABSENT
 
 
 def _without(value: Any, fields: Fields, schema: Schema | None, path: Path) -> Any:
     """Remove the fields below a path; as upstream, a map or list that becomes empty is null."""
-    if not any(field[:len(path)] == path for field in fields):
+    if not any(field[: len(path)] == path for field in fields):
         return value
     remaining = remove(value, fields, schema, path)
     return None if remaining is ABSENT else remaining

@@ -33,10 +33,16 @@ def scale_managers(managers: Managers, replicas: Path) -> Managers:
     return of_scale
 
 
-def with_scale_managers(managers: Managers, scale: Managers, replicas: Path, api_version: str) -> Managers:
+def with_scale_managers(
+    managers: Managers, scale: Managers, replicas: Path, api_version: str
+) -> Managers:
     """Return the managers of an object after a request about its Scale that led to the managers ``scale``."""
-    updated = {manager: managed if manager in scale else managed._replace(fields=managed.fields - {replicas})
-               for manager, managed in managers.items()}
+    updated = {
+        manager: managed
+        if manager in scale
+        else managed._replace(fields=managed.fields - {replicas})
+        for manager, managed in managers.items()
+    }
     updated = {manager: managed for manager, managed in updated.items() if managed.fields}
     for manager, managed in scale.items():
         if REPLICAS in managed.fields and manager not in updated:
@@ -52,13 +58,27 @@ class ScaleUpdate(NamedTuple):
     after: Object
 
 
-def tracked_scale(resource: Resource, schema: Schema | None, old: Object, change: ScaleUpdate, manager: str,
-                  time: str) -> list[Entry]:
+def tracked_scale(
+    resource: Resource,
+    schema: Schema | None,
+    old: Object,
+    change: ScaleUpdate,
+    manager: str,
+    time: str,
+) -> list[Entry]:
     """Return the managedFields of an object, which had the state ``old``, after a client's update of its Scale."""
     entries, replicas = old["metadata"].get("managedFields") or [], fields_path(*change.replicas)
     managers = complete(resource, schema, bare(old), entries)
     scale = scale_managers(managers, replicas)
     if scale:  # an object without managers gets none by updates
         write = Write(manager_of(manager, UPDATE, SCALE_VERSION, "scale"), SCALE_VERSION, time)
-        scale = update(bare(change.before), bare(change.after), schema_for(SCALE_VERSION, "Scale"), scale, write)
-    return written(entries, managers, with_scale_managers(managers, scale, replicas, resource.api_version))
+        scale = update(
+            bare(change.before),
+            bare(change.after),
+            schema_for(SCALE_VERSION, "Scale"),
+            scale,
+            write,
+        )
+    return written(
+        entries, managers, with_scale_managers(managers, scale, replicas, resource.api_version)
+    )

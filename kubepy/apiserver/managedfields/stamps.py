@@ -19,9 +19,16 @@ _UNSET = "unset"
 _UNMANAGED = {("metadata", name) for name in ("creationTimestamp", "generation", "name", "uid")}
 
 
-def stamp(manager: str, api_version: str, time: str, unset_places: list[Place] | None = None) -> Entry:
+def stamp(
+    manager: str, api_version: str, time: str, unset_places: list[Place] | None = None
+) -> Entry:
     """Return the entry of the client that creates an object; ``unset_places`` are those that the server set."""
-    entry: Entry = {"apiVersion": api_version, "manager": manager, "operation": "Update", "time": time}
+    entry: Entry = {
+        "apiVersion": api_version,
+        "manager": manager,
+        "operation": "Update",
+        "time": time,
+    }
     return {**entry, "fieldsV1": {_UNSET: unset_places}} if unset_places else entry
 
 
@@ -36,8 +43,12 @@ def is_whole(entry: Entry) -> bool:
     if not isinstance(fields, dict):
         return False
     places = fields.get(_UNSET) or []
-    return all(isinstance(text, str) and text for text in texts) and fields.keys() <= {_UNSET} \
-        and isinstance(places, list) and all(place and isinstance(place, list) for place in places)
+    return (
+        all(isinstance(text, str) and text for text in texts)
+        and fields.keys() <= {_UNSET}
+        and isinstance(places, list)
+        and all(place and isinstance(place, list) for place in places)
+    )
 
 
 def unset(entry: Entry) -> list[Place]:
@@ -47,8 +58,11 @@ def unset(entry: Entry) -> list[Place]:
 
 def added(requested: Object, created: Object) -> list[Place]:
     """Return the places that a created object has beyond the request, without status and unmanaged fields."""
-    return [place for place in _added(requested, created, [])
-            if place[0] != "status" and tuple(place) not in _UNMANAGED]
+    return [
+        place
+        for place in _added(requested, created, [])
+        if place[0] != "status" and tuple(place) not in _UNMANAGED
+    ]
 
 
 def _added(requested: Any, created: Any, place: Place) -> Iterator[Place]:

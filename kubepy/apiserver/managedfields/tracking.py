@@ -30,7 +30,14 @@ from kubepy.apiserver.managedfields.entries import (
     encode_all,
     manager_of,
 )
-from kubepy.apiserver.managedfields.fieldpath import EMPTY, Fields, Path, fields_path, in_order, item
+from kubepy.apiserver.managedfields.fieldpath import (
+    EMPTY,
+    Fields,
+    Path,
+    fields_path,
+    in_order,
+    item,
+)
 from kubepy.apiserver.managedfields.stamps import is_stamp, is_whole, stamp, unset
 from kubepy.apiserver.managedfields.typed import TypedError, compare, path_at
 from kubepy.apiserver.managedfields.updater import STRIPPED, Write, update, without
@@ -42,23 +49,37 @@ with lazy_imports():
 CONTROLLERS, KUBELET, BEFORE_APPLY = "kube-controller-manager", "kubelet", "before-first-apply"
 STATUS = fields_path("status")
 # Fields of pods without managers: bindings leave no entry, and admission comes after tracking.
-_UNTRACKED = (*(fields_path("spec", name) for name in ("nodeName", "preemptionPolicy", "priority")),
-              fields_path("status", "qosClass"))
+_UNTRACKED = (
+    *(fields_path("spec", name) for name in ("nodeName", "preemptionPolicy", "priority")),
+    fields_path("status", "qosClass"),
+)
 _FINALIZERS = fields_path("metadata", "finalizers")
-_FIRST_PHASES = {"namespaces": "Active", "persistentvolumeclaims": "Pending", "persistentvolumes": "Pending",
-                 "pods": "Pending"}
-_DELETION = tuple(fields_path("metadata", name) for name in ("deletionGracePeriodSeconds", "deletionTimestamp"))
+_FIRST_PHASES = {
+    "namespaces": "Active",
+    "persistentvolumeclaims": "Pending",
+    "persistentvolumes": "Pending",
+    "pods": "Pending",
+}
+_DELETION = tuple(
+    fields_path("metadata", name) for name in ("deletionGracePeriodSeconds", "deletionTimestamp")
+)
 
 # Fields that controllers write besides status. Upstream: callers of ``Update`` and ``UpdateStatus`` in
 # ``pkg/controller``.
 _ANNOTATIONS = fields_path("metadata", "annotations")
-_CONTROLLERS_ANNOTATIONS = ("f:deployment.kubernetes.io/", "f:pv.kubernetes.io/", "f:volume.kubernetes.io/")
+_CONTROLLERS_ANNOTATIONS = (
+    "f:deployment.kubernetes.io/",
+    "f:pv.kubernetes.io/",
+    "f:volume.kubernetes.io/",
+)
 _CONTROLLERS_FIELDS: dict[str, tuple[Path, ...]] = {
     "persistentvolumeclaims": (fields_path("spec", "volumeName"),),
     "persistentvolumes": (fields_path("spec", "claimRef"),),
 }
 _CONTROLLERS_TAINTS = "node.kubernetes.io/"
-_ANNOTATED_WITH_STATUS = ("deployments.apps",)  # the controller annotates them as it writes their status
+_ANNOTATED_WITH_STATUS = (
+    "deployments.apps",
+)  # the controller annotates them as it writes their status
 
 
 class Writer(NamedTuple):
@@ -79,8 +100,14 @@ def ignored_by(resource: Resource, subresource: str) -> tuple[Path, ...]:
 # --- updates ------------------------------------------------------------------------------------------------------
 
 
-def tracked_update(resource: Resource, read_schema: Callable[[], Schema | None], old: Object, new: Object,
-                   entries: list[Entry], writer: Writer) -> list[Entry]:
+def tracked_update(
+    resource: Resource,
+    read_schema: Callable[[], Schema | None],
+    old: Object,
+    new: Object,
+    entries: list[Entry],
+    writer: Writer,
+) -> list[Entry]:
     """Return the entries after a client's update, which begins with ``entries``.
 
     ``new`` is the object that the client sent, before the kind's strategy has kept and cleared anything.
@@ -89,16 +116,30 @@ def tracked_update(resource: Resource, read_schema: Callable[[], Schema | None],
     before, after = bare(old), bare(new)
     if before == after:
         return reread(entries)
-    if len(entries) == 1 and is_stamp(entries[0]) and _stamped(entries[0]) == manager and not unset(entries[0]):
+    if (
+        len(entries) == 1
+        and is_stamp(entries[0])
+        and _stamped(entries[0]) == manager
+        and not unset(entries[0])
+    ):
         return [stamp(manager.name, manager.api_version, writer.time)]
     schema = read_schema()
     managers = complete(resource, schema, before, entries)
     if not managers:
         return []  # nothing is known of who made it, so nothing is of who changes it
     changed = managers
-    with suppress(TypedError):  # an object can hold what its schema does not allow: nobody manages that
-        changed = update(before, after, schema, managers,
-                         Write(manager, resource.api_version, writer.time, ignored_by(resource, writer.subresource)))
+    with suppress(
+        TypedError
+    ):  # an object can hold what its schema does not allow: nobody manages that
+        changed = update(
+            before,
+            after,
+            schema,
+            managers,
+            Write(
+                manager, resource.api_version, writer.time, ignored_by(resource, writer.subresource)
+            ),
+        )
     return written(entries, managers, changed)
 
 
@@ -107,7 +148,9 @@ def written(entries: list[Entry], before: Managers, after: Managers) -> list[Ent
     return reread(entries) if after == before else encode(after)
 
 
-def keep_times(resource: Resource, read_schema: Callable[[], Schema | None], new: Object, old: Object) -> None:
+def keep_times(
+    resource: Resource, read_schema: Callable[[], Schema | None], new: Object, old: Object
+) -> None:
     """Restore managers where only their times have changed (``IgnoreManagedFieldsTimestampsTransformer``).
 
     The manager that applies a manifest again cannot know that defaults make up for what the manifest leaves out.
@@ -124,7 +167,9 @@ def keep_times(resource: Resource, read_schema: Callable[[], Schema | None], new
 def shown(resource: Resource, schema: Schema | None, obj: Object) -> Object:
     """Return the object with complete managedFields, without any if nothing is known of its managers."""
     metadata = dict(obj["metadata"])
-    entries = encode_all(_completed(resource, schema, bare(obj), metadata.pop("managedFields", None) or []))
+    entries = encode_all(
+        _completed(resource, schema, bare(obj), metadata.pop("managedFields", None) or [])
+    )
     return {**obj, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
 
 
@@ -138,7 +183,11 @@ def reread(entries: list[Entry]) -> list[Entry]:
 
 def bare(obj: Object) -> Object:
     """Return an object without managedFields and resourceVersion."""
-    metadata = {key: value for key, value in obj["metadata"].items() if key not in ("managedFields", "resourceVersion")}
+    metadata = {
+        key: value
+        for key, value in obj["metadata"].items()
+        if key not in ("managedFields", "resourceVersion")
+    }
     return {**obj, "metadata": metadata}
 
 
@@ -171,8 +220,13 @@ def are_readable(entries: list[Any]) -> bool:
 # --- what the entries stand for -----------------------------------------------------------------------------------
 
 
-def complete(resource: Resource, schema: Schema | None, obj: Object, entries: list[Entry],
-             unknown: tuple[str, str] | None = None) -> Managers:
+def complete(
+    resource: Resource,
+    schema: Schema | None,
+    obj: Object,
+    entries: list[Entry],
+    unknown: tuple[str, str] | None = None,
+) -> Managers:
     """Return the managers with their fields: those of entries, of a stamp, and of controllers.
 
     :param unknown: name and time of the manager of fields whose setter is not known; without it they have none.
@@ -180,18 +234,28 @@ def complete(resource: Resource, schema: Schema | None, obj: Object, entries: li
     return dict(_completed(resource, schema, obj, reread(entries), unknown))
 
 
-def _completed(resource: Resource, schema: Schema | None, obj: Object, entries: list[Entry],
-               unknown: tuple[str, str] | None = None) -> Pairs:
+def _completed(
+    resource: Resource,
+    schema: Schema | None,
+    obj: Object,
+    entries: list[Entry],
+    unknown: tuple[str, str] | None = None,
+) -> Pairs:
     """Return the same with all entries of one manager."""
     managers = decode_all(entry for entry in entries if not is_stamp(entry))
     stamps = [entry for entry in entries if is_stamp(entry)]
     try:
         if managers:  # a controller may have removed fields of theirs
             present = compare({}, bare(obj), schema).added
-            left = [(manager, managed._replace(fields=managed.fields & present)) for manager, managed in managers]
+            left = [
+                (manager, managed._replace(fields=managed.fields & present))
+                for manager, managed in managers
+            ]
             managers = [(manager, managed) for manager, managed in left if managed.fields]
         managed = reduce(frozenset.union, (managed.fields for _, managed in managers), EMPTY)
-        parents = {path[:depth] for path in managed for depth in range(1, len(path))}  # there because of those below
+        parents = {
+            path[:depth] for path in managed for depth in range(1, len(path))
+        }  # there because of those below
         rest = _set_by_anyone(resource, schema, obj) - managed - parents
     except TypedError:
         return managers
@@ -211,13 +275,18 @@ def _joined(managers: Pairs, shares: Pairs) -> Pairs:
             joined.append((manager, share))
         else:
             entry = joined[index][1]
-            joined[index] = (manager, Managed(entry.fields | share.fields, share.api_version,
-                                              max(entry.time, share.time)))
+            joined[index] = (
+                manager,
+                Managed(
+                    entry.fields | share.fields, share.api_version, max(entry.time, share.time)
+                ),
+            )
     return joined
 
 
-def _shares_of_client(resource: Resource, schema: Schema | None, obj: Object, rest: Fields,
-                      stamps: list[Entry]) -> Pairs:
+def _shares_of_client(
+    resource: Resource, schema: Schema | None, obj: Object, rest: Fields, stamps: list[Entry]
+) -> Pairs:
     """Share the fields that no entry names, in an object that a client has made or changed.
 
     Fields that controllers are known to set are theirs; only the client that made the object can have set the others.
@@ -225,9 +294,13 @@ def _shares_of_client(resource: Resource, schema: Schema | None, obj: Object, re
     status = _status_fields(resource, rest)
     annotations, others = _written_by_controllers(resource, obj, rest - status)
     with_status = resource.key in _ANNOTATED_WITH_STATUS
-    shares = [_observed(resource, obj, status | annotations if with_status else status),
-              (FieldManager(CONTROLLERS, UPDATE, resource.api_version),
-               _since_creation(resource, obj, others if with_status else annotations | others))]
+    shares = [
+        _observed(resource, obj, status | annotations if with_status else status),
+        (
+            FieldManager(CONTROLLERS, UPDATE, resource.api_version),
+            _since_creation(resource, obj, others if with_status else annotations | others),
+        ),
+    ]
     for entry in stamps:
         unset_paths = [path_at(obj, schema, place) for place in unset(entry)]
         own = without(rest - status - annotations - others, unset_paths)
@@ -235,10 +308,14 @@ def _shares_of_client(resource: Resource, schema: Schema | None, obj: Object, re
     return shares
 
 
-def _written_by_controllers(resource: Resource, obj: Object, fields: Fields) -> tuple[Fields, Fields]:
+def _written_by_controllers(
+    resource: Resource, obj: Object, fields: Fields
+) -> tuple[Fields, Fields]:
     """Return the annotations and the other fields among ``fields`` that only controllers can have set."""
     annotations = {path for path in fields if path[:2] == _ANNOTATIONS}
-    written = {path for path in annotations if path[2:3] and path[2].startswith(_CONTROLLERS_ANNOTATIONS)}
+    written = {
+        path for path in annotations if path[2:3] and path[2].startswith(_CONTROLLERS_ANNOTATIONS)
+    }
     if written and annotations <= written | {_ANNOTATIONS}:
         written = annotations  # the map itself, too, if it has no others
     places = list(_CONTROLLERS_FIELDS.get(resource.key, ()))
@@ -247,7 +324,9 @@ def _written_by_controllers(resource: Resource, obj: Object, fields: Fields) -> 
     taints = obj["spec"].get("taints") or () if resource.key == "nodes" else ()
     if any(taint.get("key", "").startswith(_CONTROLLERS_TAINTS) for taint in taints):
         places.append(fields_path("spec", "taints"))
-    others = frozenset(path for path in fields if any(path[:len(place)] == place for place in places))
+    others = frozenset(
+        path for path in fields if any(path[: len(place)] == place for place in places)
+    )
     return frozenset(written), others
 
 
@@ -256,12 +335,19 @@ def _stamped(entry: Entry) -> FieldManager:
     return FieldManager(entry["manager"], UPDATE, entry["apiVersion"])
 
 
-def _shares(resource: Resource, obj: Object, rest: Fields, unknown: tuple[str, str] | None) -> Pairs:
+def _shares(
+    resource: Resource, obj: Object, rest: Fields, unknown: tuple[str, str] | None
+) -> Pairs:
     """Share the fields of an object that no client has touched: of a controller, or of an unknown manager."""
     version, status = resource.api_version, _status_fields(resource, rest)
     shares = [_observed(resource, obj, status)]
     if controller_of(obj):
-        shares.append((FieldManager(CONTROLLERS, UPDATE, version), _since_creation(resource, obj, rest - status)))
+        shares.append(
+            (
+                FieldManager(CONTROLLERS, UPDATE, version),
+                _since_creation(resource, obj, rest - status),
+            )
+        )
     elif unknown:
         name, since = unknown
         shares.append((FieldManager(name, UPDATE, version), Managed(rest - status, version, since)))
@@ -276,7 +362,9 @@ def _observed(resource: Resource, obj: Object, fields: Fields) -> tuple[FieldMan
     """Return the fields written with the status, and the component that reports it."""
     observer = KUBELET if resource.key in ("pods", "nodes") else CONTROLLERS
     time = _newest_time(obj.get("status")) or obj["metadata"].get("creationTimestamp", "")
-    return FieldManager(observer, UPDATE, resource.api_version, "status"), Managed(fields, resource.api_version, time)
+    return FieldManager(observer, UPDATE, resource.api_version, "status"), Managed(
+        fields, resource.api_version, time
+    )
 
 
 def _since_creation(resource: Resource, obj: Object, fields: Fields) -> Managed:
@@ -290,10 +378,18 @@ def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fi
     changes = compare(empty, bare(obj), schema)
     ignored = (*_DELETION, *_UNTRACKED) if resource.key == "pods" else _DELETION
     status = obj.get("status") or {}
-    if resource.key in _FIRST_PHASES and status.get("phase") == _FIRST_PHASES[resource.key] and (
-            "startTime" not in status):  # a new object has it, nobody has written it
-        ignored += (fields_path("status", "phase"), fields_path("status", "lastPhaseTransitionTime"))
-    return without((changes.added | changes.modified) - STRIPPED, (*ignored, *_set_by_deletion(obj)))
+    if (
+        resource.key in _FIRST_PHASES
+        and status.get("phase") == _FIRST_PHASES[resource.key]
+        and ("startTime" not in status)
+    ):  # a new object has it, nobody has written it
+        ignored += (
+            fields_path("status", "phase"),
+            fields_path("status", "lastPhaseTransitionTime"),
+        )
+    return without(
+        (changes.added | changes.modified) - STRIPPED, (*ignored, *_set_by_deletion(obj))
+    )
 
 
 def _set_by_deletion(obj: Object) -> list[Path]:
@@ -302,12 +398,22 @@ def _set_by_deletion(obj: Object) -> list[Path]:
     if not is_being_deleted(obj):
         return []
     collecting = [name for name in finalizers if name in (FOREGROUND, ORPHAN)]
-    return [_FINALIZERS] if len(collecting) == len(finalizers) else [(*_FINALIZERS, item(name)) for name in collecting]
+    return (
+        [_FINALIZERS]
+        if len(collecting) == len(finalizers)
+        else [(*_FINALIZERS, item(name)) for name in collecting]
+    )
 
 
 def _newest_time(value: Any) -> str:
     """Return the newest time in a status, the only hint at when the status was written."""
     if isinstance(value, dict):
-        times = [str(item) for key, item in value.items() if key.endswith("Time") and isinstance(item, str)]
+        times = [
+            str(item)
+            for key, item in value.items()
+            if key.endswith("Time") and isinstance(item, str)
+        ]
         return max([*times, *(_newest_time(item) for item in value.values())], default="")
-    return max((_newest_time(item) for item in value), default="") if isinstance(value, list) else ""
+    return (
+        max((_newest_time(item) for item in value), default="") if isinstance(value, list) else ""
+    )

@@ -80,14 +80,22 @@ def element_of(schema: Schema, value: Any) -> str:
         raise ValueError("associative list with keys may not have non-map elements")
     items = schema.items()  # the server sets the defaults of keys before it looks for them
     fields = {name: items and items.field(name) for name in keys_of_list}
-    defaults = {name: field.default for name, field in fields.items() if field and field.default is not None}
-    built_in = only_v3()["defaults"].get(items.name, {}) if items and len(keys_of_list) > len(defaults) else {}
+    defaults = {
+        name: field.default for name, field in fields.items() if field and field.default is not None
+    }
+    built_in = (
+        only_v3()["defaults"].get(items.name, {})
+        if items and len(keys_of_list) > len(defaults)
+        else {}
+    )
     known = {**built_in, **defaults, **value}
     key_values = {name: known[name] for name in keys_of_list if name in known}
     if not key_values:
         names = " ".join(quote(name) for name in keys_of_list)
-        raise ValueError(f"associative list with keys has an element that omits all key fields [{names}] (and doesn't "
-                         "have default values for any key fields)")
+        raise ValueError(
+            f"associative list with keys has an element that omits all key fields [{names}] (and doesn't "
+            "have default values for any key fields)"
+        )
     return keys(key_values)
 
 
@@ -111,7 +119,11 @@ def path_at(value: Any, schema: Schema | None, place: Iterable[str | int]) -> Pa
         elif is_atomic(schema, value) or schema is None or step >= len(value):
             break
         else:
-            path, value, schema = (*path, elements(schema, value, path)[step]), value[step], schema.items()
+            path, value, schema = (
+                (*path, elements(schema, value, path)[step]),
+                value[step],
+                schema.items(),
+            )
     return path
 
 
@@ -181,19 +193,30 @@ class Comparer:
                 else:
                     self.added.add(place)
 
-    def _compare_as(self, kind: type, old: Any, new: Any, schema: Schema | None, path: Path) -> bool:
+    def _compare_as(
+        self, kind: type, old: Any, new: Any, schema: Schema | None, path: Path
+    ) -> bool:
         """Compare values of a kind, one of another kind as empty; returns whether they count as a whole."""
         before, after = _as(kind, old), _as(kind, new)
         if kind is object or not (before or after) or is_atomic(schema, before or after):
             return True
         if kind is dict:
             for name in before.keys() | after.keys():
-                self.compare(before.get(name, ABSENT), after.get(name, ABSENT), child(schema, name),
-                             (*path, field(name)))
+                self.compare(
+                    before.get(name, ABSENT),
+                    after.get(name, ABSENT),
+                    child(schema, name),
+                    (*path, field(name)),
+                )
         elif schema is not None:
             before, after = _by_element(schema, before, path), _by_element(schema, after, path)
             for element in before.keys() | after.keys():
-                self._items(before.get(element, []), after.get(element, []), schema.items(), (*path, element))
+                self._items(
+                    before.get(element, []),
+                    after.get(element, []),
+                    schema.items(),
+                    (*path, element),
+                )
         return False
 
     def _items(self, old: list[Any], new: list[Any], schema: Schema | None, path: Path) -> None:
@@ -215,7 +238,9 @@ def compare(old: Any, new: Any, schema: Schema | None) -> Comparison:
     """Compare two values along their schema. Raises TypedError."""
     comparer = Comparer()
     comparer.compare(old, new, schema, ())
-    return Comparison(frozenset(comparer.removed), frozenset(comparer.modified), frozenset(comparer.added))
+    return Comparison(
+        frozenset(comparer.removed), frozenset(comparer.modified), frozenset(comparer.added)
+    )
 
 
 def _kind_of(value: Any, schema: Schema | None) -> type:

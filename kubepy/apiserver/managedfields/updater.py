@@ -56,7 +56,9 @@ def without(fields: Fields, ignored: Iterable[Path]) -> Fields:
     """Return the fields that are neither ignored nor below ignored ones."""
     prefixes = frozenset(ignored)
     lengths = {len(prefix) for prefix in prefixes}
-    return frozenset([path for path in fields if prefixes.isdisjoint([path[:length] for length in lengths])])
+    return frozenset(
+        [path for path in fields if prefixes.isdisjoint([path[:length] for length in lengths])]
+    )
 
 
 class Write(NamedTuple):
@@ -68,7 +70,9 @@ class Write(NamedTuple):
     ignored: tuple[Path, ...] = ()
 
 
-def update(live: Object, new: Object, schema: Schema | None, managers: Managers, write: Write) -> Managers:
+def update(
+    live: Object, new: Object, schema: Schema | None, managers: Managers, write: Write
+) -> Managers:
     """Return the managers after an update: its changes belong to its manager alone. Raises TypedError."""
     changes = _filtered(compare(live, new, schema), write.ignored)
     left = _give_up(managers, changes)
@@ -79,8 +83,15 @@ def update(live: Object, new: Object, schema: Schema | None, managers: Managers,
     return _capped(left)
 
 
-def apply(live: Object, config: Object, schema: Schema | None, managers: Managers, write: Write, *,
-          force: bool) -> Applied:
+def apply(
+    live: Object,
+    config: Object,
+    schema: Schema | None,
+    managers: Managers,
+    write: Write,
+    *,
+    force: bool,
+) -> Applied:
     """Merge a configuration into an object, and remove the fields that its manager no longer applies.
 
     Raises ConflictsError, TypedError.
@@ -111,14 +122,20 @@ def _filtered(changes: Comparison, ignored: Iterable[Path]) -> Comparison:
 def conflicts_with(managers: Managers, changes: Comparison) -> list[FieldConflict]:
     """Return the fields that others manage and the changes set, in order of managers and fields."""
     changed = changes.modified | changes.added
-    return [FieldConflict(manager, path) for manager in sorted(managers)
-            for path in in_order(managers[manager].fields & changed)]
+    return [
+        FieldConflict(manager, path)
+        for manager in sorted(managers)
+        for path in in_order(managers[manager].fields & changed)
+    ]
 
 
 def _give_up(managers: Managers, changes: Comparison) -> Managers:
     """Remove changed and removed fields from all managers, and managers that have nothing left."""
     lost = changes.modified | changes.added | changes.removed
-    left = {manager: managed._replace(fields=managed.fields - lost) for manager, managed in managers.items()}
+    left = {
+        manager: managed._replace(fields=managed.fields - lost)
+        for manager, managed in managers.items()
+    }
     return {manager: managed for manager, managed in left.items() if managed.fields}
 
 
@@ -143,12 +160,14 @@ def _pruned(merged: Object, schema: Schema | None, managers: Managers, last: Fie
 
 def _capped(managers: Managers) -> Managers:
     """Unite the oldest of too many updaters (``capmanagers.go``)."""
-    updaters = sorted((manager for manager in managers if manager.operation == UPDATE),
-                      key=lambda manager: (managers[manager].time, manager))
+    updaters = sorted(
+        (manager for manager in managers if manager.operation == UPDATE),
+        key=lambda manager: (managers[manager].time, manager),
+    )
     surplus = len(updaters) - MAX_UPDATERS
     if surplus <= 0:
         return managers
-    oldest = updaters[:surplus + 1]
+    oldest = updaters[: surplus + 1]
     version = managers[oldest[0]].api_version
     together = reduce(frozenset.union, (managers[manager].fields for manager in oldest), EMPTY)
     bucket = Managed(together, version, max(managers[manager].time for manager in oldest))
@@ -158,8 +177,11 @@ def _capped(managers: Managers) -> Managers:
 
 def owners(managers: Managers, path: Path, operation: str = APPLY) -> list[FieldManager]:
     """Return the managers that have a field by one operation."""
-    return sorted(manager for manager, managed in managers.items()
-                  if manager.operation == operation and path in managed.fields)
+    return sorted(
+        manager
+        for manager, managed in managers.items()
+        if manager.operation == operation and path in managed.fields
+    )
 
 
 # --- from apply on the client to apply on the server (``client-go/util/csaupgrade/upgrade.go``) ---------------------
@@ -179,18 +201,29 @@ def upgrade_patch(obj: Object, clients: Iterable[str], applier: str) -> list[Ent
         after = _upgraded(after, name, applier)
     if after == before:
         return None
-    return [{"op": "replace", "path": "/metadata/managedFields", "value": encode(after)},
-            {"op": "replace", "path": "/metadata/resourceVersion", "value": obj["metadata"]["resourceVersion"]}]
+    return [
+        {"op": "replace", "path": "/metadata/managedFields", "value": encode(after)},
+        {
+            "op": "replace",
+            "path": "/metadata/resourceVersion",
+            "value": obj["metadata"]["resourceVersion"],
+        },
+    ]
 
 
 def _upgraded(managers: Managers, client: str, applier: str) -> Managers:
     """Move a client's updates to the applier, as far as they are in the applier's version."""
     target = manager_of(applier, APPLY, "")
-    updates = [manager for manager in managers
-               if manager.name == client and manager.operation == UPDATE and not manager.subresource]
+    updates = [
+        manager
+        for manager in managers
+        if manager.name == client and manager.operation == UPDATE and not manager.subresource
+    ]
     if not updates:
         return managers
     own = managers.get(target) or managers[updates[0]]
-    same = [managers[manager].fields for manager in updates if manager.api_version == own.api_version]
+    same = [
+        managers[manager].fields for manager in updates if manager.api_version == own.api_version
+    ]
     kept = {other: managed for other, managed in managers.items() if other not in updates}
     return {**kept, target: own._replace(fields=own.fields.union(*same))}

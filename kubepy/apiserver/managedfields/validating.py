@@ -22,13 +22,19 @@ _NUMERIC = ("integer", "number")
 
 def problems(value: Any, schema: Schema | None) -> list[str]:
     """Return messages such as ``.spec.colour: field not declared in schema``, in order of paths."""
-    return [f"{printable(path)}: {printable(problem)}" if path else problem
-            for path, problem in _problems(value, schema, "")]
+    return [
+        f"{printable(path)}: {printable(problem)}" if path else problem
+        for path, problem in _problems(value, schema, "")
+    ]
 
 
 def text_of(messages: list[str]) -> str:
     """Join several problems into one message."""
-    return messages[0] if len(messages) == 1 else "\n".join(["errors:", *(f"  {problem}" for problem in messages)])
+    return (
+        messages[0]
+        if len(messages) == 1
+        else "\n".join(["errors:", *(f"  {problem}" for problem in messages)])
+    )
 
 
 def _problems(value: Any, schema: Schema | None, path: str) -> Iterator[tuple[str, str]]:

@@ -49,7 +49,9 @@ def printer(*columns: str) -> Callable[[Callable[[Object, datetime], list[Cell]]
 
 
 def print_table(printer: Printer, objects: Sequence[Object], now: datetime) -> Table:
-    columns = [Column(name.removeprefix("+"), int(name.startswith("+"))) for name in printer.columns]
+    columns = [
+        Column(name.removeprefix("+"), int(name.startswith("+"))) for name in printer.columns
+    ]
     return Table(columns, [printer.row(obj, now) for obj in objects])
 
 
@@ -82,7 +84,9 @@ def human_duration(seconds: float) -> str:
 
 def _two(seconds: int, unit: int, letter: str, smaller: int, smaller_letter: str) -> str:
     rest = seconds % unit // smaller
-    return f"{seconds // unit}{letter}{rest}{smaller_letter}" if rest else f"{seconds // unit}{letter}"
+    return (
+        f"{seconds // unit}{letter}{rest}{smaller_letter}" if rest else f"{seconds // unit}{letter}"
+    )
 
 
 def since(time: str | None, now: datetime) -> str:

@@ -10,30 +10,61 @@ from kubepy.apiserver.printers import Cell, age, printer, since
 
 ROLE_PREFIX = "node-role.kubernetes.io/"
 ROLE = "kubernetes.io/role"
-EVENT_COLUMNS = ("Last Seen", "Type", "Reason", "Object", "+Subobject", "+Source", "Message", "+First Seen", "+Count",
-                 "+Name")
+EVENT_COLUMNS = (
+    "Last Seen",
+    "Type",
+    "Reason",
+    "Object",
+    "+Subobject",
+    "+Source",
+    "Message",
+    "+First Seen",
+    "+Count",
+    "+Name",
+)
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
 
 
-@printer("Name", "Status", "Roles", "Age", "Version", "+Internal-IP", "+External-IP", "+OS-Image", "+Kernel-Version",
-         "+Container-Runtime")
+@printer(
+    "Name",
+    "Status",
+    "Roles",
+    "Age",
+    "Version",
+    "+Internal-IP",
+    "+External-IP",
+    "+OS-Image",
+    "+Kernel-Version",
+    "+Container-Runtime",
+)
 def print_node(obj: Object, now: datetime) -> list[Cell]:
     status = obj.get("status") or {}
     info = status.get("nodeInfo") or {}
     kernel = info.get("kernelVersion") or "<unknown>"
     if architecture := info.get("architecture"):
         kernel += f" ({architecture})"
-    return [obj["metadata"]["name"], node_status(obj), ",".join(node_roles(obj)) or "<none>", age(obj, now),
-            info.get("kubeletVersion", ""), _address(status, "InternalIP"), _address(status, "ExternalIP"),
-            info.get("osImage") or "<unknown>", kernel, info.get("containerRuntimeVersion") or "<unknown>"]
+    return [
+        obj["metadata"]["name"],
+        node_status(obj),
+        ",".join(node_roles(obj)) or "<none>",
+        age(obj, now),
+        info.get("kubeletVersion", ""),
+        _address(status, "InternalIP"),
+        _address(status, "ExternalIP"),
+        info.get("osImage") or "<unknown>",
+        kernel,
+        info.get("containerRuntimeVersion") or "<unknown>",
+    ]
 
 
 def node_status(node: Object) -> str:
     """Return ``Ready,SchedulingDisabled`` and the like."""
-    conditions = {condition["type"]: condition.get("status")
-                  for condition in (node.get("status") or {}).get("conditions") or []}
+    conditions = {
+        condition["type"]: condition.get("status")
+        for condition in (node.get("status") or {}).get("conditions") or []
+    }
     ready = "Unknown"
     if "Ready" in conditions:
         ready = "Ready" if conditions["Ready"] == "True" else "NotReady"
@@ -48,7 +79,14 @@ def node_roles(node: Object) -> list[str]:
 
 
 def _address(status: dict[str, Any], kind: str) -> str:
-    return next((address["address"] for address in status.get("addresses") or [] if address["type"] == kind), "<none>")
+    return next(
+        (
+            address["address"]
+            for address in status.get("addresses") or []
+            if address["type"] == kind
+        ),
+        "<none>",
+    )
 
 
 # --- events -------------------------------------------------------------------------------------------------------
@@ -64,9 +102,18 @@ def print_event(obj: Object, now: datetime) -> list[Cell]:
         last, count = since(series.get("lastObservedTime"), now), series.get("count", 0)
     about = obj.get("involvedObject") or {}
     kind, name = about.get("kind", "").lower(), about.get("name")
-    return [last, obj.get("type", ""), obj.get("reason", ""), f"{kind}/{name}" if name else kind,
-            about.get("fieldPath", ""), event_source(obj), obj.get("message", "").strip(), first, count,
-            obj["metadata"]["name"]]
+    return [
+        last,
+        obj.get("type", ""),
+        obj.get("reason", ""),
+        f"{kind}/{name}" if name else kind,
+        about.get("fieldPath", ""),
+        event_source(obj),
+        obj.get("message", "").strip(),
+        first,
+        count,
+        obj["metadata"]["name"],
+    ]
 
 
 def event_source(event: Object) -> str:
@@ -80,10 +127,16 @@ def event_source(event: Object) -> str:
 @printer(*EVENT_COLUMNS)
 def print_new_event(obj: Object, now: datetime) -> list[Cell]:
     """Print an event of events.k8s.io: the same event, with other names for its fields."""
-    core = {**obj, "involvedObject": obj.get("regarding"), "message": obj.get("note", ""),
-            "source": obj.get("deprecatedSource"), "firstTimestamp": obj.get("deprecatedFirstTimestamp"),
-            "lastTimestamp": obj.get("deprecatedLastTimestamp"), "count": obj.get("deprecatedCount"),
-            "reportingComponent": obj.get("reportingController", "")}
+    core = {
+        **obj,
+        "involvedObject": obj.get("regarding"),
+        "message": obj.get("note", ""),
+        "source": obj.get("deprecatedSource"),
+        "firstTimestamp": obj.get("deprecatedFirstTimestamp"),
+        "lastTimestamp": obj.get("deprecatedLastTimestamp"),
+        "count": obj.get("deprecatedCount"),
+        "reportingComponent": obj.get("reportingController", ""),
+    }
     return print_event.row(core, now)
 
 
@@ -116,14 +169,20 @@ def print_resource_quota(obj: Object, now: datetime) -> list[Cell]:
     status = obj.get("status") or {}
     hard, used = status.get("hard") or {}, status.get("used") or {}
     shares = {name: f"{name}: {used.get(name, 0)}/{hard[name]}" for name in sorted(hard)}
-    return [obj["metadata"]["name"],
-            ", ".join(share for name, share in shares.items() if not name.startswith("limits.")),
-            ", ".join(share for name, share in shares.items() if name.startswith("limits.")), age(obj, now)]
+    return [
+        obj["metadata"]["name"],
+        ", ".join(share for name, share in shares.items() if not name.startswith("limits.")),
+        ", ".join(share for name, share in shares.items() if name.startswith("limits.")),
+        age(obj, now),
+    ]
 
 
 @printer("Name", "Status", "Message", "Error")
 def print_component_status(obj: Object, _now: datetime) -> list[Cell]:
-    health = next((condition for condition in obj.get("conditions") or [] if condition["type"] == "Healthy"), None)
+    health = next(
+        (condition for condition in obj.get("conditions") or [] if condition["type"] == "Healthy"),
+        None,
+    )
     if health is None:
         return [obj["metadata"]["name"], "Unknown", "", ""]
     status = "Healthy" if health.get("status") == "True" else "Unhealthy"
@@ -132,4 +191,8 @@ def print_component_status(obj: Object, _now: datetime) -> list[Cell]:
 
 @printer("Name", "Holder", "Age")
 def print_lease(obj: Object, now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], (obj.get("spec") or {}).get("holderIdentity", ""), age(obj, now)]
+    return [
+        obj["metadata"]["name"],
+        (obj.get("spec") or {}).get("holderIdentity", ""),
+        age(obj, now),
+    ]

@@ -14,23 +14,39 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import PrinterColumn, Resource
 from kubepy.apiserver.printers import Cell, Column, Table, since
 
-AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")  # its description is that of the field
+AGE = PrinterColumn(
+    "Age", "date", ".metadata.creationTimestamp"
+)  # its description is that of the field
 
 
 def custom_table(resource: Resource, objects: Sequence[Object], now: datetime) -> Table:
     printer_columns = resource.printer_columns or (AGE,)
-    paths = [parse(f"{{{column.json_path}}}", allow_missing_keys=True) for column in printer_columns]
+    paths = [
+        parse(f"{{{column.json_path}}}", allow_missing_keys=True) for column in printer_columns
+    ]
     columns = [Column("Name", format="name"), *(_column(column) for column in printer_columns)]
-    rows = [[obj["metadata"]["name"], *(_cell(column.type, path, obj, now)
-                                        for column, path in zip(printer_columns, paths, strict=True))]
-            for obj in objects]
+    rows = [
+        [
+            obj["metadata"]["name"],
+            *(
+                _cell(column.type, path, obj, now)
+                for column, path in zip(printer_columns, paths, strict=True)
+            ),
+        ]
+        for obj in objects
+    ]
     return Table(columns, rows)
 
 
 def _column(column: PrinterColumn) -> Column:
     description = f"Custom resource definition column (in JSONPath format): {column.json_path}"
-    return Column(column.name, column.priority, column.type, column.format,
-                  column.description or ("" if column is AGE else description))
+    return Column(
+        column.name,
+        column.priority,
+        column.type,
+        column.format,
+        column.description or ("" if column is AGE else description),
+    )
 
 
 def _cell(kind: str, path: JSONPath, obj: Object, now: datetime) -> Cell:

@@ -31,9 +31,15 @@ def print_service(obj: Object, now: datetime) -> list[Cell]:
     for port in spec.get("ports") or []:
         node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
         ports.append(f"{port['port']}{node_port}/{port.get('protocol', '')}")
-    return [obj["metadata"]["name"], spec.get("type", ""), cluster_ips[0] or "<none>", external_ip(obj),
-            ",".join(ports) or "<none>", age(obj, now),
-            format_labels(spec.get("selector"))]
+    return [
+        obj["metadata"]["name"],
+        spec.get("type", ""),
+        cluster_ips[0] or "<none>",
+        external_ip(obj),
+        ",".join(ports) or "<none>",
+        age(obj, now),
+        format_labels(spec.get("selector")),
+    ]
 
 
 def external_ip(service: Object) -> str:
@@ -66,17 +72,33 @@ def print_endpoints(obj: Object, now: datetime) -> list[Cell]:
     for subset in subsets:
         ips = [address["ip"] for address in subset.get("addresses") or []]
         ports = subset.get("ports") or []
-        addresses += [f"[{ip}]:{port['port']}" if ":" in ip else f"{ip}:{port['port']}"
-                      for port in ports for ip in ips] if ports else ips
+        addresses += (
+            [
+                f"[{ip}]:{port['port']}" if ":" in ip else f"{ip}:{port['port']}"
+                for port in ports
+                for ip in ips
+            ]
+            if ports
+            else ips
+        )
     return [obj["metadata"]["name"], some_of(addresses, "") if subsets else "<none>", age(obj, now)]
 
 
 @printer("Name", "AddressType", "Ports", "Endpoints", "Age")
 def print_endpoint_slice(obj: Object, now: datetime) -> list[Cell]:
     ports = [str(port.get("port", port.get("name", "*"))) for port in obj.get("ports") or []]
-    addresses = [address for endpoint in obj.get("endpoints") or [] for address in endpoint.get("addresses") or []]
-    return [obj["metadata"]["name"], obj.get("addressType", ""), some_of(ports, "<unset>"),
-            some_of(addresses, "<unset>"), age(obj, now)]
+    addresses = [
+        address
+        for endpoint in obj.get("endpoints") or []
+        for address in endpoint.get("addresses") or []
+    ]
+    return [
+        obj["metadata"]["name"],
+        obj.get("addressType", ""),
+        some_of(ports, "<unset>"),
+        some_of(addresses, "<unset>"),
+        age(obj, now),
+    ]
 
 
 # --- ingresses ----------------------------------------------------------------------------------------------------
@@ -85,8 +107,14 @@ def print_endpoint_slice(obj: Object, now: datetime) -> list[Cell]:
 @printer("Name", "Class", "Hosts", "Address", "Ports", "Age")
 def print_ingress(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
-    return [obj["metadata"]["name"], spec.get("ingressClassName", "<none>"), _hosts(spec.get("rules") or []),
-            ",".join(load_balancer_addresses(obj)), "80, 443" if spec.get("tls") else "80", age(obj, now)]
+    return [
+        obj["metadata"]["name"],
+        spec.get("ingressClassName", "<none>"),
+        _hosts(spec.get("rules") or []),
+        ",".join(load_balancer_addresses(obj)),
+        "80, 443" if spec.get("tls") else "80",
+        age(obj, now),
+    ]
 
 
 def _hosts(rules: list[dict[str, Any]]) -> str:
@@ -110,8 +138,12 @@ def print_ingress_class(obj: Object, now: datetime) -> list[Cell]:
         group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") is not None else ""
         reference = f"{parameters['kind']}{group}/{parameters['name']}"
     default = annotations_of(obj).get("ingressclass.kubernetes.io/is-default-class") == "true"
-    return [obj["metadata"]["name"] + (" (default)" if default else ""), spec.get("controller", ""), reference,
-            age(obj, now)]
+    return [
+        obj["metadata"]["name"] + (" (default)" if default else ""),
+        spec.get("controller", ""),
+        reference,
+        age(obj, now),
+    ]
 
 
 # --- the others ---------------------------------------------------------------------------------------------------
@@ -128,11 +160,19 @@ def print_ip_address(obj: Object, _now: datetime) -> list[Cell]:
     parent = (obj.get("spec") or {}).get("parentRef")
     reference = "<none>"
     if parent:
-        resource = ".".join(part for part in (parent.get("resource", ""), parent.get("group", "")) if part).lower()
-        reference = "/".join([resource, *([parent["namespace"]] if parent.get("namespace") else []), parent["name"]])
+        resource = ".".join(
+            part for part in (parent.get("resource", ""), parent.get("group", "")) if part
+        ).lower()
+        reference = "/".join(
+            [resource, *([parent["namespace"]] if parent.get("namespace") else []), parent["name"]]
+        )
     return [obj["metadata"]["name"], reference]
 
 
 @printer("Name", "CIDRs", "Age")
 def print_service_cidr(obj: Object, now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], ",".join((obj.get("spec") or {}).get("cidrs") or []), age(obj, now)]
+    return [
+        obj["metadata"]["name"],
+        ",".join((obj.get("spec") or {}).get("cidrs") or []),
+        age(obj, now),
+    ]

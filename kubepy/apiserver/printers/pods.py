@@ -13,7 +13,9 @@ from kubepy.apiserver.printers import Cell, age, printer, since
 from kubepy.apiserver.printers.workloads import container_cells, spec_of
 from kubepy.lazy import NamedTuple
 
-NODE_LOST = "NodeLost"  # the reason that the node controller gives the pods of a node it cannot reach
+NODE_LOST = (
+    "NodeLost"  # the reason that the node controller gives the pods of a node it cannot reach
+)
 
 
 class Restarts(NamedTuple):
@@ -23,7 +25,11 @@ class Restarts(NamedTuple):
     last: str
 
     def text(self, now: datetime) -> str:
-        return f"{self.times} ({since(self.last, now)} ago)" if self.times and self.last else str(self.times)
+        return (
+            f"{self.times} ({since(self.last, now)} ago)"
+            if self.times and self.last
+            else str(self.times)
+        )
 
 
 class State(NamedTuple):
@@ -38,23 +44,47 @@ NO_RESTARTS = Restarts(0, "")
 INITIALIZED = State("", 0, NO_RESTARTS)  # the state of no init containers
 
 
-@printer("Name", "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node", "+Readiness Gates")
+@printer(
+    "Name",
+    "Ready",
+    "Status",
+    "Restarts",
+    "Age",
+    "+IP",
+    "+Node",
+    "+Nominated Node",
+    "+Readiness Gates",
+)
 def print_pod(obj: Object, now: datetime) -> list[Cell]:
     spec, status = spec_of(obj), obj.get("status") or {}
     state = pod_state(obj)
     ips = status.get("podIPs") or [{"ip": status.get("podIP")}]
     total = len(spec.get("containers") or []) + len(_sidecars(spec))
     gates = spec.get("readinessGates")
-    met = len([gate for gate in gates if _condition(status, gate["conditionType"]) == "True"]) if gates else 0
-    return [obj["metadata"]["name"], f"{state.ready}/{total}", state.reason, state.restarts.text(now), age(obj, now),
-            ips[0].get("ip") or "<none>", spec.get("nodeName") or "<none>", status.get("nominatedNodeName") or "<none>",
-            f"{met}/{len(gates)}" if gates else "<none>"]
+    met = (
+        len([gate for gate in gates if _condition(status, gate["conditionType"]) == "True"])
+        if gates
+        else 0
+    )
+    return [
+        obj["metadata"]["name"],
+        f"{state.ready}/{total}",
+        state.reason,
+        state.restarts.text(now),
+        age(obj, now),
+        ips[0].get("ip") or "<none>",
+        spec.get("nodeName") or "<none>",
+        status.get("nominatedNodeName") or "<none>",
+        f"{met}/{len(gates)}" if gates else "<none>",
+    ]
 
 
 def pod_state(pod: Object) -> State:
     """Return READY's first number, STATUS and RESTARTS of a pod."""
     spec, status = spec_of(pod), pod.get("status") or {}
-    if not spec.get("initContainers") and not status.get("initContainerStatuses"):  # as in most pods
+    if not spec.get("initContainers") and not status.get(
+        "initContainerStatuses"
+    ):  # as in most pods
         state = _running(status, INITIALIZED, NO_RESTARTS)
     else:
         state = _initializing(spec, status)
@@ -81,8 +111,14 @@ def _own_reason(status: dict[str, Any]) -> str:
 
 def _condition(status: dict[str, Any], kind: str) -> str:
     """Return the status of the first condition of that type, or ""."""
-    return next((condition.get("status", "") for condition in status.get("conditions") or []
-                 if condition["type"] == kind), "")
+    return next(
+        (
+            condition.get("status", "")
+            for condition in status.get("conditions") or []
+            if condition["type"] == kind
+        ),
+        "",
+    )
 
 
 def _restarts(statuses: Iterable[dict[str, Any]]) -> Restarts:
@@ -90,7 +126,9 @@ def _restarts(statuses: Iterable[dict[str, Any]]) -> Restarts:
     for status in statuses:
         times += status.get("restartCount", 0)
         ended = (status.get("lastState") or {}).get("terminated") or {}
-        last = max(last, ended.get("finishedAt") or "")  # all times are written alike: text sorts as time
+        last = max(
+            last, ended.get("finishedAt") or ""
+        )  # all times are written alike: text sorts as time
     return Restarts(times, last)
 
 
@@ -106,8 +144,11 @@ def _ended(terminated: dict[str, Any]) -> str:
 
 
 def _sidecars(spec: dict[str, Any]) -> set[str]:
-    return {container["name"] for container in spec.get("initContainers") or []
-            if is_restartable_init_container(container)}
+    return {
+        container["name"]
+        for container in spec.get("initContainers") or []
+        if is_restartable_init_container(container)
+    }
 
 
 def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
@@ -115,8 +156,11 @@ def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
     sidecars = _sidecars(spec)
     reached, stuck = _reached(spec, status)
     through = reached[:-1] if stuck else reached
-    ready = sum(1 for container in through
-                if not _succeeded(container) and container["name"] in sidecars and container.get("ready"))
+    ready = sum(
+        1
+        for container in through
+        if not _succeeded(container) and container["name"] in sidecars and container.get("ready")
+    )
     reason = ""
     if stuck:
         state = reached[-1].get("state") or {}
@@ -134,8 +178,10 @@ def _reached(spec: dict[str, Any], status: dict[str, Any]) -> tuple[list[dict[st
     sidecars = _sidecars(spec)
     statuses = status.get("initContainerStatuses") or []
     for index, container in enumerate(statuses):
-        if not _succeeded(container) and not (container["name"] in sidecars and container.get("started")):
-            return statuses[:index + 1], True
+        if not _succeeded(container) and not (
+            container["name"] in sidecars and container.get("started")
+        ):
+            return statuses[: index + 1], True
     return statuses, False
 
 
@@ -161,16 +207,29 @@ def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
             error = reason if terminated.get("exitCode", 0) else error
         elif container.get("ready") and state.get("running") is not None:
             ready += 1
-    if (reason or (status.get("reason") and _own_reason(status))) == "Completed":  # the first container has completed
-        is_ready = any(condition["type"] == "Ready" and condition.get("status") == "True"
-                       for condition in status.get("conditions") or [])
-        reason = "Running" if ready and is_ready else error or ("NotReady" if ready else "Completed")
+    if (
+        reason or (status.get("reason") and _own_reason(status))
+    ) == "Completed":  # the first container has completed
+        is_ready = any(
+            condition["type"] == "Ready" and condition.get("status") == "True"
+            for condition in status.get("conditions") or []
+        )
+        reason = (
+            "Running" if ready and is_ready else error or ("NotReady" if ready else "Completed")
+        )
     own = _restarts(statuses)
-    return State(reason, init.ready + ready, Restarts(own.times + sidecars.times, max(own.last, sidecars.last)))
+    return State(
+        reason,
+        init.ready + ready,
+        Restarts(own.times + sidecars.times, max(own.last, sidecars.last)),
+    )
 
 
 @printer("Name", "Containers", "Images", "Pod Labels")
 def print_pod_template(obj: Object, _now: datetime) -> list[Cell]:
     template = obj.get("template") or {}
-    return [obj["metadata"]["name"], *container_cells(template.get("spec") or {}),
-            format_labels((template.get("metadata") or {}).get("labels"))]
+    return [
+        obj["metadata"]["name"],
+        *container_cells(template.get("spec") or {}),
+        format_labels((template.get("metadata") or {}).get("labels")),
+    ]

@@ -13,8 +13,13 @@ from kubepy.apiserver.printers import Cell, age, printer
 
 MOST_METRICS = 2
 # Where a metric of each type is, in the spec and in the status, and whether its name is shown.
-METRICS = {"External": ("external", False), "Pods": ("pods", False), "Object": ("object", False),
-           "Resource": ("resource", True), "ContainerResource": ("containerResource", True)}
+METRICS = {
+    "External": ("external", False),
+    "Pods": ("pods", False),
+    "Object": ("object", False),
+    "Resource": ("resource", True),
+    "ContainerResource": ("containerResource", True),
+}
 
 
 # --- HorizontalPodAutoscalers -------------------------------------------------------------------------------------
@@ -26,15 +31,23 @@ def print_autoscaler(obj: Object, now: datetime) -> list[Cell]:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     target = spec.get("scaleTargetRef") or {}
     minimum = spec.get("minReplicas")
-    return [obj["metadata"]["name"], f"{target.get('kind', '')}/{target.get('name', '')}",
-            metrics(spec.get("metrics") or [], status.get("currentMetrics") or []),
-            "<unset>" if minimum is None else str(minimum), spec.get("maxReplicas", 0),
-            status.get("currentReplicas", 0), age(obj, now)]
+    return [
+        obj["metadata"]["name"],
+        f"{target.get('kind', '')}/{target.get('name', '')}",
+        metrics(spec.get("metrics") or [], status.get("currentMetrics") or []),
+        "<unset>" if minimum is None else str(minimum),
+        spec.get("maxReplicas", 0),
+        status.get("currentReplicas", 0),
+        age(obj, now),
+    ]
 
 
 def metrics(specs: list[dict[str, Any]], statuses: list[dict[str, Any]]) -> str:
     """Return TARGETS: ``cpu: 20%/50%, 3/5 (avg) + 1 more...`` (``formatHPAMetrics``)."""
-    shown = [_metric(spec, statuses[index] if index < len(statuses) else {}) for index, spec in enumerate(specs)]
+    shown = [
+        _metric(spec, statuses[index] if index < len(statuses) else {})
+        for index, spec in enumerate(specs)
+    ]
     more = f" + {len(shown) - MOST_METRICS} more..." if len(shown) > MOST_METRICS else ""
     return ", ".join(shown[:MOST_METRICS]) + more if shown else "<none>"
 
@@ -58,15 +71,20 @@ def _share(target: dict[str, Any], status: dict[str, Any] | None, named: bool, p
         return f"{current.get('averageValue', absent)}/{average}"
     if not named:
         return f"{current.get('value', absent)}/{target.get('value')}"
-    current_percent, target_percent = current.get("averageUtilization"), target.get("averageUtilization")
+    current_percent, target_percent = (
+        current.get("averageUtilization"),
+        target.get("averageUtilization"),
+    )
     shown = "<unknown>" if current_percent is None else f"{current_percent}%"
     return f"{shown}/{'<auto>' if target_percent is None else f'{target_percent}%'}"
 
 
 @printer("Name", "cpu", "memory", "Window")
 def print_pod_metrics(obj: Object, now: datetime) -> list[Cell]:
-    usage = total({name: Quantity.parse(amount) for name, amount in container["usage"].items()}
-                  for container in obj.get("containers") or ())
+    usage = total(
+        {name: Quantity.parse(amount) for name, amount in container["usage"].items()}
+        for container in obj.get("containers") or ()
+    )
     amounts = (str(usage.get(name, Quantity(0))) for name in MEASURED)
     return [obj["metadata"]["name"], *amounts, obj.get("window", "")]
 
@@ -74,7 +92,11 @@ def print_pod_metrics(obj: Object, now: datetime) -> list[Cell]:
 @printer("Name", "cpu", "memory", "Window")
 def print_node_metrics(obj: Object, now: datetime) -> list[Cell]:
     usage = obj.get("usage") or {}
-    return [obj["metadata"]["name"], *(usage.get(name, "0") for name in MEASURED), obj.get("window", "")]
+    return [
+        obj["metadata"]["name"],
+        *(usage.get(name, "0") for name in MEASURED),
+        obj.get("window", ""),
+    ]
 
 
 # --- the others ---------------------------------------------------------------------------------------------------
@@ -82,21 +104,35 @@ def print_node_metrics(obj: Object, now: datetime) -> list[Cell]:
 
 @printer("Name", "Desired", "Available", "Age")
 def print_scale(obj: Object, now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], (obj.get("spec") or {}).get("replicas", 0),
-            (obj.get("status") or {}).get("replicas", 0), age(obj, now)]
+    return [
+        obj["metadata"]["name"],
+        (obj.get("spec") or {}).get("replicas", 0),
+        (obj.get("status") or {}).get("replicas", 0),
+        age(obj, now),
+    ]
 
 
 @printer("Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age")
 def print_disruption_budget(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
-    return [obj["metadata"]["name"], str(spec.get("minAvailable", "N/A")), str(spec.get("maxUnavailable", "N/A")),
-            (obj.get("status") or {}).get("disruptionsAllowed", 0), age(obj, now)]
+    return [
+        obj["metadata"]["name"],
+        str(spec.get("minAvailable", "N/A")),
+        str(spec.get("maxUnavailable", "N/A")),
+        (obj.get("status") or {}).get("disruptionsAllowed", 0),
+        age(obj, now),
+    ]
 
 
 @printer("Name", "Value", "Global-Default", "Age", "PreemptionPolicy")
 def print_priority_class(obj: Object, now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], obj.get("value", 0), obj.get("globalDefault", False), age(obj, now),
-            obj.get("preemptionPolicy", "")]
+    return [
+        obj["metadata"]["name"],
+        obj.get("value", 0),
+        obj.get("globalDefault", False),
+        age(obj, now),
+        obj.get("preemptionPolicy", ""),
+    ]
 
 
 @printer("Name", "Handler", "Age")
@@ -126,5 +162,10 @@ def _claim_states(obj: Object) -> list[str]:
 @printer("Name", "Node", "Driver", "Pool", "Age")
 def print_resource_slice(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
-    return [obj["metadata"]["name"], spec.get("nodeName", ""), spec.get("driver", ""),
-            (spec.get("pool") or {}).get("name", ""), age(obj, now)]
+    return [
+        obj["metadata"]["name"],
+        spec.get("nodeName", ""),
+        spec.get("driver", ""),
+        (spec.get("pool") or {}).get("name", ""),
+        age(obj, now),
+    ]

@@ -8,8 +8,10 @@ from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.volumes import access_modes, class_of
 from kubepy.apiserver.printers import Cell, age, printer
 
-DEFAULT_ANNOTATIONS = ("storageclass.kubernetes.io/is-default-class",
-                       "storageclass.beta.kubernetes.io/is-default-class")
+DEFAULT_ANNOTATIONS = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 
 
 def _phase(obj: Object) -> str:
@@ -18,43 +20,88 @@ def _phase(obj: Object) -> str:
     return str((obj.get("status") or {}).get("phase", ""))
 
 
-@printer("Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim", "StorageClass",
-         "VolumeAttributesClass", "Reason", "Age", "+VolumeMode")
+@printer(
+    "Name",
+    "Capacity",
+    "Access Modes",
+    "Reclaim Policy",
+    "Status",
+    "Claim",
+    "StorageClass",
+    "VolumeAttributesClass",
+    "Reason",
+    "Age",
+    "+VolumeMode",
+)
 def print_volume(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     claim = spec.get("claimRef")
-    return [obj["metadata"]["name"], (spec.get("capacity") or {}).get("storage", "0"),
-            access_modes(spec.get("accessModes")), spec.get("persistentVolumeReclaimPolicy", ""), _phase(obj),
-            f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "", class_of(obj),
-            spec.get("volumeAttributesClassName", "<unset>"), (obj.get("status") or {}).get("reason", ""),
-            age(obj, now), spec.get("volumeMode", "<unset>")]
+    return [
+        obj["metadata"]["name"],
+        (spec.get("capacity") or {}).get("storage", "0"),
+        access_modes(spec.get("accessModes")),
+        spec.get("persistentVolumeReclaimPolicy", ""),
+        _phase(obj),
+        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
+        class_of(obj),
+        spec.get("volumeAttributesClassName", "<unset>"),
+        (obj.get("status") or {}).get("reason", ""),
+        age(obj, now),
+        spec.get("volumeMode", "<unset>"),
+    ]
 
 
-@printer("Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass", "VolumeAttributesClass", "Age",
-         "+VolumeMode")
+@printer(
+    "Name",
+    "Status",
+    "Volume",
+    "Capacity",
+    "Access Modes",
+    "StorageClass",
+    "VolumeAttributesClass",
+    "Age",
+    "+VolumeMode",
+)
 def print_claim(obj: Object, now: datetime) -> list[Cell]:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     bound = bool(spec.get("volumeName"))
-    return [obj["metadata"]["name"], _phase(obj), spec.get("volumeName", ""),
-            (status.get("capacity") or {}).get("storage", "0") if bound else "",
-            access_modes(status.get("accessModes")) if bound else "", class_of(obj),
-            spec.get("volumeAttributesClassName", "<unset>"), age(obj, now), spec.get("volumeMode", "<unset>")]
+    return [
+        obj["metadata"]["name"],
+        _phase(obj),
+        spec.get("volumeName", ""),
+        (status.get("capacity") or {}).get("storage", "0") if bound else "",
+        access_modes(status.get("accessModes")) if bound else "",
+        class_of(obj),
+        spec.get("volumeAttributesClassName", "<unset>"),
+        age(obj, now),
+        spec.get("volumeMode", "<unset>"),
+    ]
 
 
 @printer("Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age")
 def print_storage_class(obj: Object, now: datetime) -> list[Cell]:
     default = any(annotations_of(obj).get(key) == "true" for key in DEFAULT_ANNOTATIONS)
-    return [obj["metadata"]["name"] + (" (default)" if default else ""), obj.get("provisioner", ""),
-            obj.get("reclaimPolicy", "Delete"), obj.get("volumeBindingMode", "Immediate"),
-            obj.get("allowVolumeExpansion", False), age(obj, now)]
+    return [
+        obj["metadata"]["name"] + (" (default)" if default else ""),
+        obj.get("provisioner", ""),
+        obj.get("reclaimPolicy", "Delete"),
+        obj.get("volumeBindingMode", "Immediate"),
+        obj.get("allowVolumeExpansion", False),
+        age(obj, now),
+    ]
 
 
 @printer("Name", "Attacher", "PV", "Node", "Attached", "Age")
 def print_volume_attachment(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
-    return [obj["metadata"]["name"], spec.get("attacher", ""),
-            (spec.get("source") or {}).get("persistentVolumeName", ""), spec.get("nodeName", ""),
-            (obj.get("status") or {}).get("attached", False), age(obj, now)]
+    return [
+        obj["metadata"]["name"],
+        spec.get("attacher", ""),
+        (spec.get("source") or {}).get("persistentVolumeName", ""),
+        spec.get("nodeName", ""),
+        (obj.get("status") or {}).get("attached", False),
+        age(obj, now),
+    ]
 
 
 @printer("Name", "DriverName", "Age")
@@ -64,15 +111,38 @@ def print_volume_attributes_class(obj: Object, now: datetime) -> list[Cell]:
 
 @printer("Name", "Drivers", "Age")
 def print_csi_node(obj: Object, now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], len((obj.get("spec") or {}).get("drivers") or []), age(obj, now)]
+    return [
+        obj["metadata"]["name"],
+        len((obj.get("spec") or {}).get("drivers") or []),
+        age(obj, now),
+    ]
 
 
-@printer("Name", "AttachRequired", "PodInfoOnMount", "StorageCapacity", "TokenRequests", "RequiresRepublish", "Modes",
-         "Age")
+@printer(
+    "Name",
+    "AttachRequired",
+    "PodInfoOnMount",
+    "StorageCapacity",
+    "TokenRequests",
+    "RequiresRepublish",
+    "Modes",
+    "Age",
+)
 def print_csi_driver(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     requests = spec.get("tokenRequests")
-    audiences = "<unset>" if requests is None else ",".join(request.get("audience", "") for request in requests)
-    return [obj["metadata"]["name"], spec.get("attachRequired", True), spec.get("podInfoOnMount", False),
-            spec.get("storageCapacity", False), audiences, spec.get("requiresRepublish", False),
-            ",".join(spec.get("volumeLifecycleModes") or []) or "<none>", age(obj, now)]
+    audiences = (
+        "<unset>"
+        if requests is None
+        else ",".join(request.get("audience", "") for request in requests)
+    )
+    return [
+        obj["metadata"]["name"],
+        spec.get("attachRequired", True),
+        spec.get("podInfoOnMount", False),
+        spec.get("storageCapacity", False),
+        audiences,
+        spec.get("requiresRepublish", False),
+        ",".join(spec.get("volumeLifecycleModes") or []) or "<none>",
+        age(obj, now),
+    ]

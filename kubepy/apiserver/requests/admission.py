@@ -99,8 +99,12 @@ def check_limits(scope: RequestScope, name: str) -> None:
         return
     limit, used = scope.server.settings.limits.pods, scope.transaction.count_pods()
     if used >= limit:
-        raise errors.forbidden(PODS, name, f"exceeded limit: limits.pods of kubepy.yaml, requested: pods=1, used: "
-                                           f"pods={used}, limited: pods={limit}")
+        raise errors.forbidden(
+            PODS,
+            name,
+            f"exceeded limit: limits.pods of kubepy.yaml, requested: pods=1, used: "
+            f"pods={used}, limited: pods={limit}",
+        )
 
 
 def check_namespace(attributes: Attributes) -> None:
@@ -111,9 +115,12 @@ def check_namespace(attributes: Attributes) -> None:
         raise errors.not_found("namespaces", name)
     if namespace.get("status", {}).get("phase") != "Terminating":
         return
-    cause = errors.Cause("NamespaceTerminating", f"namespace {name} is being terminated", "metadata.namespace")
-    raise attributes.forbidden(f"unable to create new content in namespace {name} because it is being terminated",
-                               [cause])
+    cause = errors.Cause(
+        "NamespaceTerminating", f"namespace {name} is being terminated", "metadata.namespace"
+    )
+    raise attributes.forbidden(
+        f"unable to create new content in namespace {name} because it is being terminated", [cause]
+    )
 
 
 def check_deletion(scope: RequestScope) -> None:
@@ -124,5 +131,6 @@ def check_deletion(scope: RequestScope) -> None:
     if scope.resource.key == "namespaces" and scope.name in IMMORTAL_NAMESPACES:
         raise errors.forbidden("namespaces", scope.name, "this namespace may not be deleted")
     if scope.resource.key == PRIORITY_CLASSES and scope.name in SYSTEM_PRIORITY_CLASSES:
-        raise errors.forbidden(PRIORITY_CLASSES, scope.name,
-                               "this is a system priority class and cannot be deleted")
+        raise errors.forbidden(
+            PRIORITY_CLASSES, scope.name, "this is a system priority class and cannot be deleted"
+        )

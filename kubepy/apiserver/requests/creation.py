@@ -41,8 +41,15 @@ with lazy_imports():
 MAX_GENERATED_PREFIX = 63 - 5
 NAME_ATTEMPTS = 8
 # Metadata that only the server sets.
-_SYSTEM_FIELDS = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
-                  "resourceVersion", "managedFields")
+_SYSTEM_FIELDS = (
+    "creationTimestamp",
+    "uid",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "resourceVersion",
+    "managedFields",
+)
 
 
 def create(scope: RequestScope, obj: Object) -> Object:
@@ -71,13 +78,22 @@ def _create(scope: RequestScope, obj: Object) -> Object:
     requested = clone(new)
 
     def managed_fields() -> list[Object]:
-        return [stamp(manager, scope.resource.api_version, server.clock.timestamp(), added(requested, new))]
+        return [
+            stamp(
+                manager, scope.resource.api_version, server.clock.timestamp(), added(requested, new)
+            )
+        ]
 
     return create_decoded(scope, new, managed_fields)
 
 
-def answer_review(server: Server, resource: Resource, review: Object, options: WriteOptions,
-                  context: ReviewContext) -> Object:
+def answer_review(
+    server: Server,
+    resource: Resource,
+    review: Object,
+    options: WriteOptions,
+    context: ReviewContext,
+) -> Object:
     """Answer a review: an object whose creation is a question, and which is not stored. Raises BadRequest, Invalid."""
     obj = decode(server, resource, review, options)
     metadata, strategy = obj["metadata"], server.strategy(resource)
@@ -97,12 +113,19 @@ def tracked_creation(strategy: Strategy, obj: Object, manager: str, time: str) -
     resource, metadata = strategy.resource, obj["metadata"]
     entries = [stamp(manager, resource.api_version, time)]
     sent = {field: value for field, value in obj.items() if field != "status"}
-    tracked = tracking.shown(resource, strategy.field_schema(), {**sent, "metadata": {**metadata,
-                                                                                     "managedFields": entries}})
-    return {field: value for field, value in tracked["metadata"].items() if field == "managedFields"}
+    tracked = tracking.shown(
+        resource,
+        strategy.field_schema(),
+        {**sent, "metadata": {**metadata, "managedFields": entries}},
+    )
+    return {
+        field: value for field, value in tracked["metadata"].items() if field == "managedFields"
+    }
 
 
-def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[], list[Object]]) -> Object:
+def create_decoded(
+    scope: RequestScope, new: Object, managed_fields: Callable[[], list[Object]]
+) -> Object:
     """Create an object that is decoded and belongs to this call.
 
     :param managed_fields: makes its managedFields; it is called when the object is as it will be stored.
@@ -159,7 +182,9 @@ def _generate_name(scope: RequestScope, prefix: str) -> tuple[str, int]:
 def validate_new(strategy: Strategy, obj: Object) -> None:
     """Validate a new object; path segments are checked only if nothing else is wrong. Raises Invalid."""
     resource, metadata = strategy.resource, obj["metadata"]
-    problems = validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.validate_name)
+    problems = validate_object_meta(
+        metadata, namespaced=resource.namespaced, name_rule=strategy.validate_name
+    )
     problems += validate_kube_finalizers(resource, metadata)
     problems += strategy.validate(obj)
     problems = problems or validate_path_segments(metadata)

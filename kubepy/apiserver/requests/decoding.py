@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
-    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ")
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
 _TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # Go names the scheme by the place where it is made
 # Versions that are not served any more, but that the server's scheme still has, with their groups.
@@ -58,7 +59,9 @@ def type_meta_error(obj: Any) -> str:
     """Return the reason why apiVersion and kind of a body cannot be read, "" if they can."""
     if not isinstance(obj, dict):
         return f"cannot unmarshal {json_type_name(obj)} into Go value of type {_TYPE_META}"
-    if field := next((name for name in ("apiVersion", "kind") if not isinstance(obj.get(name), str | None)), ""):
+    if field := next(
+        (name for name in ("apiVersion", "kind") if not isinstance(obj.get(name), str | None)), ""
+    ):
         return f"cannot unmarshal {json_type_name(obj[field])} into Go struct field .{field} of type string"
     return ""
 
@@ -76,8 +79,13 @@ def decode_request(scope: RequestScope, resource: Resource, obj: Object) -> Obje
     return _with_reset(scope, decode(scope.server, resource, obj, scope.request.write_options), obj)
 
 
-def decode(server: Server, resource: Resource, obj: Object, options: WriteOptions,
-           unknown_fields: list[str] | None = None) -> Object:
+def decode(
+    server: Server,
+    resource: Resource,
+    obj: Object,
+    options: WriteOptions,
+    unknown_fields: list[str] | None = None,
+) -> Object:
     """Decode an object without a request, as :func:`decode_request`.
 
     :param unknown_fields: takes the paths of the fields that are dropped.
@@ -87,10 +95,14 @@ def decode(server: Server, resource: Resource, obj: Object, options: WriteOption
 
     def cannot_be_handled(detail: str) -> errors.BadRequest:
         kind, version = resource.kind, api_version.rpartition("/")[2]
-        return errors.BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {kind}: {detail}")
+        return errors.BadRequest(
+            f"{kind} in version {quote(version)} cannot be handled as a {kind}: {detail}"
+        )
 
     try:
-        decoded = server.strategy(resource).decode({**obj, "apiVersion": api_version, "kind": resource.kind})
+        decoded = server.strategy(resource).decode(
+            {**obj, "apiVersion": api_version, "kind": resource.kind}
+        )
     except DecodeError as error:
         if options.strict.places:  # a text whose order is known
             error = first_error({**obj, "apiVersion": api_version, "kind": resource.kind}) or error
@@ -102,32 +114,49 @@ def decode(server: Server, resource: Resource, obj: Object, options: WriteOption
 
 def _check_kind(resource: Resource, obj: Object) -> str:
     """Return the version in which an object is written. Raises BadRequest if it is of another kind."""
-    api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
+    api_version, kind = (
+        obj.get("apiVersion") or resource.api_version,
+        obj.get("kind") or resource.kind,
+    )
     others = () if resource.custom else resource.other_versions
     versions = [resource.api_version, *(f"{resource.group}/{other}" for other in others)]
     if resource.kind == "Event":
         versions.append("events.k8s.io/v1")
     if api_version not in versions:
-        raise errors.BadRequest(f"the API version in the data ({api_version}) does not match the expected API version "
-                                f"({resource.api_version})")
+        raise errors.BadRequest(
+            f"the API version in the data ({api_version}) does not match the expected API version "
+            f"({resource.api_version})"
+        )
     if not isinstance(kind, str):
-        raise errors.BadRequest(f"couldn't get version/kind; json parse error: json: {type_meta_error(obj)}")
+        raise errors.BadRequest(
+            f"couldn't get version/kind; json parse error: json: {type_meta_error(obj)}"
+        )
     if kind != resource.kind:
         version = api_version.rpartition("/")[2]
         detail = f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "{_SCHEME}"'
-        raise errors.BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {detail}")
+        raise errors.BadRequest(
+            f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {detail}"
+        )
     return str(api_version)
 
 
-def _complete(server: Server, resource: Resource, decoded: Decoded, options: WriteOptions,
-              refuse: Callable[[str], errors.Status]) -> Object:
+def _complete(
+    server: Server,
+    resource: Resource,
+    decoded: Decoded,
+    options: WriteOptions,
+    refuse: Callable[[str], errors.Status],
+) -> Object:
     """Refuse unknown fields or warn of them, and set the defaults."""
     complaints = options.strict.texts(decoded.unknown_fields)
     if complaints and options.field_validation == "Strict":
         raise refuse(f"strict decoding error: {', '.join(complaints)}")
     if options.field_validation == "Warn":
-        server.warn_all(line.strip() for text in complaints
-                        for line in text.removeprefix("yaml: unmarshal errors:\n").split("\n"))
+        server.warn_all(
+            line.strip()
+            for text in complaints
+            for line in text.removeprefix("yaml: unmarshal errors:\n").split("\n")
+        )
     decoded.object.setdefault("metadata", {})
     server.strategy(resource).default(decoded.object)
     return decoded.object
@@ -136,7 +165,11 @@ def _complete(server: Server, resource: Resource, decoded: Decoded, options: Wri
 def _with_reset(scope: RequestScope, decoded: Object, obj: Object) -> Object:
     """Keep the empty managedFields of a request, which reset those of its object; decoding drops empty lists."""
     metadata = obj.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("managedFields") == [] and not scope.request.subresource:
+    if (
+        isinstance(metadata, dict)
+        and metadata.get("managedFields") == []
+        and not scope.request.subresource
+    ):
         decoded["metadata"]["managedFields"] = []
     return decoded
 
@@ -152,12 +185,15 @@ class PatchErrorStyle(NamedTuple):
     is_json: bool = False
 
 
-def decode_patched(scope: RequestScope, resource: Resource, obj: Object, style: PatchErrorStyle) -> Object:
+def decode_patched(
+    scope: RequestScope, resource: Resource, obj: Object, style: PatchErrorStyle
+) -> Object:
     """Decode the result of a patch and check that it is still the same object.
 
     Raises Invalid, about the field ``patch``, where a decoding of a body raises BadRequest; BadRequest for another
     name or namespace.
     """
+
     def invalid_patch(detail: str) -> errors.Invalid:
         return errors.invalid("", "", [errors.invalid_value("patch", style.value(), detail)])
 
@@ -171,10 +207,13 @@ def decode_patched(scope: RequestScope, resource: Resource, obj: Object, style: 
             raise _unnamed(scope)
         api_version, kind = obj["apiVersion"], obj.get("kind") or resource.kind
         if (api_version, kind) != (resource.api_version, resource.kind) and (
-                detail := conversion_error(resource, str(api_version), str(kind))):
+            detail := conversion_error(resource, str(api_version), str(kind))
+        ):
             raise invalid_patch(detail)
     try:
-        decoded = strategy.decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
+        decoded = strategy.decode(
+            {**obj, "apiVersion": resource.api_version, "kind": resource.kind}
+        )
     except DecodeError as error:
         raise invalid_patch(style.detail(error)) from None
     new = _complete(scope.server, resource, decoded, scope.request.write_options, invalid_patch)
@@ -226,7 +265,9 @@ def ensure_namespace(metadata: Object, requested: str) -> None:
     if namespace == requested:
         return
     if namespace and requested:
-        raise errors.BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+        raise errors.BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
     if requested:
         metadata["namespace"] = requested
     else:
@@ -234,8 +275,10 @@ def ensure_namespace(metadata: Object, requested: str) -> None:
 
 
 def _unnamed(scope: RequestScope) -> errors.BadRequest:
-    return errors.BadRequest(f"the name of the object ({scope.name} based on URL) was undeterminable: name must be "
-                             "provided")
+    return errors.BadRequest(
+        f"the name of the object ({scope.name} based on URL) was undeterminable: name must be "
+        "provided"
+    )
 
 
 def match_name(obj: Object, scope: RequestScope) -> None:
@@ -245,8 +288,10 @@ def match_name(obj: Object, scope: RequestScope) -> None:
         return
     if not name:
         raise _unnamed(scope)
-    raise errors.BadRequest(f"the name of the object ({printable(name)}) does not match the name on the URL "
-                            f"({printable(scope.name)})")
+    raise errors.BadRequest(
+        f"the name of the object ({printable(name)}) does not match the name on the URL "
+        f"({printable(scope.name)})"
+    )
 
 
 def drop_duplicate_owners(server: Server, obj: Object) -> None:

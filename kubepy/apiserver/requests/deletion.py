@@ -19,9 +19,13 @@ from kubepy.apiserver.strategies import Strategy
 
 POLICIES = ("Foreground", "Background", "Orphan")
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"  # holds a definition until its objects are gone
-ORPHANED_PODS = ("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to "
-                 "remove them or set propagationPolicy=Orphan to suppress this warning")
+CLEANUP = (
+    "customresourcecleanup.apiextensions.k8s.io"  # holds a definition until its objects are gone
+)
+ORPHANED_PODS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to "
+    "remove them or set propagationPolicy=Orphan to suppress this warning"
+)
 _GARBAGE_COLLECTION = (ORPHAN, FOREGROUND)
 
 
@@ -37,7 +41,11 @@ def delete(scope: RequestScope) -> Object:
 
     Raises NotFound, Conflict (preconditions), Forbidden, Invalid.
     """
-    options, transaction, now = scope.request.delete_options, scope.transaction, scope.server.clock.now()
+    options, transaction, now = (
+        scope.request.delete_options,
+        scope.transaction,
+        scope.server.clock.now(),
+    )
     admission.check_deletion(scope)
     old = scope.require()
     _check_options(scope, old, options)
@@ -46,7 +54,10 @@ def delete(scope: RequestScope) -> Object:
     attributes = Attributes(scope, old, is_deletion=True)
     admission.admit(attributes)
     admission.validate(attributes)
-    if scope.resource.key == "namespaces" and (kept := namespace_kept(old, options, now)) is not None:
+    if (
+        scope.resource.key == "namespaces"
+        and (kept := namespace_kept(old, options, now)) is not None
+    ):
         return transaction.update(scope.key, kept, old)
     state = _begin_cleanup(old, now) if scope.resource.key == CRDS else old
     deletion = decide(scope.strategy, state, options, now)
@@ -71,9 +82,18 @@ def check_preconditions(kind: str, old: Object, options: DeleteOptions) -> None:
     """Check the uid and resourceVersion that a deletion asks for. Raises Conflict."""
     metadata = old["metadata"]
     for field, expected, recorded, guess in (
-        ("UID", options.uid, metadata.get("uid", ""), "The object might have been deleted and then recreated"),
-        ("ResourceVersion", options.resource_version, metadata.get("resourceVersion", ""),
-         "The object might have been modified"),
+        (
+            "UID",
+            options.uid,
+            metadata.get("uid", ""),
+            "The object might have been deleted and then recreated",
+        ),
+        (
+            "ResourceVersion",
+            options.resource_version,
+            metadata.get("resourceVersion", ""),
+            "The object might have been modified",
+        ),
     ):
         if expected is not None and expected != recorded:
             detail = f"the {field} in the precondition ({expected}) does not match the {field} in record ({recorded})"
@@ -90,7 +110,10 @@ def decide(strategy: Strategy, old: Object, options: DeleteOptions, now: datetim
         if grace is None or grace >= metadata["deletionGracePeriodSeconds"]:
             return Deletion(old, removed=False)  # a grace period only shrinks
         # The new grace period counts from the beginning of the deletion, but not into the past.
-        due = later(parse_time(metadata["deletionTimestamp"]), grace - metadata["deletionGracePeriodSeconds"])
+        due = later(
+            parse_time(metadata["deletionTimestamp"]),
+            grace - metadata["deletionGracePeriodSeconds"],
+        )
         if due < now:
             due, grace = now, min(grace, 1)
         metadata["deletionTimestamp"] = format_time(due)
@@ -120,7 +143,9 @@ def _finalizers(strategy: Strategy, old: Object, options: DeleteOptions) -> list
     """
     present = list(old["metadata"].get("finalizers") or [])
     default = strategy.default_propagation()
-    collecting = [] if default == "Unsupported" else _collecting_finalizers(present, options, default)
+    collecting = (
+        [] if default == "Unsupported" else _collecting_finalizers(present, options, default)
+    )
     changed = [*(name for name in present if name not in _GARBAGE_COLLECTION), *collecting]
     return present if set(changed) == set(present) else changed
 
@@ -144,7 +169,11 @@ def namespace_kept(old: Object, options: DeleteOptions, now: datetime) -> Object
     present = metadata.get("finalizers") or []
     others = [name for name in present if name not in _GARBAGE_COLLECTION]
     _set_finalizers(metadata, [*others, *_collecting_finalizers(present, options, "")])
-    return {**old, "metadata": metadata, "status": {**old.get("status", {}), "phase": "Terminating"}}
+    return {
+        **old,
+        "metadata": metadata,
+        "status": {**old.get("status", {}), "phase": "Terminating"},
+    }
 
 
 def _begin_cleanup(definition: Object, now: datetime) -> Object:
@@ -160,7 +189,14 @@ def _begin_cleanup(definition: Object, now: datetime) -> Object:
         "type": "Terminating",
     }
     status = definition.get("status") or {}
-    others = [condition for condition in status.get("conditions") or [] if condition["type"] != "Terminating"]
+    others = [
+        condition
+        for condition in status.get("conditions") or []
+        if condition["type"] != "Terminating"
+    ]
     finalizers = list(dict.fromkeys([*(metadata.get("finalizers") or []), CLEANUP]))
-    return {**definition, "metadata": {**metadata, "finalizers": finalizers},
-            "status": {**status, "conditions": [*others, terminating]}}
+    return {
+        **definition,
+        "metadata": {**metadata, "finalizers": finalizers},
+        "status": {**status, "conditions": [*others, terminating]},
+    }

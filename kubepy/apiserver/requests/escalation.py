@@ -12,7 +12,14 @@ from typing import Any
 
 from kubepy.api import errors
 from kubepy.api.meta import Object
-from kubepy.api.objects.rbac import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, GROUP, ROLE_BINDINGS, ROLES, uncovered
+from kubepy.api.objects.rbac import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    GROUP,
+    ROLE_BINDINGS,
+    ROLES,
+    uncovered,
+)
 from kubepy.apiserver.authorization import EVERYTHING, PRIVILEGED_GROUP, AttributesRecord
 from kubepy.apiserver.server import Attributes, RequestScope
 from kubepy.quoting import quote
@@ -37,7 +44,10 @@ def confirm_no_escalation(attributes: Attributes) -> None:
     Raises Forbidden, NotFound (of the role of a binding).
     """
     resource, scope = attributes.resource.key, attributes.scope
-    if resource not in (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS) or scope.is_internal:
+    if (
+        resource not in (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)
+        or scope.is_internal
+    ):
         return
     if PRIVILEGED_GROUP in (scope.server.requester.get("groups") or ()):
         return
@@ -56,12 +66,18 @@ def _check_role(attributes: Attributes, role: Object, old: Object | None) -> Non
         return
     if problem := _escalation(scope, role.get("rules") or ()):
         raise _forbidden(attributes, problem)
-    if (_aggregates(role) or (old is not None and _aggregates(old))) and _escalation(scope, EVERYTHING):
-        raise _forbidden(attributes, "must have cluster-admin privileges to use the aggregationRule")
+    if (_aggregates(role) or (old is not None and _aggregates(old))) and _escalation(
+        scope, EVERYTHING
+    ):
+        raise _forbidden(
+            attributes, "must have cluster-admin privileges to use the aggregationRule"
+        )
 
 
 def _forbidden(attributes: Attributes, problem: str) -> errors.Forbidden:
-    return errors.forbidden(attributes.resource.key, attributes.obj["metadata"].get("name", ""), problem)
+    return errors.forbidden(
+        attributes.resource.key, attributes.obj["metadata"].get("name", ""), problem
+    )
 
 
 def _check_binding(attributes: Attributes, reference: Object) -> None:
@@ -70,23 +86,40 @@ def _check_binding(attributes: Attributes, reference: Object) -> None:
     if kind not in ("Role", "ClusterRole"):
         return  # validation refuses it
     resource, namespace = f"{kind.lower()}s.{GROUP}", scope.namespace
-    binding = _attributes(scope, "bind")._replace(api_group=reference.get("apiGroup", ""), resource=f"{kind.lower()}s",
-                                                  name=name, namespace=namespace)
+    binding = _attributes(scope, "bind")._replace(
+        api_group=reference.get("apiGroup", ""),
+        resource=f"{kind.lower()}s",
+        name=name,
+        namespace=namespace,
+    )
     if scope.server.authorizer.authorize(binding).allowed:
         return
     if kind == "Role" and not namespace:
         raise errors.BadRequest("Namespace parameter required.")
-    role = scope.transaction.get(Key(resource, namespace if kind == "Role" else "", name)) if name else None
+    role = (
+        scope.transaction.get(Key(resource, namespace if kind == "Role" else "", name))
+        if name
+        else None
+    )
     if role is None:
-        raise errors.not_found(scope.resource.key, name)  # upstream names the resource of the request
+        raise errors.not_found(
+            scope.resource.key, name
+        )  # upstream names the resource of the request
     if problem := _escalation(scope, role.get("rules") or ()):
         raise _forbidden(attributes, problem)
 
 
 def _attributes(scope: RequestScope, verb: str) -> AttributesRecord:
     resource = scope.resource
-    return AttributesRecord(scope.server.requester, verb, resource.group, resource.plural, scope.request.subresource,
-                            scope.namespace, scope.request.name)
+    return AttributesRecord(
+        scope.server.requester,
+        verb,
+        resource.group,
+        resource.plural,
+        scope.request.subresource,
+        scope.namespace,
+        scope.request.name,
+    )
 
 
 def _aggregates(role: Object) -> bool:
@@ -94,7 +127,9 @@ def _aggregates(role: Object) -> bool:
 
 
 def _without_collector_fields(obj: Object) -> Object:
-    metadata = {field: value for field, value in obj["metadata"].items() if field not in _COLLECTOR_FIELDS}
+    metadata = {
+        field: value for field, value in obj["metadata"].items() if field not in _COLLECTOR_FIELDS
+    }
     return {**obj, "metadata": metadata}
 
 
@@ -106,8 +141,10 @@ def _escalation(scope: RequestScope, rules: Iterable[Object]) -> str:
     if not missing:
         return ""
     lines = sorted({_compact_string(rule) for rule in _compacted(missing)})
-    problem = (f"user {quote(user.get('username', ''))} (groups={_go_list(user.get('groups') or ())}) is attempting to "
-               "grant RBAC permissions not currently held:\n" + "\n".join(lines))
+    problem = (
+        f"user {quote(user.get('username', ''))} (groups={_go_list(user.get('groups') or ())}) is attempting to "
+        "grant RBAC permissions not currently held:\n" + "\n".join(lines)
+    )
     if problems:
         error = problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]"
         problem += f"; resolution errors: [{error}]"
@@ -129,9 +166,20 @@ def _compacted(rules: Iterable[Object]) -> list[Object]:
 
 
 def _compact_string(rule: Object) -> str:
-    names = {"apiGroups": "APIGroups", "resources": "Resources", "nonResourceURLs": "NonResourceURLs",
-             "resourceNames": "ResourceNames", "verbs": "Verbs"}
-    return "{" + ", ".join(f"{name}:{_go_list(rule[field])}" for field, name in names.items() if rule.get(field)) + "}"
+    names = {
+        "apiGroups": "APIGroups",
+        "resources": "Resources",
+        "nonResourceURLs": "NonResourceURLs",
+        "resourceNames": "ResourceNames",
+        "verbs": "Verbs",
+    }
+    return (
+        "{"
+        + ", ".join(
+            f"{name}:{_go_list(rule[field])}" for field, name in names.items() if rule.get(field)
+        )
+        + "}"
+    )
 
 
 def _go_list(values: Iterable[str]) -> str:

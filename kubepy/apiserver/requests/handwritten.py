@@ -41,8 +41,14 @@ _UIDS = uuid.UUID("6f0f2f6c-5f1d-5f59-9b1c-6b1f0e2f7a01")
 _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
-def complete(server: Server, key: Key, obj: Object, modified: float, old: Object | None,
-             others: OtherObjects = NO_OTHERS) -> Object:
+def complete(
+    server: Server,
+    key: Key,
+    obj: Object,
+    modified: float,
+    old: Object | None,
+    others: OtherObjects = NO_OTHERS,
+) -> Object:
     """Return the object of a file.
 
     :param modified: the file's mtime in seconds: when the object was made, unless time is the cluster's own.
@@ -76,7 +82,9 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
             _validate_new(strategy, completed, others)
         return completed
     if _is_another(completed, old):
-        if strategy.has_observer:  # the existing pods belong to the old object, and the status does not count them
+        if (
+            strategy.has_observer
+        ):  # the existing pods belong to the old object, and the status does not count them
             _lower_observed_generation(completed)
         return completed
     try:
@@ -100,9 +108,17 @@ def claims_observation(server: Server, key: Key, obj: Object, old: Object) -> bo
     metadata = obj.get("metadata") or {}
     generation, observed = _number(metadata.get("generation")), _number(_observed(obj))
     resource = server.scheme.built_in(key.resource)
-    if generation == 0 or generation != observed or resource is None or not server.strategy(resource).has_observer:
+    if (
+        generation == 0
+        or generation != observed
+        or resource is None
+        or not server.strategy(resource).has_observer
+    ):
         return False
-    is_spec_alone = (generation, obj["status"]) == (old["metadata"].get("generation"), old.get("status"))
+    is_spec_alone = (generation, obj["status"]) == (
+        old["metadata"].get("generation"),
+        old.get("status"),
+    )
     return not is_spec_alone or metadata.get("uid") != old["metadata"].get("uid")
 
 
@@ -111,7 +127,9 @@ def _check_place(key: Key, obj: Object, resource: Resource) -> None:
     if (kind := obj.get("kind", resource.kind)) != resource.kind:
         raise ValueError(f"a {kind} is not of the kind of its folder, {resource.qualified_kind}")
     if bool(key.namespace) != resource.namespaced:
-        raise ValueError(f"a {kind} belongs {'into a namespace' if resource.namespaced else 'into no namespace'}")
+        raise ValueError(
+            f"a {kind} belongs {'into a namespace' if resource.namespaced else 'into no namespace'}"
+        )
 
 
 def _refuse_unknown(key: Key, fields: list[str], others: OtherObjects, *, is_new: bool) -> None:
@@ -201,7 +219,9 @@ def _is_another(new: Object, old: Object) -> bool:
 # --- edits --------------------------------------------------------------------------------------------------------
 
 
-def _edited(strategy: Strategy, new: Object, old: Object, others: OtherObjects, *, has_status: bool) -> Object:
+def _edited(
+    strategy: Strategy, new: Object, old: Object, others: OtherObjects, *, has_status: bool
+) -> Object:
     """Return the object of an edited file; ``new`` belongs to this call. Raises EditError, Status.
 
     ``has_status``: the file has a status of its own, which is taken; without one the old status stays, except where the
@@ -215,9 +235,12 @@ def _edited(strategy: Strategy, new: Object, old: Object, others: OtherObjects, 
     before = dict(old)
     restore(before, new, "status")
     strategy.prepare_for_edit(new, before)
-    if _without(new, "generation", "managedFields", status=False) != \
-            _without(old, "generation", "managedFields", status=False):
-        if type(strategy).begin_update is not Strategy.begin_update and new.get("spec") != old.get("spec"):
+    if _without(new, "generation", "managedFields", status=False) != _without(
+        old, "generation", "managedFields", status=False
+    ):
+        if type(strategy).begin_update is not Strategy.begin_update and new.get("spec") != old.get(
+            "spec"
+        ):
             strategy.begin_update(clone(new), clone(old), others.list)
         _validate(strategy, new, old)
     if strategy.has_generation:
@@ -227,20 +250,26 @@ def _edited(strategy: Strategy, new: Object, old: Object, others: OtherObjects, 
     return new
 
 
-def _complete_custom(key: Key, obj: Object, old: Object | None, others: OtherObjects, *, is_manifest: bool) -> Object:
+def _complete_custom(
+    key: Key, obj: Object, old: Object | None, others: OtherObjects, *, is_manifest: bool
+) -> Object:
     """Return the custom resource of a file. It stays as it is written, and is checked where its definition is there.
 
     One that came from another cluster is not checked: its definition may have been another when it was written.
     Raises ValueError, EditError.
     """
     known = old if old is not None and not _is_another(obj, old) else None
-    if (known is not None or is_manifest) and (strategy := others.custom_strategy(key, obj.get("apiVersion"))):
+    if (known is not None or is_manifest) and (
+        strategy := others.custom_strategy(key, obj.get("apiVersion"))
+    ):
         _check_place(key, obj, strategy.resource)
         _check_custom(strategy, key, obj, known, others)
     return obj if known is None else _edited_custom(obj, known)
 
 
-def _check_custom(strategy: Strategy, key: Key, obj: Object, old: Object | None, others: OtherObjects) -> None:
+def _check_custom(
+    strategy: Strategy, key: Key, obj: Object, old: Object | None, others: OtherObjects
+) -> None:
     """Check a custom resource by the schema of its version: all of a new one, of another what was edited."""
     before: Object | None = None
     known_before: list[str] = []
@@ -250,13 +279,17 @@ def _check_custom(strategy: Strategy, key: Key, obj: Object, old: Object | None,
             before, known_before = strategy.decode(old)
     except DecodeError as error:
         raise EditError(path_of(error.where), str(error)) from None
-    _refuse_unknown(key, [field for field in unknown if field not in known_before], others, is_new=False)
+    _refuse_unknown(
+        key, [field for field in unknown if field not in known_before], others, is_new=False
+    )
     strategy.default(new)
     if before is None:
         _validate_new(strategy, new, others)
         return
     strategy.default(before)
-    if _without(new, "generation", "managedFields") != _without(before, "generation", "managedFields"):
+    if _without(new, "generation", "managedFields") != _without(
+        before, "generation", "managedFields"
+    ):
         _validate(strategy, new, before)
 
 
@@ -272,7 +305,11 @@ def _edited_custom(new: Object, old: Object) -> Object:
 def _without(obj: Object, *fields: str, status: bool = True) -> Object:
     """Return an object without some fields of its metadata, and without its status."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in fields}
-    return {name: value for name, value in {**obj, "metadata": metadata}.items() if status or name != "status"}
+    return {
+        name: value
+        for name, value in {**obj, "metadata": metadata}.items()
+        if status or name != "status"
+    }
 
 
 def _raise_generation(new: Object, old: Object, *, spec_changed: bool) -> None:
@@ -320,7 +357,9 @@ def _validate(strategy: Strategy, new: Object, old: Object) -> None:
         restore(before["metadata"], new["metadata"], field)
     if strategy.assigned and old.get("spec"):
         taken_back = set(strategy.assigned) - (new.get("spec") or {}).keys()
-        before["spec"] = {name: value for name, value in old["spec"].items() if name not in taken_back}
+        before["spec"] = {
+            name: value for name, value in old["spec"].items() if name not in taken_back
+        }
     if wrong := updating.validation_errors(strategy, new, before):
         words = dict.fromkeys(str(error).partition("\n")[0] for error in wrong)
         raise EditError(_edited_field(wrong, new, before), "; ".join(words))
@@ -332,13 +371,20 @@ def _edited_field(wrong: list[FieldError], new: Object, old: Object) -> str:
     Where an error is about the whole spec, it is the place in it that was edited.
     """
     edits = list(_edits(new, old, ""))
-    error = next((problem for problem in wrong if any(edit.startswith(problem.field) for edit in edits)), wrong[0])
+    error = next(
+        (problem for problem in wrong if any(edit.startswith(problem.field) for edit in edits)),
+        wrong[0],
+    )
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     if error.field != "spec" or not isinstance(spec, dict) or not isinstance(old_spec, dict):
         return error.field
     # Upstream's words name the fields that may change.
     fixed = {name for name in spec.keys() | old_spec.keys() if f"'{name}'" not in error.text}
-    return _difference({name: spec.get(name) for name in fixed}, {name: old_spec.get(name) for name in fixed}, "spec")
+    return _difference(
+        {name: spec.get(name) for name in fixed},
+        {name: old_spec.get(name) for name in fixed},
+        "spec",
+    )
 
 
 def _edits(new: Any, old: Any, path: str) -> Iterator[str]:
@@ -353,7 +399,10 @@ def _edits(new: Any, old: Any, path: str) -> Iterator[str]:
 def _steps(new: Any, old: Any, path: str) -> list[tuple[str, Any, Any]]:
     """Return the paths of the values in two containers of one type, and the values."""
     if isinstance(new, dict) and isinstance(old, dict):
-        return [(f"{path}.{name}", new.get(name), old.get(name)) for name in sorted(new.keys() | old.keys())]
+        return [
+            (f"{path}.{name}", new.get(name), old.get(name))
+            for name in sorted(new.keys() | old.keys())
+        ]
     if isinstance(new, list) and isinstance(old, list):
         return [(f"{path}[{index}]", *pair) for index, pair in enumerate(zip_longest(new, old))]
     return []

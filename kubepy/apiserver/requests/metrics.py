@@ -27,35 +27,62 @@ _COMPONENTS = ("controller-manager", "etcd-0", "scheduler")
 
 def component_statuses() -> list[Object]:
     """Return the components of the control plane, which are healthy wherever there is an answer."""
-    return [{"apiVersion": "v1", "kind": "ComponentStatus", "metadata": {"name": name},
-             "conditions": [{"type": "Healthy", "status": "True", "message": "ok"}]} for name in _COMPONENTS]
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ComponentStatus",
+            "metadata": {"name": name},
+            "conditions": [{"type": "Healthy", "status": "True", "message": "ok"}],
+        }
+        for name in _COMPONENTS
+    ]
 
 
 def component_status(name: str) -> Object:
     """Return one of the components. Raises NotFound."""
-    found = next((component for component in component_statuses() if name_of(component) == name), None)
+    found = next(
+        (component for component in component_statuses() if name_of(component) == name), None
+    )
     if found is None:
         raise errors.not_found("componentstatus", name)
     return found
 
 
-def metrics_of(resource: Resource, subjects: Sequence[Object], pods: Sequence[Object], now: datetime) -> list[Object]:
+def metrics_of(
+    resource: Resource, subjects: Sequence[Object], pods: Sequence[Object], now: datetime
+) -> list[Object]:
     """Return the metrics of the subjects, pods or nodes, that have any.
 
     :param pods: all pods of the cluster, where the subjects are nodes.
     """
     if resource.kind == "PodMetrics":
-        return [new_metrics(resource, pod, now, {"containers": [
-            {"name": name, "usage": _shown(usage)} for name, usage in used.items()]})
-            for pod in subjects if (used := container_usage(pod, now))]
+        return [
+            new_metrics(
+                resource,
+                pod,
+                now,
+                {
+                    "containers": [
+                        {"name": name, "usage": _shown(usage)} for name, usage in used.items()
+                    ]
+                },
+            )
+            for pod in subjects
+            if (used := container_usage(pod, now))
+        ]
     usages: dict[str, list[Usage]] = {}
     for pod in pods:
         usages.setdefault(node_name(pod), []).extend(container_usage(pod, now).values())
     if not any(usages.values()):
         return []
     idle: Usage = {name: Quantity(0) for name in MEASURED}
-    return [new_metrics(resource, node, now, {"usage": _shown(idle | total(usages.get(name_of(node), ())))})
-            for node in subjects if is_node_ready(node)]
+    return [
+        new_metrics(
+            resource, node, now, {"usage": _shown(idle | total(usages.get(name_of(node), ())))}
+        )
+        for node in subjects
+        if is_node_ready(node)
+    ]
 
 
 def first_of(resource: Resource, subject: Object, found: Iterable[Object]) -> Object:
@@ -63,7 +90,9 @@ def first_of(resource: Resource, subject: Object, found: Iterable[Object]) -> Ob
     for metrics in found:
         return metrics
     name, namespace = name_of(subject), namespace_of(subject)
-    raise errors.not_found(f"{resource.kind.lower()}.{resource.group}", f"{namespace}/{name}" if namespace else name)
+    raise errors.not_found(
+        f"{resource.kind.lower()}.{resource.group}", f"{namespace}/{name}" if namespace else name
+    )
 
 
 def new_metrics(resource: Resource, subject: Object, now: datetime, measured: Object) -> Object:
@@ -73,8 +102,14 @@ def new_metrics(resource: Resource, subject: Object, now: datetime, measured: Ob
         metadata["namespace"] = namespace
     if labels := labels_of(subject):
         metadata["labels"] = labels
-    return {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata, "timestamp": time,
-            "window": format_duration(WINDOW.total_seconds()), **measured}
+    return {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": metadata,
+        "timestamp": time,
+        "window": format_duration(WINDOW.total_seconds()),
+        **measured,
+    }
 
 
 def _shown(usage: Usage) -> dict[str, str]:

@@ -25,8 +25,12 @@ class OtherObjects:
     :param warn: tells the user something about the file of an object.
     """
 
-    def __init__(self, find: Callable[[Key], Object | None], list: Callable[[str], list[Object]],
-                 warn: Callable[[Key, str], None]) -> None:
+    def __init__(
+        self,
+        find: Callable[[Key], Object | None],
+        list: Callable[[str], list[Object]],
+        warn: Callable[[Key, str], None],
+    ) -> None:
         self._find = find
         self.list = list
         self.warn = warn
@@ -44,8 +48,10 @@ class OtherObjects:
             strategies = _strategies_of(definition)
             self._strategies[key.resource] = definition, strategies
         if strategies and api_version not in strategies:
-            raise ValueError(f"{api_version or 'no apiVersion'} is not a version of {key.resource}, which has "
-                             f"{', '.join(strategies)}")
+            raise ValueError(
+                f"{api_version or 'no apiVersion'} is not a version of {key.resource}, which has "
+                f"{', '.join(strategies)}"
+            )
         return strategies.get(api_version)
 
 

@@ -12,7 +12,14 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.api.types import DecodeError, as_encoded, in_key_order
 from kubepy.api.values.goformat import format_value, to_json
-from kubepy.apiserver.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch, StrictErrors
+from kubepy.apiserver.request import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    Patch,
+    StrictErrors,
+)
 from kubepy.apiserver.requests.decoding import (
     PatchErrorStyle,
     check_subresource,
@@ -30,7 +37,14 @@ with lazy_imports():
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import serverside
 
-_GO_KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", list: "slice", dict: "map"}
+_GO_KINDS = {
+    str: "string",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    list: "slice",
+    dict: "map",
+}
 _CONVERTIBLE = (("int64", "string"),)  # Go converts these, JSON does not
 
 
@@ -62,8 +76,12 @@ def _patched(scope: RequestScope, resource: Resource, obj: Object, patch: Patch)
     patched = apply(resource, obj, patch)
     if patch.type == JSON_PATCH and (unknown := documents.unknown_operation_fields(patch.data)):
         options = scope.request.write_options
-        strict = StrictErrors((*options.strict.repeated, *((0, error) for error in unknown)), options.strict.places)
-        scope = scope._replace(request=scope.request._replace(options=options._replace(strict=strict)))
+        strict = StrictErrors(
+            (*options.strict.repeated, *((0, error) for error in unknown)), options.strict.places
+        )
+        scope = scope._replace(
+            request=scope.request._replace(options=options._replace(strict=strict))
+        )
     if patch.type == STRATEGIC_MERGE_PATCH:  # errors show the patch, as Go prints a map
         style = PatchErrorStyle(lambda: format_value(patch.data), _converter_error)
     else:  # errors show the patched object, as JSON
@@ -80,7 +98,10 @@ def _text_of(scope: RequestScope, resource: Resource, old: Object, patched: Obje
         if patched == old:
             return encoded
         if isinstance(old, dict) and isinstance(encoded, dict) and isinstance(patched, dict):
-            return {key: in_order(old.get(key), encoded.get(key), patched[key]) for key in sorted(patched)}
+            return {
+                key: in_order(old.get(key), encoded.get(key), patched[key])
+                for key in sorted(patched)
+            }
         return in_key_order(patched)
 
     return to_json(in_order(old, as_encoded(shown), patched), sort_keys=False)
@@ -93,9 +114,13 @@ def apply(resource: Resource, obj: Object, patch: Patch) -> Object:
     if patch.type == MERGE_PATCH:
         return documents.merge_patch(obj, patch.data)
     if patch.type == STRATEGIC_MERGE_PATCH:
-        schema = None if resource.custom else openapi.schema_for(resource.api_version, resource.kind)
+        schema = (
+            None if resource.custom else openapi.schema_for(resource.api_version, resource.kind)
+        )
         return documents.strategic_merge_patch(obj, patch.data, schema)
-    raise errors.UnsupportedMediaType(f"the body of the request was in an unknown format: {patch.type}")
+    raise errors.UnsupportedMediaType(
+        f"the body of the request was in an unknown format: {patch.type}"
+    )
 
 
 def _converter_error(error: DecodeError) -> str:
@@ -110,6 +135,8 @@ def _converter_error(error: DecodeError) -> str:
         return f"cannot restore slice from {value_kind}"
     if "." in go_type:  # a struct; named strings are not told apart
         return f"cannot restore struct from: {value_kind}"
-    if (value_kind, go_type) in _CONVERTIBLE or (value_kind == "float64" and go_type.startswith(("int", "uint"))):
+    if (value_kind, go_type) in _CONVERTIBLE or (
+        value_kind == "float64" and go_type.startswith(("int", "uint"))
+    ):
         return f"cannot convert {value_kind} to {go_type}"
     return f"unrecognized type: {go_type}"

@@ -27,9 +27,15 @@ from kubepy.apiserver.settings import FULL
 from kubepy.apiserver.transaction import PODS, BatchMemory
 from kubepy.storage import Key
 
-HELD = frozenset(("apiVersion", "kind", "metadata", "spec"))  # all that a body has that a controller makes
+HELD = frozenset(
+    ("apiVersion", "kind", "metadata", "spec")
+)  # all that a body has that a controller makes
 METADATA = frozenset(("annotations", "finalizers", "generateName", "labels", "ownerReferences"))
-NEVER_SIMPLE = (admission.MUTATING_WEBHOOKS, admission.VALIDATING_WEBHOOKS, admission.POLICY_BINDINGS)
+NEVER_SIMPLE = (
+    admission.MUTATING_WEBHOOKS,
+    admission.VALIDATING_WEBHOOKS,
+    admission.POLICY_BINDINGS,
+)
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 A_NODE = "node"
 STATUS = "core/v1.PodStatus"
@@ -43,7 +49,11 @@ def memory_of(scope: RequestScope) -> BatchMemory | None:
     if memory is None or scope.resource.key != PODS or scope.is_internal or server.enforces_roles:
         return None
     options = scope.request.write_options
-    if options.field_manager or options.field_validation != "Ignore" or server.settings.bootstrap == FULL:
+    if (
+        options.field_manager
+        or options.field_validation != "Ignore"
+        or server.settings.bootstrap == FULL
+    ):
         return None
     if memory.is_simple.get(scope.namespace) != memory.version:
         home = scope.transaction.get(Key("namespaces", "", scope.namespace))
@@ -62,14 +72,28 @@ def memory_of(scope: RequestScope) -> BatchMemory | None:
 def mark_of(scope: RequestScope, body: Object) -> bytes | None:
     """Return what the creation of a pod depends on, less its node; None for one that goes the long way."""
     metadata, spec = body.get("metadata"), body.get("spec")
-    if body.keys() != HELD or type(metadata) is not dict or type(spec) is not dict or metadata.keys() - METADATA:
+    if (
+        body.keys() != HELD
+        or type(metadata) is not dict
+        or type(spec) is not dict
+        or metadata.keys() - METADATA
+    ):
         return None
     if not metadata.get("generateName") or spec.get("schedulingGates"):
         return None
     try:
         outline = spec if node_of(spec) is None else with_node(spec, A_NODE)
-        return marshal.dumps((scope.namespace, scope.server.requester, body["apiVersion"], body["kind"], metadata,
-                              outline), 2)
+        return marshal.dumps(
+            (
+                scope.namespace,
+                scope.server.requester,
+                body["apiVersion"],
+                body["kind"],
+                metadata,
+                outline,
+            ),
+            2,
+        )
     except ValueError:  # it holds something that is no JSON
         return None
 
@@ -82,7 +106,11 @@ def node_of(spec: Any) -> str | None:
         [node] = requirement["values"]
     except (KeyError, TypeError, ValueError):
         return None
-    is_usual = len(term) == 1 and requirement.get("key") == "metadata.name" and requirement.get("operator") == "In"
+    is_usual = (
+        len(term) == 1
+        and requirement.get("key") == "metadata.name"
+        and requirement.get("operator") == "In"
+    )
     return node if is_usual and type(node) is str and node and not dns1123_subdomain(node) else None
 
 
@@ -96,8 +124,9 @@ def with_node(spec: Object, node: str) -> Object:
     return {**spec, "affinity": {**affinity, "nodeAffinity": node_affinity}}
 
 
-def create_alike(scope: RequestScope, memory: BatchMemory, mark: bytes, body: Object, generate: Generate
-                 ) -> Object | None:
+def create_alike(
+    scope: RequestScope, memory: BatchMemory, mark: bytes, body: Object, generate: Generate
+) -> Object | None:
     """Create a pod like one that this batch has made before; None if there was none that still counts.
 
     Raises AlreadyExists.
@@ -109,8 +138,12 @@ def create_alike(scope: RequestScope, memory: BatchMemory, mark: bytes, body: Ob
     prefix, node = body["metadata"]["generateName"], node_of(body["spec"])
     name, names_given = generate(scope, prefix)
     admission.check_limits(scope, name)
-    metadata = {**example["metadata"], "name": name, "creationTimestamp": server.clock.timestamp(),
-                "uid": server.ids.uid(*scope.key_of(name), revision=transaction.revision)}
+    metadata = {
+        **example["metadata"],
+        "name": name,
+        "creationTimestamp": server.clock.timestamp(),
+        "uid": server.ids.uid(*scope.key_of(name), revision=transaction.revision),
+    }
     del metadata["resourceVersion"]
     spec = example["spec"] if node is None else with_node(example["spec"], node)
     stored = scope.with_name(name).create({**example, "metadata": metadata, "spec": spec})
@@ -119,9 +152,13 @@ def create_alike(scope: RequestScope, memory: BatchMemory, mark: bytes, body: Ob
     return stored
 
 
-def remember(scope: RequestScope, memory: BatchMemory, mark: bytes, body: Object, stored: Object) -> None:
+def remember(
+    scope: RequestScope, memory: BatchMemory, mark: bytes, body: Object, stored: Object
+) -> None:
     """Remember a pod that was made, as an example for others, unless there were warnings, which would be repeated."""
-    warns = len(owner_references(stored)) != len(owner_references(body)) or scope.strategy.warnings_on_create(stored)
+    warns = len(owner_references(stored)) != len(
+        owner_references(body)
+    ) or scope.strategy.warnings_on_create(stored)
     if not warns and node_of(body["spec"]) == node_of(stored["spec"]):
         memory.made[mark] = memory.version, stored
 
@@ -137,7 +174,10 @@ def update_status(scope: RequestScope, memory: BatchMemory, obj: Object) -> Obje
     old = memory.accepted.get(key := scope.key)
     if old is None or old is not scope.transaction.get(key) or obj.keys() != old.keys():
         return None
-    if any(obj[field] is not old[field] for field in HELD) or "deletionTimestamp" in old["metadata"]:
+    if (
+        any(obj[field] is not old[field] for field in HELD)
+        or "deletionTimestamp" in old["metadata"]
+    ):
         return None
     if (decoded := _decoded_status(memory, obj["status"])) is None:
         return None
@@ -190,5 +230,11 @@ def is_simple_binding(scope: RequestScope, body: Any) -> bool:
     if memory_of(scope) is None or type(body) is not dict or body.keys() != {"metadata", "target"}:
         return False
     target = body["target"]
-    return (type(target) is dict and body["metadata"] == {"name": scope.name} and target.keys() == {"kind", "name"}
-            and target["kind"] == "Node" and type(target["name"]) is str and bool(target["name"]))
+    return (
+        type(target) is dict
+        and body["metadata"] == {"name": scope.name}
+        and target.keys() == {"kind", "name"}
+        and target["kind"] == "Node"
+        and type(target["name"]) is str
+        and bool(target["name"])
+    )

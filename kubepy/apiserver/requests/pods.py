@@ -55,18 +55,33 @@ def bind(scope: RequestScope, body: Object) -> Object:
     pod = scope.transaction.require(key := scope.key)
     for field, name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if (expected := metadata.get(field)) and expected != pod["metadata"].get(field):
-            raise _precondition_failed(scope, f"{name} in precondition: {expected}, {name} in object meta: "
-                                              f"{pod['metadata'].get(field)}")
+            raise _precondition_failed(
+                scope,
+                f"{name} in precondition: {expected}, {name} in object meta: "
+                f"{pod['metadata'].get(field)}",
+            )
     if obstacle := _obstacle(pod):
         raise errors.conflict("pods/binding", scope.name, f"pod {scope.name} {obstacle}")
-    status = {field: value for field, value in pod.get("status", {}).items() if field != "nominatedNodeName"}
+    status = {
+        field: value
+        for field, value in pod.get("status", {}).items()
+        if field != "nominatedNodeName"
+    }
     status["conditions"] = list(status.get("conditions") or ())
     scheduled = {"lastProbeTime": None, "status": "True", "type": "PodScheduled"}
     set_condition(status["conditions"], scheduled, scope.server.clock.now())
-    bound = {**pod, "metadata": {**pod["metadata"]}, "spec": {**pod["spec"], "nodeName": node_name}, "status": status}
+    bound = {
+        **pod,
+        "metadata": {**pod["metadata"]},
+        "spec": {**pod["spec"], "nodeName": node_name},
+        "status": status,
+    }
     node_labels = labels_of(scope.transaction.get(Key("nodes", "", node_name)) or {"metadata": {}})
     topology = {label: node_labels[label] for label in _TOPOLOGY_LABELS if label in node_labels}
-    additions = {"annotations": metadata.get("annotations"), "labels": {**(metadata.get("labels") or {}), **topology}}
+    additions = {
+        "annotations": metadata.get("annotations"),
+        "labels": {**(metadata.get("labels") or {}), **topology},
+    }
     for field, added in additions.items():
         if added:
             bound["metadata"][field] = {**(pod["metadata"].get(field) or {}), **added}
@@ -107,9 +122,13 @@ def _obstacle(pod: Object) -> str:
 
 
 def _precondition_failed(scope: RequestScope, detail: str) -> errors.Conflict:
-    return errors.conflict("pods", scope.name, f"StorageError: invalid object, Code: 4, Key: /registry/pods/"
-                                               f"{scope.namespace}/{scope.name}, ResourceVersion: 0, "
-                                               f"AdditionalErrorMsg: Precondition failed: {detail}")
+    return errors.conflict(
+        "pods",
+        scope.name,
+        f"StorageError: invalid object, Code: 4, Key: /registry/pods/"
+        f"{scope.namespace}/{scope.name}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: {detail}",
+    )
 
 
 # --- eviction -----------------------------------------------------------------------------------------------------
@@ -118,12 +137,19 @@ def _precondition_failed(scope: RequestScope, detail: str) -> errors.Conflict:
 def eviction_of(pod: str, namespace: str, options: DeleteOptions) -> Object:
     """Make the Eviction that a client posts."""
     preconditions = {"uid": options.uid, "resourceVersion": options.resource_version}
-    fields = {"gracePeriodSeconds": options.grace_period_seconds, "propagationPolicy": options.propagation_policy,
-              "dryRun": ["All"] if options.dry_run else None,
-              "preconditions": {name: value for name, value in preconditions.items() if value is not None} or None}
-    return {"kind": EVICTION.kind, "apiVersion": EVICTION.api_version,
-            "metadata": {"name": pod, "namespace": namespace},
-            "deleteOptions": {name: value for name, value in fields.items() if value is not None}}
+    fields = {
+        "gracePeriodSeconds": options.grace_period_seconds,
+        "propagationPolicy": options.propagation_policy,
+        "dryRun": ["All"] if options.dry_run else None,
+        "preconditions": {name: value for name, value in preconditions.items() if value is not None}
+        or None,
+    }
+    return {
+        "kind": EVICTION.kind,
+        "apiVersion": EVICTION.api_version,
+        "metadata": {"name": pod, "namespace": namespace},
+        "deleteOptions": {name: value for name, value in fields.items() if value is not None},
+    }
 
 
 def is_dry_run(body: Object, requested: bool) -> bool:
@@ -136,8 +162,10 @@ def is_dry_run(body: Object, requested: bool) -> bool:
     if not values or not isinstance(values, list):
         return requested
     if requested and values != ["All"]:
-        raise errors.BadRequest("Non-matching dry-run options in request and content: [All] and "
-                                f"[{' '.join(map(str, values))}]")
+        raise errors.BadRequest(
+            "Non-matching dry-run options in request and content: [All] and "
+            f"[{' '.join(map(str, values))}]"
+        )
     if any(value != "All" for value in values):
         problem = errors.not_supported("dryRun", values, ["All"])
         raise errors.invalid("DeleteOptions.meta.k8s.io", "", [problem])
@@ -154,20 +182,34 @@ def evict(scope: RequestScope, body: Object) -> None:
     admit_body(attributes)
     pod = transaction.require(scope.key)
     scope = scope._replace(is_internal=True)
-    needs_no_budget = (pod.get("status", {}).get("phase") in _PHASES_WITHOUT_BUDGET
-                       or pod["metadata"].get("deletionTimestamp"))
+    needs_no_budget = pod.get("status", {}).get("phase") in _PHASES_WITHOUT_BUDGET or pod[
+        "metadata"
+    ].get("deletionTimestamp")
     budget = None if needs_no_budget else _budget_of(scope, pod)
     if budget is not None and not _is_unhealthy_and_free(pod, budget):
         _check_and_decrement(scope, budget)
     check_preconditions("Pod", pod, options)
     if not transaction.dry_run:  # addConditionAndDeletePod
         evicted = clone(pod)
-        condition = {"lastProbeTime": None, "message": "Eviction API: evicting", "reason": "EvictionByEvictionAPI",
-                     "status": "True", "type": "DisruptionTarget"}
-        set_condition(evicted.setdefault("status", {}).setdefault("conditions", []), condition, clock.now())
+        condition = {
+            "lastProbeTime": None,
+            "message": "Eviction API: evicting",
+            "reason": "EvictionByEvictionAPI",
+            "status": "True",
+            "type": "DisruptionTarget",
+        }
+        set_condition(
+            evicted.setdefault("status", {}).setdefault("conditions", []), condition, clock.now()
+        )
         transaction.update(scope.key, evicted, pod)
-    options = options._replace(resource_version=None)  # it has been checked, and the pod has changed since
-    delete(scope._replace(request=scope.request._replace(verb="delete", subresource="", options=options)))
+    options = options._replace(
+        resource_version=None
+    )  # it has been checked, and the pod has changed since
+    delete(
+        scope._replace(
+            request=scope.request._replace(verb="delete", subresource="", options=options)
+        )
+    )
 
 
 def _delete_options(scope: RequestScope, fields: Object) -> DeleteOptions:
@@ -175,23 +217,35 @@ def _delete_options(scope: RequestScope, fields: Object) -> DeleteOptions:
     field = "ignoreStoreReadErrorWithClusterBreakingPotential"
     if fields.get(field):
         detail = "can not be set for pod eviction, try after removing the option"
-        raise errors.invalid("Eviction.policy", scope.name,
-                             [errors.invalid_value(f"deleteOptions.{field}", True, detail)])
+        raise errors.invalid(
+            "Eviction.policy",
+            scope.name,
+            [errors.invalid_value(f"deleteOptions.{field}", True, detail)],
+        )
     preconditions = fields.get("preconditions") or {}
-    return DeleteOptions(fields.get("gracePeriodSeconds"), fields.get("propagationPolicy"), preconditions.get("uid"),
-                         preconditions.get("resourceVersion"), scope.transaction.dry_run)
+    return DeleteOptions(
+        fields.get("gracePeriodSeconds"),
+        fields.get("propagationPolicy"),
+        preconditions.get("uid"),
+        preconditions.get("resourceVersion"),
+        scope.transaction.dry_run,
+    )
 
 
 def _budget_of(scope: RequestScope, pod: Object) -> Object | None:
     """Return the budget that covers a pod. Raises Status (500) if there are several."""
     budgets = []
     for budget in scope.transaction.list(BUDGETS.group_resource, scope.namespace):
-        with suppress(SelectorError):  # upstream: a budget whose selector cannot be read covers nothing
+        with suppress(
+            SelectorError
+        ):  # upstream: a budget whose selector cannot be read covers nothing
             if from_label_selector(budget["spec"].get("selector")).matches(labels_of(pod)):
                 budgets.append(budget)
     if len(budgets) > 1:
-        raise errors.Status("This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
-                            "support.")
+        raise errors.Status(
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
+            "support."
+        )
     return budgets[0] if budgets else None
 
 
@@ -211,31 +265,47 @@ def _check_and_decrement(scope: RequestScope, budget: Object) -> None:
     status, metadata, clock = budget.get("status", {}), budget["metadata"], scope.server.clock
     name = metadata["name"]
     if status.get("observedGeneration", 0) < metadata.get("generation", 0):
-        raise _too_many_requests(f"The disruption budget {name} is still being processed by the server.", 10)
+        raise _too_many_requests(
+            f"The disruption budget {name} is still being processed by the server.", 10
+        )
     allowed = status.get("disruptionsAllowed", 0)
     if allowed < 0:
-        raise errors.forbidden("poddisruptionbudget.policy", name, "pdb disruptions allowed is negative")
+        raise errors.forbidden(
+            "poddisruptionbudget.policy", name, "pdb disruptions allowed is negative"
+        )
     if len(status.get("disruptedPods") or {}) > MAX_DISRUPTED_PODS:
-        raise errors.forbidden("poddisruptionbudget.policy", name,
-                               "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
+        raise errors.forbidden(
+            "poddisruptionbudget.policy",
+            name,
+            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+        )
     if allowed == 0:
         raise _too_many_requests(_refusal(budget))
     new = clone(budget)
     new["status"]["disruptionsAllowed"] = allowed - 1
     new["status"].setdefault("disruptedPods", {})[scope.name] = clock.timestamp()
     if allowed == 1:
-        condition: Object = {"message": "", "reason": "InsufficientPods", "status": "False",
-                             "type": "DisruptionAllowed"}
+        condition: Object = {
+            "message": "",
+            "reason": "InsufficientPods",
+            "status": "False",
+            "type": "DisruptionAllowed",
+        }
         if observed := new["status"].get("observedGeneration"):
             condition["observedGeneration"] = observed
         set_condition(new["status"].setdefault("conditions", []), condition, clock.now())
     request = Request("update", BUDGETS, metadata["namespace"], name, "status")
-    replace(scope._replace(request=request, resource=scope.server.resource_of(request)), new, budget)
+    replace(
+        scope._replace(request=request, resource=scope.server.resource_of(request)), new, budget
+    )
 
 
 def _too_many_requests(detail: str, retry_after_seconds: int = 0) -> errors.TooManyRequests:
-    return errors.TooManyRequests(REFUSED, causes=[errors.Cause("DisruptionBudget", detail)],
-                                  retry_after_seconds=retry_after_seconds)
+    return errors.TooManyRequests(
+        REFUSED,
+        causes=[errors.Cause("DisruptionBudget", detail)],
+        retry_after_seconds=retry_after_seconds,
+    )
 
 
 def _refusal(budget: Object) -> str:
@@ -247,7 +317,9 @@ def _refusal(budget: Object) -> str:
     if message and condition.get("reason") == "SyncFailed":
         return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
     if current <= desired:
-        return f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
+        return (
+            f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
+        )
     if message:
         return f"The disruption budget {name} does not allow evicting pods currently ({condition['reason']}): {message}"
     return f"The disruption budget {name} does not allow evicting pods currently"

@@ -47,7 +47,9 @@ def read_scale(resource: Resource, obj: Object) -> Object:
     """Return the Scale of an object. Raises InternalError for a custom resource without replicas."""
     paths = scale_paths(resource)
     if resource.custom and value_at(obj, paths.replicas) is None:
-        raise errors.internal_error(f"the spec replicas field {quote(dotted(paths.replicas))} does not exist")
+        raise errors.internal_error(
+            f"the spec replicas field {quote(dotted(paths.replicas))} does not exist"
+        )
     return scale_of(paths, obj)
 
 
@@ -99,27 +101,47 @@ def update_scale(scope: RequestScope, change: Callable[[Object], Object]) -> Obj
     managed_fields = None
     if manager := scope.request.write_options.field_manager:
         update = scales.ScaleUpdate(paths.replicas, before, after)
-        managed_fields = scales.tracked_scale(scope.resource, scope.strategy.field_schema(), old, update,
-                                              manager, scope.server.clock.timestamp())
+        managed_fields = scales.tracked_scale(
+            scope.resource,
+            scope.strategy.field_schema(),
+            old,
+            update,
+            manager,
+            scope.server.clock.timestamp(),
+        )
     return store_scale(scope, after, old, managed_fields)
 
 
-def store_scale(scope: RequestScope, scale: Object, old: Object, managed_fields: list[Object] | None) -> Object:
+def store_scale(
+    scope: RequestScope, scale: Object, old: Object, managed_fields: list[Object] | None
+) -> Object:
     """Give an object the replicas of a Scale, and these managedFields. Raises BadRequest, Conflict, Invalid."""
     resource, paths, new = scope.resource, scale_paths(scope.resource), clone(old)
     admit_body(Attributes(scope, scale, scale_of(paths, old), body=SCALE))
     replicas, metadata = scale["spec"].get("replicas", 0), scale["metadata"]
     if resource.custom and replicas == NOT_SET:
-        raise errors.BadRequest(f"the spec replicas field {quote(dotted(paths.replicas))} cannot be empty")
+        raise errors.BadRequest(
+            f"the spec replicas field {quote(dotted(paths.replicas))} cannot be empty"
+        )
     if not resource.custom:  # a custom resource is validated by its own strategy
         if replicas < 0:
-            problem = errors.invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
+            problem = errors.invalid_value(
+                "spec.replicas", replicas, "must be greater than or equal to 0"
+            )
             raise errors.invalid("Scale.autoscaling", scope.name, [problem])
         uid, stored_uid = metadata.get("uid"), old["metadata"].get("uid")
         if uid and uid != stored_uid:
-            kind = f"{resource.plural}/scale.{resource.group}" if resource.group else f"{resource.plural}/scale"
-            raise errors.conflict(kind, scope.name, f"Precondition failed: UID in precondition: {uid}, UID in object "
-                                                    f"meta: {stored_uid}")
+            kind = (
+                f"{resource.plural}/scale.{resource.group}"
+                if resource.group
+                else f"{resource.plural}/scale"
+            )
+            raise errors.conflict(
+                kind,
+                scope.name,
+                f"Precondition failed: UID in precondition: {uid}, UID in object "
+                f"meta: {stored_uid}",
+            )
     if version := metadata.get("resourceVersion"):  # a precondition; without it any version will do
         new["metadata"]["resourceVersion"] = version
     elif not resource.custom:
@@ -128,7 +150,9 @@ def store_scale(scope: RequestScope, scale: Object, old: Object, managed_fields:
     for field in paths.replicas[:-1]:
         place = place.setdefault(field, {})
     place[paths.replicas[-1]] = replicas
-    of_object = scope._replace(request=scope.request._replace(subresource="", options=None), is_internal=True)
+    of_object = scope._replace(
+        request=scope.request._replace(subresource="", options=None), is_internal=True
+    )
     return scale_of(paths, replace(of_object, new, old, managed_fields))
 
 

@@ -22,7 +22,11 @@ from kubepy.apiserver.managedfields.typed import TypedError, compare, field_set
 from kubepy.apiserver.managedfields.updater import Applied, ConflictsError, Write, apply
 from kubepy.apiserver.managedfields.validating import problems, text_of
 from kubepy.apiserver.requests.creation import create_decoded
-from kubepy.apiserver.requests.decoding import PatchErrorStyle, decode_patched, drop_duplicate_owners
+from kubepy.apiserver.requests.decoding import (
+    PatchErrorStyle,
+    decode_patched,
+    drop_duplicate_owners,
+)
 from kubepy.apiserver.requests.scaling import SCALE, scale_paths, scale_to_change, store_scale
 from kubepy.apiserver.requests.updating import replace
 from kubepy.apiserver.server import RequestScope
@@ -47,8 +51,12 @@ def apply_object(scope: RequestScope, config: Any) -> Object:
     if old is None and scope.request.subresource:
         raise errors.not_found(resource.key, scope.name)
     if old is None and (uid := config["metadata"].get("uid")):
-        raise errors.conflict(resource.key, scope.name, f"uid mismatch: the provided object specified uid {uid}, "
-                                                        "and no existing object was found")
+        raise errors.conflict(
+            resource.key,
+            scope.name,
+            f"uid mismatch: the provided object specified uid {uid}, "
+            "and no existing object was found",
+        )
     live: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}}
     if old is not None:
         live = tracking.bare(old)
@@ -73,11 +81,15 @@ def apply_scale(scope: RequestScope, config: Any) -> Object:
     if field_problems := problems(config, scope.server.strategy(SCALE).field_schema()):
         raise _untyped(config, text_of(field_problems))
     entries, replicas = old["metadata"].get("managedFields") or [], fields_path(*paths.replicas)
-    managers = tracking.complete(resource, scope.strategy.field_schema(), tracking.bare(old), entries)
+    managers = tracking.complete(
+        resource, scope.strategy.field_schema(), tracking.bare(old), entries
+    )
     scale = scale_to_change(resource, paths, old)
     merged, changed = _merge(scope, SCALE, scale, scale_managers(managers, replicas), config)
     after = with_scale_managers(managers, changed, replicas, resource.api_version)
-    return store_scale(scope, _decode(scope, SCALE, merged), old, tracking.written(entries, managers, after))
+    return store_scale(
+        scope, _decode(scope, SCALE, merged), old, tracking.written(entries, managers, after)
+    )
 
 
 def _check(scope: RequestScope, resource: Resource, config: Any) -> None:
@@ -88,7 +100,9 @@ def _check(scope: RequestScope, resource: Resource, config: Any) -> None:
     if isinstance(config, dict) and config.get("metadata") is None:
         config["metadata"] = {}
     if not isinstance(config, dict) or not isinstance(config["metadata"], dict):
-        raise errors.BadRequest("error decoding YAML: the applied configuration is not an object with metadata")
+        raise errors.BadRequest(
+            "error decoding YAML: the applied configuration is not an object with metadata"
+        )
     if (config.get("apiVersion"), config.get("kind")) != (resource.api_version, resource.kind):
         raise errors.BadRequest(f"invalid object type: {_kind_text(config)}")
     if config["metadata"].get("managedFields") is not None:
@@ -97,30 +111,47 @@ def _check(scope: RequestScope, resource: Resource, config: Any) -> None:
 
 def _kind_text(obj: Object) -> str:
     """Write the kind as Go's GroupVersionKind: ``apps/v1, Kind=Deployment``, ``/v1, Kind=Pod``."""
-    version, kind = (text if isinstance(text := obj.get(name), str) else "" for name in ("apiVersion", "kind"))
+    version, kind = (
+        text if isinstance(text := obj.get(name), str) else "" for name in ("apiVersion", "kind")
+    )
     return f"{version if '/' in version else f'/{version}'.rstrip('/') or '/'}, Kind={kind}"
 
 
 def _untyped(config: Object, detail: str) -> errors.Status:
     metadata = config["metadata"]
-    namespace, name = (text if isinstance(text := metadata.get(field), str) else "" for field in ("namespace", "name"))
+    namespace, name = (
+        text if isinstance(text := metadata.get(field), str) else ""
+        for field in ("namespace", "name")
+    )
     place = f"{namespace}/{name}; {_kind_text(config)}"
     return errors.Status(f"failed to create typed patch object ({printable(place)}): {detail}")
 
 
-def _merge(scope: RequestScope, resource: Resource, live: Object, managers: Managers, config: Object) -> Applied:
+def _merge(
+    scope: RequestScope, resource: Resource, live: Object, managers: Managers, config: Object
+) -> Applied:
     """Merge the configuration into the live object, or its Scale. Raises Conflict, and Status (500)."""
     schema, options = scope.server.strategy(resource).field_schema(), scope.request.write_options
     subresource = scope.request.subresource
-    write = Write(manager_of(options.field_manager, APPLY, resource.api_version, subresource), resource.api_version,
-                  scope.server.clock.timestamp(), tracking.ignored_by(resource, subresource))
+    write = Write(
+        manager_of(options.field_manager, APPLY, resource.api_version, subresource),
+        resource.api_version,
+        scope.server.clock.timestamp(),
+        tracking.ignored_by(resource, subresource),
+    )
     try:
         applied = apply(live, config, schema, managers, write, force=options.force)
     except TypedError as error:
         raise _untyped(config, error.detail) from None
     except ConflictsError as error:
-        inherited = _applied_on_client(live, resource, schema) if options.field_manager == KUBECTL else EMPTY
-        if conflicts := [conflict for conflict in error.conflicts if conflict.path not in inherited]:
+        inherited = (
+            _applied_on_client(live, resource, schema)
+            if options.field_manager == KUBECTL
+            else EMPTY
+        )
+        if conflicts := [
+            conflict for conflict in error.conflicts if conflict.path not in inherited
+        ]:
             raise conflict_status(conflicts) from None
         applied = apply(live, config, schema, managers, write, force=True)
     if options.field_manager == KUBECTL and annotations_of(applied.object).get(LAST_APPLIED):
@@ -131,12 +162,18 @@ def _merge(scope: RequestScope, resource: Resource, live: Object, managers: Mana
 def _with_last_applied(obj: Object, config: Object) -> Object:
     """Update the annotation that apply on the client would go by, for users who go back to it."""
     metadata = dict(config["metadata"])
-    annotations = {name: value for name, value in (metadata.pop("annotations", None) or {}).items()
-                   if name != LAST_APPLIED}
+    annotations = {
+        name: value
+        for name, value in (metadata.pop("annotations", None) or {}).items()
+        if name != LAST_APPLIED
+    }
     if annotations:
         metadata["annotations"] = annotations
     text = to_json({**config, "metadata": metadata}) + "\n"
-    return {**obj, "metadata": {**obj["metadata"], "annotations": {**annotations_of(obj), LAST_APPLIED: text}}}
+    return {
+        **obj,
+        "metadata": {**obj["metadata"], "annotations": {**annotations_of(obj), LAST_APPLIED: text}},
+    }
 
 
 def _applied_on_client(live: Object, resource: Resource, schema: Schema | None) -> Fields:

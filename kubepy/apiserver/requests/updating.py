@@ -40,7 +40,10 @@ _ETCD_FOLDERS = {
     "replicationcontrollers": "controllers",
     "services": "services/specs",
 }
-_OWN_ETCD_FOLDERS = ("apiextensions.k8s.io", "apiregistration.k8s.io")  # groups served by other storages
+_OWN_ETCD_FOLDERS = (
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+)  # groups served by other storages
 _WITHOUT_SPEC = ("finalize", "status")  # subresources that leave generation as it is
 
 
@@ -51,7 +54,10 @@ def update(scope: RequestScope, obj: Object) -> Object:
     Raises BadRequest, NotFound, Conflict, Invalid.
     """
     check_subresource(scope)
-    if scope.request.subresource == "status" and (stored := _status_in_batch(scope, obj)) is not None:
+    if (
+        scope.request.subresource == "status"
+        and (stored := _status_in_batch(scope, obj)) is not None
+    ):
         return stored
     new = decode_request(scope, scope.resource, obj)
     match_namespace(new, scope)
@@ -65,7 +71,9 @@ def update(scope: RequestScope, obj: Object) -> Object:
         if uid:
             raise _uid_conflict(scope, uid, "")
         options = CreateOptions(field_manager=scope.request.write_options.field_manager)
-        return create(scope._replace(request=scope.request._replace(verb="create", options=options)), new)
+        return create(
+            scope._replace(request=scope.request._replace(verb="create", options=options)), new
+        )
     if uid and uid != old["metadata"].get("uid"):
         raise _uid_conflict(scope, uid, old["metadata"].get("uid", ""))
     return replace(scope, new, old)
@@ -83,13 +91,18 @@ def _uid_conflict(scope: RequestScope, uid: str, stored_uid: str) -> errors.Conf
     if resource.custom or resource.group in _OWN_ETCD_FOLDERS:
         folder = f"{resource.group}/{resource.plural}"
     path = "/".join(part for part in ("/registry", folder, scope.namespace, scope.name) if part)
-    return errors.conflict(resource.key, scope.name,
-                           f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, "
-                           f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
-                           f"UID in object meta: {stored_uid}")
+    return errors.conflict(
+        resource.key,
+        scope.name,
+        f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
+        f"UID in object meta: {stored_uid}",
+    )
 
 
-def replace(scope: RequestScope, new: Object, old: Object, managed_fields: list[Object] | None = None) -> Object:
+def replace(
+    scope: RequestScope, new: Object, old: Object, managed_fields: list[Object] | None = None
+) -> Object:
     """Replace ``old``, as the transaction reads it, by ``new``, which is decoded and belongs to this call.
 
     :param managed_fields: the new managedFields. Without them they follow from what the request's field manager
@@ -99,8 +112,12 @@ def replace(scope: RequestScope, new: Object, old: Object, managed_fields: list[
     if managed_fields is None and scope.request.write_options.field_manager:
         requested = None if subresource else new["metadata"].get("managedFields")
         entries = tracking.requested_entries(requested, old["metadata"].get("managedFields"))
-        writer = tracking.Writer(scope.request.write_options.field_manager, subresource, server.clock.timestamp())
-        managed_fields = tracking.tracked_update(scope.resource, strategy.field_schema, old, new, entries, writer)
+        writer = tracking.Writer(
+            scope.request.write_options.field_manager, subresource, server.clock.timestamp()
+        )
+        managed_fields = tracking.tracked_update(
+            scope.resource, strategy.field_schema, old, new, entries, writer
+        )
     _check_version(scope, new, old)
     attributes = Attributes(scope, new, old)
     admission.admit(attributes)
@@ -136,7 +153,9 @@ def _check_version(scope: RequestScope, new: Object, old: Object) -> None:
     if version and version != old["metadata"].get("resourceVersion"):
         raise errors.conflict(scope.resource.key, scope.name, errors.MODIFIED)
     if not version and not scope.strategy.allow_unconditional_update:
-        problem = errors.invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
+        problem = errors.invalid_value(
+            "metadata.resourceVersion", 0, "must be specified for an update"
+        )
         raise errors.invalid(scope.resource.key, scope.name, [problem])
     restore(new["metadata"], old["metadata"], "resourceVersion")
 
@@ -150,7 +169,11 @@ def _prepare(strategy: Strategy, new: Object, old: Object, subresource: str) -> 
         metadata = new["metadata"]
     else:
         strategy.prepare_for_update(new, old)
-    if subresource not in _WITHOUT_SPEC and strategy.has_generation and strategy.spec_changed(new, old):
+    if (
+        subresource not in _WITHOUT_SPEC
+        and strategy.has_generation
+        and strategy.spec_changed(new, old)
+    ):
         metadata["generation"] = old_metadata.get("generation", 0) + 1
     if not metadata.get("uid"):
         restore(metadata, old_metadata, "uid")
@@ -163,7 +186,9 @@ def _prepare(strategy: Strategy, new: Object, old: Object, subresource: str) -> 
     metadata.pop("managedFields", None)  # set last, in replace
 
 
-def validation_errors(strategy: Strategy, new: Object, old: Object, subresource: str = "") -> list[FieldError]:
+def validation_errors(
+    strategy: Strategy, new: Object, old: Object, subresource: str = ""
+) -> list[FieldError]:
     """Return all that is wrong with an update (``ValidateUpdate``)."""
     resource, metadata = strategy.resource, new["metadata"]
     problems: list[FieldError] = validate_common(metadata, namespaced=resource.namespaced)

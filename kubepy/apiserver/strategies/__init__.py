@@ -136,7 +136,9 @@ class Strategy:
 
     def prepare_for_subresource_update(self, obj: Object, old: Object, subresource: str) -> None:
         """Keep fields of the old object at an update of any subresource."""
-        if subresource == "finalize":  # a namespace's: only spec.finalizers changes, and status is as it was
+        if (
+            subresource == "finalize"
+        ):  # a namespace's: only spec.finalizers changes, and status is as it was
             restore(obj, old, "status")
         else:
             self.prepare_for_status_update(obj, old)
@@ -155,7 +157,9 @@ class Strategy:
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
         return []
 
-    def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
+    def validate_subresource_update(
+        self, obj: Object, old: Object, subresource: str
+    ) -> list[FieldError]:
         return self.validate_status_update(obj, old)
 
     def warnings_of_version(self, api_version: str) -> list[str]:
@@ -176,13 +180,21 @@ class Strategy:
         """Return the policy of a deletion without propagationPolicy (``DefaultGarbageCollectionPolicy``)."""
         return "Background"
 
-    def select(self, objects: list[Object], label_selector: str, field_selector: str) -> list[Object]:
+    def select(
+        self, objects: list[Object], label_selector: str, field_selector: str
+    ) -> list[Object]:
         """Return the objects that both selectors choose. Raises BadRequest in upstream's words."""
         try:
-            labels, terms = selectors.parse_labels(label_selector), selectors.parse_fields(field_selector)
+            labels, terms = (
+                selectors.parse_labels(label_selector),
+                selectors.parse_fields(field_selector),
+            )
         except selectors.SelectorError as error:
             raise BadRequest(str(error)) from None
-        terms = [term._replace(field=self.selectable_aliases.get(term.field, term.field)) for term in terms]
+        terms = [
+            term._replace(field=self.selectable_aliases.get(term.field, term.field))
+            for term in terms
+        ]
         for term in terms:
             if not self.is_selectable(term.field):
                 raise BadRequest(self.not_selectable(term.field))
@@ -192,8 +204,11 @@ class Strategy:
         selected = []
         for obj in chosen:
             metadata = obj["metadata"]
-            values = {**self.selectable_fields(obj), "metadata.name": metadata.get("name", ""),
-                      "metadata.namespace": metadata.get("namespace", "")}
+            values = {
+                **self.selectable_fields(obj),
+                "metadata.name": metadata.get("name", ""),
+                "metadata.namespace": metadata.get("namespace", ""),
+            }
             if all(term.matches(values) for term in terms):
                 selected.append(obj)
         return selected

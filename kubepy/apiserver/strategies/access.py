@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 from kubepy.api.errors import BadRequest, FieldError
 from kubepy.api.meta import Object
 from kubepy.apiserver.strategies import Strategy, restore
-from kubepy.apiserver.validation.access import GROUP, validate_binding, validate_binding_update, validate_role
+from kubepy.apiserver.validation.access import (
+    GROUP,
+    validate_binding,
+    validate_binding_update,
+    validate_role,
+)
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
@@ -20,7 +25,6 @@ with lazy_imports():
 
 if TYPE_CHECKING:
     from kubepy.apiserver.authorization import Authorizer, ReviewContext
-
 
 
 class _RbacStrategy(Strategy):
@@ -93,10 +97,16 @@ class CertificateSigningRequestStrategy(Strategy):
         """Keep the approval, which has a subresource of its own."""
         restore(obj, old, "spec")
         status = obj.setdefault("status", {})
-        approvals = [condition for condition in (old.get("status") or {}).get("conditions") or ()
-                     if condition.get("type") in _APPROVALS]
-        others = [condition for condition in status.get("conditions") or ()
-                  if condition.get("type") not in _APPROVALS]
+        approvals = [
+            condition
+            for condition in (old.get("status") or {}).get("conditions") or ()
+            if condition.get("type") in _APPROVALS
+        ]
+        others = [
+            condition
+            for condition in status.get("conditions") or ()
+            if condition.get("type") not in _APPROVALS
+        ]
         status["conditions"] = [*approvals, *others]
 
     def prepare_for_subresource_update(self, obj: Object, old: Object, subresource: str) -> None:
@@ -123,7 +133,10 @@ class ReviewStrategy(Strategy):
 
 class SelfSubjectAccessReviewStrategy(ReviewStrategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        return [*validation.validate_access(obj["spec"]), *validation.validate_empty_metadata(obj["metadata"])]
+        return [
+            *validation.validate_access(obj["spec"]),
+            *validation.validate_empty_metadata(obj["metadata"]),
+        ]
 
     def answer(self, obj: Object, context: ReviewContext) -> Object:
         return {**obj, "status": _access(obj["spec"], context.requester, context.authorizer)}
@@ -131,19 +144,25 @@ class SelfSubjectAccessReviewStrategy(ReviewStrategy):
 
 class SubjectAccessReviewStrategy(ReviewStrategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        return [*validation.validate_access(obj["spec"], of_subject=True),
-                *validation.validate_empty_metadata(obj["metadata"])]
+        return [
+            *validation.validate_access(obj["spec"], of_subject=True),
+            *validation.validate_empty_metadata(obj["metadata"]),
+        ]
 
     def answer(self, obj: Object, context: ReviewContext) -> Object:
         spec = obj["spec"]
-        subject = authorization.new_user(spec.get("user", ""), spec.get("groups") or (), spec.get("uid", ""),
-                                         spec.get("extra"))
+        subject = authorization.new_user(
+            spec.get("user", ""), spec.get("groups") or (), spec.get("uid", ""), spec.get("extra")
+        )
         return {**obj, "status": _access(spec, subject, context.authorizer)}
 
 
 class LocalSubjectAccessReviewStrategy(SubjectAccessReviewStrategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        return [*validation.validate_access(obj["spec"], of_subject=True), *validation.validate_local_access(obj)]
+        return [
+            *validation.validate_access(obj["spec"], of_subject=True),
+            *validation.validate_local_access(obj),
+        ]
 
 
 class SelfSubjectRulesReviewStrategy(ReviewStrategy):
@@ -152,13 +171,27 @@ class SelfSubjectRulesReviewStrategy(ReviewStrategy):
         if not namespace:
             raise BadRequest("no namespace on request")
         rules, problems = context.authorizer.rules_for(context.requester, namespace)
-        status = {"resourceRules": [_fields(rule, "verbs", "apiGroups", "resources", "resourceNames")
-                                    for rule in rules if rule.get("resources")],
-                  "nonResourceRules": [_fields(rule, "verbs", "nonResourceURLs")
-                                       for rule in rules if rule.get("nonResourceURLs")],
-                  "incomplete": False,
-                  **({"evaluationError": authorization.aggregate(problems)} if problems else {})}
-        return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": {}, "spec": {}, "status": status}
+        status = {
+            "resourceRules": [
+                _fields(rule, "verbs", "apiGroups", "resources", "resourceNames")
+                for rule in rules
+                if rule.get("resources")
+            ],
+            "nonResourceRules": [
+                _fields(rule, "verbs", "nonResourceURLs")
+                for rule in rules
+                if rule.get("nonResourceURLs")
+            ],
+            "incomplete": False,
+            **({"evaluationError": authorization.aggregate(problems)} if problems else {}),
+        }
+        return {
+            "kind": obj["kind"],
+            "apiVersion": obj["apiVersion"],
+            "metadata": {},
+            "spec": {},
+            "status": status,
+        }
 
 
 def _fields(rule: Object, *names: str) -> Object:
@@ -167,8 +200,12 @@ def _fields(rule: Object, *names: str) -> Object:
 
 class SelfSubjectReviewStrategy(ReviewStrategy):
     def answer(self, obj: Object, context: ReviewContext) -> Object:
-        return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": {"creationTimestamp": context.now},
-                "status": {"userInfo": context.requester}}
+        return {
+            "kind": obj["kind"],
+            "apiVersion": obj["apiVersion"],
+            "metadata": {"creationTimestamp": context.now},
+            "status": {"userInfo": context.requester},
+        }
 
 
 class TokenReviewStrategy(ReviewStrategy):
@@ -177,7 +214,9 @@ class TokenReviewStrategy(ReviewStrategy):
         if not spec.get("token"):
             raise BadRequest("token is required for TokenReview in authentication")
         try:
-            user, audiences = context.authenticate(spec["token"].strip(), spec.get("audiences") or ())
+            user, audiences = context.authenticate(
+                spec["token"].strip(), spec.get("audiences") or ()
+            )
         except authorization.TokenError as error:
             problems = [authorization.INVALID_TOKEN, str(error)]
             return {**obj, "status": {"user": {}, "error": authorization.aggregate(problems)}}
@@ -189,14 +228,25 @@ def _access(spec: Object, user: Object, authorizer: Authorizer) -> Object:
     asked = spec.get("resourceAttributes")
     if asked is None:
         path = spec["nonResourceAttributes"]
-        attributes = authorization.AttributesRecord(user, path.get("verb", ""), path=path.get("path", ""),
-                                                    is_resource_request=False)
+        attributes = authorization.AttributesRecord(
+            user, path.get("verb", ""), path=path.get("path", ""), is_resource_request=False
+        )
         problems = []
     else:
-        attributes = authorization.AttributesRecord(user, *(asked.get(field, "") for field in (
-            "verb", "group", "resource", "subresource", "namespace", "name")))
-        problems = [f"spec.resourceAttributes.{kind} {how} due to parse error" for kind, how in
-                    validation.ignored_selectors(asked)]
+        attributes = authorization.AttributesRecord(
+            user,
+            *(
+                asked.get(field, "")
+                for field in ("verb", "group", "resource", "subresource", "namespace", "name")
+            ),
+        )
+        problems = [
+            f"spec.resourceAttributes.{kind} {how} due to parse error"
+            for kind, how in validation.ignored_selectors(asked)
+        ]
     decision = authorizer.authorize(attributes)
-    return {"allowed": decision.allowed, **({"reason": decision.reason} if decision.reason else {}),
-            **({"evaluationError": "; ".join(problems)} if problems else {})}
+    return {
+        "allowed": decision.allowed,
+        **({"reason": decision.reason} if decision.reason else {}),
+        **({"evaluationError": "; ".join(problems)} if problems else {}),
+    }

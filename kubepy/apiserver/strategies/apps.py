@@ -85,8 +85,10 @@ def name_warnings(obj: Object) -> list[str]:
     complaints = names.dns1123_label(obj["metadata"].get("name", ""))
     if not complaints:
         return []
-    return ["metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS "
-            f"label is recommended: [{' '.join(complaints)}]"]
+    return [
+        "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS "
+        f"label is recommended: [{' '.join(complaints)}]"
+    ]
 
 
 class DaemonSetStrategy(WorkloadStrategy):
@@ -96,7 +98,12 @@ class DaemonSetStrategy(WorkloadStrategy):
         defaults.default_daemon_set(obj)
 
     def empty_status(self) -> Object:
-        return {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0}
+        return {
+            "currentNumberScheduled": 0,
+            "desiredNumberScheduled": 0,
+            "numberMisscheduled": 0,
+            "numberReady": 0,
+        }
 
     def prepare_for_create(self, obj: Object) -> None:
         super().prepare_for_create(obj)
@@ -127,7 +134,9 @@ class DaemonSetStrategy(WorkloadStrategy):
         return validation.validate_daemon_set_status_update(obj, old)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        return template_warnings(obj) if _template_generation(obj) != _template_generation(old) else []
+        return (
+            template_warnings(obj) if _template_generation(obj) != _template_generation(old) else []
+        )
 
 
 def _template_generation(obj: Object) -> int:
@@ -230,7 +239,11 @@ class StatefulSetStrategy(WorkloadStrategy):
         return template_warnings(obj) + _claim_warnings(obj, "") + _history_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        return super().warnings_on_update(obj, old) + _claim_warnings(obj, ".Spec") + _history_warnings(obj)
+        return (
+            super().warnings_on_update(obj, old)
+            + _claim_warnings(obj, ".Spec")
+            + _history_warnings(obj)
+        )
 
 
 def _drop_max_unavailable(obj: Object) -> None:
@@ -244,15 +257,21 @@ def _claim_warnings(obj: Object, suffix: str) -> list[str]:
     claims = obj["spec"].get("volumeClaimTemplates") or ()
     if not claims:
         return []
-    return [warning for index, claim in enumerate(claims)
-            for warning in claims_validation.claim_spec_warnings(
-                claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{suffix}")]
+    return [
+        warning
+        for index, claim in enumerate(claims)
+        for warning in claims_validation.claim_spec_warnings(
+            claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{suffix}"
+        )
+    ]
 
 
 def _history_warnings(obj: Object) -> list[str]:
     if (obj["spec"].get("revisionHistoryLimit") or 0) >= 0:
         return []
-    return ["spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"]
+    return [
+        "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+    ]
 
 
 # --- ReplicationControllers and PodTemplates -----------------------------------------------------------------------

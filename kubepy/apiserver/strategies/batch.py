@@ -65,10 +65,16 @@ class JobStrategy(WorkloadStrategy):
 def _generate_selector(job: Object) -> None:
     """Select the pods of a job by its own uid."""
     metadata = template_of(job).setdefault("metadata", {})
-    generated = {"job-name": name_of(job), "batch.kubernetes.io/job-name": name_of(job),
-                 "controller-uid": uid_of(job), CONTROLLER_UID: uid_of(job)}
+    generated = {
+        "job-name": name_of(job),
+        "batch.kubernetes.io/job-name": name_of(job),
+        "controller-uid": uid_of(job),
+        CONTROLLER_UID: uid_of(job),
+    }
     metadata["labels"] = {**generated, **(metadata.get("labels") or {})}
-    if not job["metadata"].get("labels"):  # as for every object that is read, these fill in what is missing
+    if not job["metadata"].get(
+        "labels"
+    ):  # as for every object that is read, these fill in what is missing
         job["metadata"]["labels"] = dict(metadata["labels"])
     selector = job["spec"].get("selector") or {}
     labels = {CONTROLLER_UID: uid_of(job), **(selector.get("matchLabels") or {})}
@@ -81,9 +87,11 @@ def _job_warnings(spec: Object, path: str) -> list[str]:
     if spec.get("completionMode") == "Indexed":
         completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0
         if completions > 100_000 and parallelism > 10_000:
-            warnings.append(f"{path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism "
-                            "higher than 10^4, Kubernetes might not be able to track completedIndexes when a big "
-                            "number of indexes fail")
+            warnings.append(
+                f"{path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism "
+                "higher than 10^4, Kubernetes might not be able to track completedIndexes when a big "
+                "number of indexes fail"
+            )
     return warnings + template_warnings({"spec": spec}, f"{path}.template")
 
 
@@ -106,7 +114,9 @@ class CronJobStrategy(WorkloadStrategy):
         return batch_validation.validate_cron_job(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return name_warnings(obj) + _job_warnings(obj["spec"]["jobTemplate"]["spec"], "spec.jobTemplate.spec")
+        return name_warnings(obj) + _job_warnings(
+            obj["spec"]["jobTemplate"]["spec"], "spec.jobTemplate.spec"
+        )
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         changed = obj["metadata"].get("generation") != old["metadata"].get("generation")
@@ -114,8 +124,10 @@ class CronJobStrategy(WorkloadStrategy):
         warnings = _job_warnings(job_spec, "spec.jobTemplate.spec") if changed else []
         if "TZ" in obj["spec"].get("schedule", ""):
             link = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
-            warnings.append("cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
-                            f"{link} for more details")
+            warnings.append(
+                "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
+                f"{link} for more details"
+            )
         return warnings
 
 

@@ -21,9 +21,15 @@ KUBERNETES_FINALIZER = "kubernetes"
 NAME_LABEL = "kubernetes.io/metadata.name"
 NEW_EVENTS = "events.k8s.io/v1"
 # The fields of core events that events.k8s.io names otherwise (``pkg/apis/events/v1/conversion.go``).
-EVENT_FIELDS = {"count": "deprecatedCount", "firstTimestamp": "deprecatedFirstTimestamp", "involvedObject": "regarding",
-                "lastTimestamp": "deprecatedLastTimestamp", "message": "note",
-                "reportingComponent": "reportingController", "source": "deprecatedSource"}
+EVENT_FIELDS = {
+    "count": "deprecatedCount",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "involvedObject": "regarding",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "message": "note",
+    "reportingComponent": "reportingController",
+    "source": "deprecatedSource",
+}
 _CORE_EVENT_FIELDS = {name: field for field, name in EVENT_FIELDS.items()}
 
 
@@ -66,7 +72,9 @@ class NamespaceStrategy(Strategy):
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
         return validation.validate_namespace_status_update(obj)
 
-    def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
+    def validate_subresource_update(
+        self, obj: Object, old: Object, subresource: str
+    ) -> list[FieldError]:
         if subresource != "finalize":
             return super().validate_subresource_update(obj, old, subresource)
         return validation.validate_namespace_finalize(obj)
@@ -116,7 +124,11 @@ class NodeStrategy(Strategy):
         return self.warnings_on_create(obj)
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
-        return {"spec.unschedulable": "true" if (obj.get("spec") or {}).get("unschedulable") else "false"}
+        return {
+            "spec.unschedulable": "true"
+            if (obj.get("spec") or {}).get("unschedulable")
+            else "false"
+        }
 
 
 class ConfigMapStrategy(Strategy):
@@ -155,14 +167,37 @@ class SecretStrategy(Strategy):
 class EventStrategy(Strategy):
     """Events of both groups, stored as those of core; ``events.k8s.io`` has other names for some fields."""
 
-    selectable_aliases = MappingProxyType({
-        **{f"regarding.{field}": f"involvedObject.{field}" for field in (
-            "kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")},
-        "reportingController": "reportingComponent"})
+    selectable_aliases = MappingProxyType(
+        {
+            **{
+                f"regarding.{field}": f"involvedObject.{field}"
+                for field in (
+                    "kind",
+                    "namespace",
+                    "name",
+                    "uid",
+                    "apiVersion",
+                    "resourceVersion",
+                    "fieldPath",
+                )
+            },
+            "reportingController": "reportingComponent",
+        }
+    )
     allow_create_on_update = True
-    selectable = ("involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
-                  "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
-                  "reportingComponent", "source", "type")
+    selectable = (
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    )
 
     def decode(self, obj: Object) -> Decoded:
         decoded = super().decode(obj)
@@ -177,7 +212,9 @@ class EventStrategy(Strategy):
     def to_stored_version(self, config: Object) -> Object:
         if config.get("apiVersion") != NEW_EVENTS:
             return config
-        return {_CORE_EVENT_FIELDS.get(field, field): value for field, value in config.items()} | {"apiVersion": "v1"}
+        return {_CORE_EVENT_FIELDS.get(field, field): value for field, value in config.items()} | {
+            "apiVersion": "v1"
+        }
 
     def validate(self, obj: Object) -> list[FieldError]:
         return validation.validate_event(obj)
@@ -201,8 +238,10 @@ class ServiceAccountStrategy(Strategy):
         annotation = "kubernetes.io/enforce-mountable-secrets"
         if annotation not in (obj["metadata"].get("annotations") or {}):
             return []
-        return [f"metadata.annotations[{annotation}]: deprecated in v1.32+; prefer separate namespaces to isolate "
-                "access to mounted secrets"]
+        return [
+            f"metadata.annotations[{annotation}]: deprecated in v1.32+; prefer separate namespaces to isolate "
+            "access to mounted secrets"
+        ]
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return [] if self.warnings_on_create(old) else self.warnings_on_create(obj)
@@ -211,7 +250,9 @@ class ServiceAccountStrategy(Strategy):
 def _clean_secret_references(obj: Object) -> None:
     """Keep only the name of references to secrets."""
     if obj.get("secrets"):
-        obj["secrets"] = [{"name": secret["name"]} for secret in obj["secrets"] if secret.get("name")]
+        obj["secrets"] = [
+            {"name": secret["name"]} for secret in obj["secrets"] if secret.get("name")
+        ]
 
 
 # --- ResourceQuotas and LimitRanges --------------------------------------------------------------------------------

@@ -15,9 +15,14 @@ class CSIDriverStrategy(Strategy):
 
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})
-        for field, value in (("attachRequired", True), ("podInfoOnMount", False), ("storageCapacity", False),
-                             ("fsGroupPolicy", "ReadWriteOnceWithFSType"), ("requiresRepublish", False),
-                             ("seLinuxMount", False)):
+        for field, value in (
+            ("attachRequired", True),
+            ("podInfoOnMount", False),
+            ("storageCapacity", False),
+            ("fsGroupPolicy", "ReadWriteOnceWithFSType"),
+            ("requiresRepublish", False),
+            ("seLinuxMount", False),
+        ):
             spec.setdefault(field, value)
         if not spec.get("volumeLifecycleModes"):
             spec["volumeLifecycleModes"] = ["Persistent"]

@@ -15,7 +15,12 @@ from kubepy.api.schema.validating import validate
 from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, decode
 from kubepy.apiserver.strategies import ListObjects, Strategy
-from kubepy.apiserver.validation.custom import finalizer_warnings, validate_count, validate_embedded, validate_selector
+from kubepy.apiserver.validation.custom import (
+    finalizer_warnings,
+    validate_count,
+    validate_embedded,
+    validate_selector,
+)
 from kubepy.lazy import lazy_imports
 
 if TYPE_CHECKING:
@@ -24,18 +29,35 @@ if TYPE_CHECKING:
 with lazy_imports():
     from kubepy.api.cel import rules
 
-_BLOCKING = ("FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany",
-             "FieldValueTypeInvalid")
-_NOT_CHECKED = invalid_value("<nil>", None, "some validation rules were not checked because the object was invalid; "
-                                            "correct the existing errors to complete validation")
+_BLOCKING = (
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+)
+_NOT_CHECKED = invalid_value(
+    "<nil>",
+    None,
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+)
 _METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _ALL_ALLOWED = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 def with_metadata(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a custom resource's schema with the fields that every object has."""
-    common = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": definition(_METADATA)}
-    return {"type": "object", **schema, "properties": {**(schema.get("properties") or {}), **common}}
+    common = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": definition(_METADATA),
+    }
+    return {
+        "type": "object",
+        **schema,
+        "properties": {**(schema.get("properties") or {}), **common},
+    }
 
 
 class CustomStrategy(Strategy):
@@ -47,13 +69,20 @@ class CustomStrategy(Strategy):
     def __init__(self, resource: Resource, definition: Object) -> None:
         super().__init__(resource)
         self._spec = definition["spec"]
-        self._versions = {f"{resource.group}/{version['name']}": version for version in self._spec["versions"]}
+        self._versions = {
+            f"{resource.group}/{version['name']}": version for version in self._spec["versions"]
+        }
         self._schema = self.schema = _schema_of(self._versions[resource.api_version])
         # Their language is only loaded for schemas that have rules.
-        self._rules = rules.RuleSet(self._schema) if "x-kubernetes-validations" in str(self._schema) else None
+        self._rules = (
+            rules.RuleSet(self._schema) if "x-kubernetes-validations" in str(self._schema) else None
+        )
         self._is_going = is_being_deleted(definition)
-        self.selectable = tuple(selectable_field["jsonPath"].removeprefix(".") for selectable_field
-                                in self._versions[resource.api_version].get("selectableFields") or ())
+        self.selectable = tuple(
+            selectable_field["jsonPath"].removeprefix(".")
+            for selectable_field in self._versions[resource.api_version].get("selectableFields")
+            or ()
+        )
 
     def field_schema(self) -> Schema:
         return Schema(with_metadata(self.schema))
@@ -84,24 +113,38 @@ class CustomStrategy(Strategy):
     def warnings_of_version(self, api_version: str) -> list[str]:
         if api_version == self.resource.api_version and not self.resource.is_older:
             return []  # every request for the resource is warned of
-        return [warning] if (warning := deprecation_of(self._spec, self._versions[api_version])) else []
+        return (
+            [warning]
+            if (warning := deprecation_of(self._spec, self._versions[api_version]))
+            else []
+        )
 
     def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
         if self._is_going:
-            raise errors.forbidden(self.resource.key, name_of(obj),
-                                   "create not allowed while custom resource definition is terminating")
+            raise errors.forbidden(
+                self.resource.key,
+                name_of(obj),
+                "create not allowed while custom resource definition is terminating",
+            )
 
     def default(self, obj: Object) -> None:
         fill_in(self._schema, obj)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        wrong = [*validate(self._schema, obj), *self._validate_scale(obj),
-                 *validate_embedded(self._schema, obj), *validate_lists(self._schema, obj)]
+        wrong = [
+            *validate(self._schema, obj),
+            *self._validate_scale(obj),
+            *validate_embedded(self._schema, obj),
+            *validate_lists(self._schema, obj),
+        ]
         return wrong + self._validate_rules(wrong, obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        wrong = [*validate(self._schema, obj, old=old), *self._validate_scale(obj),
-                 *validate_embedded(self._schema, obj)]
+        wrong = [
+            *validate(self._schema, obj, old=old),
+            *self._validate_scale(obj),
+            *validate_embedded(self._schema, obj),
+        ]
         if not validate_lists(self._schema, old):
             wrong += validate_lists(self._schema, obj)
         return wrong + self._validate_rules(wrong, obj, old)
@@ -116,7 +159,9 @@ class CustomStrategy(Strategy):
             wrong += validate_lists(self._schema, obj)
         return wrong + self._validate_rules(wrong, obj, old)
 
-    def _validate_rules(self, wrong: list[FieldError], obj: Object, old: Object | None = None) -> list[FieldError]:
+    def _validate_rules(
+        self, wrong: list[FieldError], obj: Object, old: Object | None = None
+    ) -> list[FieldError]:
         """Check the CEL rules, unless the object violates its schema already."""
         if self._rules is None:
             return []
@@ -140,8 +185,13 @@ class CustomStrategy(Strategy):
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         known = old["metadata"].get("finalizers") or ()
-        return finalizer_warnings([finalizer for finalizer in obj["metadata"].get("finalizers") or ()
-                                   if finalizer not in known])
+        return finalizer_warnings(
+            [
+                finalizer
+                for finalizer in obj["metadata"].get("finalizers") or ()
+                if finalizer not in known
+            ]
+        )
 
     def spec_changed(self, obj: Object, old: Object) -> bool:
         return _content(obj) != _content(old)

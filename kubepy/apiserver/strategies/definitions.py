@@ -18,8 +18,13 @@ with lazy_imports():
     from kubepy.apiserver.validation import definitions as validation
 
 # The names that no two definitions of a group share, and what a conflict of each is called.
-_NAMED = {"plural": "Plural", "singular": "Singular", "shortNames": "ShortNames", "kind": "Kind",
-          "listKind": "ListKind"}
+_NAMED = {
+    "plural": "Plural",
+    "singular": "Singular",
+    "shortNames": "ShortNames",
+    "kind": "Kind",
+    "listKind": "ListKind",
+}
 
 
 class CustomResourceDefinitionStrategy(Strategy):
@@ -36,7 +41,9 @@ class CustomResourceDefinitionStrategy(Strategy):
             names["listKind"] = f"{names['kind']}List"
         if spec.get("conversion") is None:
             spec["conversion"] = {"strategy": "None"}
-        service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get("service")
+        service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get(
+            "service"
+        )
         if service is not None:
             service.setdefault("port", 443)
         if not obj["status"].get("storedVersions"):
@@ -44,7 +51,11 @@ class CustomResourceDefinitionStrategy(Strategy):
             _add_stored_version(obj)
 
     def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
-        obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
+        obj["status"] = {
+            "conditions": None,
+            "acceptedNames": {"plural": "", "kind": ""},
+            "storedVersions": None,
+        }
         _accept_names(obj, list_objects(self.resource.key))
 
     def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
@@ -71,11 +82,16 @@ class CustomResourceDefinitionStrategy(Strategy):
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
         errors: list[FieldError] = []
-        validation.validate_names(obj["status"].get("acceptedNames") or {}, "status.acceptedNames", errors)
+        validation.validate_names(
+            obj["status"].get("acceptedNames") or {}, "status.acceptedNames", errors
+        )
         return errors
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return [f"unrecognized format {quote(name)}" for name in definition_schemas.unrecognized_formats(obj)]
+        return [
+            f"unrecognized format {quote(name)}"
+            for name in definition_schemas.unrecognized_formats(obj)
+        ]
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         known = self.warnings_on_create(old)
@@ -84,8 +100,14 @@ class CustomResourceDefinitionStrategy(Strategy):
 
 def _add_stored_version(obj: Object) -> None:
     stored = obj["status"].get("storedVersions") or []
-    version = next((candidate["name"] for candidate in obj["spec"].get("versions") or () if candidate.get("storage")),
-                   None)
+    version = next(
+        (
+            candidate["name"]
+            for candidate in obj["spec"].get("versions") or ()
+            if candidate.get("storage")
+        ),
+        None,
+    )
     if version is not None and version not in stored:
         obj["status"]["storedVersions"] = [*stored, version]
 
@@ -99,43 +121,83 @@ def _accept_names(obj: Object, definitions: list[Object]) -> None:
     accepted = dict(status.get("acceptedNames") or {})
     if status.get("conditions") and semantically_equal(names, accepted):
         return
-    others = [definition for definition in definitions
-              if definition["spec"]["group"] == obj["spec"].get("group") and uid_of(definition) != uid_of(obj)]
+    others = [
+        definition
+        for definition in definitions
+        if definition["spec"]["group"] == obj["spec"].get("group")
+        and uid_of(definition) != uid_of(obj)
+    ]
     taken = [(other.get("status") or {}).get("acceptedNames") or {} for other in others]
     kinds = {other_names.get(field, "") for other_names in taken for field in ("kind", "listKind")}
-    words = {word for other_names in taken for word in (other_names.get("plural", ""), other_names.get("singular", ""),
-                                                        *(other_names.get("shortNames") or ()))}
+    words = {
+        word
+        for other_names in taken
+        for word in (
+            other_names.get("plural", ""),
+            other_names.get("singular", ""),
+            *(other_names.get("shortNames") or ()),
+        )
+    }
     conflict = None
     for field, shown in _NAMED.items():
-        if in_use := _in_use(names.get(field), accepted.get(field), kinds if field in ("kind", "listKind") else words):
+        if in_use := _in_use(
+            names.get(field), accepted.get(field), kinds if field in ("kind", "listKind") else words
+        ):
             conflict = ("False", f"{shown}Conflict", in_use)
         else:
             restore(accepted, names, field)
     restore(accepted, names, "categories")
     status["acceptedNames"] = accepted
-    _set_condition(obj, "NamesAccepted", *(conflict or ("True", "NoConflicts", "no conflicts found")))
+    _set_condition(
+        obj, "NamesAccepted", *(conflict or ("True", "NoConflicts", "no conflicts found"))
+    )
     if not conflict:
-        _set_condition(obj, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
+        _set_condition(
+            obj,
+            "Established",
+            "True",
+            "InitialNamesAccepted",
+            "the initial names have been accepted",
+        )
     elif all(condition["type"] != "Established" for condition in status["conditions"]):
         _set_condition(obj, "Established", "False", "NotAccepted", "not all names are accepted")
 
 
-def _in_use(names: str | list[str] | None, accepted: str | list[str] | None, taken: set[str]) -> str:
+def _in_use(
+    names: str | list[str] | None, accepted: str | list[str] | None, taken: set[str]
+) -> str:
     """Name those of the names that another definition has, in upstream's words; "" if there are none."""
     if not isinstance(names, list):
-        return f"{quote(names)} is already in use" if names and names != accepted and names in taken else ""
-    in_use = [f"{quote(name)} is already in use" for name in names if name not in (accepted or ()) and name in taken]
+        return (
+            f"{quote(names)} is already in use"
+            if names and names != accepted and names in taken
+            else ""
+        )
+    in_use = [
+        f"{quote(name)} is already in use"
+        for name in names
+        if name not in (accepted or ()) and name in taken
+    ]
     return in_use[0] if len(in_use) == 1 else f"[{', '.join(in_use)}]" if in_use else ""
 
 
 def _set_condition(obj: Object, kind: str, status: str, reason: str, message: str) -> None:
     """Set a condition with the time of the object's creation: a strategy has no clock."""
-    new_condition = {"lastTransitionTime": obj["metadata"].get("creationTimestamp"), "message": message,
-                     "reason": reason, "status": status, "type": kind}
+    new_condition = {
+        "lastTransitionTime": obj["metadata"].get("creationTimestamp"),
+        "message": message,
+        "reason": reason,
+        "status": status,
+        "type": kind,
+    }
     conditions = [dict(condition) for condition in obj["status"].get("conditions") or ()]
     for index, known in enumerate(conditions):
         if known["type"] == kind:
-            conditions[index] = {**known, **new_condition, "lastTransitionTime": known.get("lastTransitionTime")}
+            conditions[index] = {
+                **known,
+                **new_condition,
+                "lastTransitionTime": known.get("lastTransitionTime"),
+            }
             break
     else:
         conditions.append(new_condition)

@@ -5,14 +5,25 @@ from __future__ import annotations
 from kubepy.api.errors import FieldError, invalid_value, required
 from kubepy.api.meta import Object
 from kubepy.apiserver.strategies import Strategy, restore
-from kubepy.apiserver.validation.fields import Errors, semantically_equal, validate_immutable, validate_nonnegative
+from kubepy.apiserver.validation.fields import (
+    Errors,
+    semantically_equal,
+    validate_immutable,
+    validate_nonnegative,
+)
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 
 with lazy_imports():
     from kubepy.api.values import names
     from kubepy.apiserver.defaults import core as defaults
-    from kubepy.apiserver.validation import claims, fields, resource_claims, resource_slices, resources
+    from kubepy.apiserver.validation import (
+        claims,
+        fields,
+        resource_claims,
+        resource_slices,
+        resources,
+    )
     from kubepy.apiserver.validation.pods import scheduling as pod_scheduling
 
 
@@ -33,7 +44,9 @@ class LeaseStrategy(Strategy):
         errors: Errors = []
         spec = obj["spec"]
         if (seconds := spec.get("leaseDurationSeconds")) is not None and seconds <= 0:
-            errors.append(invalid_value("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+            errors.append(
+                invalid_value("spec.leaseDurationSeconds", seconds, "must be greater than 0")
+            )
         validate_nonnegative(spec.get("leaseTransitions"), "spec.leaseTransitions", errors)
         return errors
 
@@ -51,13 +64,21 @@ class RuntimeClassStrategy(Strategy):
         if not handler:
             errors.append(required("handler"))
         else:
-            errors += [invalid_value("handler", handler, problem) for problem in names.dns1123_label(handler)]
+            errors += [
+                invalid_value("handler", handler, problem)
+                for problem in names.dns1123_label(handler)
+            ]
         if (overhead := obj.get("overhead")) is not None:
-            resources.validate_resource_requirements({"limits": overhead.get("podFixed")}, [], "overhead", errors)
+            resources.validate_resource_requirements(
+                {"limits": overhead.get("podFixed")}, [], "overhead", errors
+            )
         if (scheduling := obj.get("scheduling")) is not None:
-            fields.validate_labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", errors)
-            pod_scheduling.validate_tolerations(scheduling.get("tolerations") or [], "scheduling.tolerations",
-                                                errors)
+            fields.validate_labels(
+                scheduling.get("nodeSelector"), "scheduling.nodeSelector", errors
+            )
+            pod_scheduling.validate_tolerations(
+                scheduling.get("tolerations") or [], "scheduling.tolerations", errors
+            )
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
@@ -93,8 +114,10 @@ class ResourceSliceStrategy(DeviceClassStrategy):
     selectable = ("spec.nodeName", "spec.driver")
 
     def not_selectable(self, field: str) -> str:
-        return (f"field label not supported for {self.resource.api_version}, Kind={self.resource.kind}: "
-                    f"{printable(field)}")
+        return (
+            f"field label not supported for {self.resource.api_version}, Kind={self.resource.kind}: "
+            f"{printable(field)}"
+        )
 
     def prepare_for_create(self, obj: Object) -> None:
         for device in obj["spec"].get("devices") or ():
@@ -127,11 +150,18 @@ class ResourceClaimStrategy(Strategy):
         """Keep the spec; and drop the statuses of devices that are no longer allocated."""
         restore(obj, old, "spec")
         status = obj.get("status") or {}
-        before, now = ([resource_claims.device_key(result) for result in resource_claims.allocation_results(part)]
-                       for part in (old.get("status") or {}, status))
+        before, now = (
+            [
+                resource_claims.device_key(result)
+                for result in resource_claims.allocation_results(part)
+            ]
+            for part in (old.get("status") or {}, status)
+        )
         gone = [key for key in before if key not in now]
         if devices := status.pop("devices", None):
-            status["devices"] = [device for device in devices if resource_claims.device_key(device) not in gone]
+            status["devices"] = [
+                device for device in devices if resource_claims.device_key(device) not in gone
+            ]
             if not status["devices"]:
                 del status["devices"]
 
@@ -155,7 +185,9 @@ class ResourceClaimTemplateStrategy(Strategy):
 
     def validate(self, obj: Object) -> list[FieldError]:
         errors: Errors = []
-        claims.validate_template_metadata(obj["spec"].get("metadata") or {}, "spec.metadata", errors)
+        claims.validate_template_metadata(
+            obj["spec"].get("metadata") or {}, "spec.metadata", errors
+        )
         resource_claims.validate_claim_spec(obj["spec"].get("spec") or {}, "spec.spec", errors)
         return errors
 

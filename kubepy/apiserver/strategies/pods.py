@@ -25,8 +25,17 @@ class PodStrategy(Strategy):
     has_generation = True
     is_plain = True
     assigned = ("nodeName",)
-    selectable = ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-                  "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName")
+    selectable = (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.podIPs",
+        "status.nominatedNodeName",
+    )
     selectable_aliases = MappingProxyType({"spec.host": "spec.nodeName"})
 
     def default(self, obj: Object) -> None:
@@ -37,11 +46,16 @@ class PodStrategy(Strategy):
         drop_disabled_fields(spec)
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj)}
         if spec.get("schedulingGates"):
-            obj["status"]["conditions"] = [{
-                "lastProbeTime": None, "lastTransitionTime": obj["metadata"].get("creationTimestamp"),
-                "message": "Scheduling is blocked due to non-empty scheduling gates", "reason": "SchedulingGated",
-                "status": "False", "type": "PodScheduled",
-            }]
+            obj["status"]["conditions"] = [
+                {
+                    "lastProbeTime": None,
+                    "lastTransitionTime": obj["metadata"].get("creationTimestamp"),
+                    "message": "Scheduling is blocked due to non-empty scheduling gates",
+                    "reason": "SchedulingGated",
+                    "status": "False",
+                    "type": "PodScheduled",
+                }
+            ]
         _merge_match_label_keys(obj)
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
@@ -62,12 +76,18 @@ class PodStrategy(Strategy):
             return
         spec = dict(old["spec"])
         if subresource == "resize":
-            spec |= {field: _resized(spec[field], obj["spec"].get(field) or [])
-                     for field in ("containers", "initContainers") if spec.get(field)}
+            spec |= {
+                field: _resized(spec[field], obj["spec"].get(field) or [])
+                for field in ("containers", "initContainers")
+                if spec.get(field)
+            }
             restore(spec, obj["spec"], "resources")
         else:
             restore(spec, obj["spec"], "ephemeralContainers")
-        metadata = {**old["metadata"], "resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        metadata = {
+            **old["metadata"],
+            "resourceVersion": obj["metadata"].get("resourceVersion", ""),
+        }
         obj |= {**old, "metadata": metadata, "spec": spec}
 
     def spec_changed(self, obj: Object, old: Object) -> bool:
@@ -82,7 +102,9 @@ class PodStrategy(Strategy):
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
         return status_validation.validate_pod_status_update(obj, old)
 
-    def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
+    def validate_subresource_update(
+        self, obj: Object, old: Object, subresource: str
+    ) -> list[FieldError]:
         match subresource:
             case "resize":
                 return status_validation.validate_pod_resize(obj, old)
@@ -95,7 +117,10 @@ class PodStrategy(Strategy):
 
     def grace_period_seconds(self, obj: Object, requested: int | None) -> int:
         spec = obj["spec"]
-        if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
+        if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in (
+            "Failed",
+            "Succeeded",
+        ):
             return 0
         period = spec.get("terminationGracePeriodSeconds", 0) if requested is None else requested
         return int(period) if period >= 0 else 1
@@ -105,7 +130,9 @@ class PodStrategy(Strategy):
         fields = super().selectable_fields(obj)
         fields["spec.hostNetwork"] = "true" if spec.get("hostNetwork") else "false"
         fields["status.podIPs"] = ""  # may be named, but upstream never fills it in
-        fields["status.podIP"] = next((pod_ip.get("ip", "") for pod_ip in status.get("podIPs") or ()), "")
+        fields["status.podIP"] = next(
+            (pod_ip.get("ip", "") for pod_ip in status.get("podIPs") or ()), ""
+        )
         return fields
 
 

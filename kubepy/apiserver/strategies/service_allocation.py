@@ -39,8 +39,12 @@ def allocate_on_create(service: Object, others: Iterable[Object], subnet: str) -
 def allocate_on_update(service: Object, old: Object, others: Iterable[Object], subnet: str) -> None:
     """Allocate for an update; allocated values that are left out now are kept. Raises Invalid."""
     keep_allocated(service, old)
-    others = [other for other in others if other["metadata"].get("uid") != old["metadata"].get("uid")]
-    gets_address = old["spec"].get("type") == "ExternalName" and service["spec"].get("type") != "ExternalName"
+    others = [
+        other for other in others if other["metadata"].get("uid") != old["metadata"].get("uid")
+    ]
+    gets_address = (
+        old["spec"].get("type") == "ExternalName" and service["spec"].get("type") != "ExternalName"
+    )
     if gets_address and not is_headless(service):
         _allocate_cluster_ip(service, others, subnet)
     _allocate_node_ports(service, old, others)
@@ -75,12 +79,18 @@ def _patch_allocated(service: Object, old: Object) -> None:
                 spec[field] = old_spec[field]
     if needs_node_ports(service) and needs_node_ports(old):
         used = set(_own_node_ports(spec)) & set(_own_node_ports(old_spec))
-        by_name = {port.get("name", ""): port.get("nodePort", 0) for port in old_spec.get("ports") or ()}
+        by_name = {
+            port.get("name", ""): port.get("nodePort", 0) for port in old_spec.get("ports") or ()
+        }
         for port in spec.get("ports") or ():
             node_port = by_name.get(port.get("name", ""), 0)
             if not port.get("nodePort") and node_port and node_port not in used:
                 port["nodePort"] = node_port
-    if needs_health_check(service) and needs_health_check(old) and not spec.get("healthCheckNodePort"):
+    if (
+        needs_health_check(service)
+        and needs_health_check(old)
+        and not spec.get("healthCheckNodePort")
+    ):
         spec["healthCheckNodePort"] = old_spec.get("healthCheckNodePort", 0)
 
 
@@ -124,8 +134,11 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
     if spec["ipFamilyPolicy"] == REQUIRE:
         detail = "this cluster is not configured for dual-stack services"
         errors.append(invalid_value("spec.ipFamilyPolicy", REQUIRE, detail))
-    errors.extend(invalid_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
-                  for index, family in enumerate(spec.get("ipFamilies") or ()) if family != "IPv4")
+    errors.extend(
+        invalid_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
+        for index, family in enumerate(spec.get("ipFamilies") or ())
+        if family != "IPv4"
+    )
     if errors:
         raise _refuse(service, errors)
     if not spec.get("ipFamilies"):
@@ -142,20 +155,32 @@ def _family_errors(service: Object, old: Object | None) -> list[FieldError]:
         if ip == NONE or index < len(spec.get("ipFamilies") or ()):
             continue
         if ":" in ip:
-            errors.append(invalid_value(f"spec.clusterIPs[{index}]", ips, "IPv6 is not configured on this cluster"))
+            errors.append(
+                invalid_value(
+                    f"spec.clusterIPs[{index}]", ips, "IPv6 is not configured on this cluster"
+                )
+            )
         else:
             spec["ipFamilies"] = [*(spec.get("ipFamilies") or ()), "IPv4"]
     return errors
 
 
-def _second_value_errors(spec: Object, old: Object | None, field: str, label: str) -> list[FieldError]:
+def _second_value_errors(
+    spec: Object, old: Object | None, field: str, label: str
+) -> list[FieldError]:
     """Check that a second address or family goes with its policy."""
     values, policy = spec.get(field) or [], spec["ipFamilyPolicy"]
     before = ((old or {}).get("spec") or {}).get(field) or []
     if policy != SINGLE:
         if old is None or not (len(before) == 2 and len(values) == 1 and values[0] == before[0]):
             return []
-        return [invalid_value("spec.ipFamilyPolicy", policy, f"must be 'SingleStack' to release the secondary {label}")]
+        return [
+            invalid_value(
+                "spec.ipFamilyPolicy",
+                policy,
+                f"must be 'SingleStack' to release the secondary {label}",
+            )
+        ]
     if len(values) != 2:
         return []
     if values == before:
@@ -185,7 +210,9 @@ def _allocate_cluster_ip(service: Object, others: list[Object], subnet: str) -> 
         return
     address = next((ip for ip in addresses_to_try(service, network) if ip not in used), None)
     if address is None:
-        problem = f"failed to allocate a serviceIP for Service {quote(name_of(service))}: range is full"
+        problem = (
+            f"failed to allocate a serviceIP for Service {quote(name_of(service))}: range is full"
+        )
         raise internal_error(problem)
     spec["clusterIP"], spec["clusterIPs"] = address, [address]
 
@@ -212,16 +239,23 @@ def _own_node_ports(spec: Object) -> list[int]:
 
 def _allocate_node_ports(service: Object, old: Object | None, others: list[Object]) -> None:
     spec = service["spec"]
-    used = {port for other in others
-            for port in (*_own_node_ports(other["spec"]), other["spec"].get("healthCheckNodePort"))}
+    used = {
+        port
+        for other in others
+        for port in (*_own_node_ports(other["spec"]), other["spec"].get("healthCheckNodePort"))
+    }
     kept = set(_own_node_ports(old["spec"])) if old is not None else set()
     if needs_node_ports(service):
         _check_given_ports(service, used, kept)
-        wants_ports = spec.get("type") == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
+        wants_ports = (
+            spec.get("type") == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
+        )
         if wants_ports:
             _fill_in_ports(service, used)
     if needs_health_check(service) and not spec.get("healthCheckNodePort"):
-        spec["healthCheckNodePort"] = _free_port(service, "health-check", used | set(_own_node_ports(spec)))
+        spec["healthCheckNodePort"] = _free_port(
+            service, "health-check", used | set(_own_node_ports(spec))
+        )
 
 
 def _check_given_ports(service: Object, used: set[int], kept: set[int]) -> None:
@@ -246,7 +280,9 @@ def _fill_in_ports(service: Object, used: set[int]) -> None:
     by_port = {port["port"]: port["nodePort"] for port in ports if port.get("nodePort")}
     for port in ports:
         if not port.get("nodePort"):
-            number = by_port.get(port.get("port")) or _free_port(service, str(port.get("port")), taken)
+            number = by_port.get(port.get("port")) or _free_port(
+                service, str(port.get("port")), taken
+            )
             port["nodePort"] = by_port[port.get("port")] = number
             taken.add(number)
 

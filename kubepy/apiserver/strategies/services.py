@@ -36,7 +36,9 @@ class ServiceStrategy(Strategy):
 
     def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
         _drop_internal_traffic_policy(obj)
-        service_allocation.allocate_on_update(obj, old, list_objects(self.resource.key), self._subnet)
+        service_allocation.allocate_on_update(
+            obj, old, list_objects(self.resource.key), self._subnet
+        )
 
     @property
     def _subnet(self) -> str:
@@ -89,7 +91,9 @@ def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
     if services.needs_node_ports(old) and not services.needs_node_ports(obj):
         before = {port.get("nodePort") for port in old_spec.get("ports") or ()}
         ports = spec.get("ports") or ()
-        if all(port.get("nodePort") in before for port in ports if port.get("nodePort")):  # no new one is asked for
+        if all(
+            port.get("nodePort") in before for port in ports if port.get("nodePort")
+        ):  # no new one is asked for
             for port in ports:
                 port.pop("nodePort", None)
     if services.needs_health_check(old) and not services.needs_health_check(obj):

@@ -56,11 +56,19 @@ class PersistentVolumeClaimStrategy(Strategy):
 def _unite_data_sources(spec: Object, old_spec: Object) -> None:
     """Let ``dataSource`` and ``dataSourceRef`` agree where they can; drop a source of an unknown kind."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    if reference is not None and reference.get("namespace") and old_spec.get("dataSourceRef") is None:
+    if (
+        reference is not None
+        and reference.get("namespace")
+        and old_spec.get("dataSourceRef") is None
+    ):
         spec.pop("dataSourceRef")  # across namespaces: behind a gate that is off in v1.36
         reference = None
-    if source is not None and reference is None and old_spec.get("dataSource") is None \
-            and (source.get("kind"), source.get("apiGroup") or "") not in _KNOWN_SOURCES:
+    if (
+        source is not None
+        and reference is None
+        and old_spec.get("dataSource") is None
+        and (source.get("kind"), source.get("apiGroup") or "") not in _KNOWN_SOURCES
+    ):
         spec.pop("dataSource")
         source = None
     if source is not None and reference is None:
@@ -79,7 +87,10 @@ class PersistentVolumeStrategy(Strategy):
 
     def prepare_for_create(self, obj: Object) -> None:
         created = obj["metadata"].get("creationTimestamp")
-        obj["status"] = {"phase": "Pending", **({"lastPhaseTransitionTime": created} if created else {})}
+        obj["status"] = {
+            "phase": "Pending",
+            **({"lastPhaseTransitionTime": created} if created else {}),
+        }
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         restore(obj, old, "spec")
@@ -108,7 +119,9 @@ class StorageClassStrategy(Strategy):
         return validation.validate_storage_class(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return validation.validate_storage_class(obj) + validation.validate_storage_class_update(obj, old)
+        return validation.validate_storage_class(obj) + validation.validate_storage_class_update(
+            obj, old
+        )
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return validation.storage_class_warnings(obj)

@@ -7,7 +7,14 @@ from base64 import b64decode
 from collections.abc import Iterator
 
 from kubepy.api import selectors
-from kubepy.api.errors import FieldError, duplicate, invalid_value, not_supported, required, too_long
+from kubepy.api.errors import (
+    FieldError,
+    duplicate,
+    invalid_value,
+    not_supported,
+    required,
+    too_long,
+)
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import Ordered
 from kubepy.api.values.names import NameRule, dns1123_label, dns1123_subdomain, path_segment
@@ -36,21 +43,35 @@ def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
         if urls := rule.get("nonResourceURLs"):
             at = f"{rule_path}.nonResourceURLs"
             if namespaced:
-                errors.append(invalid_value(at, urls, "namespaced rules cannot apply to non-resource URLs"))
+                errors.append(
+                    invalid_value(at, urls, "namespaced rules cannot apply to non-resource URLs")
+                )
             if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
                 detail = "rules cannot apply to both regular resources and non-resource URLs"
                 errors.append(invalid_value(at, urls, detail))
             continue
         if not rule.get("apiGroups"):
-            errors.append(required(f"{rule_path}.apiGroups", "resource rules must supply at least one api group"))
+            errors.append(
+                required(
+                    f"{rule_path}.apiGroups", "resource rules must supply at least one api group"
+                )
+            )
         if not rule.get("resources"):
-            errors.append(required(f"{rule_path}.resources", "resource rules must supply at least one resource"))
+            errors.append(
+                required(
+                    f"{rule_path}.resources", "resource rules must supply at least one resource"
+                )
+            )
     aggregation = role.get("aggregationRule")
     if aggregation is not None:
         selectors = aggregation.get("clusterRoleSelectors") or []
         path = "aggregationRule.clusterRoleSelectors"
         if not selectors:
-            errors.append(required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
+            errors.append(
+                required(
+                    path, "at least one clusterRoleSelector required if aggregationRule is non-nil"
+                )
+            )
         for index, selector in enumerate(selectors):
             known = len(errors)
             validate_label_selector(selector, f"{path}[{index}]", errors)
@@ -73,7 +94,11 @@ def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
         validate_format(role["name"], path_segment(role["name"]), "roleRef.name", errors)
     for index, subject in enumerate(binding.get("subjects") or ()):
         subject_path = f"subjects[{index}]"
-        kind, name, group = subject.get("kind", ""), subject.get("name", ""), subject.get("apiGroup", "")
+        kind, name, group = (
+            subject.get("kind", ""),
+            subject.get("name", ""),
+            subject.get("apiGroup", ""),
+        )
         if not name:
             errors.append(required(f"{subject_path}.name"))
         if kind == "ServiceAccount":
@@ -94,7 +119,11 @@ def validate_binding_update(binding: Object, old: Object, *, namespaced: bool) -
     errors = validate_binding(binding, namespaced=namespaced)
     role, old_role = binding.get("roleRef") or {}, old.get("roleRef") or {}
     if role != old_role:
-        shown = {"APIGroup": role.get("apiGroup", ""), "Kind": role.get("kind", ""), "Name": role.get("name", "")}
+        shown = {
+            "APIGroup": role.get("apiGroup", ""),
+            "Kind": role.get("kind", ""),
+            "Name": role.get("name", ""),
+        }
         errors.append(invalid_value("roleRef", shown, "cannot change roleRef"))
     return errors
 
@@ -117,7 +146,9 @@ def validate_request(request: Object) -> list[FieldError]:
     encoded = spec.get("request")
     block = _PEM.search(b64decode(encoded or ""))
     if block is None or block[1] != b"CERTIFICATE REQUEST":
-        errors.append(invalid_value("spec.request", encoded, "PEM block type must be CERTIFICATE REQUEST"))
+        errors.append(
+            invalid_value("spec.request", encoded, "PEM block type must be CERTIFICATE REQUEST")
+        )
     if not spec.get("usages"):
         errors.append(required("spec.usages"))
     for index, usage in enumerate(spec.get("usages") or ()):
@@ -128,8 +159,13 @@ def validate_request(request: Object) -> list[FieldError]:
     _validate_signer(spec.get("signerName", ""), errors)
     seconds = spec.get("expirationSeconds")
     if seconds is not None and seconds < TEN_MINUTES:
-        errors.append(invalid_value("spec.expirationSeconds", seconds,
-                                    "may not specify a duration less than 600 seconds (10 minutes)"))
+        errors.append(
+            invalid_value(
+                "spec.expirationSeconds",
+                seconds,
+                "may not specify a duration less than 600 seconds (10 minutes)",
+            )
+        )
     return errors
 
 
@@ -148,7 +184,11 @@ def _validate_signer(name: str, errors: Errors) -> None:
         errors.append(too_long(path, 253))
     _validate_labels(domain, dns1123_label, path, errors)
     if "." not in domain:
-        errors.append(invalid_value(path, domain, "should be a domain with at least two segments separated by dots"))
+        errors.append(
+            invalid_value(
+                path, domain, "should be a domain with at least two segments separated by dots"
+            )
+        )
     _validate_labels(rest, dns1123_subdomain, path, errors)
     if len(name) > 571:
         errors.append(too_long(path, 571))
@@ -158,7 +198,10 @@ def _validate_labels(text: str, rule: NameRule, path: str, errors: Errors) -> No
     """Add the errors of the first part between dots that has some."""
     for label in text.split("."):
         if details := rule(label):
-            errors.extend(invalid_value(path, text, f"validating label {quote(label)}: {detail}") for detail in details)
+            errors.extend(
+                invalid_value(path, text, f"validating label {quote(label)}: {detail}")
+                for detail in details
+            )
             return
 
 
@@ -173,14 +216,27 @@ def validate_access(spec: Object, *, of_subject: bool = False) -> list[FieldErro
     errors: Errors = []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
-        errors.append(invalid_value("spec.nonResourceAttributes", _path_view(path), "cannot be specified in "
-                                    "combination with resourceAttributes"))
+        errors.append(
+            invalid_value(
+                "spec.nonResourceAttributes",
+                _path_view(path),
+                "cannot be specified in combination with resourceAttributes",
+            )
+        )
     if resource is None and path is None:
-        errors.append(invalid_value("spec.resourceAttributes", None, "exactly one of nonResourceAttributes or "
-                                    "resourceAttributes must be specified"))
+        errors.append(
+            invalid_value(
+                "spec.resourceAttributes",
+                None,
+                "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+            )
+        )
     if of_subject and not spec.get("user") and not spec.get("groups"):
-        errors.append(invalid_value("spec.user", spec.get("user", ""), "at least one of user or group must be "
-                                    "specified"))
+        errors.append(
+            invalid_value(
+                "spec.user", spec.get("user", ""), "at least one of user or group must be specified"
+            )
+        )
     for kind in ("fieldSelector", "labelSelector"):
         if (selector := (resource or {}).get(kind)) is not None:
             _validate_selector_attributes(selector, f"spec.resourceAttributes.{kind}", errors)
@@ -195,10 +251,18 @@ def _path_view(path: Object) -> Ordered:
 def _validate_selector_attributes(selector: Object, path: str, errors: Errors) -> None:
     raw, requirements = selector.get("rawSelector", ""), selector.get("requirements") or ()
     if raw and requirements:
-        errors.append(invalid_value(f"{path}.rawSelector", raw, "may not specified at the same time as requirements"))
+        errors.append(
+            invalid_value(
+                f"{path}.rawSelector", raw, "may not specified at the same time as requirements"
+            )
+        )
     if not raw and not requirements:
-        errors.append(required(f"{path}.requirements", f"when {path} is specified, requirements or rawSelector is "
-                               "required"))
+        errors.append(
+            required(
+                f"{path}.requirements",
+                f"when {path} is specified, requirements or rawSelector is required",
+            )
+        )
     is_of_fields = path.endswith("fieldSelector")
     for index, requirement in enumerate(requirements):
         at = f"{path}.requirements[{index}]"
@@ -211,8 +275,9 @@ def _validate_selector_attributes(selector: Object, path: str, errors: Errors) -
             validate_label_values(requirement.get("values"), f"{at}.values", errors)
 
 
-def validate_empty_metadata(metadata: Object, detail: str = "must be empty",
-                            ignored: tuple[str, ...] = ("managedFields",)) -> list[FieldError]:
+def validate_empty_metadata(
+    metadata: Object, detail: str = "must be empty", ignored: tuple[str, ...] = ("managedFields",)
+) -> list[FieldError]:
     if all(field in ignored for field in metadata):
         return []
     return [invalid_value("metadata", json_view("meta/v1.ObjectMeta", metadata), detail)]
@@ -222,26 +287,42 @@ def validate_local_access(review: Object) -> list[FieldError]:
     """Check that a review is about the namespace in which it is made."""
     metadata, spec = review["metadata"], review["spec"]
     namespace, asked = metadata.get("namespace", ""), spec.get("resourceAttributes")
-    errors = validate_empty_metadata(metadata, "must be empty except for namespace", ("managedFields", "namespace"))
+    errors = validate_empty_metadata(
+        metadata, "must be empty except for namespace", ("managedFields", "namespace")
+    )
     if asked is not None and asked.get("namespace", "") != namespace:
-        errors.append(invalid_value("spec.resourceAttributes.namespace", asked.get("namespace", ""),
-                                    "must match metadata.namespace"))
+        errors.append(
+            invalid_value(
+                "spec.resourceAttributes.namespace",
+                asked.get("namespace", ""),
+                "must match metadata.namespace",
+            )
+        )
     if (path := spec.get("nonResourceAttributes")) is not None:
-        errors.append(invalid_value("spec.nonResourceAttributes", _path_view(path), "disallowed on this kind of "
-                                    "request"))
+        errors.append(
+            invalid_value(
+                "spec.nonResourceAttributes", _path_view(path), "disallowed on this kind of request"
+            )
+        )
     return errors
 
 
 def ignored_selectors(attributes: Object) -> Iterator[tuple[str, str]]:
     """Yield the selectors of a review that cannot be read, each with what becomes of it."""
+
     def is_field(requirement: Object) -> bool:
-        return requirement.get("operator") in ("In", "NotIn") and len(requirement.get("values") or ()) == 1
+        return (
+            requirement.get("operator") in ("In", "NotIn")
+            and len(requirement.get("values") or ()) == 1
+        )
 
     def is_label(requirement: Object) -> bool:
         return requirement.get("operator") in SELECTOR_OPERATORS
 
-    for kind, is_readable, parse in (("fieldSelector", is_field, selectors.parse_fields),
-                                     ("labelSelector", is_label, selectors.parse_labels)):
+    for kind, is_readable, parse in (
+        ("fieldSelector", is_field, selectors.parse_fields),
+        ("labelSelector", is_label, selectors.parse_labels),
+    ):
         selector = attributes.get(kind) or {}
         requirements = selector.get("requirements") or ()
         readable = [requirement for requirement in requirements if is_readable(requirement)]

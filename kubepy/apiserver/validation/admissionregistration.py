@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required, too_many
+from kubepy.api.errors import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+    too_many,
+)
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1035_label, dns1123_subdomain
 from kubepy.apiserver.validation.fields import (
@@ -45,11 +53,19 @@ def validate_webhooks(configuration: Object, old: Object | None = None) -> list[
     old_names = [webhook.get("name", "") for webhook in old_webhooks]
     tolerance = _Tolerance(
         repeated_names=len(set(old_names)) < len(old_names),
-        side_effects=any(webhook.get("sideEffects") not in SIDE_EFFECTS for webhook in old_webhooks),
-        unknown_versions=any(not set(webhook.get("admissionReviewVersions") or ()) & set(REVIEW_VERSIONS)
-                             for webhook in old_webhooks),
-        label_values=any(has_invalid_label_value(webhook.get(field)) for webhook in old_webhooks
-                         for field in ("namespaceSelector", "objectSelector")))
+        side_effects=any(
+            webhook.get("sideEffects") not in SIDE_EFFECTS for webhook in old_webhooks
+        ),
+        unknown_versions=any(
+            not set(webhook.get("admissionReviewVersions") or ()) & set(REVIEW_VERSIONS)
+            for webhook in old_webhooks
+        ),
+        label_values=any(
+            has_invalid_label_value(webhook.get(field))
+            for webhook in old_webhooks
+            for field in ("namespaceSelector", "objectSelector")
+        ),
+    )
     errors: Errors = []
     names: set[str] = set()
     for index, webhook in enumerate(configuration.get("webhooks") or ()):
@@ -62,7 +78,9 @@ def validate_webhooks(configuration: Object, old: Object | None = None) -> list[
     return errors
 
 
-def _validate_review_versions(webhook: Object, tolerance: _Tolerance, path: str, errors: Errors) -> None:
+def _validate_review_versions(
+    webhook: Object, tolerance: _Tolerance, path: str, errors: Errors
+) -> None:
     versions = webhook.get("admissionReviewVersions") or []
     if not versions:
         errors.append(required(path, f"must specify one of {', '.join(REVIEW_VERSIONS)}"))
@@ -73,7 +91,11 @@ def _validate_review_versions(webhook: Object, tolerance: _Tolerance, path: str,
         else:
             validate_format(version, dns1035_label(version), f"{path}[{index}]", errors)
     if not tolerance.unknown_versions and not set(versions) & set(REVIEW_VERSIONS):
-        errors.append(invalid_value(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
+        errors.append(
+            invalid_value(
+                path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"
+            )
+        )
 
 
 def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors: Errors) -> None:
@@ -87,9 +109,16 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
         errors.append(invalid_value(f"{path}.name", name, detail))
     for index, rule in enumerate(webhook.get("rules") or ()):
         validate_rule(rule, f"{path}.rules[{index}]", errors)
-    validate_optional_choice(webhook.get("failurePolicy"), ("Fail", "Ignore"), f"{path}.failurePolicy", errors)
-    validate_optional_choice(webhook.get("matchPolicy"), ("Equivalent", "Exact"), f"{path}.matchPolicy", errors)
-    allowed, effects = ALL_SIDE_EFFECTS if tolerance.side_effects else SIDE_EFFECTS, webhook.get("sideEffects")
+    validate_optional_choice(
+        webhook.get("failurePolicy"), ("Fail", "Ignore"), f"{path}.failurePolicy", errors
+    )
+    validate_optional_choice(
+        webhook.get("matchPolicy"), ("Equivalent", "Exact"), f"{path}.matchPolicy", errors
+    )
+    allowed, effects = (
+        ALL_SIDE_EFFECTS if tolerance.side_effects else SIDE_EFFECTS,
+        webhook.get("sideEffects"),
+    )
     if effects is None:
         errors.append(required(f"{path}.sideEffects", f"must specify one of {', '.join(allowed)}"))
     validate_optional_choice(effects, allowed, f"{path}.sideEffects", errors)
@@ -98,10 +127,18 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
         detail = f"the timeout value must be between 1 and {LONGEST_WAIT} seconds"
         errors.append(invalid_value(f"{path}.timeoutSeconds", seconds, detail))
     for field in ("namespaceSelector", "objectSelector"):
-        validate_label_selector(webhook.get(field), f"{path}.{field}", errors,
-                                allow_invalid_values=tolerance.label_values)
-    validate_optional_choice(webhook.get("reinvocationPolicy"), ("IfNeeded", "Never"), f"{path}.reinvocationPolicy",
-                             errors)
+        validate_label_selector(
+            webhook.get(field),
+            f"{path}.{field}",
+            errors,
+            allow_invalid_values=tolerance.label_values,
+        )
+    validate_optional_choice(
+        webhook.get("reinvocationPolicy"),
+        ("IfNeeded", "Never"),
+        f"{path}.reinvocationPolicy",
+        errors,
+    )
     validate_webhook_client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", errors)
     _validate_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", errors)
 
@@ -119,7 +156,9 @@ def _validate_conditions(conditions: list[Object], path: str, errors: Errors) ->
             try:  # only the syntax: it may use ``authorizer``, which policies do not have here, and is never evaluated
                 checker.parse_expression(expression)
             except checker.CompileError as error:
-                errors.append(invalid_value(f"{at}.expression", expression, f"compilation failed: {error}"))
+                errors.append(
+                    invalid_value(f"{at}.expression", expression, f"compilation failed: {error}")
+                )
         if not name:
             errors.append(required(f"{at}.name"))
         else:
@@ -142,7 +181,11 @@ def validate_rule(rule: Object, path: str, errors: Errors) -> None:
     _validate_list(rule.get("apiGroups") or [], f"{path}.apiGroups", "API groups", errors)
     versions = rule.get("apiVersions") or []
     _validate_list(versions, f"{path}.apiVersions", "API versions", errors)
-    errors.extend(required(f"{path}.apiVersions[{index}]") for index, version in enumerate(versions) if not version)
+    errors.extend(
+        required(f"{path}.apiVersions[{index}]")
+        for index, version in enumerate(versions)
+        if not version
+    )
     resources = rule.get("resources") or []
     resources_path = f"{path}.resources"
     if not resources:
@@ -160,7 +203,11 @@ def validate_rule(rule: Object, path: str, errors: Errors) -> None:
             if "*" in (parent, subresource):
                 wildcards.add(resource)
     if len(resources) > 1 and "*/*" in resources:
-        errors.append(invalid_value(resources_path, resources, "if '*/*' is present, must not specify other resources"))
+        errors.append(
+            invalid_value(
+                resources_path, resources, "if '*/*' is present, must not specify other resources"
+            )
+        )
     plain = [resource for resource in resources if resource and "/" not in resource]
     if "*" in plain and plain[-1] != "*":  # upstream looks at the last resource only
         detail = "if '*' is present, must not specify other resources without subresources"
@@ -172,7 +219,9 @@ def _validate_list(values: list[Any], path: str, plural: str, errors: Errors) ->
     if not values:
         errors.append(required(path))
     if len(values) > 1 and "*" in values:
-        errors.append(invalid_value(path, values, f"if '*' is present, must not specify other {plural}"))
+        errors.append(
+            invalid_value(path, values, f"if '*' is present, must not specify other {plural}")
+        )
 
 
 # --- webhook clients (apiserver/pkg/util/webhook/validation.go) -----------------------------------------------------
@@ -186,21 +235,40 @@ def validate_webhook_client(client: Object, path: str, errors: Errors) -> None:
         form = "; desired format: https://host[/path]"
         parts = urlsplit(url)
         if parts.scheme != "https":
-            errors.append(invalid_value(f"{path}.url", parts.scheme, f"'https' is the only allowed URL scheme{form}"))
+            errors.append(
+                invalid_value(
+                    f"{path}.url", parts.scheme, f"'https' is the only allowed URL scheme{form}"
+                )
+            )
         user, _, host = parts.netloc.rpartition("@")
         if not host:
             errors.append(invalid_value(f"{path}.url", "", f"host must be specified{form}"))
-        for part, name in ((user, "user information is"), (parts.fragment, "fragments are"),
-                           (parts.query, "query parameters are")):
+        for part, name in (
+            (user, "user information is"),
+            (parts.fragment, "fragments are"),
+            (parts.query, "query parameters are"),
+        ):
             if part:
-                errors.append(invalid_value(f"{path}.url", part, f"{name} not permitted in the URL"))
+                errors.append(
+                    invalid_value(f"{path}.url", part, f"{name} not permitted in the URL")
+                )
     elif service is not None:
         # Upstream mistakes name for namespace and vice versa; so the errors come in that order.
-        errors.extend(required(f"{path}.service.{field}") for field, value in
-                      (("name", service.get("namespace")), ("namespace", service.get("name"))) if not value)
+        errors.extend(
+            required(f"{path}.service.{field}")
+            for field, value in (
+                ("name", service.get("namespace")),
+                ("namespace", service.get("name")),
+            )
+            if not value
+        )
         port = service.get("port", 443)
         if complaints := port_number(port):
-            errors.append(invalid_value(f"{path}.service.port", port, "port is not valid: " + ", ".join(complaints)))
+            errors.append(
+                invalid_value(
+                    f"{path}.service.port", port, "port is not valid: " + ", ".join(complaints)
+                )
+            )
         _validate_url_path(service.get("path") or "/", f"{path}.service.path", errors)
 
 
@@ -214,7 +282,9 @@ def _validate_url_path(url_path: str, path: str, errors: Errors) -> None:
             if not segment:
                 errors.append(invalid_value(path, url_path, f"segment[{index}] may not be empty"))
             else:
-                complaints = [f"segment[{index}]: {detail}" for detail in dns1123_subdomain(segment)]
+                complaints = [
+                    f"segment[{index}]: {detail}" for detail in dns1123_subdomain(segment)
+                ]
                 validate_format(url_path, complaints, path, errors)
 
 
@@ -229,29 +299,46 @@ def validate_policy(policy: Object) -> list[FieldError]:
     errors: Errors = []
     spec = policy.get("spec") or {}
     if spec.get("failurePolicy") not in ("Fail", "Ignore"):
-        errors.append(not_supported("spec.failurePolicy", spec.get("failurePolicy"), ("Fail", "Ignore")))
+        errors.append(
+            not_supported("spec.failurePolicy", spec.get("failurePolicy"), ("Fail", "Ignore"))
+        )
     if (kind := spec.get("paramKind")) is not None:
-        errors.extend(required(f"spec.paramKind.{field}") for field in ("apiVersion", "kind") if not kind.get(field))
+        errors.extend(
+            required(f"spec.paramKind.{field}")
+            for field in ("apiVersion", "kind")
+            if not kind.get(field)
+        )
     if spec.get("matchConstraints") is None:
         errors.append(required("spec.matchConstraints"))
     else:
         _validate_selectors(spec["matchConstraints"], "spec.matchConstraints", errors)
-        rules, path = spec["matchConstraints"].get("resourceRules") or [], "spec.matchConstraints.resourceRules"
+        rules, path = (
+            spec["matchConstraints"].get("resourceRules") or [],
+            "spec.matchConstraints.resourceRules",
+        )
         if not rules:
             errors.append(required(path))
         for index, rule in enumerate(rules):
             names = ("operations", "apiGroups", "apiVersions", "resources")
-            errors.extend(required(f"{path}[{index}].{name}") for name in names if not rule.get(name))
+            errors.extend(
+                required(f"{path}[{index}].{name}") for name in names if not rule.get(name)
+            )
             for position, operation in enumerate(rule.get("operations") or ()):
-                validate_optional_choice(operation, OPERATIONS, f"{path}[{index}].operations[{position}]", errors)
+                validate_optional_choice(
+                    operation, OPERATIONS, f"{path}[{index}].operations[{position}]", errors
+                )
     for index, condition in enumerate(spec.get("matchConditions") or ()):
         at = f"spec.matchConditions[{index}].expression"
         _validate_expression(condition.get("expression", ""), at, "bool", errors)
     for index, variable in enumerate(spec.get("variables") or ()):
-        _validate_expression(variable.get("expression", ""), f"spec.variables[{index}].expression", "", errors)
+        _validate_expression(
+            variable.get("expression", ""), f"spec.variables[{index}].expression", "", errors
+        )
     if not spec.get("validations") and not spec.get("auditAnnotations"):
         detail = "validations or auditAnnotations must be set"
-        errors.extend(required(f"spec.{field}", detail) for field in ("validations", "auditAnnotations"))
+        errors.extend(
+            required(f"spec.{field}", detail) for field in ("validations", "auditAnnotations")
+        )
     for index, validation in enumerate(spec.get("validations") or ()):
         _validate_validation(validation, f"spec.validations[{index}]", errors)
     return errors
@@ -260,14 +347,24 @@ def validate_policy(policy: Object) -> list[FieldError]:
 def _validate_validation(validation: Object, path: str, errors: Errors) -> None:
     _validate_expression(validation.get("expression", ""), f"{path}.expression", "bool", errors)
     if (validation.get("messageExpression") or "").strip():
-        _validate_expression(validation["messageExpression"], f"{path}.messageExpression", "string", errors)
+        _validate_expression(
+            validation["messageExpression"], f"{path}.messageExpression", "string", errors
+        )
     message = validation.get("message", "")
     if message and not message.strip():
-        errors.append(invalid_value(f"{path}.message", message, "message must be non-empty if specified"))
+        errors.append(
+            invalid_value(f"{path}.message", message, "message must be non-empty if specified")
+        )
     elif "\n" in message.strip():
-        errors.append(invalid_value(f"{path}.message", message, "message must not contain line breaks"))
+        errors.append(
+            invalid_value(f"{path}.message", message, "message must not contain line breaks")
+        )
     elif "\n" in validation.get("expression", "").strip() and not message:
-        errors.append(required(f"{path}.message", "message must be specified if expression contains line breaks"))
+        errors.append(
+            required(
+                f"{path}.message", "message must be specified if expression contains line breaks"
+            )
+        )
     validate_optional_choice(validation.get("reason"), REASONS, f"{path}.reason", errors)
 
 
@@ -299,23 +396,36 @@ def validate_binding(binding: Object) -> list[FieldError]:
         if not reference.get("name") and reference.get("selector") is None:
             errors.append(required("spec.paramRef", "one of name or selector must be specified"))
         elif reference.get("name") and reference.get("selector") is not None:
-            errors.extend(forbidden_field(f"spec.paramRef.{field}", "name and selector are mutually exclusive")
-                          for field in ("name", "selector"))
+            errors.extend(
+                forbidden_field(
+                    f"spec.paramRef.{field}", "name and selector are mutually exclusive"
+                )
+                for field in ("name", "selector")
+            )
         action = reference.get("parameterNotFoundAction")
         if action is None:
             errors.append(required("spec.paramRef.parameterNotFoundAction"))
         elif action not in ("Allow", "Deny"):
-            errors.append(not_supported("spec.paramRef.parameterNotFoundAction", action, ("Deny", "Allow")))
+            errors.append(
+                not_supported("spec.paramRef.parameterNotFoundAction", action, ("Deny", "Allow"))
+            )
     _validate_selectors(spec.get("matchResources") or {}, "spec.matchResources", errors)
     actions = spec.get("validationActions") or []
     if not actions:
-        errors.append(required("spec.validationActions", "at least one validation action is required"))
+        errors.append(
+            required("spec.validationActions", "at least one validation action is required")
+        )
     for index, action in enumerate(actions):
         validate_choice(action, ACTIONS, f"spec.validationActions[{index}]", errors)
         if action in actions[:index]:
             errors.append(duplicate(f"spec.validationActions[{index}]", action))
     if {"Deny", "Warn"} <= set(actions):
-        errors.append(invalid_value("spec.validationActions", actions,
-                                    "must not contain both Deny and Warn (repeating the same validation failure "
-                                    "information in the API response and headers serves no purpose)"))
+        errors.append(
+            invalid_value(
+                "spec.validationActions",
+                actions,
+                "must not contain both Deny and Warn (repeating the same validation failure "
+                "information in the API response and headers serves no purpose)",
+            )
+        )
     return errors

@@ -75,13 +75,18 @@ def validate_workload_selector(spec: Object, kind: str, path: str, errors: Error
         return
     validate_label_selector(selector, f"{path}.selector", errors)
     if is_empty_selector(selector):
-        errors.append(invalid_value(f"{path}.selector", selector_view(selector),
-                                    f"empty selector is invalid for {kind}"))
+        errors.append(
+            invalid_value(
+                f"{path}.selector", selector_view(selector), f"empty selector is invalid for {kind}"
+            )
+        )
 
 
 def validate_selector_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
     if not semantically_equal(spec.get("selector"), old_spec.get("selector")):
-        errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), IMMUTABLE))
+        errors.append(
+            invalid_value("spec.selector", selector_view(spec.get("selector")), IMMUTABLE)
+        )
 
 
 def selector_of(spec: Object) -> selectors.LabelSelector | None:
@@ -99,21 +104,34 @@ def template_options(old: Object | None) -> PodOptions:
     return options_for_update(template.get("spec") or {}, template.get("metadata") or {})
 
 
-def validate_count_status(status: Object, old_status: Object, counts: tuple[str, ...], errors: Errors) -> None:
+def validate_count_status(
+    status: Object, old_status: Object, counts: tuple[str, ...], errors: Errors
+) -> None:
     """Require counts that are not negative, and a collision count that never goes down."""
     for count in counts:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
     if (status.get("collisionCount") or 0) < (old_status.get("collisionCount") or 0):
-        errors.append(invalid_value("status.collisionCount", status.get("collisionCount") or 0,
-                                    "cannot be decremented"))
+        errors.append(
+            invalid_value(
+                "status.collisionCount", status.get("collisionCount") or 0, "cannot be decremented"
+            )
+        )
 
 
 # --- DaemonSet ----------------------------------------------------------------------------------------------------
 
 
-DAEMON_SET_COUNTS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
-                     "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable",
-                     "collisionCount")
+DAEMON_SET_COUNTS = (
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+    "observedGeneration",
+    "updatedNumberScheduled",
+    "numberAvailable",
+    "numberUnavailable",
+    "collisionCount",
+)
 
 
 def validate_daemon_set(daemon_set: Object, old: Object | None = None) -> list[FieldError]:
@@ -124,24 +142,36 @@ def validate_daemon_set(daemon_set: Object, old: Object | None = None) -> list[F
     return errors + _tolerating(_daemon_set_spec, daemon_set, old)
 
 
-def _tolerating(validate_spec: Callable[[Object, PodOptions], Errors], workload: Object, old: Object | None) -> Errors:
+def _tolerating(
+    validate_spec: Callable[[Object, PodOptions], Errors], workload: Object, old: Object | None
+) -> Errors:
     """Validate the spec of a workload; an update tolerates what the old object had already.
 
     The tolerances are worked out only if there are errors: most updates have none.
     """
     errors = validate_spec(workload["spec"], TOLERANT_OF_NOTHING)
-    return validate_spec(workload["spec"], template_options(old)) if errors and old is not None else errors
+    return (
+        validate_spec(workload["spec"], template_options(old))
+        if errors and old is not None
+        else errors
+    )
 
 
 def _daemon_set_spec(spec: Object, options: PodOptions) -> Errors:
     errors: Errors = []
     template, selector = spec.get("template") or {}, spec.get("selector")
-    validate_label_selector(selector, "spec.selector", errors,
-                            allow_invalid_values=options.allow_invalid_selector_values)
+    validate_label_selector(
+        selector,
+        "spec.selector",
+        errors,
+        allow_invalid_values=options.allow_invalid_selector_values,
+    )
     if (parsed := selector_of(spec)) is not None:
         validate_selected(template, parsed, "spec.template", errors)
     if selector is not None and is_empty_selector(selector):
-        errors.append(invalid_value("spec.selector", selector, "empty selector is invalid for daemonset"))
+        errors.append(
+            invalid_value("spec.selector", selector, "empty selector is invalid for daemonset")
+        )
     validate_pod_template(template, options, "spec.template", errors)
     validate_restart_policy(template, ("Always",), "spec.template", errors)
     forbid_active_deadline(template, "DaemonSet", "spec.template", errors)
@@ -157,7 +187,9 @@ def _daemon_set_spec(spec: Object, options: PodOptions) -> Errors:
                 _validate_daemon_set_rolling_update(strategy["rollingUpdate"], errors)
         case _:
             shown = go_view("apps.DaemonSetUpdateStrategy", strategy)
-            errors.append(not_supported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete")))
+            errors.append(
+                not_supported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete"))
+            )
     validate_nonnegative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", errors)
     return errors
 
@@ -168,16 +200,25 @@ def _validate_daemon_set_rolling_update(rolling: Object, errors: Errors) -> None
     for check in (validate_int_or_percent, validate_at_most_100_percent):
         for value, at in ((unavailable, f"{path}.maxUnavailable"), (surge, f"{path}.maxSurge")):
             check(value, at, errors)
-    has_unavailable, has_surge = int_or_percent_value(unavailable) != 0, int_or_percent_value(surge) != 0
+    has_unavailable, has_surge = (
+        int_or_percent_value(unavailable) != 0,
+        int_or_percent_value(surge) != 0,
+    )
     if has_unavailable and has_surge:
-        errors.append(invalid_value(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
+        errors.append(
+            invalid_value(
+                f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"
+            )
+        )
     elif not has_unavailable and not has_surge:
         errors.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
 
 
 def validate_daemon_set_status_update(daemon_set: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
-    validate_count_status(daemon_set.get("status") or {}, old.get("status") or {}, DAEMON_SET_COUNTS, errors)
+    validate_count_status(
+        daemon_set.get("status") or {}, old.get("status") or {}, DAEMON_SET_COUNTS, errors
+    )
     return errors
 
 
@@ -201,10 +242,24 @@ def validate_controller_revision(revision: Object, old: Object | None = None) ->
 # --- Deployment and ReplicaSet ------------------------------------------------------------------------------------
 
 
-DEPLOYMENT_COUNTS = ("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
-                     "unavailableReplicas", "terminatingReplicas", "collisionCount")
-REPLICA_SET_COUNTS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "terminatingReplicas",
-                      "observedGeneration")
+DEPLOYMENT_COUNTS = (
+    "observedGeneration",
+    "replicas",
+    "updatedReplicas",
+    "readyReplicas",
+    "availableReplicas",
+    "unavailableReplicas",
+    "terminatingReplicas",
+    "collisionCount",
+)
+REPLICA_SET_COUNTS = (
+    "replicas",
+    "fullyLabeledReplicas",
+    "readyReplicas",
+    "availableReplicas",
+    "terminatingReplicas",
+    "observedGeneration",
+)
 ABOVE_REPLICAS = "cannot be greater than status.replicas"
 
 
@@ -225,18 +280,28 @@ def _deployment_spec(spec: Object, options: PodOptions) -> Errors:
     match strategy.get("type", ""):
         case "Recreate":
             if rolling is not None:
-                errors.append(forbidden_field("spec.strategy.rollingUpdate",
-                                              "may not be specified when strategy `type` is 'Recreate'"))
+                errors.append(
+                    forbidden_field(
+                        "spec.strategy.rollingUpdate",
+                        "may not be specified when strategy `type` is 'Recreate'",
+                    )
+                )
         case "RollingUpdate":
             if rolling is None:
-                errors.append(required("spec.strategy.rollingUpdate", "this should be defaulted and never be nil"))
+                errors.append(
+                    required(
+                        "spec.strategy.rollingUpdate", "this should be defaulted and never be nil"
+                    )
+                )
             else:
                 at = "spec.strategy.rollingUpdate.maxUnavailable"
                 unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
                 validate_int_or_percent(unavailable, at, errors)
                 validate_int_or_percent(surge, "spec.strategy.rollingUpdate.maxSurge", errors)
                 if int_or_percent_value(unavailable) == 0 and int_or_percent_value(surge) == 0:
-                    errors.append(invalid_value(at, unavailable, "may not be 0 when `maxSurge` is 0"))
+                    errors.append(
+                        invalid_value(at, unavailable, "may not be 0 when `maxSurge` is 0")
+                    )
                 validate_at_most_100_percent(unavailable, at, errors)
         case _:
             shown = go_view("apps.DeploymentStrategy", strategy)
@@ -247,8 +312,11 @@ def _deployment_spec(spec: Object, options: PodOptions) -> Errors:
     if deadline is not None:
         validate_nonnegative(deadline, "spec.progressDeadlineSeconds", errors)
         if deadline <= spec.get("minReadySeconds", 0):
-            errors.append(invalid_value("spec.progressDeadlineSeconds", deadline,
-                                        "must be greater than minReadySeconds"))
+            errors.append(
+                invalid_value(
+                    "spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"
+                )
+            )
     return errors
 
 
@@ -256,7 +324,11 @@ def _validate_replicated_template(spec: Object, options: PodOptions, errors: Err
     """Validate the template of a ReplicaSet or Deployment (``ValidatePodTemplateSpecForReplicaSet``)."""
     template, selector = spec.get("template") or {}, selector_of(spec)
     if selector is None:
-        errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), "invalid label selector"))
+        errors.append(
+            invalid_value(
+                "spec.selector", selector_view(spec.get("selector")), "invalid label selector"
+            )
+        )
         return
     if not selector.is_empty():
         validate_selected(template, selector, "spec.template", errors)
@@ -270,7 +342,9 @@ def validate_deployment_status_update(deployment: Object, old: Object) -> list[F
     status = deployment.get("status") or {}
     for count in DEPLOYMENT_COUNTS:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
-    _validate_ready_and_available(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), errors)
+    _validate_ready_and_available(
+        status, ("updatedReplicas", "readyReplicas", "availableReplicas"), errors
+    )
     validate_count_status(status, old.get("status") or {}, (), errors)
     return errors
 
@@ -278,7 +352,11 @@ def validate_deployment_status_update(deployment: Object, old: Object) -> list[F
 def _validate_ready_and_available(status: Object, counts: tuple[str, ...], errors: Errors) -> None:
     validate_below_replicas(status, counts, errors)
     if (available := status.get("availableReplicas", 0)) > status.get("readyReplicas", 0):
-        errors.append(invalid_value("status.availableReplicas", available, "cannot be greater than readyReplicas"))
+        errors.append(
+            invalid_value(
+                "status.availableReplicas", available, "cannot be greater than readyReplicas"
+            )
+        )
 
 
 def validate_below_replicas(status: Object, counts: tuple[str, ...], errors: Errors) -> None:
@@ -298,7 +376,9 @@ def _replica_set_spec(spec: Object, options: PodOptions) -> Errors:
     errors: Errors = []
     validate_nonnegative(spec.get("replicas"), "spec.replicas", errors)
     validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds", errors)
-    validate_workload_selector(spec, "deployment", "spec", errors)  # upstream's word, also for a ReplicaSet
+    validate_workload_selector(
+        spec, "deployment", "spec", errors
+    )  # upstream's word, also for a ReplicaSet
     _validate_replicated_template(spec, options, errors)
     return errors
 
@@ -308,19 +388,37 @@ def validate_replica_set_status_update(replica_set: Object, old: Object) -> list
     status = replica_set.get("status") or {}
     for count in REPLICA_SET_COUNTS:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
-    _validate_ready_and_available(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), errors)
+    _validate_ready_and_available(
+        status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), errors
+    )
     return errors
 
 
 # --- StatefulSet ----------------------------------------------------------------------------------------------------
 
 
-MUTABLE = ("replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit",
-           "persistentVolumeClaimRetentionPolicy")
-SPEC_KEPT = ("updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-             "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")
-COUNTS = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas",
-          "observedGeneration", "collisionCount")
+MUTABLE = (
+    "replicas",
+    "template",
+    "updateStrategy",
+    "minReadySeconds",
+    "ordinals",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+)
+SPEC_KEPT = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+COUNTS = (
+    "replicas",
+    "readyReplicas",
+    "currentReplicas",
+    "updatedReplicas",
+    "availableReplicas",
+    "observedGeneration",
+    "collisionCount",
+)
 LIMITED_COUNTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 
 
@@ -341,8 +439,10 @@ def validate_stateful_set(stateful_set: Object, old: Object | None = None) -> li
         options = template_options(old)
         skips = bool(_validate_spec(old["spec"], options, tolerance))
         errors = _validate_spec(spec, options, tolerance._replace(skips_template=skips))
-    immutable, old_immutable = ({field: value for field, value in each.items() if field not in MUTABLE}
-                                for each in (spec, old["spec"]))
+    immutable, old_immutable = (
+        {field: value for field, value in each.items() if field not in MUTABLE}
+        for each in (spec, old["spec"])
+    )
     if not semantically_equal(immutable, old_immutable):
         errors.append(forbidden_field("spec", SPEC_KEPT))
     return errors
@@ -354,7 +454,11 @@ def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> 
     if not policy:
         errors.append(required("spec.podManagementPolicy"))
     elif policy not in ("OrderedReady", "Parallel"):
-        errors.append(invalid_value("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
+        errors.append(
+            invalid_value(
+                "spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"
+            )
+        )
     _validate_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy", errors)
     retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
     for when in ("whenDeleted", "whenScaled"):
@@ -362,7 +466,9 @@ def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> 
         validate_optional_choice(retention.get(when), ("Retain", "Delete"), at, errors)
     if not tolerance.is_update:
         for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-            validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", errors)
+            validate_claim_spec(
+                claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", errors
+            )
     for field in ("replicas", "minReadySeconds"):
         validate_nonnegative(spec.get(field), f"spec.{field}", errors)
     validate_nonnegative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start", errors)
@@ -391,7 +497,9 @@ def _validate_strategy(strategy: Object, path: str, errors: Errors) -> None:
         case "OnDelete":
             if rolling is not None:
                 shown = go_view("apps.RollingUpdateStatefulSetStrategy", rolling)
-                errors.append(invalid_value(at, shown, "only allowed for updateStrategy 'RollingUpdate'"))
+                errors.append(
+                    invalid_value(at, shown, "only allowed for updateStrategy 'RollingUpdate'")
+                )
         case "RollingUpdate":
             if rolling is not None:
                 validate_nonnegative(rolling.get("partition"), f"{at}.partition", errors)
@@ -412,9 +520,13 @@ def _with_claims(spec: Object) -> Object:
     if not claims and not pod_spec.get("hostname") and not pod_spec.get("subdomain"):
         return template
     names = [(claim.get("metadata") or {}).get("name", "") for claim in claims]
-    own = [volume for volume in pod_spec.get("volumes") or () if volume.get("name", "") not in names]
+    own = [
+        volume for volume in pod_spec.get("volumes") or () if volume.get("name", "") not in names
+    ]
     added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
-    kept = {field: value for field, value in pod_spec.items() if field not in ("hostname", "subdomain")}
+    kept = {
+        field: value for field, value in pod_spec.items() if field not in ("hostname", "subdomain")
+    }
     return {**template, "spec": {**kept, "volumes": [*added, *own]}}
 
 
@@ -434,7 +546,9 @@ def validate_stateful_set_status_update(stateful_set: Object, old: Object) -> li
 # --- ReplicationController and PodTemplate (pkg/apis/core/validation) -----------------------------------------------
 
 
-def validate_replication_controller(controller: Object, old: Object | None = None) -> list[FieldError]:
+def validate_replication_controller(
+    controller: Object, old: Object | None = None
+) -> list[FieldError]:
     errors: Errors = []
     spec, path = controller["spec"], "spec.template"
     validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds", errors)
@@ -460,6 +574,8 @@ def validate_template_object(obj: Object, old: Object | None = None) -> list[Fie
     errors: Errors = []
     options = PodOptions()
     if old is not None:
-        options = options_for_update(old["template"].get("spec") or {}, old["template"].get("metadata") or {})
+        options = options_for_update(
+            old["template"].get("spec") or {}, old["template"].get("metadata") or {}
+        )
     validate_pod_template(obj["template"], options, "template", errors)
     return errors

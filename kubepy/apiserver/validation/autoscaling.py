@@ -18,8 +18,13 @@ from kubepy.apiserver.validation.resources import validate_container_resource_na
 
 METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
 # The field of each type, in the order in which upstream checks them.
-METRIC_FIELDS = {"Object": "object", "External": "external", "Pods": "pods", "Resource": "resource",
-                 "ContainerResource": "containerResource"}
+METRIC_FIELDS = {
+    "Object": "object",
+    "External": "external",
+    "Pods": "pods",
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+}
 TARGET_TYPES = ("Utilization", "Value", "AverageValue")
 MAX_WINDOW, MAX_PERIOD = 3600, 1800
 
@@ -30,17 +35,30 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
     lowest = 0 if old_spec.get("minReplicas") == 0 else 1
     low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     if low is not None and low < lowest:
-        errors.append(invalid_value("spec.minReplicas", low, f"must be greater than or equal to {lowest}"))
+        errors.append(
+            invalid_value("spec.minReplicas", low, f"must be greater than or equal to {lowest}")
+        )
     if high == 0:
         errors.append(required("spec.maxReplicas", "must be set and greater than 0"))
     elif high < 0:
         errors.append(invalid_value("spec.maxReplicas", high, "must be greater than or equal to 1"))
     if low is not None and high < low:
-        errors.append(invalid_value("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`"))
+        errors.append(
+            invalid_value(
+                "spec.maxReplicas", high, "must be greater than or equal to `minReplicas`"
+            )
+        )
     target, old_target = spec.get("scaleTargetRef") or {}, old_spec.get("scaleTargetRef") or {}
-    same = old is not None and all(target.get(key) == old_target.get(key) for key in ("apiVersion", "kind"))
-    _validate_reference(target, "spec.scaleTargetRef", errors, any_version=same,
-                        core=target.get("kind") == "ReplicationController")
+    same = old is not None and all(
+        target.get(key) == old_target.get(key) for key in ("apiVersion", "kind")
+    )
+    _validate_reference(
+        target,
+        "spec.scaleTargetRef",
+        errors,
+        any_version=same,
+        core=target.get("kind") == "ReplicationController",
+    )
     metrics = spec.get("metrics") or ()
     for index, metric in enumerate(metrics):
         metric_path = f"spec.metrics[{index}]"
@@ -57,11 +75,20 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
             detail = "must populate information for the given metric source"
             errors.append(required(f"{metric_path}.{expected}", detail))
         if expected is None:
-            errors.append(not_supported(f"{metric_path}.type", kind, METRIC_TYPES))  # a second time, as upstream
+            errors.append(
+                not_supported(f"{metric_path}.type", kind, METRIC_TYPES)
+            )  # a second time, as upstream
         if len(present) != 1:
-            errors.extend(forbidden_field(f"{metric_path}.{field}", "must populate the given metric source only")
-                          for field in present if field != expected)
-    if spec.get("minReplicas") == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
+            errors.extend(
+                forbidden_field(
+                    f"{metric_path}.{field}", "must populate the given metric source only"
+                )
+                for field in present
+                if field != expected
+            )
+    if spec.get("minReplicas") == 0 and not any(
+        metric.get("type") in ("Object", "External") for metric in metrics
+    ):
         detail = "must specify at least one Object or External metric to support scaling to zero replicas"
         errors.append(forbidden_field("spec.metrics", detail))
     for direction in ("scaleUp", "scaleDown"):
@@ -70,7 +97,9 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
     return errors
 
 
-def _validate_reference(reference: Object, path: str, errors: Errors, *, any_version: bool, core: bool) -> None:
+def _validate_reference(
+    reference: Object, path: str, errors: Errors, *, any_version: bool, core: bool
+) -> None:
     for field in ("kind", "name"):
         value = reference.get(field, "")
         if not value:
@@ -84,7 +113,9 @@ def _validate_reference(reference: Object, path: str, errors: Errors, *, any_ver
         detail = f"unexpected GroupVersion string: {version}"
         errors.append(invalid_value(f"{path}.apiVersion", version, detail))
     elif not core and not version.rpartition("/")[0]:
-        errors.append(invalid_value(f"{path}.apiVersion", version, "apiVersion must specify API group"))
+        errors.append(
+            invalid_value(f"{path}.apiVersion", version, "apiVersion must specify API group")
+        )
 
 
 # --- metrics ------------------------------------------------------------------------------------------------------
@@ -103,11 +134,18 @@ def _validate_source(field: str, source: Object, path: str, errors: Errors) -> N
                 if not container:
                     errors.append(required(f"{path}.container", "must specify a container"))
                 else:
-                    validate_format(container, dns1123_label(container), f"{path}.container", errors)
+                    validate_format(
+                        container, dns1123_label(container), f"{path}.container", errors
+                    )
         case _:
             if field == "object":
-                _validate_reference(source.get("describedObject") or {}, f"{path}.describedObject", errors,
-                                    any_version=False, core=True)
+                _validate_reference(
+                    source.get("describedObject") or {},
+                    f"{path}.describedObject",
+                    errors,
+                    any_version=False,
+                    core=True,
+                )
             name = (source.get("metric") or {}).get("name", "")
             if not name:
                 errors.append(required(f"{path}.metric.name", "must specify a metric name"))
@@ -118,19 +156,31 @@ def _validate_source(field: str, source: Object, path: str, errors: Errors) -> N
     if not kind:
         errors.append(required(f"{target_path}.type", "must specify a metric target type"))
     if kind not in TARGET_TYPES:
-        errors.append(invalid_value(f"{target_path}.type", kind, "must be either Utilization, Value, or AverageValue"))
+        errors.append(
+            invalid_value(
+                f"{target_path}.type", kind, "must be either Utilization, Value, or AverageValue"
+            )
+        )
     for target_field in ("value", "averageValue"):
         if (amount := target.get(target_field)) is not None and Quantity.parse(amount).nanos <= 0:
-            errors.append(invalid_value(f"{target_path}.{target_field}", amount, "must be positive"))
+            errors.append(
+                invalid_value(f"{target_path}.{target_field}", amount, "must be positive")
+            )
     utilization = target.get("averageUtilization")
     if utilization is not None and utilization < 1:
-        errors.append(invalid_value(f"{target_path}.averageUtilization", utilization, "must be greater than 0"))
+        errors.append(
+            invalid_value(
+                f"{target_path}.averageUtilization", utilization, "must be greater than 0"
+            )
+        )
     _validate_target_values(field, target, f"{path}.target", errors)
 
 
 def _validate_target_values(field: str, target: Object, path: str, errors: Errors) -> None:
     """Require the values that a kind of source takes."""
-    value, average, utilization = (target.get(name) for name in ("value", "averageValue", "averageUtilization"))
+    value, average, utilization = (
+        target.get(name) for name in ("value", "averageValue", "averageUtilization")
+    )
     if field in ("resource", "containerResource"):
         if utilization is None and average is None:
             detail = "must set either a target raw value or a target utilization"
@@ -140,10 +190,15 @@ def _validate_target_values(field: str, target: Object, path: str, errors: Error
             errors.append(forbidden_field(f"{path}.averageValue", detail))
     elif field == "pods":
         if average is None:
-            errors.append(required(f"{path}.averageValue", "must specify a positive target averageValue"))
+            errors.append(
+                required(f"{path}.averageValue", "must specify a positive target averageValue")
+            )
     elif value is None and average is None:
-        detail = ("must set either a target value or averageValue" if field == "object"
-                  else "must set either a target value for metric or a per-pod target")
+        detail = (
+            "must set either a target value or averageValue"
+            if field == "object"
+            else "must set either a target value for metric or a per-pod target"
+        )
         errors.append(required(f"{path}.averageValue", detail))
     elif field == "external" and value is not None and average is not None:
         detail = "may not set both a target value for metric and a per-pod target"
@@ -159,19 +214,33 @@ def _validate_rules(rules: Object, path: str, errors: Errors) -> None:
         errors.append(invalid_value(at, window, "must be greater than or equal to zero"))
     if window is not None and window > MAX_WINDOW:
         errors.append(invalid_value(at, window, f"must be less than or equal to {MAX_WINDOW}"))
-    validate_optional_choice(rules.get("selectPolicy"), ("Disabled", "Max", "Min"), f"{path}.selectPolicy", errors)
+    validate_optional_choice(
+        rules.get("selectPolicy"), ("Disabled", "Max", "Min"), f"{path}.selectPolicy", errors
+    )
     policies = rules.get("policies") or ()
     if not policies:
         errors.append(required(f"{path}.policies", "must specify at least one Policy"))
     for index, policy in enumerate(policies):
         if policy.get("type", "") not in ("Percent", "Pods"):
-            errors.append(not_supported(f"{path}.policies[{index}].type", policy.get("type", ""), ("Percent", "Pods")))
+            errors.append(
+                not_supported(
+                    f"{path}.policies[{index}].type", policy.get("type", ""), ("Percent", "Pods")
+                )
+            )
         for field in ("value", "periodSeconds"):
             if policy.get(field, 0) <= 0:
-                errors.append(invalid_value(f"{path}.policies[{index}].{field}", policy.get(field, 0), NOT_POSITIVE))
+                errors.append(
+                    invalid_value(
+                        f"{path}.policies[{index}].{field}", policy.get(field, 0), NOT_POSITIVE
+                    )
+                )
         if policy.get("periodSeconds", 0) > MAX_PERIOD:
             detail = f"must be less than or equal to {MAX_PERIOD}"
-            errors.append(invalid_value(f"{path}.policies[{index}].periodSeconds", policy["periodSeconds"], detail))
+            errors.append(
+                invalid_value(
+                    f"{path}.policies[{index}].periodSeconds", policy["periodSeconds"], detail
+                )
+            )
     tolerance = rules.get("tolerance")
     if tolerance is not None and Quantity.parse(tolerance).nanos < 0:
         errors.append(invalid_value(f"{path}.tolerance", tolerance, NEGATIVE))

@@ -6,7 +6,15 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from kubepy.api.errors import FieldError, duplicate, invalid_value, not_supported, required, too_long, too_many
+from kubepy.api.errors import (
+    FieldError,
+    duplicate,
+    invalid_value,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+)
 from kubepy.api.meta import Object, name_of, uid_of
 from kubepy.api.values.goformat import quote
 from kubepy.api.values.gonumbers import int_or_none
@@ -28,7 +36,11 @@ from kubepy.apiserver.validation.fields import (
 )
 from kubepy.apiserver.validation.formats import domain_prefixed_path
 from kubepy.apiserver.validation.pods.options import PodOptions
-from kubepy.apiserver.validation.pods.spec import template_labels, validate_pod_template, validate_selected
+from kubepy.apiserver.validation.pods.spec import (
+    template_labels,
+    validate_pod_template,
+    validate_selected,
+)
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 
@@ -37,8 +49,15 @@ with lazy_imports():
 
 LEGACY_LABELS = ("controller-uid", "job-name")
 LABELS = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
-COUNTS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
-          "backoffLimitPerIndex", "maxFailedIndexes")
+COUNTS = (
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
+)
 NEEDS_INDEXES = "requires indexed completion mode"
 MANY, MANY_PARALLEL, MANY_FAILED = 100_000, 10_000, 10_000
 
@@ -60,7 +79,9 @@ def validate_job(job: Object, old: Object | None = None) -> list[FieldError]:
                 detail = "can only be modified in tandem with spec.parallelism"
                 errors.append(invalid_value("spec.completions", new, detail))
         if not semantically_equal(spec.get("selector"), old_spec.get("selector")):
-            errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), IMMUTABLE))
+            errors.append(
+                invalid_value("spec.selector", selector_view(spec.get("selector")), IMMUTABLE)
+            )
         _validate_template_kept(job, old, errors)
         for field, kind in KEPT:
             if not semantically_equal(spec.get(field), old_spec.get(field)):
@@ -78,8 +99,12 @@ def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Error
     if spec.get("selector") is None:
         errors.append(required("spec.selector"))
     else:
-        validate_label_selector(spec["selector"], "spec.selector", errors,
-                                allow_invalid_values=options.allow_invalid_selector_values)
+        validate_label_selector(
+            spec["selector"],
+            "spec.selector",
+            errors,
+            allow_invalid_values=options.allow_invalid_selector_values,
+        )
     if (selector := selector_of(spec)) is not None:
         validate_selected(spec.get("template") or {}, selector, "spec.template", errors)
     if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
@@ -92,7 +117,10 @@ def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Error
 
 def _validate_generated_selector(job: Object, old: Object | None, errors: Errors) -> None:
     """Require the selector and labels that the server makes from the job's uid and name."""
-    spec, old_labels = job["spec"], template_labels((old or job)["spec"].get("template") or {}) or {}
+    spec, old_labels = (
+        job["spec"],
+        template_labels((old or job)["spec"].get("template") or {}) or {},
+    )
     expected = dict(zip(LEGACY_LABELS, (uid_of(job), name_of(job)), strict=True))
     if old is None or all(key in old_labels for key in LABELS):
         expected |= dict(zip(LABELS, (uid_of(job), name_of(job)), strict=True))
@@ -105,7 +133,11 @@ def _validate_generated_selector(job: Object, old: Object | None, errors: Errors
             errors.append(invalid_value(at, labels, f"must be '{value}'"))
     selector = selector_of(spec)
     if selector is not None and not selector.matches(expected):
-        errors.append(invalid_value("spec.selector", selector_view(spec["selector"]), "`selector` not auto-generated"))
+        errors.append(
+            invalid_value(
+                "spec.selector", selector_view(spec["selector"]), "`selector` not auto-generated"
+            )
+        )
 
 
 # --- spec ---------------------------------------------------------------------------------------------------------
@@ -116,7 +148,9 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
     for count in COUNTS:
         validate_nonnegative(spec.get(count), f"{path}.{count}", errors)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        errors.append(required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
+        errors.append(
+            required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
+        )
     if (manager := spec.get("managedBy")) is not None:
         errors.extend(domain_prefixed_path(manager, f"{path}.managedBy"))
         if len(manager.encode()) > 63:
@@ -126,14 +160,21 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
     if mode == "Indexed":
         _validate_indexed(spec, path, errors)
     elif mode in (None, "NonIndexed"):
-        errors.extend(invalid_value(f"{path}.{field}", spec[field], NEEDS_INDEXES)
-                      for field in ("backoffLimitPerIndex", "maxFailedIndexes") if spec.get(field) is not None)
+        errors.extend(
+            invalid_value(f"{path}.{field}", spec[field], NEEDS_INDEXES)
+            for field in ("backoffLimitPerIndex", "maxFailedIndexes")
+            if spec.get(field) is not None
+        )
     if spec.get("podFailurePolicy") is not None:
         validate_pod_failure_policy(spec, f"{path}.podFailurePolicy", errors)
     if spec.get("successPolicy") is not None:
         validate_success_policy(spec, f"{path}.successPolicy", errors)
     replacement = spec.get("podReplacementPolicy")
-    allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
+    allowed = (
+        ("Failed",)
+        if spec.get("podFailurePolicy") is not None
+        else ("Failed", "TerminatingOrFailed")
+    )
     validate_optional_choice(replacement, allowed, f"{path}.podReplacementPolicy", errors)
     validate_pod_template(spec.get("template") or {}, options, f"{path}.template", errors)
     policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "")
@@ -143,7 +184,11 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
     elif policy not in ("OnFailure", "Never"):
         errors.append(not_supported(at, policy, ("OnFailure", "Never")))
     elif spec.get("podFailurePolicy") is not None and policy != "Never":
-        errors.append(invalid_value(at, policy, 'only "Never" is supported when podFailurePolicy is specified'))
+        errors.append(
+            invalid_value(
+                at, policy, 'only "Never" is supported when podFailurePolicy is specified'
+            )
+        )
 
 
 def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
@@ -155,41 +200,73 @@ def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
         detail = f"must be less than or equal to {MANY} when completion mode is Indexed"
         errors.append(invalid_value(f"{path}.parallelism", parallelism, detail))
     if completions is not None and failed is not None and failed > completions:
-        errors.append(invalid_value(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions"))
+        errors.append(
+            invalid_value(
+                f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions"
+            )
+        )
     if failed is not None and failed > MANY:
-        errors.append(invalid_value(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {MANY}"))
+        errors.append(
+            invalid_value(
+                f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {MANY}"
+            )
+        )
     if (completions or 0) > MANY and spec.get("backoffLimitPerIndex") is not None:
         tail = f"when completions are above {MANY} and used with backoff limit per index"
         if failed is None:
-            errors.append(required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {MANY}"))
+            errors.append(
+                required(
+                    f"{path}.maxFailedIndexes",
+                    f"must be specified when completions is above {MANY}",
+                )
+            )
         if parallelism > MANY_PARALLEL:
             detail = f"must be less than or equal to {MANY_PARALLEL} {tail}"
             errors.append(invalid_value(f"{path}.parallelism", parallelism, detail))
         if (failed or 0) > MANY_FAILED:
-            errors.append(invalid_value(f"{path}.maxFailedIndexes", failed,
-                                        f"must be less than or equal to {MANY_FAILED} {tail}"))
+            errors.append(
+                invalid_value(
+                    f"{path}.maxFailedIndexes",
+                    failed,
+                    f"must be less than or equal to {MANY_FAILED} {tail}",
+                )
+            )
 
 
 # --- update -------------------------------------------------------------------------------------------------------
 
 
-KEPT = (("completionMode", ""), ("podFailurePolicy", "*batch.PodFailurePolicy"), ("backoffLimitPerIndex", ""),
-        ("managedBy", ""), ("successPolicy", "*batch.SuccessPolicy"))
+KEPT = (
+    ("completionMode", ""),
+    ("podFailurePolicy", "*batch.PodFailurePolicy"),
+    ("backoffLimitPerIndex", ""),
+    ("managedBy", ""),
+    ("successPolicy", "*batch.SuccessPolicy"),
+)
 
 
 def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
     """Refuse changes of the template, but of scheduling and resources while the job is suspended and has no pods."""
-    new_template, old_template = job["spec"].get("template") or {}, old["spec"].get("template") or {}
+    new_template, old_template = (
+        job["spec"].get("template") or {},
+        old["spec"].get("template") or {},
+    )
     if semantically_equal(new_template, old_template):
         return
     status: dict[str, Any] = old.get("status") or {}
-    is_suspended = any(condition.get("type") == "Suspended" and condition.get("status") == "True"
-                       for condition in status.get("conditions") or ())
+    is_suspended = any(
+        condition.get("type") == "Suspended" and condition.get("status") == "True"
+        for condition in status.get("conditions") or ()
+    )
     is_idle = (status.get("startTime") is None or is_suspended) and not status.get("active")
     if not (old["spec"].get("suspend") and is_idle):
-        errors.append(invalid_value("spec.template", go_view("core.PodTemplateSpec", new_template), IMMUTABLE))
-    elif not semantically_equal(new_template.get("spec"),
-                                _with_mutable_fields(old_template.get("spec") or {}, new_template.get("spec") or {})):
+        errors.append(
+            invalid_value("spec.template", go_view("core.PodTemplateSpec", new_template), IMMUTABLE)
+        )
+    elif not semantically_equal(
+        new_template.get("spec"),
+        _with_mutable_fields(old_template.get("spec") or {}, new_template.get("spec") or {}),
+    ):
         shown = go_view("core.PodSpec", new_template.get("spec"))
         errors.append(invalid_value("spec.template.spec", shown, IMMUTABLE))
 
@@ -199,16 +276,22 @@ def _with_mutable_fields(old_spec: Object, new_spec: Object) -> Object:
     spec = dict(old_spec)
     for field in ("nodeSelector", "tolerations", "schedulingGates"):
         spec[field] = new_spec.get(field)
-    affinity = {**(spec.get("affinity") or {}), "nodeAffinity": (new_spec.get("affinity") or {}).get("nodeAffinity")}
+    affinity = {
+        **(spec.get("affinity") or {}),
+        "nodeAffinity": (new_spec.get("affinity") or {}).get("nodeAffinity"),
+    }
     kept = {kind: value for kind, value in affinity.items() if value is not None}
     spec["affinity"] = kept or new_spec.get("affinity")
     spec = {field: value for field, value in spec.items() if value is not None}
     for field in ("containers", "initContainers"):
         containers, new_containers = spec.get(field) or [], new_spec.get(field) or []
         if containers and len(containers) == len(new_containers):
-            spec[field] = [{**container, "resources": new_container.get("resources", {})}
-                           if container.get("name") == new_container.get("name") else container
-                           for container, new_container in zip(containers, new_containers, strict=True)]
+            spec[field] = [
+                {**container, "resources": new_container.get("resources", {})}
+                if container.get("name") == new_container.get("name")
+                else container
+                for container, new_container in zip(containers, new_containers, strict=True)
+            ]
     return spec
 
 
@@ -218,9 +301,13 @@ def _with_mutable_fields(old_spec: Object, new_spec: Object) -> Object:
 def validate_cron_job(cron_job: Object, old: Object | None = None) -> list[FieldError]:
     errors = _validate_cron_spec(cron_job["spec"], old, TOLERANT_OF_NOTHING)
     if errors and old is not None:
-        errors = _validate_cron_spec(cron_job["spec"], old, template_options({"spec": _job_spec(old["spec"])}))
+        errors = _validate_cron_spec(
+            cron_job["spec"], old, template_options({"spec": _job_spec(old["spec"])})
+        )
     if old is None and len(name_of(cron_job).encode()) > 52:
-        errors.append(invalid_value("metadata.name", name_of(cron_job), "must be no more than 52 characters"))
+        errors.append(
+            invalid_value("metadata.name", name_of(cron_job), "must be no more than 52 characters")
+        )
     return errors
 
 
@@ -233,7 +320,9 @@ def _validate_cron_spec(spec: Object, old: Object | None, options: PodOptions) -
     errors: Errors = []
     old_spec: Object = (old or {}).get("spec") or {}
     _validate_schedule(spec, old_spec.get("schedule", ""), errors)
-    validate_nonnegative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds", errors)
+    validate_nonnegative(
+        spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds", errors
+    )
     zone = spec.get("timeZone")
     if zone is not None and zone != old_spec.get("timeZone"):
         _validate_time_zone(zone, "spec.timeZone", errors)
@@ -266,17 +355,25 @@ def _validate_schedule(spec: Object, old_schedule: str, errors: Errors) -> None:
         detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
         errors.append(invalid_value(path, schedule, detail))
     elif spec.get("timeZone") is not None:
-        errors.append(invalid_value(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
+        errors.append(
+            invalid_value(
+                path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"
+            )
+        )
 
 
 def _validate_time_zone(zone: str, path: str, errors: Errors) -> None:
     if not zone:
         errors.append(invalid_value(path, zone, "timeZone must be nil or non-empty string"))
-    elif not all(re.fullmatch(r"[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}", part) and part not in (".", "..")
-                 for part in zone.split("/")):
+    elif not all(
+        re.fullmatch(r"[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}", part) and part not in (".", "..")
+        for part in zone.split("/")
+    ):
         errors.append(invalid_value(path, zone, printable(f"unknown time zone {zone}")))
     elif zone.lower() == "local":
-        detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        detail = (
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        )
         errors.append(invalid_value(path, zone, detail))
     elif not cron.is_time_zone(zone):
         errors.append(invalid_value(path, zone, printable(f"unknown time zone {zone}")))
@@ -305,25 +402,42 @@ def validate_pod_failure_policy(spec: Object, path: str, errors: Errors) -> None
     if len(rules) > 20:
         errors.append(too_many(f"{path}.rules", len(rules), 20))
     pod_spec = (spec.get("template") or {}).get("spec") or {}
-    names = {container.get("name") for field in ("containers", "initContainers")
-             for container in pod_spec.get(field) or ()}
+    names = {
+        container.get("name")
+        for field in ("containers", "initContainers")
+        for container in pod_spec.get(field) or ()
+    }
     for index, rule in enumerate(rules):
         rule_path = f"{path}.rules[{index}]"
-        action, codes, conditions = rule.get("action", ""), rule.get("onExitCodes"), rule.get("onPodConditions") or []
+        action, codes, conditions = (
+            rule.get("action", ""),
+            rule.get("onExitCodes"),
+            rule.get("onPodConditions") or [],
+        )
         if not action:
             errors.append(required(f"{rule_path}.action", _listed(ACTIONS)))
         elif action not in ACTIONS:
             errors.append(not_supported(f"{rule_path}.action", action, ACTIONS))
         elif action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
-            errors.append(invalid_value(f"{rule_path}.action", action, "requires the backoffLimitPerIndex to be set"))
+            errors.append(
+                invalid_value(
+                    f"{rule_path}.action", action, "requires the backoffLimitPerIndex to be set"
+                )
+            )
         if codes is not None:
             _validate_exit_codes(codes, names, f"{rule_path}.onExitCodes", errors)
         if conditions:
             _validate_pod_conditions(conditions, f"{rule_path}.onPodConditions", errors)
         if codes is not None and conditions:
-            errors.append(_omitted(rule_path, "specifying both OnExitCodes and OnPodConditions is not supported"))
+            errors.append(
+                _omitted(
+                    rule_path, "specifying both OnExitCodes and OnPodConditions is not supported"
+                )
+            )
         if codes is None and not conditions:
-            errors.append(_omitted(rule_path, "specifying one of OnExitCodes and OnPodConditions is required"))
+            errors.append(
+                _omitted(rule_path, "specifying one of OnExitCodes and OnPodConditions is required")
+            )
 
 
 def _validate_pod_conditions(patterns: list[Object], path: str, errors: Errors) -> None:
@@ -339,7 +453,11 @@ def _validate_pod_conditions(patterns: list[Object], path: str, errors: Errors) 
 
 
 def _validate_exit_codes(codes: Object, names: set[str], path: str, errors: Errors) -> None:
-    operator, values, container = codes.get("operator", ""), codes.get("values") or [], codes.get("containerName")
+    operator, values, container = (
+        codes.get("operator", ""),
+        codes.get("values") or [],
+        codes.get("containerName"),
+    )
     if not operator:
         errors.append(required(f"{path}.operator", _listed(OPERATORS)))
     elif operator not in OPERATORS:
@@ -348,12 +466,16 @@ def _validate_exit_codes(codes: Object, names: set[str], path: str, errors: Erro
         detail = "must be one of the container or initContainer names in the pod template"
         errors.append(invalid_value(f"{path}.containerName", container, detail))
     if not values:
-        errors.append(invalid_value(f"{path}.values", codes.get("values"), "at least one value is required"))
+        errors.append(
+            invalid_value(f"{path}.values", codes.get("values"), "at least one value is required")
+        )
     elif len(values) > 255:
         errors.append(too_many(f"{path}.values", len(values), 255))
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
-            errors.append(invalid_value(f"{path}.values[{index}]", value, "must not be 0 for the In operator"))
+            errors.append(
+                invalid_value(f"{path}.values[{index}]", value, "must not be 0 for the In operator")
+            )
         if value in values[:index]:
             errors.append(duplicate(f"{path}.values[{index}]", value))
     if values != sorted(values):
@@ -380,7 +502,12 @@ def validate_success_policy(spec: Object, path: str, errors: Errors) -> None:
         rule_path = f"{path}.rules[{index}]"
         indexes, count = rule.get("succeededIndexes"), rule.get("succeededCount")
         if indexes is None and count is None:
-            errors.append(required(rule_path, "at least one of succeededCount or succeededIndexes must be specified"))
+            errors.append(
+                required(
+                    rule_path,
+                    "at least one of succeededCount or succeededIndexes must be specified",
+                )
+            )
         total = 0
         if indexes is not None:
             if len(indexes) > 64 * 1024:
@@ -395,11 +522,15 @@ def validate_success_policy(spec: Object, path: str, errors: Errors) -> None:
         at = f"{rule_path}.succeededCount"
         validate_nonnegative(count, at, errors)
         if count > completions:
-            detail = f"must be less than or equal to {completions} (the number of specified completions)"
+            detail = (
+                f"must be less than or equal to {completions} (the number of specified completions)"
+            )
             errors.append(invalid_value(at, count, detail))
         if indexes is not None and count > total:
-            detail = (f"must be less than or equal to {total} "
-                      "(the number of indexes in the specified succeededIndexes field)")
+            detail = (
+                f"must be less than or equal to {total} "
+                "(the number of indexes in the specified succeededIndexes field)"
+            )
             errors.append(invalid_value(at, count, detail))
 
 
@@ -417,9 +548,15 @@ def count_indexes(text: str, completions: int) -> int:
 
 def first_common_index(text: str, other: str, completions: int) -> int | None:
     """Return the lowest index that is in both texts; intervals that cannot be parsed count as empty."""
-    return min((max(low, other_low) for low, high in _valid_intervals(text, completions)
-                for other_low, other_high in _valid_intervals(other, completions)
-                if low <= other_high and other_low <= high), default=None)
+    return min(
+        (
+            max(low, other_low)
+            for low, high in _valid_intervals(text, completions)
+            for other_low, other_high in _valid_intervals(other, completions)
+            if low <= other_high and other_low <= high
+        ),
+        default=None,
+    )
 
 
 def _valid_intervals(text: str, completions: int) -> list[tuple[int, int]]:
@@ -433,8 +570,10 @@ def _valid_intervals(text: str, completions: int) -> list[tuple[int, int]]:
 def _parse_interval(text: str, completions: int) -> tuple[int, int]:
     parts = text.split("-")
     if len(parts) > 2:
-        raise ValueError(f"the fragment {quote(text)} violates the requirement that an index interval can have at most "
-                         "two parts separated by '-'")
+        raise ValueError(
+            f"the fragment {quote(text)} violates the requirement that an index interval can have at most "
+            "two parts separated by '-'"
+        )
     indexes = []
     for part in (parts[0], parts[-1]):
         index = int_or_none(part)

@@ -25,18 +25,39 @@ ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOnce
 VOLUME_MODES = ("Block", "Filesystem")
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 TEMPLATE_METADATA = (
-    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
-    "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields")
-SPEC_KEPT = ("spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
-             "claims")
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+SPEC_KEPT = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+    "claims"
+)
 
 
-def validate_claim_spec(spec: Object, path: str, errors: Errors, *, allow_invalid_values: bool = False,
-                        allow_invalid_group: bool = False) -> None:
+def validate_claim_spec(
+    spec: Object,
+    path: str,
+    errors: Errors,
+    *,
+    allow_invalid_values: bool = False,
+    allow_invalid_group: bool = False,
+) -> None:
     if not spec.get("accessModes"):
         errors.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
-    validate_label_selector(spec.get("selector"), f"{path}.selector", errors,
-                            allow_invalid_values=allow_invalid_values)
+    validate_label_selector(
+        spec.get("selector"), f"{path}.selector", errors, allow_invalid_values=allow_invalid_values
+    )
     validate_access_modes(spec.get("accessModes") or [], f"{path}.accessModes", errors)
     requests = (spec.get("resources") or {}).get("requests") or {}
     size = requests.get("storage")
@@ -50,18 +71,24 @@ def validate_claim_spec(spec: Object, path: str, errors: Errors, *, allow_invali
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     for field, data_source in (("dataSource", source), ("dataSourceRef", reference)):
         if data_source is not None:
-            _validate_data_source(data_source, f"{path}.{field}", errors, allow_invalid_group=allow_invalid_group)
+            _validate_data_source(
+                data_source, f"{path}.{field}", errors, allow_invalid_group=allow_invalid_group
+            )
     if source is not None and reference is not None:
         if reference.get("namespace"):
             detail = "may not be specified when dataSourceRef.namespace is specified"
             errors.append(invalid_value(path, {}, detail))
-        elif any(source.get(field) != reference.get(field) for field in ("apiGroup", "kind", "name")):
+        elif any(
+            source.get(field) != reference.get(field) for field in ("apiGroup", "kind", "name")
+        ):
             errors.append(invalid_value(path, {}, "must match dataSourceRef"))
     if name := spec.get("volumeAttributesClassName"):
         validate_format(name, dns1123_subdomain(name), f"{path}.volumeAttributesClassName", errors)
 
 
-def _validate_data_source(source: Object, path: str, errors: Errors, *, allow_invalid_group: bool) -> None:
+def _validate_data_source(
+    source: Object, path: str, errors: Errors, *, allow_invalid_group: bool
+) -> None:
     validate_required(source, ("name", "kind"), path, errors)
     group, kind = source.get("apiGroup") or "", source.get("kind", "")
     if not group and kind != "PersistentVolumeClaim":
@@ -74,8 +101,12 @@ def _validate_data_source(source: Object, path: str, errors: Errors, *, allow_in
 
 
 def validate_access_modes(modes: list[str], path: str, errors: Errors) -> None:
-    errors.extend(not_supported(path, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES)
-    if "ReadWriteOncePod" in modes and any(mode in ACCESS_MODES and mode != "ReadWriteOncePod" for mode in modes):
+    errors.extend(
+        not_supported(path, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES
+    )
+    if "ReadWriteOncePod" in modes and any(
+        mode in ACCESS_MODES and mode != "ReadWriteOncePod" for mode in modes
+    ):
         errors.append(forbidden_field(path, "may not use ReadWriteOncePod with other access modes"))
 
 
@@ -89,8 +120,11 @@ def validate_template_metadata(metadata: Object, path: str, errors: Errors) -> N
     if annotations := metadata.get("annotations"):
         errors.extend(validate_annotations(annotations, f"{path}.annotations"))
     validate_labels(metadata.get("labels"), f"{path}.labels", errors)
-    errors.extend(forbidden_field(f"{path}.{field}", "cannot be set") for field in TEMPLATE_METADATA
-                  if metadata.get(field))
+    errors.extend(
+        forbidden_field(f"{path}.{field}", "cannot be set")
+        for field in TEMPLATE_METADATA
+        if metadata.get(field)
+    )
 
 
 # --- claims -------------------------------------------------------------------------------------------------------
@@ -107,12 +141,18 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
     spec, old_spec = claim["spec"], old["spec"]
     source = old_spec.get("dataSource") or old_spec.get("dataSourceRef") or {}
-    validate_claim_spec(spec, "spec", errors, allow_invalid_group=source.get("apiGroup") is not None)
+    validate_claim_spec(
+        spec, "spec", errors, allow_invalid_group=source.get("apiGroup") is not None
+    )
     compared, old_compared = _with_immutable_fields_only(claim, old)
     if not _class_was_annotation(claim, old):
-        new_class, old_class = ((obj["metadata"].get("annotations") or {}).get(BETA_CLASS, "") for obj in (claim, old))
+        new_class, old_class = (
+            (obj["metadata"].get("annotations") or {}).get(BETA_CLASS, "") for obj in (claim, old)
+        )
         if new_class != old_class:
-            errors.append(invalid_value(f"metadata.annotations.{BETA_CLASS}", new_class, "field is immutable"))
+            errors.append(
+                invalid_value(f"metadata.annotations.{BETA_CLASS}", new_class, "field is immutable")
+            )
     if not semantically_equal(compared, old_compared):
         difference = go_diff("core.PersistentVolumeClaimSpec", old_compared, compared)
         errors.append(forbidden_field("spec", f"{SPEC_KEPT}\n{difference}"))
@@ -122,12 +162,18 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
     old_size = _storage(old["spec"].get("resources") or {}, "requests") or zero
     capacity = _storage(old.get("status") or {}, "capacity") or zero
     if new_size < old_size and new_size <= capacity:
-        errors.append(forbidden_field("spec.resources.requests.storage", "field can not be less than status.capacity"))
+        errors.append(
+            forbidden_field(
+                "spec.resources.requests.storage", "field can not be less than status.capacity"
+            )
+        )
     if spec.get("volumeMode") != old_spec.get("volumeMode"):
         errors.append(invalid_value("volumeMode", spec.get("volumeMode"), "field is immutable"))
     new_class = claim["spec"].get("volumeAttributesClassName")
     current = (old.get("status") or {}).get("currentVolumeAttributesClassName")
-    if (current is not None and not new_class) and new_class != old["spec"].get("volumeAttributesClassName"):
+    if (current is not None and not new_class) and new_class != old["spec"].get(
+        "volumeAttributesClassName"
+    ):
         shown = "nil" if new_class is None else "empty string"
         detail = f"update to {shown} is forbidden when status.currentVolumeAttributesClassName is not nil"
         errors.append(forbidden_field("spec.volumeAttributesClassName", detail))
@@ -141,7 +187,9 @@ def _with_immutable_fields_only(claim: Object, old: Object) -> tuple[Object, Obj
         old_spec["volumeName"] = spec["volumeName"]
     if _class_was_annotation(claim, old):
         spec.pop("storageClassName", None)
-    elif old_spec.get("storageClassName") is None and BETA_CLASS not in (old["metadata"].get("annotations") or {}):
+    elif old_spec.get("storageClassName") is None and BETA_CLASS not in (
+        old["metadata"].get("annotations") or {}
+    ):
         spec.pop("storageClassName", None)  # the default class, set later than by admission
     if (claim.get("status") or {}).get("phase") == "Bound":
         resources = spec.get("resources") or {}
@@ -159,8 +207,12 @@ def _class_was_annotation(claim: Object, old: Object) -> bool:
     """Return whether the class of the old annotation has become the field ``storageClassName``."""
     old_class = (old["metadata"].get("annotations") or {}).get(BETA_CLASS)
     new_class = (claim["metadata"].get("annotations") or {}).get(BETA_CLASS, old_class)
-    return old_class is not None and new_class == old_class and old["spec"].get("storageClassName") is None and (
-        claim["spec"].get("storageClassName") == old_class)
+    return (
+        old_class is not None
+        and new_class == old_class
+        and old["spec"].get("storageClassName") is None
+        and (claim["spec"].get("storageClassName") == old_class)
+    )
 
 
 def _storage(holder: Object, field: str) -> Quantity | None:
@@ -168,8 +220,13 @@ def _storage(holder: Object, field: str) -> Quantity | None:
     return None if amount is None else Quantity.parse(amount)
 
 
-RESIZE_STATUSES = ("ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress",
-                   "NodeResizeInfeasible", "NodeResizePending")
+RESIZE_STATUSES = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
 
 
 def validate_claim_status(claim: Object) -> list[FieldError]:
@@ -182,7 +239,9 @@ def validate_claim_status(claim: Object) -> list[FieldError]:
     for name, state in sorted((status.get("allocatedResourceStatuses") or {}).items()):
         _validate_resource_key(name, "status.allocatedResourceStatuses", errors)
         if state not in RESIZE_STATUSES:
-            errors.append(not_supported("status.allocatedResourceStatuses", name, sorted(RESIZE_STATUSES)))
+            errors.append(
+                not_supported("status.allocatedResourceStatuses", name, sorted(RESIZE_STATUSES))
+            )
     for name, amount in sorted((status.get("allocatedResources") or {}).items()):
         if _validate_resource_key(name, "status.allocatedResources", errors):
             _validate_amount(amount, f"status.allocatedResources[{name}]", errors)
@@ -207,8 +266,10 @@ def _validate_resource_key(name: str, path: str, errors: Errors) -> bool:
 def claim_warnings(claim: Object) -> list[str]:
     warnings = []
     if BETA_CLASS in (claim["metadata"].get("annotations") or {}):
-        warnings.append(f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute '
-                        "instead")
+        warnings.append(
+            f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute '
+            "instead"
+        )
     return warnings + claim_spec_warnings(claim["spec"], "spec")
 
 

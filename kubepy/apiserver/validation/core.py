@@ -7,7 +7,15 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.api.errors import WHOLE_OBJECT, FieldError, duplicate, forbidden_field, invalid_value, required, too_long
+from kubepy.api.errors import (
+    WHOLE_OBJECT,
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    required,
+    too_long,
+)
 from kubepy.api.meta import Object, namespace_of
 from kubepy.api.values.names import dns1123_subdomain, qualified_name
 from kubepy.apiserver.validation.fields import (
@@ -60,7 +68,9 @@ def validate_namespace_status_update(namespace: Object) -> list[FieldError]:
     expected = "Terminating" if deleted else "Active"
     if phase == expected:
         return []
-    detail = f"may only be '{expected}' if `deletionTimestamp` is {'not empty' if deleted else 'empty'}"
+    detail = (
+        f"may only be '{expected}' if `deletionTimestamp` is {'not empty' if deleted else 'empty'}"
+    )
     return [invalid_value("status.Phase", phase, detail)]
 
 
@@ -73,10 +83,14 @@ def validate_config_map(config_map: Object) -> list[FieldError]:
     for key in sorted(data):
         _validate_key(key, "data", errors)
         if key in binary:
-            errors.append(invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData"))
+            errors.append(
+                invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
+            )
     for key in sorted(binary):
         _validate_key(key, "binaryData", errors)
-    size = sum(len(value.encode()) for value in data.values()) + sum(map(decoded_size, binary.values()))
+    size = sum(len(value.encode()) for value in data.values()) + sum(
+        map(decoded_size, binary.values())
+    )
     if size > MAX_DATA_BYTES:
         errors.append(too_long(WHOLE_OBJECT, MAX_DATA_BYTES))
     return errors
@@ -126,7 +140,9 @@ def validate_secret(secret: Object) -> list[FieldError]:
             if not data.get("ssh-privatekey"):
                 errors.append(required("data[ssh-privatekey]"))
         case "kubernetes.io/tls":
-            errors.extend(required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in data)
+            errors.extend(
+                required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in data
+            )
     return errors
 
 
@@ -139,13 +155,18 @@ def _validate_json(key: str, data: Mapping[str, str], errors: Errors) -> None:
         parsed: Any = json.loads(b64decode(data[key]))
     except ValueError:
         text = b64decode(data[key]).decode(errors="replace").strip()
-        detail = "unexpected end of JSON input" if not text else (
-            f"invalid character '{text[0]}' looking for beginning of value")
+        detail = (
+            "unexpected end of JSON input"
+            if not text
+            else (f"invalid character '{text[0]}' looking for beginning of value")
+        )
     else:
         kinds = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
         if isinstance(parsed, tuple(kinds)):
             kind = next(name for kind, name in kinds.items() if isinstance(parsed, kind))
-            detail = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+            detail = (
+                f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+            )
     if detail:
         errors.append(invalid_value(f"data[{key}]", "<secret contents redacted>", detail))
 
@@ -217,7 +238,11 @@ def validate_node(node: Object) -> list[FieldError]:
     for index, network in enumerate(networks):
         validate_cidr(network, f"spec.podCIDRs[{index}]", errors)
     if len(networks) > 1 and (len(networks) > 2 or is_ipv6(networks[0]) == is_ipv6(networks[1])):
-        errors.append(invalid_value("spec.podCIDRs", networks, "may specify no more than one CIDR for each IP family"))
+        errors.append(
+            invalid_value(
+                "spec.podCIDRs", networks, "may specify no more than one CIDR for each IP family"
+            )
+        )
     return errors
 
 
@@ -234,7 +259,9 @@ def validate_taints(taints: list[Object] | tuple[()], path: str, errors: Errors)
         at, key, effect = f"{path}[{index}]", taint.get("key", ""), taint.get("effect", "")
         validate_label_name(key, f"{at}.key", errors)
         if complaints := label_value(taint.get("value", "")):
-            errors.append(invalid_value(f"{at}.value", taint.get("value", ""), ";".join(complaints)))
+            errors.append(
+                invalid_value(f"{at}.value", taint.get("value", ""), ";".join(complaints))
+            )
         if not effect:
             errors.append(required(f"{at}.effect"))
         else:
@@ -254,7 +281,9 @@ def validate_node_update(node: Object, old: Object) -> list[FieldError]:
     addresses = status.get("addresses") or []
     for index, address in enumerate(addresses):
         if address in addresses[:index]:
-            errors.append(duplicate(f"status.addresses[{index}]", go_view("core.NodeAddress", address)))
+            errors.append(
+                duplicate(f"status.addresses[{index}]", go_view("core.NodeAddress", address))
+            )
     networks, old_networks = spec.get("podCIDRs") or [], old_spec.get("podCIDRs") or []
     if old_networks and networks != old_networks:
         errors.append(forbidden_field("spec.podCIDRs", POD_CIDR_KEPT))

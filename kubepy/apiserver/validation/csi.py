@@ -5,7 +5,14 @@ Upstream: ``pkg/apis/storage/validation/validation.go``.
 
 from __future__ import annotations
 
-from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
+from kubepy.api.errors import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+)
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.api.values.quantity import Quantity
@@ -39,7 +46,9 @@ ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeN
 def validate_driver(driver: Object, old: Object | None = None) -> list[FieldError]:
     errors: Errors = []
     spec = driver["spec"]
-    validate_optional_choice(spec.get("fsGroupPolicy"), GROUP_POLICIES, "spec.fsGroupPolicy", errors)
+    validate_optional_choice(
+        spec.get("fsGroupPolicy"), GROUP_POLICIES, "spec.fsGroupPolicy", errors
+    )
     audiences: set[str] = set()
     for index, request in enumerate(spec.get("tokenRequests") or ()):
         audience, seconds = request.get("audience", ""), request.get("expirationSeconds")
@@ -48,25 +57,39 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
             continue
         audiences.add(audience)
         if seconds is not None:
-            validate_token_lifetime(seconds, f"spec.tokenRequests[{index}].expirationSeconds", errors)
-    errors.extend(not_supported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES)
-                  for mode in spec.get("volumeLifecycleModes") or () if mode not in LIFECYCLE_MODES)
+            validate_token_lifetime(
+                seconds, f"spec.tokenRequests[{index}].expirationSeconds", errors
+            )
+    errors.extend(
+        not_supported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES)
+        for mode in spec.get("volumeLifecycleModes") or ()
+        if mode not in LIFECYCLE_MODES
+    )
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
     if period is not None and period < SHORTEST_PERIOD:
         detail = f"must be greater than or equal to {SHORTEST_PERIOD} seconds"
         errors.append(invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, detail))
     if old is not None:
-        for field, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
-            validate_immutable(spec.get(field), old["spec"].get(field), f"spec.{shown}", errors)  # upstream's spelling
+        for field, shown in (
+            ("attachRequired", "attachedRequired"),
+            ("volumeLifecycleModes", "volumeLifecycleModes"),
+        ):
+            validate_immutable(
+                spec.get(field), old["spec"].get(field), f"spec.{shown}", errors
+            )  # upstream's spelling
     return errors
 
 
 def validate_token_lifetime(seconds: int, path: str, errors: Errors) -> None:
     """Validate the lifetime of a service account's token."""
     if seconds < TEN_MINUTES:
-        errors.append(invalid_value(path, seconds, "may not specify a duration less than 10 minutes"))
+        errors.append(
+            invalid_value(path, seconds, "may not specify a duration less than 10 minutes")
+        )
     if seconds > 2**32:
-        errors.append(invalid_value(path, seconds, "may not specify a duration larger than 2^32 seconds"))
+        errors.append(
+            invalid_value(path, seconds, "may not specify a duration larger than 2^32 seconds")
+        )
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
@@ -86,7 +109,11 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
         if len(identifier.encode()) > LONGEST_NODE_ID:
             detail = f"must be {LONGEST_NODE_ID} characters or less"
             errors.append(invalid_value(f"{driver_path}.nodeID", identifier, detail))
-        validate_nonnegative((driver.get("allocatable") or {}).get("count"), f"{driver_path}.allocatable.count", errors)
+        validate_nonnegative(
+            (driver.get("allocatable") or {}).get("count"),
+            f"{driver_path}.allocatable.count",
+            errors,
+        )
         if name in names:
             errors.append(duplicate(f"{driver_path}.name", name))
         names.add(name)
@@ -99,9 +126,17 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
             validate_format(key, label_key(key), driver_path, errors)
     for old_driver in ((old or {}).get("spec") or {}).get("drivers") or ():
         for driver in drivers:
-            compared, old_compared = ({**each, "allocatable": None} for each in (driver, old_driver))
-            if driver.get("name") == old_driver.get("name") and not semantically_equal(compared, old_compared):
-                errors.append(invalid_value("spec.drivers", go_view("*storage.CSINodeDriver", compared), IMMUTABLE))
+            compared, old_compared = (
+                {**each, "allocatable": None} for each in (driver, old_driver)
+            )
+            if driver.get("name") == old_driver.get("name") and not semantically_equal(
+                compared, old_compared
+            ):
+                errors.append(
+                    invalid_value(
+                        "spec.drivers", go_view("*storage.CSINodeDriver", compared), IMMUTABLE
+                    )
+                )
     return errors
 
 
@@ -130,9 +165,14 @@ def capacity_warnings(capacity: Object) -> list[str]:
     topology, warnings = capacity.get("nodeTopology") or {}, []
     for index, expression in enumerate(topology.get("matchExpressions") or ()):
         if (key := expression.get("key", "")) in DEPRECATED_LABELS:
-            warnings.append(f"nodeTopology.matchExpressions[{index}].key: {key} is {DEPRECATED_LABELS[key]}")
-    return warnings + [f"nodeTopology.matchLabels.{key}: {DEPRECATED_LABELS[key]}"
-                       for key in sorted(topology.get("matchLabels") or ()) if key in DEPRECATED_LABELS]
+            warnings.append(
+                f"nodeTopology.matchExpressions[{index}].key: {key} is {DEPRECATED_LABELS[key]}"
+            )
+    return warnings + [
+        f"nodeTopology.matchLabels.{key}: {DEPRECATED_LABELS[key]}"
+        for key in sorted(topology.get("matchLabels") or ())
+        if key in DEPRECATED_LABELS
+    ]
 
 
 # --- attachments --------------------------------------------------------------------------------------------------
@@ -142,7 +182,11 @@ def validate_attachment(attachment: Object, old: Object | None = None) -> list[F
     """Validate a VolumeAttachment: a new one's attacher must be a driver's name, an update may not change the spec."""
     errors: Errors = []
     spec = attachment["spec"]
-    attacher, node, source = spec.get("attacher", ""), spec.get("nodeName", ""), spec.get("source") or {}
+    attacher, node, source = (
+        spec.get("attacher", ""),
+        spec.get("nodeName", ""),
+        spec.get("source") or {},
+    )
     if not attacher:
         errors.append(required("spec.attacher"))
     name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
@@ -151,12 +195,20 @@ def validate_attachment(attachment: Object, old: Object | None = None) -> list[F
     elif name is not None and inline is not None:
         errors.append(forbidden_field("spec.source", ONE_SOURCE))
     elif name == "":
-        errors.append(required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"))
+        errors.append(
+            required(
+                "spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"
+            )
+        )
     validate_format(node, dns1123_subdomain(node), "spec.nodeName", errors)
     if old is None:
         validate_csi_driver_name(attacher, "spec.attacher", errors)
         if name is not None:
-            validate_format(name, dns1123_subdomain(name), "spec.source.persistentVolumeName", errors)
+            validate_format(
+                name, dns1123_subdomain(name), "spec.source.persistentVolumeName", errors
+            )
     elif not semantically_equal(spec, old["spec"]):
-        errors.append(invalid_value("spec", go_view("storage.VolumeAttachmentSpec", spec), IMMUTABLE))
+        errors.append(
+            invalid_value("spec", go_view("storage.VolumeAttachmentSpec", spec), IMMUTABLE)
+        )
     return errors

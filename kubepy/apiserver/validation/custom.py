@@ -27,7 +27,9 @@ def finalizer_warnings(finalizers: Iterable[str]) -> list[str]:
     for name in sorted(set(finalizers)):
         complaints = list(label_key(name))
         if "/" not in name and name not in _STANDARD_FINALIZERS:
-            complaints.append(f"{_PREFER} {'including a path (/) ' if '.' in name else ''}{_CONFLICTS}")
+            complaints.append(
+                f"{_PREFER} {'including a path (/) ' if '.' in name else ''}{_CONFLICTS}"
+            )
         warnings += [f"metadata.finalizers: {quote(name)}: {detail}" for detail in complaints]
     return warnings
 
@@ -48,7 +50,11 @@ def validate_embedded(schema: Schema, value: Any, path: str = "") -> list[FieldE
             decode_as(_METADATA, embedded.get("metadata"))
         except DecodeError as error:
             return [invalid_value(f"{at}.metadata", embedded["metadata"], str(error))]
-    return [error for embedded, at in _embedded(schema, value, path) for error in _invalid_fields(embedded, at)]
+    return [
+        error
+        for embedded, at in _embedded(schema, value, path)
+        for error in _invalid_fields(embedded, at)
+    ]
 
 
 def _embedded(schema: Schema, value: Any, path: str) -> Iterator[tuple[Object, str]]:
@@ -75,15 +81,21 @@ def _invalid_fields(value: Object, path: str) -> Iterator[FieldError]:
             yield invalid_value(f"{path}.{field}", "", "must not be empty")
     version, kind = value.get("apiVersion", ""), value.get("kind", "")
     if version.count("/") > 1:
-        yield invalid_value(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
+        yield invalid_value(
+            f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}"
+        )
     if kind and (complaints := dns1035_label(kind.lower())):
         detail = f"may have mixed case, but should otherwise match: {','.join(complaints)}"
         yield invalid_value(f"{path}.kind", kind, detail)
     if "metadata" in value:
         metadata = decode_as(_METADATA, value["metadata"]).object
         named = {**metadata, "name": metadata.get("name") or "fakename"}
-        yield from validate_object_meta(named, namespaced=bool(metadata.get("namespace")), name_rule=path_segment,
-                                        path=f"{path}.metadata")
+        yield from validate_object_meta(
+            named,
+            namespaced=bool(metadata.get("namespace")),
+            name_rule=path_segment,
+            path=f"{path}.metadata",
+        )
 
 
 # --- scale subresource (apiextensions-apiserver/pkg/registry/customresource/validator.go) ---------------------------
@@ -103,7 +115,9 @@ def validate_count(obj: Object, path: FieldPath) -> list[FieldError]:
     if count < 0:
         return [invalid_value(dotted(path), count, "should be a non-negative integer")]
     if count > MAX_REPLICAS:
-        return [invalid_value(dotted(path), count, f"should be less than or equal to {MAX_REPLICAS}")]
+        return [
+            invalid_value(dotted(path), count, f"should be less than or equal to {MAX_REPLICAS}")
+        ]
     return []
 
 
@@ -118,8 +132,10 @@ def _accessor_problem(path: FieldPath, value: Any, expected: type, go_type: str)
     """Return the error of Go's accessors of unstructured objects for a value of another type, "" for none."""
     if type(value) is expected:
         return ""
-    return (f"{dotted(path)} accessor error: {format_value(value)} is of the type {type_name(value)}, expected "
-            f"{go_type}")
+    return (
+        f"{dotted(path)} accessor error: {format_value(value)} is of the type {type_name(value)}, expected "
+        f"{go_type}"
+    )
 
 
 def dotted(path: FieldPath) -> str:

@@ -18,8 +18,10 @@ from kubepy.api.schema.structural import EMBEDDED
 
 RULE_LIMIT = 10_000_000
 SCHEMA_LIMIT = 100_000_000
-_ADVICE = ("(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and "
-           "strings are declared)")
+_ADVICE = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and "
+    "strings are declared)"
+)
 _MOST_REPORTED = 4
 
 
@@ -44,7 +46,9 @@ class _Place(NamedTuple):
 
     def below(self, step: str, limit: int | None = 1) -> _Place:
         """Return the place of a field or item; ``limit`` is the number of them in one value of this place."""
-        times = None if limit is None or self.times is None else min(self.times * max(limit, 0), MAX)
+        times = (
+            None if limit is None or self.times is None else min(self.times * max(limit, 0), MAX)
+        )
         return _Place(f"{self.path}.{step}", False, self.uncorrelatable, times)
 
 
@@ -59,23 +63,34 @@ class _Validation:
     def walk(self, schema: Object, place: _Place) -> Iterator[FieldError]:
         others, items = schema.get("additionalProperties"), schema.get("items")
         if isinstance(others, dict):
-            yield from self.walk(others, place.below("additionalProperties", schema.get("maxProperties")))
+            yield from self.walk(
+                others, place.below("additionalProperties", schema.get("maxProperties"))
+            )
         for name, field in sorted((schema.get("properties") or {}).items()):
             below = place.below(f"properties[{name}]", schema.get("maxProperties") if others else 1)
             yield from self.walk(field, below._replace(is_root=bool(field.get(EMBEDDED))))
         if isinstance(items, dict):
-            within = place.uncorrelatable or ("" if schema.get("x-kubernetes-list-type") == "map" else place.path)
+            within = place.uncorrelatable or (
+                "" if schema.get("x-kubernetes-list-type") == "map" else place.path
+            )
             below = place.below("items", schema.get("maxItems"))
             yield from self.walk(items, below._replace(uncorrelatable=within))
         for index, rule in enumerate(schema.get(RULES) or ()):
             yield from self._check(rule, schema, place, f"{place.path}.{RULES}[{index}]")
 
-    def _check(self, source: Object, schema: Object, place: _Place, path: str) -> Iterator[FieldError]:
+    def _check(
+        self, source: Object, schema: Object, place: _Place, path: str
+    ) -> Iterator[FieldError]:
         rule = compile_rule(source, schema, is_root=place.is_root)
         if isinstance(rule, RuleProblem):
-            shown = {"Rule": source.get("rule", ""), "Message": source.get("message", ""),
-                     "MessageExpression": source.get("messageExpression", ""), "Reason": source.get("reason"),
-                     "FieldPath": source.get("fieldPath", ""), "OptionalOldSelf": source.get("optionalOldSelf")}
+            shown = {
+                "Rule": source.get("rule", ""),
+                "Message": source.get("message", ""),
+                "MessageExpression": source.get("messageExpression", ""),
+                "Reason": source.get("reason"),
+                "FieldPath": source.get("fieldPath", ""),
+                "OptionalOldSelf": source.get("optionalOldSelf"),
+            }
             yield invalid_value(f"{path}.{rule.field}", shown, rule.message)
             return
         shape, times = shape_of(schema, is_root=place.is_root), place.times
@@ -84,14 +99,20 @@ class _Validation:
         cost = min(_most(rule.expression, shape) * times, MAX)
         yield from self._observe(cost, f"{path}.rule", "estimated rule cost")
         if rule.message is not None:
-            yield from self._observe(_most(rule.message, shape), f"{path}.messageExpression",
-                                     "estimated messageExpression cost")
+            yield from self._observe(
+                _most(rule.message, shape),
+                f"{path}.messageExpression",
+                "estimated messageExpression cost",
+            )
         if rule.is_transition and place.uncorrelatable:
             detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelatable}"
             yield invalid_value(f"{path}.rule", source["rule"], detail)
         elif not rule.is_transition and source.get("optionalOldSelf") is not None:
-            yield invalid_value(f"{path}.optionalOldSelf", source["optionalOldSelf"],
-                                "may not be set if oldSelf is not used in rule")
+            yield invalid_value(
+                f"{path}.optionalOldSelf",
+                source["optionalOldSelf"],
+                "may not be set if oldSelf is not used in rule",
+            )
 
     def _observe(self, cost: int, path: str, name: str) -> Iterator[FieldError]:
         self._total = min(self._total + cost, MAX)
@@ -116,5 +137,7 @@ def _most(expression: Compiled, shape: Shape | None) -> int:
 
 def _too_much(name: str, cost: int, limit: int) -> str:
     factor = cost / limit
-    shown = "more than 100x" if factor > 100 else f"{factor:.6f}x" if factor < 1.5 else f"{factor:.1f}x"
+    shown = (
+        "more than 100x" if factor > 100 else f"{factor:.6f}x" if factor < 1.5 else f"{factor:.1f}x"
+    )
     return f"{name} exceeds budget by factor of {shown} {_ADVICE}"

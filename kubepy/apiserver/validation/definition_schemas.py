@@ -24,15 +24,23 @@ with lazy_imports():  # few schemas have rules
 SCHEMA_TYPE = "apiextensions/v1.JSONSchemaProps"
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
-LIST_TYPE, MAP_TYPE, MAP_KEYS = "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-list-map-keys"
+LIST_TYPE, MAP_TYPE, MAP_KEYS = (
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+    "x-kubernetes-list-map-keys",
+)
 RULES = "x-kubernetes-validations"
 META_FIELDS = ("metadata", "kind", "apiVersion")
 # With a status subresource only these may be at the root, in Go's names.
 ALLOWED_AT_ROOT = (
     "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern "
     "MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields "
-    "XValidations")
-_JSON_ALLOWED_AT_ROOT = {name[:1].lower() + name[1:] for name in ALLOWED_AT_ROOT.split()} | {PRESERVE, RULES}
+    "XValidations"
+)
+_JSON_ALLOWED_AT_ROOT = {name[:1].lower() + name[1:] for name in ALLOWED_AT_ROOT.split()} | {
+    PRESERVE,
+    RULES,
+}
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _LISTS_OF_SCHEMAS = ("allOf", "oneOf", "anyOf")
 
@@ -45,22 +53,34 @@ class _Place(NamedTuple):
     in_metadata: bool = False
 
 
-def validate_schema(schema: Object, path: str, errors: Errors, *, with_status: bool, is_new: bool = True) -> None:
+def validate_schema(
+    schema: Object, path: str, errors: Errors, *, with_status: bool, is_new: bool = True
+) -> None:
     """Validate the schema of a version. ``is_new``: it differs from the old one, so the cost of each rule counts."""
     schema_errors: Errors = []
     if with_status:
         first = [key for key in ("id", "$schema", "$ref") if schema.get(key)]
         kind = schema.get("type")
         if not first and kind and kind != "object":
-            detail = ('only "object" is allowed as the type at the root of the schema if the status subresource is '
-                      "enabled")
+            detail = (
+                'only "object" is allowed as the type at the root of the schema if the status subresource is '
+                "enabled"
+            )
             schema_errors.append(invalid_value(f"{path}.type", kind, detail))
-        elif any(value not in (None, "") for key, value in schema.items() if key not in _JSON_ALLOWED_AT_ROOT):
-            detail = (f"only [{ALLOWED_AT_ROOT}] fields are allowed at the root of the schema if the status "
-                      "subresource is enabled")
+        elif any(
+            value not in (None, "")
+            for key, value in schema.items()
+            if key not in _JSON_ALLOWED_AT_ROOT
+        ):
+            detail = (
+                f"only [{ALLOWED_AT_ROOT}] fields are allowed at the root of the schema if the status "
+                "subresource is enabled"
+            )
             schema_errors.append(invalid_value(path, json_view(SCHEMA_TYPE, schema), detail))
     if schema.get("nullable"):
-        schema_errors.append(forbidden_field(f"{path}.nullable", "nullable cannot be true at the root"))
+        schema_errors.append(
+            forbidden_field(f"{path}.nullable", "nullable cannot be true at the root")
+        )
     unsupported = unsupported_field(schema)
     if not unsupported:
         schema_errors.extend(validate_structure(schema, path) or validate_defaults(schema, path))
@@ -81,13 +101,18 @@ def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
         errors.append(not_supported(f"{path}.type", kind, TYPES))
     if "default" in schema and place.no_defaults:
         errors.append(forbidden_field(f"{path}.default", f"must not be set {place.no_defaults}"))
-    errors.extend(forbidden_field(f"{path}.{field}", f"{field} is not supported")
-                  for field in _UNSUPPORTED if schema.get(field))
+    errors.extend(
+        forbidden_field(f"{path}.{field}", f"{field} is not supported")
+        for field in _UNSUPPORTED
+        if schema.get(field)
+    )
     if kind == "null":
         detail = "type cannot be set to null, use nullable as an alternative"
         errors.append(forbidden_field(f"{path}.type", detail))
     if isinstance(items, list) and items:
-        errors.append(forbidden_field(f"{path}.items", "items must be a schema object and not an array"))
+        errors.append(
+            forbidden_field(f"{path}.items", "items must be a schema object and not an array")
+        )
     if place.in_metadata and schema.get("x-kubernetes-embedded-resource"):
         detail = "must not be used inside of resource meta"
         errors.append(forbidden_field(f"{path}.x-kubernetes-embedded-resource", detail))
@@ -105,7 +130,9 @@ def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
     if schema.get(MAP_TYPE) is not None:
         _validate_type_is("object", schema, path, MAP_TYPE, errors)
         if schema[MAP_TYPE] not in ("atomic", "granular"):
-            errors.append(not_supported(f"{path}.{MAP_TYPE}", schema[MAP_TYPE], ("atomic", "granular")))
+            errors.append(
+                not_supported(f"{path}.{MAP_TYPE}", schema[MAP_TYPE], ("atomic", "granular"))
+            )
     if schema.get(LIST_TYPE) is not None or schema.get(MAP_KEYS):
         _validate_list_type(schema, path, errors)
     for index, rule in enumerate(schema.get(RULES) or ()):
@@ -117,8 +144,14 @@ def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, s
     inner = place._replace(root=False)
     others, items = schema.get("additionalProperties"), schema.get("items")
     if isinstance(others, dict):
-        in_metadata = "inside additionalProperties applying to object metadata" if place.in_metadata else ""
-        yield others, f"{path}.additionalProperties", inner._replace(no_defaults=in_metadata or place.no_defaults)
+        in_metadata = (
+            "inside additionalProperties applying to object metadata" if place.in_metadata else ""
+        )
+        yield (
+            others,
+            f"{path}.additionalProperties",
+            inner._replace(no_defaults=in_metadata or place.no_defaults),
+        )
     is_resource = place.root or bool(schema.get("x-kubernetes-embedded-resource"))
     for name, property_ in sorted((schema.get("properties") or {}).items()):
         where = inner
@@ -138,7 +171,9 @@ def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, s
 # --- the types of lists and maps ----------------------------------------------------------------------------------
 
 
-def _validate_type_is(expected: str, schema: Object, path: str, because: str, errors: Errors) -> None:
+def _validate_type_is(
+    expected: str, schema: Object, path: str, because: str, errors: Errors
+) -> None:
     """Require a type; ``because`` is the field that needs it."""
     kind, detail = schema.get("type"), f"must be {expected} if {because} is specified"
     if not kind:
@@ -163,7 +198,9 @@ def _validate_list_type(schema: Object, path: str, errors: Errors) -> None:
     if keys and list_type != "map":
         detail = f"must be map if {MAP_KEYS} is non-empty"
         at = f"{path}.{LIST_TYPE}"
-        errors.append(required(at, detail) if list_type is None else invalid_value(at, list_type, detail))
+        errors.append(
+            required(at, detail) if list_type is None else invalid_value(at, list_type, detail)
+        )
     if list_type == "map":
         _validate_map_list(keys, items, path, errors)
     if list_type in ("set", "map") and isinstance(items, dict):
@@ -195,7 +232,11 @@ def _validate_map_list(keys: list[str], items: Any, path: str, errors: Errors) -
         errors.append(required(f"{path}.items", f"must have a schema if {LIST_TYPE} is map"))
     elif not isinstance(items, dict):
         shown = json_view(f"[]{SCHEMA_TYPE}", items)
-        errors.append(invalid_value(f"{path}.items", shown, f"must only have a single schema if {LIST_TYPE} is map"))
+        errors.append(
+            invalid_value(
+                f"{path}.items", shown, f"must only have a single schema if {LIST_TYPE} is map"
+            )
+        )
     elif items.get("type") != "object":
         detail = f"must be object if parent array's {LIST_TYPE} is map"
         errors.append(invalid_value(f"{path}.items.type", items.get("type", ""), detail))
@@ -204,10 +245,14 @@ def _validate_map_list(keys: list[str], items: Any, path: str, errors: Errors) -
         at = f"{path}.{MAP_KEYS}"
         for index, key in enumerate(keys):
             if key not in properties:
-                errors.append(invalid_value(at, keys, "entries must all be names of item properties"))
+                errors.append(
+                    invalid_value(at, keys, "entries must all be names of item properties")
+                )
             elif properties[key].get("type") in ("array", "object"):
                 detail = f"must be a scalar type if parent array's {LIST_TYPE} is map"
-                errors.append(invalid_value(f"{path}.items.properties[{key}].type", "object", detail))
+                errors.append(
+                    invalid_value(f"{path}.items.properties[{key}].type", "object", detail)
+                )
             if key in keys[:index]:
                 errors.append(invalid_value(at, keys, "must not contain duplicate entries"))
 
@@ -229,7 +274,9 @@ def _validate_rule(rule: Object, schema: Object, path: str, errors: Errors) -> N
     elif _has_newlines(message.strip()):
         errors.append(invalid_value(f"{path}.message", message, "must not contain line breaks"))
     elif _has_newlines(expression) and not message:
-        errors.append(required(f"{path}.message", "message must be specified if rule contains line breaks"))
+        errors.append(
+            required(f"{path}.message", "message must be specified if rule contains line breaks")
+        )
     if rule.get("messageExpression") and not rule["messageExpression"].strip():
         detail = "messageExpression must be non-empty if specified"
         errors.append(required(f"{path}.messageExpression", detail))
@@ -251,10 +298,36 @@ def _validate_rule(rule: Object, schema: Object, path: str, errors: Errors) -> N
 # --- formats ------------------------------------------------------------------------------------------------------
 
 _FORMATS = {
-    "string": frozenset((
-        "bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5",
-        "isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date",
-        "duration", "datetime", "k8sshortname", "k8slongname")),
+    "string": frozenset(
+        (
+            "bsonobjectid",
+            "uri",
+            "email",
+            "hostname",
+            "ipv4",
+            "ipv6",
+            "cidr",
+            "mac",
+            "uuid",
+            "uuid3",
+            "uuid4",
+            "uuid5",
+            "isbn",
+            "isbn10",
+            "isbn13",
+            "creditcard",
+            "ssn",
+            "hexcolor",
+            "rgbcolor",
+            "byte",
+            "password",
+            "date",
+            "duration",
+            "datetime",
+            "k8sshortname",
+            "k8slongname",
+        )
+    ),
     "integer": frozenset(("int32", "int64")),
     "number": frozenset(("float", "double")),
 }
@@ -262,8 +335,11 @@ _FORMATS = {
 
 def unrecognized_formats(definition: Object) -> list[str]:
     """Return the formats in the schemas of a definition that are unknown; upstream warns of each."""
-    return [name for version in definition["spec"].get("versions") or ()
-            for name in _unrecognized((version.get("schema") or {}).get("openAPIV3Schema") or {})]
+    return [
+        name
+        for version in definition["spec"].get("versions") or ()
+        for name in _unrecognized((version.get("schema") or {}).get("openAPIV3Schema") or {})
+    ]
 
 
 def _unrecognized(schema: Object) -> Iterator[str]:
@@ -281,14 +357,23 @@ _JUNCTORS = ("anyOf", "allOf", "oneOf")
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 # Fields that are forbidden below a junctor, with upstream's errors.
 _FORBIDDEN_BELOW = {
-    "type": "must be empty", "additionalProperties": "must be undefined", "default": "must be undefined",
-    "title": "must be empty", "description": "must be empty", "nullable": "must be false", PRESERVE: "must be false",
-    EMBEDDED: "must be false", INT_OR_STRING: "must be false", "x-kubernetes-list-map-keys": "must be empty",
-    "x-kubernetes-list-type": "must be undefined", "x-kubernetes-map-type": "must be undefined",
+    "type": "must be empty",
+    "additionalProperties": "must be undefined",
+    "default": "must be undefined",
+    "title": "must be empty",
+    "description": "must be empty",
+    "nullable": "must be false",
+    PRESERVE: "must be false",
+    EMBEDDED: "must be false",
+    INT_OR_STRING: "must be false",
+    "x-kubernetes-list-map-keys": "must be empty",
+    "x-kubernetes-list-type": "must be undefined",
+    "x-kubernetes-map-type": "must be undefined",
     "x-kubernetes-validations": "must be empty",
 }
 _TYPE_REQUIRED = {
-    "root": "must not be empty at the root", "item": "must not be empty for specified array items",
+    "root": "must not be empty at the root",
+    "item": "must not be empty for specified array items",
     "field": "must not be empty for specified object fields",
 }
 
@@ -299,14 +384,25 @@ def unsupported_field(schema: Any) -> str:
         return "OpenAPIV3Schema 'items' must be a schema, but is an array" if schema else ""
     if not isinstance(schema, dict):
         return ""
-    for key, shown in (("id", "id"), ("$schema", "schema"), ("$ref", "$ref"), ("patternProperties",) * 2,
-                       ("dependencies",) * 2, ("additionalItems",) * 2, ("definitions",) * 2):
+    for key, shown in (
+        ("id", "id"),
+        ("$schema", "schema"),
+        ("$ref", "$ref"),
+        ("patternProperties",) * 2,
+        ("dependencies",) * 2,
+        ("additionalItems",) * 2,
+        ("definitions",) * 2,
+    ):
         if schema.get(key):
             return f"OpenAPIV3Schema '{shown}' is not supported"
     if schema.get(PRESERVE) is False:
         return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
-    below = [schema.get("not"), schema.get("items"), schema.get("additionalProperties"),
-             *(schema.get("properties") or {}).values()]
+    below = [
+        schema.get("not"),
+        schema.get("items"),
+        schema.get("additionalProperties"),
+        *(schema.get("properties") or {}).values(),
+    ]
     for junctor in _JUNCTORS:
         below += schema.get(junctor) or ()
     return next((reason for subschema in below if (reason := unsupported_field(subschema))), "")
@@ -314,14 +410,20 @@ def unsupported_field(schema: Any) -> str:
 
 def validate_structure(schema: Object, path: str) -> list[FieldError]:
     """Return the errors of a schema that is not structural, sorted by their texts (``ValidateStructural``)."""
-    return sorted([*_invariants(schema, "root", path), *_completeness(schema, schema, path, path)], key=str)
+    return sorted(
+        [*_invariants(schema, "root", path), *_completeness(schema, schema, path, path)], key=str
+    )
 
 
 # --- invariants ---------------------------------------------------------------------------------------------------
 
 
 def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
-    items, others, kind = schema.get("items"), schema.get("additionalProperties"), schema.get("type", "")
+    items, others, kind = (
+        schema.get("items"),
+        schema.get("additionalProperties"),
+        schema.get("type", ""),
+    )
     if kind == "array" and items is None:
         yield required(f"{path}.items", "must be specified")
     if items is not None:
@@ -335,9 +437,13 @@ def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
         yield from _invariants(others, "field", f"{path}.additionalProperties")
     for field in (PRESERVE, EMBEDDED):
         if schema.get(INT_OR_STRING) and schema.get(field):
-            yield invalid_value(f"{path}.{field}", True, f"must be false if {INT_OR_STRING} is true")
+            yield invalid_value(
+                f"{path}.{field}", True, f"must be false if {INT_OR_STRING} is true"
+            )
     if schema.get(EMBEDDED) and schema.get("additionalProperties") is not None:
-        yield forbidden_field(f"{path}.additionalProperties", f"must not be used if {EMBEDDED} is set")
+        yield forbidden_field(
+            f"{path}.additionalProperties", f"must not be used if {EMBEDDED} is set"
+        )
     yield from _value_validation(schema, path)
     kind, at = schema.get("type", ""), f"{path}.type"
     if schema.get(EMBEDDED) and kind != "object":
@@ -353,7 +459,12 @@ def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
                 at = f"{path}.properties[{name}].type"
                 yield invalid_value(at, properties[name].get("type", ""), "must be string")
     if "metadata" in properties:
-        yield from _metadata(properties["metadata"], level, bool(schema.get(EMBEDDED)), f"{path}.properties[metadata]")
+        yield from _metadata(
+            properties["metadata"],
+            level,
+            bool(schema.get(EMBEDDED)),
+            f"{path}.properties[metadata]",
+        )
     if schema.get(EMBEDDED) and not schema.get(PRESERVE) and not properties:
         detail = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
         yield required(f"{path}.properties", detail)
@@ -365,12 +476,19 @@ def _metadata(metadata: Object, level: str, embedded: bool, path: str) -> Iterat
         yield invalid_value(f"{path}.type", metadata.get("type", ""), "must be object")
     if level != "root":
         return
-    rest = {key: value for key, value in metadata.items() if key not in ("type", "default") and value not in ("", None)}
+    rest = {
+        key: value
+        for key, value in metadata.items()
+        if key not in ("type", "default") and value not in ("", None)
+    }
     if rest.get("properties", {}).keys() <= {"name", "generateName"}:
         rest.pop("properties", None)
     if rest:
-        yield forbidden_field(path, "must not specify anything other than name and generateName, but metadata is "
-                                    "implicitly specified")
+        yield forbidden_field(
+            path,
+            "must not specify anything other than name and generateName, but metadata is "
+            "implicitly specified",
+        )
 
 
 def _value_validation(schema: Object, path: str) -> Iterator[FieldError]:
@@ -390,24 +508,36 @@ def _value_validation(schema: Object, path: str) -> Iterator[FieldError]:
         try:
             compile_go(pattern)
         except GoRegexError as error:
-            yield invalid_value(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
+            yield invalid_value(
+                f"{path}.pattern",
+                pattern,
+                f"must be a valid regular expression, but isn't: {error}",
+            )
 
 
 def _narrowing(schema: Object, path: str) -> Iterator[FieldError]:
     """Validate a schema below a junctor (``validateNestedValueValidation``)."""
     for index, subschema in enumerate(schema.get("anyOf") or ()):
         yield from _narrowing(subschema, f"{path}.anyOf[{index}]")
-    yield from _value_validation({key: value for key, value in schema.items() if key != "anyOf"}, path)
+    yield from _value_validation(
+        {key: value for key, value in schema.items() if key != "anyOf"}, path
+    )
     if schema.get("items") is not None:
         yield from _narrowing(schema["items"], f"{path}.items")
     for name, property_ in (schema.get("properties") or {}).items():
         yield from _narrowing(property_, f"{path}.properties[{name}]")
     for field, detail in _FORBIDDEN_BELOW.items():
         value = schema.get(field)
-        if value or (field == "default" and value is not None) or (field == "additionalProperties" and value == {}):
+        if (
+            value
+            or (field == "default" and value is not None)
+            or (field == "additionalProperties" and value == {})
+        ):
             yield forbidden_field(f"{path}.{field}", f"{detail} to be structural")
     if "metadata" in (schema.get("properties") or {}):
-        yield forbidden_field(f"{path}.properties[metadata]", "must not be specified in a nested context")
+        yield forbidden_field(
+            f"{path}.properties[metadata]", "must not be specified in a nested context"
+        )
 
 
 # --- completeness -------------------------------------------------------------------------------------------------
@@ -426,13 +556,17 @@ def _completeness(narrowing: Object, schema: Object, path: str, at: str) -> Iter
             yield from _nested_completeness(subschema, schema, path, f"{at}.{junctor}[{index}]")
 
 
-def _nested_completeness(narrowing: Object, schema: Object | None, path: str, at: str) -> Iterator[FieldError]:
+def _nested_completeness(
+    narrowing: Object, schema: Object | None, path: str, at: str
+) -> Iterator[FieldError]:
     if schema is None:
         yield required(path, f"because it is defined in {at}")
         return
     yield from _completeness(narrowing, schema, path, at)
     if narrowing.get("items") is not None:
-        yield from _nested_completeness(narrowing["items"], schema.get("items"), f"{path}.items", f"{at}.items")
+        yield from _nested_completeness(
+            narrowing["items"], schema.get("items"), f"{path}.items", f"{at}.items"
+        )
     properties = schema.get("properties") or {}
     for name, property_ in (narrowing.get("properties") or {}).items():
         below, where = f"{path}.properties[{name}]", f"{at}.properties[{name}]"
@@ -479,10 +613,17 @@ def _walk(schema: Object, path: str, context: _Context) -> Iterator[FieldError]:
                 yield invalid_value(default_path, default, "must not have unknown fields")
         errors = list(_validate_metadata(schema, default, default_path, here)) or [
             error._replace(field=default_path + (f".{error.field}" if error.field else ""))
-            for error in validate(schema, default)]
+            for error in validate(schema, default)
+        ]
         if not errors and RULES in str(schema):
-            errors = [error._replace(field=f"{default_path}.{error.field}" if error.field != "<nil>" else default_path)
-                      for error in cel_rules.RuleSet(schema).validate(default)]
+            errors = [
+                error._replace(
+                    field=f"{default_path}.{error.field}"
+                    if error.field != "<nil>"
+                    else default_path
+                )
+                for error in cel_rules.RuleSet(schema).validate(default)
+            ]
         yield from errors
     if schema.get("items") is not None:
         yield from _walk(schema["items"], f"{path}.items", here.item())
@@ -491,10 +632,14 @@ def _walk(schema: Object, path: str, context: _Context) -> Iterator[FieldError]:
         yield from _walk(property_, f"{path}.properties[{name}]", below)
 
 
-def _validate_metadata(schema: Object, default: Any, path: str, context: _Context) -> Iterator[FieldError]:
+def _validate_metadata(
+    schema: Object, default: Any, path: str, context: _Context
+) -> Iterator[FieldError]:
     """Validate the metadata that a default makes, or objects embedded in it."""
     if not context.in_meta:
         yield from validate_embedded(schema, default, path)
-    elif metadata_errors := validate_embedded({EMBEDDED: True}, {**_OBJECT, **context.build(default)}):
+    elif metadata_errors := validate_embedded(
+        {EMBEDDED: True}, {**_OBJECT, **context.build(default)}
+    ):
         detail = "; ".join(str(error).removeprefix(".") for error in metadata_errors)
         yield invalid_value(path, default, f"must result in valid metadata: {detail}")

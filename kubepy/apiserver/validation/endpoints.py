@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from kubepy.api.errors import FieldError, duplicate, invalid_value, not_supported, required, too_many
+from kubepy.api.errors import (
+    FieldError,
+    duplicate,
+    invalid_value,
+    not_supported,
+    required,
+    too_many,
+)
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain, qualified_name
 from kubepy.apiserver.validation.fields import (
@@ -23,8 +30,10 @@ MAX_ENDPOINTS, MAX_ADDRESSES, MAX_PORTS, MAX_TOPOLOGY, MAX_HINTS = 1000, 100, 20
 # Objects with these labels are written by controllers, whose addresses need no warnings.
 _CONTROLLERS = {
     "endpoints.kubernetes.io/managed-by": ("endpoint-controller",),
-    "endpointslice.kubernetes.io/managed-by": ("endpointslice-controller.k8s.io",
-                                               "endpointslicemirroring-controller.k8s.io"),
+    "endpointslice.kubernetes.io/managed-by": (
+        "endpointslice-controller.k8s.io",
+        "endpointslicemirroring-controller.k8s.io",
+    ),
 }
 
 
@@ -40,16 +49,26 @@ def validate_endpoints(endpoints: Object, old: Object | None = None) -> list[Fie
     errors: Errors = []
     for index, subset in enumerate(endpoints.get("subsets") or ()):
         if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-            errors.append(required(f"subsets[{index}]", "must specify `addresses` or `notReadyAddresses`"))
+            errors.append(
+                required(f"subsets[{index}]", "must specify `addresses` or `notReadyAddresses`")
+            )
         for field in ("addresses", "notReadyAddresses"):
             for position, address in enumerate(subset.get(field) or ()):
                 address_path = f"subsets[{index}].{field}[{position}]"
-                ip, hostname, node = address.get("ip", ""), address.get("hostname"), address.get("nodeName")
+                ip, hostname, node = (
+                    address.get("ip", ""),
+                    address.get("hostname"),
+                    address.get("nodeName"),
+                )
                 validate_format(ip, ip_address(ip), f"{address_path}.ip", errors)
                 if hostname:
-                    validate_format(hostname, dns1123_label(hostname), f"{address_path}.hostname", errors)
+                    validate_format(
+                        hostname, dns1123_label(hostname), f"{address_path}.hostname", errors
+                    )
                 if node is not None:
-                    validate_format(node, dns1123_subdomain(node), f"{address_path}.nodeName", errors)
+                    validate_format(
+                        node, dns1123_subdomain(node), f"{address_path}.nodeName", errors
+                    )
                 validate_endpoint_ip(ip, f"{address_path}.ip", errors)
         ports = subset.get("ports") or ()
         for position, port in enumerate(ports):
@@ -59,21 +78,32 @@ def validate_endpoints(endpoints: Object, old: Object | None = None) -> list[Fie
                 validate_format(name, dns1123_label(name), f"{port_path}.name", errors)
             elif len(ports) > 1:
                 errors.append(required(f"{port_path}.name"))
-            validate_format(port.get("port", 0), port_number(port.get("port", 0)), f"{port_path}.port", errors)
+            validate_format(
+                port.get("port", 0), port_number(port.get("port", 0)), f"{port_path}.port", errors
+            )
             validate_choice(port.get("protocol", ""), PROTOCOLS, f"{port_path}.protocol", errors)
             if (protocol := port.get("appProtocol")) is not None:
-                validate_format(protocol, qualified_name(protocol), f"{port_path}.appProtocol", errors)
-    is_unchanged = old is not None and semantically_equal(old.get("subsets"), endpoints.get("subsets"))
+                validate_format(
+                    protocol, qualified_name(protocol), f"{port_path}.appProtocol", errors
+                )
+    is_unchanged = old is not None and semantically_equal(
+        old.get("subsets"), endpoints.get("subsets")
+    )
     return [] if is_unchanged else errors
 
 
 def endpoints_warnings(endpoints: Object) -> list[str]:
     if _is_of_controller(endpoints, "endpoints.kubernetes.io/managed-by"):
         return []
-    return [warning for index, subset in enumerate(endpoints.get("subsets") or ())
-            for field in ("addresses", "notReadyAddresses")
-            for position, address in enumerate(subset.get(field) or ())
-            for warning in ip_warnings(address.get("ip", ""), f"subsets[{index}].{field}[{position}].ip")]
+    return [
+        warning
+        for index, subset in enumerate(endpoints.get("subsets") or ())
+        for field in ("addresses", "notReadyAddresses")
+        for position, address in enumerate(subset.get(field) or ())
+        for warning in ip_warnings(
+            address.get("ip", ""), f"subsets[{index}].{field}[{position}].ip"
+        )
+    ]
 
 
 # --- EndpointSlices -----------------------------------------------------------------------------------------------
@@ -113,7 +143,9 @@ def validate_slice(slice_: Object, old: Object | None = None) -> list[FieldError
     return errors
 
 
-def _validate_slice_address(address: str, kind: str, path: str, position: int, errors: Errors) -> None:
+def _validate_slice_address(
+    address: str, kind: str, path: str, position: int, errors: Errors
+) -> None:
     at = f"{path}[{position}]"
     if kind == "FQDN":
         name = address.removesuffix(".")  # upstream: IsFullyQualifiedDomainName
@@ -122,7 +154,11 @@ def _validate_slice_address(address: str, kind: str, path: str, position: int, e
         elif complaints := dns1123_subdomain(name):
             validate_format(name, complaints, at, errors)
         elif "." not in name:
-            errors.append(invalid_value(at, name, "should be a domain with at least two segments separated by dots"))
+            errors.append(
+                invalid_value(
+                    at, name, "should be a domain with at least two segments separated by dots"
+                )
+            )
     elif kind in ("IPv4", "IPv6"):
         complaints = ip_address(address)
         validate_format(address, complaints, at, errors)
@@ -140,7 +176,11 @@ def _validate_slice_endpoint(endpoint: Object, kind: str, path: str, errors: Err
         errors.append(too_many(f"{path}.addresses", len(addresses), MAX_ADDRESSES))
     for position, address in enumerate(addresses):
         _validate_slice_address(address, kind, f"{path}.addresses", position, errors)
-    node, hostname, topology = endpoint.get("nodeName"), endpoint.get("hostname"), endpoint.get("deprecatedTopology")
+    node, hostname, topology = (
+        endpoint.get("nodeName"),
+        endpoint.get("hostname"),
+        endpoint.get("deprecatedTopology"),
+    )
     if node is not None:
         validate_format(node, dns1123_subdomain(node), f"{path}.nodeName", errors)
     if topology and len(topology) > MAX_TOPOLOGY:
@@ -164,6 +204,9 @@ def _validate_slice_endpoint(endpoint: Object, kind: str, path: str, errors: Err
 def slice_warnings(slice_: Object) -> list[str]:
     if _is_of_controller(slice_, "endpointslice.kubernetes.io/managed-by"):
         return []
-    return [warning for index, endpoint in enumerate(slice_.get("endpoints") or ())
-            for position, address in enumerate(endpoint.get("addresses") or ())
-            for warning in ip_warnings(address, f"endpoints[{index}].addresses[{position}]")]
+    return [
+        warning
+        for index, endpoint in enumerate(slice_.get("endpoints") or ())
+        for position, address in enumerate(endpoint.get("addresses") or ())
+        for warning in ip_warnings(address, f"endpoints[{index}].addresses[{position}]")
+    ]

@@ -61,9 +61,13 @@ def semantically_equal(new: Any, old: Any) -> bool:
     if new == old:
         return True
     if isinstance(new, dict) and isinstance(old, dict):
-        return all(semantically_equal(new.get(key), old.get(key)) for key in new.keys() | old.keys())
+        return all(
+            semantically_equal(new.get(key), old.get(key)) for key in new.keys() | old.keys()
+        )
     if isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
-        return all(semantically_equal(item, old_item) for item, old_item in zip(new, old, strict=True))
+        return all(
+            semantically_equal(item, old_item) for item, old_item in zip(new, old, strict=True)
+        )
     return is_empty(new) and is_empty(old)
 
 
@@ -75,7 +79,9 @@ def validate_choice(value: str, supported: Iterable[str], path: str, errors: Err
         errors.append(not_supported(path, value, supported))
 
 
-def validate_optional_choice(value: str | None, supported: Iterable[str], path: str, errors: Errors) -> None:
+def validate_optional_choice(
+    value: str | None, supported: Iterable[str], path: str, errors: Errors
+) -> None:
     if value is not None and value not in supported:
         errors.append(not_supported(path, value, supported))
 
@@ -141,8 +147,13 @@ def validate_labels(labels: Mapping[str, str] | None, path: str, errors: Errors)
         validate_format(value, label_value(value), path, errors)
 
 
-def validate_label_selector(selector: Mapping[str, Any] | None, path: str, errors: Errors, *,
-                            allow_invalid_values: bool = False) -> None:
+def validate_label_selector(
+    selector: Mapping[str, Any] | None,
+    path: str,
+    errors: Errors,
+    *,
+    allow_invalid_values: bool = False,
+) -> None:
     """Validate a selector; ``allow_invalid_values`` tolerates values that are no label values, as in updates."""
     if selector is None:
         return
@@ -161,7 +172,11 @@ def validate_operator(expression: Mapping[str, Any], path: str, errors: Errors) 
     match operator:
         case "In" | "NotIn":
             if not values:
-                errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+                errors.append(
+                    required(
+                        f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"
+                    )
+                )
         case "Exists" | "DoesNotExist":
             if values:
                 detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
@@ -181,7 +196,9 @@ def is_empty_selector(selector: Mapping[str, Any]) -> bool:
 
 def has_invalid_label_value(selector: Mapping[str, Any] | None) -> bool:
     expressions = (selector or {}).get("matchExpressions") or ()
-    return any(label_value(value) for expression in expressions for value in expression.get("values") or ())
+    return any(
+        label_value(value) for expression in expressions for value in expression.get("values") or ()
+    )
 
 
 # --- Go's view of a value -------------------------------------------------------------------------------------------
@@ -213,7 +230,9 @@ def _ordered(value: Any) -> Any:
 
 def go_diff(type_name: str, old: Any, new: Any) -> str:
     """Return the unified diff of two internal structs printed as indented JSON, without file names."""
-    old_text, new_text = (json.dumps(go_view(type_name, value), indent=1, ensure_ascii=False) for value in (old, new))
+    old_text, new_text = (
+        json.dumps(go_view(type_name, value), indent=1, ensure_ascii=False) for value in (old, new)
+    )
     import difflib
 
     lines = difflib.unified_diff(old_text.split("\n"), new_text.split("\n"), n=3, lineterm="")

@@ -47,8 +47,10 @@ def port_number_or_name(port: int | str) -> list[str]:
 def percent(text: str) -> list[str]:
     if _PERCENT.fullmatch(text):
         return []
-    return ["a valid percent string must be a numeric string followed by an ending '%' "
-            "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"]
+    return [
+        "a valid percent string must be a numeric string followed by an ending '%' "
+        "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+    ]
 
 
 def config_map_key(key: str) -> list[str]:
@@ -56,9 +58,11 @@ def config_map_key(key: str) -> list[str]:
     if len(key) > 253:
         complaints.append("must be no more than 253 characters")
     if not _CONFIG_KEY.fullmatch(key):
-        complaints.append("a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
-                          "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
-                          "regex used for validation is '[-._a-zA-Z0-9]+')")
+        complaints.append(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
+            "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
+            "regex used for validation is '[-._a-zA-Z0-9]+')"
+        )
     if key in (".", ".."):
         complaints.append(f"must not be '{key}'")
     elif key.startswith(".."):
@@ -70,14 +74,18 @@ def env_var_name(name: str) -> list[str]:
     """Check a name of an environment variable: since v1.34 any printable ASCII but ``=``."""
     if all(" " <= letter <= "~" and letter != "=" for letter in name):
         return [] if name else ["environment variable name must be non-empty"]
-    return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+    return [
+        "a valid environment variable name must consist only of printable ASCII characters other than '='"
+    ]
 
 
 def http_header_name(name: str) -> list[str]:
     if _HEADER_NAME.fullmatch(name):
         return []
-    return ["a valid HTTP header must consist of alphanumeric characters or '-' "
-            "(e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"]
+    return [
+        "a valid HTTP header must consist of alphanumeric characters or '-' "
+        "(e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"
+    ]
 
 
 def user_or_group_id(number: int) -> list[str]:
@@ -122,7 +130,9 @@ def _without_zone(address: str) -> str:
 def without_leading_zeros(address: str) -> str | None:
     """Return an IPv4 address with leading zeros (``010.0.0.1``) without them; None for anything else."""
     parts = address.split(".")
-    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
+    if len(parts) != 4 or not all(
+        part.isascii() and part.isdigit() and int(part) < 256 for part in parts
+    ):
         return None
     return ".".join(str(int(part)) for part in parts)
 
@@ -146,8 +156,11 @@ def cidr(network: str) -> list[str]:
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
         return ["must not have an IPv4-mapped IPv6 address"]
     interface = ipaddress.ip_interface(network)
-    return [] if interface.ip == interface.network.network_address else [
-        "must not have bits set beyond the prefix length"]
+    return (
+        []
+        if interface.ip == interface.network.network_address
+        else ["must not have bits set beyond the prefix length"]
+    )
 
 
 def is_ipv6(address: str) -> bool:
@@ -163,7 +176,9 @@ def ip_warnings(address: str, path: str) -> list[str]:
     canonical = str(ipaddress.ip_address(address))
     if canonical == address:
         return []
-    return [f"{path}: IPv6 address {quote(address)} should be in RFC 5952 canonical format ({quote(canonical)})"]
+    return [
+        f"{path}: IPv6 address {quote(address)} should be in RFC 5952 canonical format ({quote(canonical)})"
+    ]
 
 
 def cidr_warnings(network: str, path: str) -> list[str]:
@@ -176,7 +191,9 @@ def cidr_warnings(network: str, path: str) -> list[str]:
     canonical = f"{ipaddress.ip_address(address)}/{length}"
     if canonical == network:
         return []
-    return [f"{path}: IPv6 CIDR value {quote(network)} should be in RFC 5952 canonical format ({quote(canonical)})"]
+    return [
+        f"{path}: IPv6 CIDR value {quote(network)} should be in RFC 5952 canonical format ({quote(canonical)})"
+    ]
 
 
 def validate_ip(address: str, path: str, errors: Errors) -> None:
@@ -191,8 +208,10 @@ def dns1123_subdomain_with_underscore(name: str) -> list[str]:
     """Check a DNS search path: a subdomain whose labels may start with and contain ``_``."""
     label = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
     pattern = rf"{label}(\.{label})*"
-    rule = ("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
-            "must start and end with an alphanumeric character")
+    rule = (
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
+        "must start and end with an alphanumeric character"
+    )
     return _subdomain_like(name, pattern, rule, "example.com")
 
 
@@ -200,8 +219,10 @@ def wildcard_subdomain(name: str) -> list[str]:
     """Check a host name like ``*.example.com``."""
     label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
     pattern = rf"\*\.{label}(\.{label})*"
-    rule = ("a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
-            "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character")
+    rule = (
+        "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
+        "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+    )
     return _subdomain_like(name, pattern, rule, "*.example.com")
 
 

@@ -24,25 +24,48 @@ FIELD_MANAGER_MAX_LENGTH = 128
 ANNOTATIONS_LIMIT = 256 * 1024  # bytes of all keys and values together
 STANDARD_FINALIZERS = frozenset(("kubernetes", ORPHAN, FOREGROUND))
 # Core kinds whose finalizers may have any name: they use the generic check, or none at all.
-FREE_FINALIZERS = frozenset((
-    "events", "leases.coordination.k8s.io", "poddisruptionbudgets.policy",
-    "runtimeclasses.node.k8s.io",
-    *(f"{kind}.admissionregistration.k8s.io" for kind in (
-        "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations",
-        "validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations")),
-))
+FREE_FINALIZERS = frozenset(
+    (
+        "events",
+        "leases.coordination.k8s.io",
+        "poddisruptionbudgets.policy",
+        "runtimeclasses.node.k8s.io",
+        *(
+            f"{kind}.admissionregistration.k8s.io"
+            for kind in (
+                "mutatingadmissionpolicies",
+                "mutatingadmissionpolicybindings",
+                "mutatingwebhookconfigurations",
+                "validatingadmissionpolicies",
+                "validatingadmissionpolicybindings",
+                "validatingwebhookconfigurations",
+            )
+        ),
+    )
+)
 # Fields that no update changes; the API server puts the old values of most back before it validates.
-IMMUTABLE_FIELDS = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+IMMUTABLE_FIELDS = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
 
 Metadata = Mapping[str, Any]
 
 
-def validate_object_meta(metadata: Metadata, *, namespaced: bool, name_rule: NameRule,
-                         path: str = "metadata") -> list[FieldError]:
+def validate_object_meta(
+    metadata: Metadata, *, namespaced: bool, name_rule: NameRule, path: str = "metadata"
+) -> list[FieldError]:
     """Return all errors of an object's metadata; ``name_rule`` is the kind's (``ValidateObjectMeta``)."""
     prefix = metadata.get("generateName") or ""
     masked = mask_trailing_dash(prefix)
-    errors = [invalid_value(f"{path}.generateName", prefix, detail) for detail in (name_rule(masked) if prefix else ())]
+    errors = [
+        invalid_value(f"{path}.generateName", prefix, detail)
+        for detail in (name_rule(masked) if prefix else ())
+    ]
     errors += _validate_name(metadata.get("name") or "", name_rule, path)
     return errors + _validate_common(metadata, namespaced, path)
 
@@ -50,7 +73,10 @@ def validate_object_meta(metadata: Metadata, *, namespaced: bool, name_rule: Nam
 def validate_path_segments(metadata: Metadata) -> list[FieldError]:
     """Check that the name is a path segment, for kinds whose own rule allows more (upstream checks a second time)."""
     prefix = metadata.get("generateName") or ""
-    errors = [invalid_value("metadata.generateName", prefix, detail) for detail in path_segment_prefix(prefix)]
+    errors = [
+        invalid_value("metadata.generateName", prefix, detail)
+        for detail in path_segment_prefix(prefix)
+    ]
     return errors + _validate_name(metadata.get("name") or "", path_segment, "metadata")
 
 
@@ -65,8 +91,10 @@ def validate_object_meta_update(new: Metadata, old: Metadata) -> list[FieldError
     added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
     if old.get("deletionTimestamp") and added:
         shown = ", ".join(quote(name) for name in added)
-        detail = ("no new finalizers can be added if the object is being deleted, "
-                  f"found new finalizers []string{{{shown}}}")
+        detail = (
+            "no new finalizers can be added if the object is being deleted, "
+            f"found new finalizers []string{{{shown}}}"
+        )
         errors.append(forbidden_field("metadata.finalizers", detail))
     for name in IMMUTABLE_FIELDS:
         if (value := new.get(name)) != old.get(name):
@@ -89,8 +117,15 @@ def validate_kube_finalizers(resource: Resource, metadata: Metadata) -> list[Fie
 def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
     """Validate the keys, whatever their case, and the size of all annotations together."""
     annotations = annotations or {}
-    errors = [invalid_value(path, key, detail) for key in sorted(annotations) for detail in label_key(key.lower())]
-    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_LIMIT:
+    errors = [
+        invalid_value(path, key, detail)
+        for key in sorted(annotations)
+        for detail in label_key(key.lower())
+    ]
+    if (
+        sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+        > ANNOTATIONS_LIMIT
+    ):
         errors.append(too_long(path, ANNOTATIONS_LIMIT))
     return errors
 
@@ -107,16 +142,27 @@ def _validate_common(metadata: Metadata, namespaced: bool, path: str) -> list[Fi
     if namespaced and not namespace:
         errors.append(required(f"{path}.namespace"))
     elif namespaced:
-        errors += [invalid_value(f"{path}.namespace", namespace, detail) for detail in dns1123_label(namespace)]
+        errors += [
+            invalid_value(f"{path}.namespace", namespace, detail)
+            for detail in dns1123_label(namespace)
+        ]
     elif namespace:
         errors.append(forbidden_field(f"{path}.namespace", "not allowed on this type"))
     if (generation := metadata.get("generation") or 0) < 0:
-        errors.append(invalid_value(f"{path}.generation", generation, "must be greater than or equal to 0"))
+        errors.append(
+            invalid_value(f"{path}.generation", generation, "must be greater than or equal to 0")
+        )
     validate_labels(metadata.get("labels"), f"{path}.labels", errors)
     errors += validate_annotations(metadata.get("annotations"), f"{path}.annotations")
-    errors += validate_owner_references(metadata.get("ownerReferences") or [], f"{path}.ownerReferences")
+    errors += validate_owner_references(
+        metadata.get("ownerReferences") or [], f"{path}.ownerReferences"
+    )
     finalizers = metadata.get("finalizers") or []
-    errors += [invalid_value(f"{path}.finalizers", name, detail) for name in finalizers for detail in label_key(name)]
+    errors += [
+        invalid_value(f"{path}.finalizers", name, detail)
+        for name in finalizers
+        for detail in label_key(name)
+    ]
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         detail = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
         errors.append(invalid_value(f"{path}.finalizers", list(finalizers), detail))
@@ -130,20 +176,28 @@ def validate_owner_references(references: Sequence[Object], path: str) -> list[F
     for reference in references:
         api_version, kind = reference.get("apiVersion") or "", reference.get("kind") or ""
         if not api_version or api_version.endswith("/"):
-            errors.append(invalid_value(f"{path}.apiVersion", api_version, "version must not be empty"))
+            errors.append(
+                invalid_value(f"{path}.apiVersion", api_version, "version must not be empty")
+            )
         for name in ("kind", "name", "uid"):
             if not reference.get(name):
                 errors.append(invalid_value(f"{path}.{name}", "", "must not be empty"))
         if (api_version, kind) == ("v1", "Event"):
             shown = json_view("meta/v1.OwnerReference", reference)
-            errors.append(invalid_value(path, shown, "/v1, Kind=Event is disallowed from being an owner"))
+            errors.append(
+                invalid_value(path, shown, "/v1, Kind=Event is disallowed from being an owner")
+            )
         if not reference.get("controller"):
             continue
         current = f"{kind}/{reference.get('name', '')}"
         if controller:
-            detail = ("Only one reference can have Controller set to true. "
-                      f'Found "true" in references for {controller} and {current}')
-            errors.append(invalid_value(path, json_view("[]meta/v1.OwnerReference", list(references)), detail))
+            detail = (
+                "Only one reference can have Controller set to true. "
+                f'Found "true" in references for {controller} and {current}'
+            )
+            errors.append(
+                invalid_value(path, json_view("[]meta/v1.OwnerReference", list(references)), detail)
+            )
         else:
             controller = current
     return errors
@@ -157,7 +211,12 @@ def validate_field_manager(manager: str) -> list[FieldError]:
     position = 0
     for character in manager:
         if not character.isprintable():
-            errors.append(invalid_value("fieldManager", manager, f"invalid character {code_point(character)} (at "
-                                                                 f"position {position})"))
+            errors.append(
+                invalid_value(
+                    "fieldManager",
+                    manager,
+                    f"invalid character {code_point(character)} (at position {position})",
+                )
+            )
         position += len(character.encode(errors="replace"))
     return errors

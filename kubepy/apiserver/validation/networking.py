@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
+from kubepy.api.errors import (
+    FieldError,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+    too_long,
+)
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain, path_segment
 from kubepy.apiserver.validation.fields import (
@@ -60,8 +67,10 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
             _validate_host(host, f"spec.rules[{index}].host", errors)
         if not (old_wildcard_errors and "*" in host):
             _validate_paths(rule, f"spec.rules[{index}]", errors)
-    any_secret = any(tls.get("secretName") and dns1123_subdomain(tls["secretName"])
-                     for tls in old_spec.get("tls") or ())
+    any_secret = any(
+        tls.get("secretName") and dns1123_subdomain(tls["secretName"])
+        for tls in old_spec.get("tls") or ()
+    )
     for index, tls in enumerate(spec.get("tls") or ()):
         for position, host in enumerate(tls.get("hosts") or ()):
             _validate_host(host, f"spec.tls[{index}].hosts[{position}]", errors)
@@ -101,10 +110,16 @@ def _validate_paths(rule: Object, path: str, errors: Errors) -> None:
         else:
             if not target.startswith("/"):
                 errors.append(invalid_value(f"{at}.path", target, "must be an absolute path"))
-            errors.extend(invalid_value(f"{at}.path", target, f"must not contain '{bad}'")
-                          for bad in BAD_SEQUENCES if bad in target)
-            errors.extend(invalid_value(f"{at}.path", target, f"cannot end with '{bad}'")
-                          for bad in BAD_ENDS if target.endswith(bad))
+            errors.extend(
+                invalid_value(f"{at}.path", target, f"must not contain '{bad}'")
+                for bad in BAD_SEQUENCES
+                if bad in target
+            )
+            errors.extend(
+                invalid_value(f"{at}.path", target, f"cannot end with '{bad}'")
+                for bad in BAD_ENDS
+                if target.endswith(bad)
+            )
         _validate_backend(entry.get("backend") or {}, f"{at}.backend", errors)
 
 
@@ -123,10 +138,14 @@ def _validate_backend(backend: Object, path: str, errors: Errors) -> None:
         if port.get("name") and port.get("number"):
             errors.append(invalid_value(path, "", "cannot set both port name & port number"))
         elif port.get("name"):
-            validate_format(port["name"], port_name(port["name"]), f"{path}.service.port.name", errors)
+            validate_format(
+                port["name"], port_name(port["name"]), f"{path}.service.port.name", errors
+            )
         elif port.get("number"):
-            errors.extend(invalid_value(f"{path}.service.port.number", port["number"], detail)
-                          for detail in port_number(port["number"]))
+            errors.extend(
+                invalid_value(f"{path}.service.port.number", port["number"], detail)
+                for detail in port_number(port["number"])
+            )
         else:
             errors.append(required(path, "port name or number is required"))
     else:
@@ -146,7 +165,9 @@ def _validate_reference(reference: Object, path: str, errors: Errors) -> None:
 
 def validate_ingress_status(ingress: Object) -> list[FieldError]:
     errors: Errors = []
-    for index, entry in enumerate(((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()):
+    for index, entry in enumerate(
+        ((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    ):
         at, host = f"status.loadBalancer.ingress[{index}]", entry.get("hostname", "")
         if entry.get("ip"):
             validate_ip(entry["ip"], f"{at}.ip", errors)
@@ -161,7 +182,9 @@ def ingress_warnings(ingress: Object) -> list[str]:
     annotation = CLASS_ANNOTATION in annotations_of(ingress)
     if not annotation or (ingress.get("spec") or {}).get("ingressClassName") is not None:
         return []
-    return [f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"]
+    return [
+        f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"
+    ]
 
 
 # --- ingress classes ----------------------------------------------------------------------------------------------
@@ -184,11 +207,19 @@ def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> 
         elif scope not in ("Cluster", "Namespace"):
             errors.append(not_supported("spec.parameters.scope", scope, ("Cluster", "Namespace")))
         elif scope == "Cluster" and namespace is not None:
-            errors.append(forbidden_field("spec.parameters.namespace", "`parameters.scope` is set to 'Cluster'"))
+            errors.append(
+                forbidden_field(
+                    "spec.parameters.namespace", "`parameters.scope` is set to 'Cluster'"
+                )
+            )
         elif scope == "Namespace" and namespace is None:
-            errors.append(required("spec.parameters.namespace", "`parameters.scope` is set to 'Namespace'"))
+            errors.append(
+                required("spec.parameters.namespace", "`parameters.scope` is set to 'Namespace'")
+            )
         elif scope == "Namespace":
-            validate_format(namespace or "", dns1123_label(namespace or ""), "spec.parameters.namespace", errors)
+            validate_format(
+                namespace or "", dns1123_label(namespace or ""), "spec.parameters.namespace", errors
+            )
     return errors
 
 
@@ -199,23 +230,44 @@ def validate_network_policy(policy: Object, old: Object | None = None) -> list[F
     errors: Errors = []
     spec, old_spec = policy.get("spec") or {}, (old or {}).get("spec") or {}
     tolerated = old is not None and has_invalid_label_value(old_spec.get("podSelector"))
-    blocks = [peer.get("ipBlock") or {} for direction, field in (("ingress", "from"), ("egress", "to"))
-              for rule in old_spec.get(direction) or () for peer in rule.get(field) or ()]
-    old_networks = {network for block in blocks for network in (block.get("cidr", ""), *(block.get("except") or ()))}
-    validate_label_selector(spec.get("podSelector") or {}, "spec.podSelector", errors, allow_invalid_values=tolerated)
+    blocks = [
+        peer.get("ipBlock") or {}
+        for direction, field in (("ingress", "from"), ("egress", "to"))
+        for rule in old_spec.get(direction) or ()
+        for peer in rule.get(field) or ()
+    ]
+    old_networks = {
+        network
+        for block in blocks
+        for network in (block.get("cidr", ""), *(block.get("except") or ()))
+    }
+    validate_label_selector(
+        spec.get("podSelector") or {}, "spec.podSelector", errors, allow_invalid_values=tolerated
+    )
     for direction, field in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(spec.get(direction) or ()):
             at = f"spec.{direction}[{index}]"
             for position, port in enumerate(rule.get("ports") or ()):
                 _validate_policy_port(port, f"{at}.ports[{position}]", errors)
             for position, peer in enumerate(rule.get(field) or ()):
-                _validate_peer(peer, old_networks, f"{at}.{field}[{position}]", errors, allow_invalid_values=tolerated)
+                _validate_peer(
+                    peer,
+                    old_networks,
+                    f"{at}.{field}[{position}]",
+                    errors,
+                    allow_invalid_values=tolerated,
+                )
     kinds = spec.get("policyTypes") or []
     if len(kinds) > 2:
-        errors.append(invalid_value("spec.policyTypes", kinds, "may not specify more than two policyTypes"))
+        errors.append(
+            invalid_value("spec.policyTypes", kinds, "may not specify more than two policyTypes")
+        )
         return errors
-    errors.extend(not_supported(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
-                  for index, kind in enumerate(kinds) if kind not in ("Ingress", "Egress"))
+    errors.extend(
+        not_supported(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
+        for index, kind in enumerate(kinds)
+        if kind not in ("Ingress", "Egress")
+    )
     return errors
 
 
@@ -238,11 +290,19 @@ def _validate_policy_port(port: Object, path: str, errors: Errors) -> None:
     if protocol is not None and protocol not in ("TCP", "UDP", "SCTP"):
         errors.append(not_supported(f"{path}.protocol", protocol, ("TCP", "UDP", "SCTP")))
     if isinstance(number, int):
-        errors.extend(invalid_value(f"{path}.port", number, detail) for detail in port_number(number))
+        errors.extend(
+            invalid_value(f"{path}.port", number, detail) for detail in port_number(number)
+        )
         if end is not None:
             if end < number:
-                errors.append(invalid_value(f"{path}.endPort", number, "must be greater than or equal to `port`"))
-            errors.extend(invalid_value(f"{path}.endPort", end, detail) for detail in port_number(end))
+                errors.append(
+                    invalid_value(
+                        f"{path}.endPort", number, "must be greater than or equal to `port`"
+                    )
+                )
+            errors.extend(
+                invalid_value(f"{path}.endPort", end, detail) for detail in port_number(end)
+            )
         return
     if end is not None:
         detail = f"may not be specified when `port` is {'not specified' if number is None else 'non-numeric'}"
@@ -251,14 +311,21 @@ def _validate_policy_port(port: Object, path: str, errors: Errors) -> None:
         validate_format(number, port_name(number), f"{path}.port", errors)
 
 
-def _validate_peer(peer: Object, old_networks: set[str], path: str, errors: Errors, *,
-                   allow_invalid_values: bool) -> None:
-    fields = [field for field in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(field) is not None]
+def _validate_peer(
+    peer: Object, old_networks: set[str], path: str, errors: Errors, *, allow_invalid_values: bool
+) -> None:
+    fields = [
+        field
+        for field in ("podSelector", "namespaceSelector", "ipBlock")
+        if peer.get(field) is not None
+    ]
     for field in fields:
         if field == "ipBlock":
             _validate_ip_block(peer["ipBlock"], old_networks, f"{path}.ipBlock", errors)
         else:
-            validate_label_selector(peer[field], f"{path}.{field}", errors, allow_invalid_values=allow_invalid_values)
+            validate_label_selector(
+                peer[field], f"{path}.{field}", errors, allow_invalid_values=allow_invalid_values
+            )
     if not fields:
         errors.append(required(path, "must specify a peer"))
     elif len(fields) > 1 and "ipBlock" in fields:
@@ -270,13 +337,18 @@ def validate_ip_address(obj: Object) -> list[FieldError]:
     parent, path = (obj.get("spec") or {}).get("parentRef"), "spec.parentRef"
     if parent is None:
         return [required(path)]
-    errors = [invalid_value(f"{path}.group", parent["group"], detail)
-              for detail in (dns1123_subdomain(parent["group"]) if parent.get("group") else ())]
+    errors = [
+        invalid_value(f"{path}.group", parent["group"], detail)
+        for detail in (dns1123_subdomain(parent["group"]) if parent.get("group") else ())
+    ]
     for field in ("resource", "name", "namespace"):
         value = parent.get(field, "")
         if not value and field != "namespace":
             errors.append(required(f"{path}.{field}"))
-        errors += [invalid_value(f"{path}.{field}", value, detail) for detail in (path_segment(value) if value else ())]
+        errors += [
+            invalid_value(f"{path}.{field}", value, detail)
+            for detail in (path_segment(value) if value else ())
+        ]
     return errors
 
 
@@ -296,7 +368,10 @@ def _validate_ip_block(block: Object, old_networks: set[str], path: str, errors:
             validate_cidr(exception, at, errors)
         part = _parse(exception)
         if part is not None and not (
-                part.version == whole.version and part.subnet_of(whole) and part.prefixlen > whole.prefixlen):
+            part.version == whole.version
+            and part.subnet_of(whole)
+            and part.prefixlen > whole.prefixlen
+        ):
             errors.append(invalid_value(at, exception, "must be a strict subset of `cidr`"))
 
 
@@ -322,12 +397,18 @@ def validate_service_cidr(service_cidr: Object, old: Object | None = None) -> li
         return _validate_ranges(networks, path)
     old_networks = (old.get("spec") or {}).get("cidrs") or []
     if len(old_networks) == len(networks):
-        return [invalid_value(f"{path}[{index}]", network, IMMUTABLE)
-                for index, (network, old_network) in enumerate(zip(networks, old_networks, strict=True))
-                if network != old_network]
+        return [
+            invalid_value(f"{path}[{index}]", network, IMMUTABLE)
+            for index, (network, old_network) in enumerate(zip(networks, old_networks, strict=True))
+            if network != old_network
+        ]
     if (len(old_networks), len(networks)) != (1, 2):
         return [invalid_value(path, networks or None, IMMUTABLE)]
-    errors = [invalid_value(f"{path}[0]", networks[0], IMMUTABLE)] if networks[0] != old_networks[0] else []
+    errors = (
+        [invalid_value(f"{path}[0]", networks[0], IMMUTABLE)]
+        if networks[0] != old_networks[0]
+        else []
+    )
     return errors + _validate_ranges(networks, path)
 
 

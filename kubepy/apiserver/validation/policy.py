@@ -25,15 +25,23 @@ def validate_disruption_budget(budget: Object, old: Object | None = None) -> lis
     spec = budget.get("spec") or {}
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         shown = go_view("policy.PodDisruptionBudgetSpec", spec)
-        errors.append(invalid_value("spec", shown, "minAvailable and maxUnavailable cannot be both set"))
+        errors.append(
+            invalid_value("spec", shown, "minAvailable and maxUnavailable cannot be both set")
+        )
     for field in ("minAvailable", "maxUnavailable"):
         if (value := spec.get(field)) is not None:
             validate_int_or_percent(value, f"spec.{field}", errors)
             validate_at_most_100_percent(value, f"spec.{field}", errors)
     tolerated = old is not None and has_invalid_label_value((old.get("spec") or {}).get("selector"))
-    validate_label_selector(spec.get("selector"), "spec.selector", errors, allow_invalid_values=tolerated)
-    validate_optional_choice(spec.get("unhealthyPodEvictionPolicy"), ("AlwaysAllow", "IfHealthyBudget"),
-                             "spec.unhealthyPodEvictionPolicy", errors)
+    validate_label_selector(
+        spec.get("selector"), "spec.selector", errors, allow_invalid_values=tolerated
+    )
+    validate_optional_choice(
+        spec.get("unhealthyPodEvictionPolicy"),
+        ("AlwaysAllow", "IfHealthyBudget"),
+        "spec.unhealthyPodEvictionPolicy",
+        errors,
+    )
     return errors
 
 
@@ -71,5 +79,7 @@ def validate_priority_class_update(new: Object, old: Object) -> list[FieldError]
     errors: Errors = []
     if new.get("value", 0) != old.get("value", 0):
         errors.append(forbidden_field("value", "may not be changed in an update."))
-    validate_immutable(new.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy", errors)
+    validate_immutable(
+        new.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy", errors
+    )
     return errors

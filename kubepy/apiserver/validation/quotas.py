@@ -16,17 +16,33 @@ from kubepy.apiserver.validation.resources import (
     validate_resource_quantity,
 )
 
-QUOTA_RESOURCES = CONTAINER_RESOURCES | COUNTED | frozenset(("requests.storage",)) | frozenset(
-    f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES)
-_POD_RESOURCES = frozenset(("pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"))
+QUOTA_RESOURCES = (
+    CONTAINER_RESOURCES
+    | COUNTED
+    | frozenset(("requests.storage",))
+    | frozenset(f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES)
+)
+_POD_RESOURCES = frozenset(
+    ("pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
+)
 # The resources that each scope may be used with.
 SCOPES = {
-    "BestEffort": frozenset(("pods",)), "NotBestEffort": _POD_RESOURCES, "Terminating": _POD_RESOURCES,
-    "NotTerminating": _POD_RESOURCES, "PriorityClass": _POD_RESOURCES, "CrossNamespacePodAffinity": _POD_RESOURCES,
+    "BestEffort": frozenset(("pods",)),
+    "NotBestEffort": _POD_RESOURCES,
+    "Terminating": _POD_RESOURCES,
+    "NotTerminating": _POD_RESOURCES,
+    "PriorityClass": _POD_RESOURCES,
+    "CrossNamespacePodAffinity": _POD_RESOURCES,
     "VolumeAttributesClass": frozenset(("persistentvolumeclaims", "requests.storage")),
 }
 OPPOSITES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
-ONLY_EXISTS = ("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity")
+ONLY_EXISTS = (
+    "BestEffort",
+    "NotBestEffort",
+    "Terminating",
+    "NotTerminating",
+    "CrossNamespacePodAffinity",
+)
 
 
 # --- quotas -------------------------------------------------------------------------------------------------------
@@ -40,10 +56,16 @@ def validate_quota(quota: Object, old: Object | None = None) -> list[FieldError]
     for scope in scopes:
         if scope not in SCOPES:
             errors.append(invalid_value(path, scopes, "unsupported scope"))
-        errors.extend(invalid_value(path, scopes, "unsupported scope applied to resource")
-                      for name in sorted(spec.get("hard") or ()) if not _is_in_scope(name, scope))
-    errors.extend(invalid_value(path, scopes, "conflicting scopes")
-                  for pair in OPPOSITES if set(pair) <= set(scopes))
+        errors.extend(
+            invalid_value(path, scopes, "unsupported scope applied to resource")
+            for name in sorted(spec.get("hard") or ())
+            if not _is_in_scope(name, scope)
+        )
+    errors.extend(
+        invalid_value(path, scopes, "conflicting scopes")
+        for pair in OPPOSITES
+        if set(pair) <= set(scopes)
+    )
     if (selector := spec.get("scopeSelector")) is not None:
         _validate_scope_selector(selector, spec, errors)
     if old is not None and set(scopes) != set(old["spec"].get("scopes") or ()):
@@ -82,26 +104,38 @@ def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> 
         if scope not in SCOPES:
             errors.append(invalid_value(f"{path}.scopeName", scope, "unsupported scope"))
         shown = go_view("core.ScopeSelector", selector)
-        errors.extend(invalid_value(path, shown, "unsupported scope applied to resource")
-                      for name in sorted(spec.get("hard") or ()) if not _is_in_scope(name, scope))
+        errors.extend(
+            invalid_value(path, shown, "unsupported scope applied to resource")
+            for name in sorted(spec.get("hard") or ())
+            if not _is_in_scope(name, scope)
+        )
         operator, values = expression.get("operator", ""), expression.get("values") or []
         if scope in ONLY_EXISTS and operator != "Exists":
-            detail = ("must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
-                      "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort "
-                      "or ResourceQuotaScopeCrossNamespacePodAffinity")
+            detail = (
+                "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
+                "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort "
+                "or ResourceQuotaScopeCrossNamespacePodAffinity"
+            )
             errors.append(invalid_value(f"{path}.operator", operator, detail))
         if operator in ("In", "NotIn"):
             if not values:
                 detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
                 errors.append(required(f"{path}.values", detail))
         elif operator not in ("Exists", "DoesNotExist"):
-            errors.append(invalid_value(f"{path}.operator", operator, "not a valid selector operator"))
+            errors.append(
+                invalid_value(f"{path}.operator", operator, "not a valid selector operator")
+            )
         elif values:
-            detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            detail = (
+                "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            )
             errors.append(invalid_value(f"{path}.values", values, detail))
         scopes.append(scope)
-    errors.extend(invalid_value(path, spec.get("scopes") or None, "conflicting scopes")
-                  for pair in OPPOSITES if set(pair) <= set(scopes))
+    errors.extend(
+        invalid_value(path, spec.get("scopes") or None, "conflicting scopes")
+        for pair in OPPOSITES
+        if set(pair) <= set(scopes)
+    )
 
 
 def quota_warnings(quota: Object) -> list[str]:
@@ -111,8 +145,14 @@ def quota_warnings(quota: Object) -> list[str]:
         request, limit = f"requests.{name}", f"limits.{name}"
         if request not in hard and name in ("cpu", "memory"):
             request = name
-        if request in hard and limit in hard and Quantity.parse(hard[request]) > Quantity.parse(hard[limit]):
-            warnings.append(f"ResourceQuota {request} ({hard[request]}) should be less than {limit} ({hard[limit]})")
+        if (
+            request in hard
+            and limit in hard
+            and Quantity.parse(hard[request]) > Quantity.parse(hard[limit])
+        ):
+            warnings.append(
+                f"ResourceQuota {request} ({hard[request]}) should be less than {limit} ({hard[limit]})"
+            )
     return warnings
 
 
@@ -126,8 +166,16 @@ def validate_limit_range(limit_range: Object) -> list[FieldError]:
         path, kind = f"spec.limits[{index}]", item.get("type", "")
         complaints = qualified_name(kind)
         validate_format(kind, complaints, f"{path}.type", errors)
-        if not complaints and "/" not in kind and kind not in ("Container", "PersistentVolumeClaim", "Pod"):
-            errors.append(invalid_value(f"{path}.type", kind, "must be a standard limit type or fully qualified"))
+        if (
+            not complaints
+            and "/" not in kind
+            and kind not in ("Container", "PersistentVolumeClaim", "Pod")
+        ):
+            errors.append(
+                invalid_value(
+                    f"{path}.type", kind, "must be a standard limit type or fully qualified"
+                )
+            )
         if kind in kinds:
             errors.append(duplicate(f"{path}.type", kind))
         kinds.add(kind)
@@ -135,33 +183,61 @@ def validate_limit_range(limit_range: Object) -> list[FieldError]:
         fields = ["max", "min", "maxLimitRequestRatio"]
         if kind == "Pod":
             detail = "may not be specified when `type` is 'Pod'"
-            errors.extend(forbidden_field(f"{path}.{field}", detail)
-                          for field in ("default", "defaultRequest") if item.get(field))
+            errors.extend(
+                forbidden_field(f"{path}.{field}", detail)
+                for field in ("default", "defaultRequest")
+                if item.get(field)
+            )
         else:
             fields[2:2] = ["default", "defaultRequest"]
         amounts = {field: item.get(field) or {} for field in fields}
         for field, values in amounts.items():
-            if (field == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim"
-                    and "storage" not in amounts["min"] and "storage" not in amounts["max"]):
-                detail = "either minimum or maximum storage value is required, but neither was provided"
+            if (
+                field == "maxLimitRequestRatio"
+                and kind == "PersistentVolumeClaim"
+                and "storage" not in amounts["min"]
+                and "storage" not in amounts["max"]
+            ):
+                detail = (
+                    "either minimum or maximum storage value is required, but neither was provided"
+                )
                 errors.append(required(f"{path}.limits", detail))
             for name in sorted(values):
                 validate_format(name, check(name), f"{path}.{field}[{name}]", errors)
         for name in sorted({name for values in amounts.values() for name in values}):
-            _validate_order({field: values[name] for field, values in amounts.items() if name in values},
-                            name, path, errors)
+            _validate_order(
+                {field: values[name] for field, values in amounts.items() if name in values},
+                name,
+                path,
+                errors,
+            )
     return errors
 
 
 # Pairs of fields, of which the first must not be greater; the field and the amount that the error shows; its text.
 _ORDER = (
     ("min", "max", "min", "min", "min value {} is greater than max value {}"),
-    ("min", "defaultRequest", "defaultRequest", "defaultRequest",
-     "min value {} is greater than default request value {}"),
-    ("defaultRequest", "max", "defaultRequest", "defaultRequest",
-     "default request value {} is greater than max value {}"),
-    ("defaultRequest", "default", "defaultRequest", "defaultRequest",
-     "default request value {} is greater than default limit value {}"),
+    (
+        "min",
+        "defaultRequest",
+        "defaultRequest",
+        "defaultRequest",
+        "min value {} is greater than default request value {}",
+    ),
+    (
+        "defaultRequest",
+        "max",
+        "defaultRequest",
+        "defaultRequest",
+        "default request value {} is greater than max value {}",
+    ),
+    (
+        "defaultRequest",
+        "default",
+        "defaultRequest",
+        "defaultRequest",
+        "default request value {} is greater than default limit value {}",
+    ),
     ("min", "default", "default", "min", "min value {} is greater than default value {}"),
     ("default", "max", "default", "max", "default value {} is greater than max value {}"),
 )
@@ -172,13 +248,22 @@ def _validate_order(amounts: dict[str, str], name: str, path: str, errors: Error
     sizes = {field: Quantity.parse(amount) for field, amount in amounts.items()}
     for low, high, field, shown, detail in _ORDER:
         if low in sizes and high in sizes and sizes[low] > sizes[high]:
-            errors.append(invalid_value(f"{path}.{field}[{name}]", amounts[shown],
-                                        detail.format(amounts[low], amounts[high])))
+            errors.append(
+                invalid_value(
+                    f"{path}.{field}[{name}]",
+                    amounts[shown],
+                    detail.format(amounts[low], amounts[high]),
+                )
+            )
     if "maxLimitRequestRatio" in sizes:
         shown = amounts["maxLimitRequestRatio"]
         ratio = sizes["maxLimitRequestRatio"]
         if ratio < Quantity.parse("1"):
-            errors.append(invalid_value(f"{path}.maxLimitRequestRatio[{name}]", shown, f"ratio {shown} is less than 1"))
+            errors.append(
+                invalid_value(
+                    f"{path}.maxLimitRequestRatio[{name}]", shown, f"ratio {shown} is less than 1"
+                )
+            )
         if "min" in sizes and "max" in sizes and sizes["min"].nanos:
             limit = sizes["max"].milli_value() / sizes["min"].milli_value()
             if ratio.milli_value() / 1000 > limit:
@@ -186,6 +271,10 @@ def _validate_order(amounts: dict[str, str], name: str, path: str, errors: Error
                 errors.append(invalid_value(f"{path}.maxLimitRequestRatio[{name}]", shown, detail))
     default, request = sizes.get("default"), sizes.get("defaultRequest")
     if default and request and default != request and not is_overcommit_allowed(name):
-        detail = (f"default value {amounts['default']} must equal to defaultRequest value {amounts['defaultRequest']} "
-                  f"in {name}")
-        errors.append(invalid_value(f"{path}.defaultRequest[{name}]", amounts["defaultRequest"], detail))
+        detail = (
+            f"default value {amounts['default']} must equal to defaultRequest value {amounts['defaultRequest']} "
+            f"in {name}"
+        )
+        errors.append(
+            invalid_value(f"{path}.defaultRequest[{name}]", amounts["defaultRequest"], detail)
+        )

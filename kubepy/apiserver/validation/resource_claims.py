@@ -39,7 +39,9 @@ from kubepy.apiserver.validation.fields import (
 )
 from kubepy.apiserver.validation.pods.scheduling import validate_node_selector
 from kubepy.apiserver.validation.resources import is_extended
-from kubepy.apiserver.validation.storage_sources import validate_csi_driver_name as validate_driver_name
+from kubepy.apiserver.validation.storage_sources import (
+    validate_csi_driver_name as validate_driver_name,
+)
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
@@ -56,22 +58,45 @@ NEGATIVE_GENERATION = "must be greater than or equal to zero"
 STATUSES = ("False", "True", "Unknown")
 EFFECTS = ("NoExecute", "NoSchedule", "None")
 ONE_REQUEST = "exactly one of `exactly` or `firstAvailable` is required"
-ONE_ATTRIBUTE = ('exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set')
+ONE_ATTRIBUTE = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
 NO_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
-DELETED = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-NO_UID_FORM = ("uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase "
-               "hexadecimal characters")
+DELETED = (
+    "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+)
+NO_UID_FORM = (
+    "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase "
+    "hexadecimal characters"
+)
 _IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
-IDENTIFIER = regex_error("a valid C identifier must start with alphabetic character or '_', followed by a string of "
-                         "alphanumeric characters or '_'", _IDENTIFIER, "my_name", "MY_NAME", "MyName")
+IDENTIFIER = regex_error(
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of "
+    "alphanumeric characters or '_'",
+    _IDENTIFIER,
+    "my_name",
+    "MY_NAME",
+    "MyName",
+)
 _REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
-REASON = regex_error("a condition reason must start with alphabetic character, optionally followed by a string of "
-                     "alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'", _REASON,
-                     "my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB")
+REASON = regex_error(
+    "a condition reason must start with alphabetic character, optionally followed by a string of "
+    "alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'",
+    _REASON,
+    "my_name",
+    "MY_NAME",
+    "MyName",
+    "ReasonA,ReasonB",
+    "ReasonA:ReasonB",
+)
 
 
-def validate_items(items: list[Any] | None, most: int | None, validate: Validator, path: str, errors: Errors,
-                   key: Callable[[Any], Any] | None = None) -> None:
+def validate_items(
+    items: list[Any] | None,
+    most: int | None,
+    validate: Validator,
+    path: str,
+    errors: Errors,
+    key: Callable[[Any], Any] | None = None,
+) -> None:
     """Validate the items of a list, and with ``key`` that no two have the same (``validateSlice``, ``validateSet``)."""
     items = items or []
     if most is not None and len(items) > most:
@@ -80,7 +105,11 @@ def validate_items(items: list[Any] | None, most: int | None, validate: Validato
     for index, item in enumerate(items):
         validate(item, f"{path}[{index}]", errors)
     keys = [key(item) for item in items] if key else []
-    errors.extend(duplicate(f"{path}[{index}]", found) for index, found in enumerate(keys) if found in keys[:index])
+    errors.extend(
+        duplicate(f"{path}[{index}]", found)
+        for index, found in enumerate(keys)
+        if found in keys[:index]
+    )
 
 
 def name_of(item: Object) -> str:
@@ -124,8 +153,11 @@ def validate_binding_conditions(holder: Object, path: str, errors: Errors) -> No
     conditions, failures = (holder.get(field) or [] for field in fields)
     for field in fields:
         validate_items(holder.get(field), 4, validate_label_name, f"{path}.{field}", errors)
-    errors.extend(duplicate(f"{path}.{fields[0]}[{index}]", condition)
-                  for index, condition in enumerate(conditions) if condition in conditions[:index])
+    errors.extend(
+        duplicate(f"{path}.{fields[0]}[{index}]", condition)
+        for index, condition in enumerate(conditions)
+        if condition in conditions[:index]
+    )
     for index, condition in enumerate(failures):
         at = f"{path}.{fields[1]}[{index}]"
         if condition in failures[:index]:
@@ -135,7 +167,11 @@ def validate_binding_conditions(holder: Object, path: str, errors: Errors) -> No
             errors.append(invalid_value(at, condition, detail))
     for field, other in (fields, fields[::-1]):
         if not holder.get(field) and holder.get(other):
-            errors.append(invalid_value(f"{path}.{field}", holder.get(field), f"{field} are required to use {other}"))
+            errors.append(
+                invalid_value(
+                    f"{path}.{field}", holder.get(field), f"{field} are required to use {other}"
+                )
+            )
 
 
 # --- claims -------------------------------------------------------------------------------------------------------
@@ -144,16 +180,37 @@ def validate_binding_conditions(holder: Object, path: str, errors: Errors) -> No
 def validate_claim_spec(spec: Object, path: str, errors: Errors) -> None:
     devices = spec.get("devices") or {}
     names, path = request_names(spec), f"{path}.devices"
-    validate_items(devices.get("requests"), MOST_REQUESTS, validate_request, f"{path}.requests", errors, name_of)
-    validate_items(devices.get("constraints"), MOST_CONSTRAINTS, partial(_validate_constraint, names),
-                   f"{path}.constraints", errors)
-    validate_items(devices.get("config"), MOST_CONFIGS, partial(validate_configuration, names), f"{path}.config",
-                   errors)
+    validate_items(
+        devices.get("requests"),
+        MOST_REQUESTS,
+        validate_request,
+        f"{path}.requests",
+        errors,
+        name_of,
+    )
+    validate_items(
+        devices.get("constraints"),
+        MOST_CONSTRAINTS,
+        partial(_validate_constraint, names),
+        f"{path}.constraints",
+        errors,
+    )
+    validate_items(
+        devices.get("config"),
+        MOST_CONFIGS,
+        partial(validate_configuration, names),
+        f"{path}.config",
+        errors,
+    )
 
 
 def request_names(spec: Object) -> RequestNames:
-    return {name_of(request): {name_of(subrequest) for subrequest in request.get("firstAvailable") or ()}
-            for request in (spec.get("devices") or {}).get("requests") or ()}
+    return {
+        name_of(request): {
+            name_of(subrequest) for subrequest in request.get("firstAvailable") or ()
+        }
+        for request in (spec.get("devices") or {}).get("requests") or ()
+    }
 
 
 def validate_request(request: Object, path: str, errors: Errors) -> None:
@@ -164,7 +221,14 @@ def validate_request(request: Object, path: str, errors: Errors) -> None:
     elif exactly is not None and alternatives:
         errors.append(invalid_value(path, None, f"{ONE_REQUEST}, but multiple fields are set"))
     elif alternatives:
-        validate_items(alternatives, MOST_SUBREQUESTS, _validate_subrequest, f"{path}.firstAvailable", errors, name_of)
+        validate_items(
+            alternatives,
+            MOST_SUBREQUESTS,
+            _validate_subrequest,
+            f"{path}.firstAvailable",
+            errors,
+            name_of,
+        )
     else:
         validate_exact_request(exactly or {}, f"{path}.exactly", errors)
 
@@ -179,7 +243,9 @@ def validate_exact_request(request: Object, path: str, errors: Errors) -> None:
         validate_format(name, dns1123_subdomain(name), f"{path}.deviceClassName", errors)
     else:
         errors.append(required(f"{path}.deviceClassName"))
-    validate_items(request.get("selectors"), MOST_SELECTORS, validate_selector, f"{path}.selectors", errors)
+    validate_items(
+        request.get("selectors"), MOST_SELECTORS, validate_selector, f"{path}.selectors", errors
+    )
     mode, count = request.get("allocationMode", ""), request.get("count", 0)
     if mode not in ("All", "ExactCount"):
         errors.append(not_supported(f"{path}.allocationMode", mode, ("All", "ExactCount")))
@@ -188,7 +254,9 @@ def validate_exact_request(request: Object, path: str, errors: Errors) -> None:
         errors.append(invalid_value(f"{path}.count", count, detail))
     elif mode == "ExactCount" and count <= 0:
         errors.append(invalid_value(f"{path}.count", count, NOT_POSITIVE))
-    validate_items(request.get("tolerations"), None, _validate_toleration, f"{path}.tolerations", errors)
+    validate_items(
+        request.get("tolerations"), None, _validate_toleration, f"{path}.tolerations", errors
+    )
 
 
 def validate_selector(selector: Object, path: str, errors: Errors) -> None:
@@ -217,9 +285,17 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
     validate_optional_choice(toleration.get("effect") or None, EFFECTS, f"{path}.effect", errors)
 
 
-def _validate_constraint(names: RequestNames, constraint: Object, path: str, errors: Errors) -> None:
-    validate_items(constraint.get("requests"), MOST_REQUESTS, partial(validate_reference, names), f"{path}.requests",
-                   errors, str)
+def _validate_constraint(
+    names: RequestNames, constraint: Object, path: str, errors: Errors
+) -> None:
+    validate_items(
+        constraint.get("requests"),
+        MOST_REQUESTS,
+        partial(validate_reference, names),
+        f"{path}.requests",
+        errors,
+        str,
+    )
     for field in ("matchAttribute", "distinctAttribute"):
         if (attribute := constraint.get(field)) is not None:
             validate_qualified_name(attribute, f"{path}.{field}", errors)
@@ -236,17 +312,29 @@ def validate_reference(names: RequestNames, name: str, path: str, errors: Errors
     if len(segments) <= 2:
         for segment in segments:
             validate_label(segment, path, errors)
-    if len(segments) > 2 or segments[0] not in names or not names[segments[0]].issuperset(segments[1:]):
+    if (
+        len(segments) > 2
+        or segments[0] not in names
+        or not names[segments[0]].issuperset(segments[1:])
+    ):
         errors.append(invalid_value(path, name, NO_REQUEST))
 
 
 def validate_configuration(names: RequestNames, config: Object, path: str, errors: Errors) -> None:
-    validate_items(config.get("requests"), MOST_REQUESTS, partial(validate_reference, names), f"{path}.requests",
-                   errors, str)
+    validate_items(
+        config.get("requests"),
+        MOST_REQUESTS,
+        partial(validate_reference, names),
+        f"{path}.requests",
+        errors,
+        str,
+    )
     validate_device_configuration(config, path, errors)
 
 
-def validate_device_configuration(config: Object, path: str, errors: Errors, *, stored: bool = False) -> None:
+def validate_device_configuration(
+    config: Object, path: str, errors: Errors, *, stored: bool = False
+) -> None:
     if (opaque := config.get("opaque")) is None:
         errors.append(required(f"{path}.opaque"))
         return
@@ -260,7 +348,11 @@ def validate_device_configuration(config: Object, path: str, errors: Errors, *, 
 
 def validate_json_object(value: Any, path: str, errors: Errors, *, stored: bool = False) -> None:
     """Validate a RawExtension, which may be large where it was stored so."""
-    if not stored and len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()) > LARGEST_JSON:
+    if (
+        not stored
+        and len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
+        > LARGEST_JSON
+    ):
         errors.append(too_long(path, LARGEST_JSON))
     elif not isinstance(value, dict):
         errors.append(invalid_value(path, "<value omitted>", "must be a valid JSON object"))
@@ -272,16 +364,29 @@ def validate_json_object(value: Any, path: str, errors: Errors, *, stored: bool 
 def validate_claim_status(claim: Object, old: Object, errors: Errors) -> None:
     status, old_status = claim.get("status") or {}, old.get("status") or {}
     allocation, consumers = status.get("allocation"), status.get("reservedFor") or []
-    validate_items(consumers, 256, _validate_consumer, "status.reservedFor", errors,
-                   lambda consumer: consumer.get("uid", ""))
+    validate_items(
+        consumers,
+        256,
+        _validate_consumer,
+        "status.reservedFor",
+        errors,
+        lambda consumer: consumer.get("uid", ""),
+    )
     allocated = [device_key(result) for result in allocation_results(status)]
-    validate_items(status.get("devices"), None, partial(_validate_device_status, allocated), "status.devices", errors,
-                   device_key)
+    validate_items(
+        status.get("devices"),
+        None,
+        partial(_validate_device_status, allocated),
+        "status.devices",
+        errors,
+        device_key,
+    )
     if consumers and allocation is None:
         detail = "may not be specified when `allocated` is not set"
         errors.append(forbidden_field("status.reservedFor", detail))
-    elif claim["metadata"].get("deletionTimestamp") and any(consumer not in (old_status.get("reservedFor") or ())
-                                                            for consumer in consumers):
+    elif claim["metadata"].get("deletionTimestamp") and any(
+        consumer not in (old_status.get("reservedFor") or ()) for consumer in consumers
+    ):
         errors.append(forbidden_field("status.reservedFor", DELETED))
     if allocation is not None and (old_allocation := old_status.get("allocation")) is not None:
         if not semantically_equal(allocation, old_allocation):
@@ -297,8 +402,12 @@ def allocation_results(status: Object) -> list[Object]:
 
 def device_key(device: Object) -> Ordered:
     """Return what tells a device of a claim from the others (``SharedDeviceID``)."""
-    return Ordered({field: device.get(f"{field[0].lower()}{field[1:]}") or ""
-                    for field in ("Driver", "Pool", "Device", "ShareID")})
+    return Ordered(
+        {
+            field: device.get(f"{field[0].lower()}{field[1:]}") or ""
+            for field in ("Driver", "Pool", "Device", "ShareID")
+        }
+    )
 
 
 def _validate_consumer(consumer: Object, path: str, errors: Errors) -> None:
@@ -324,11 +433,15 @@ def validate_share(device: Object, path: str, errors: Errors) -> None:
         errors.append(invalid_value(f"{path}.shareID", uid, NO_UID_FORM))
 
 
-def _validate_device_status(allocated: list[Ordered], device: Object, path: str, errors: Errors) -> None:
+def _validate_device_status(
+    allocated: list[Ordered], device: Object, path: str, errors: Errors
+) -> None:
     validate_device_id(device, path, errors)
     validate_share(device, path, errors)
     if device_key(device) not in allocated:
-        errors.append(invalid_value(path, device_key(device), "must be an allocated device in the claim"))
+        errors.append(
+            invalid_value(path, device_key(device), "must be an allocated device in the claim")
+        )
     conditions, at = device.get("conditions") or [], f"{path}.conditions"
     if len(conditions) > 8:
         errors.append(too_many(at, len(conditions), 8))
@@ -356,7 +469,9 @@ def _validate_interface_address(address: str, path: str, errors: Errors) -> None
         detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
         errors.append(invalid_value(path, address, detail))
     elif address != canonical:
-        errors.append(invalid_value(path, address, f"must be in canonical form ({quote(canonical)})"))
+        errors.append(
+            invalid_value(path, address, f"must be in canonical form ({quote(canonical)})")
+        )
 
 
 def _validate_condition(condition: Object, path: str, errors: Errors) -> None:
@@ -373,7 +488,9 @@ def _validate_condition(condition: Object, path: str, errors: Errors) -> None:
             errors.append(too_long(f"{path}.{field}", limit))
 
 
-def _validate_allocation(names: RequestNames, allocation: Object, path: str, errors: Errors) -> None:
+def _validate_allocation(
+    names: RequestNames, allocation: Object, path: str, errors: Errors
+) -> None:
     def validate_result(result: Object, at: str, errors: Errors) -> None:
         validate_reference(names, result.get("request", ""), f"{at}.request", errors)
         validate_device_id(result, at, errors)
@@ -381,12 +498,18 @@ def _validate_allocation(names: RequestNames, allocation: Object, path: str, err
         validate_share(result, at, errors)
 
     def validate_config(config: Object, at: str, errors: Errors) -> None:
-        validate_choice(config.get("source", ""), ("FromClaim", "FromClass"), f"{at}.source", errors)
+        validate_choice(
+            config.get("source", ""), ("FromClaim", "FromClass"), f"{at}.source", errors
+        )
         validate_configuration(names, config, at, errors)
 
     devices = allocation.get("devices") or {}
-    validate_items(devices.get("results"), MOST_RESULTS, validate_result, f"{path}.devices.results", errors)
-    validate_items(devices.get("config"), 2 * MOST_CONFIGS, validate_config, f"{path}.devices.config", errors)
+    validate_items(
+        devices.get("results"), MOST_RESULTS, validate_result, f"{path}.devices.results", errors
+    )
+    validate_items(
+        devices.get("config"), 2 * MOST_CONFIGS, validate_config, f"{path}.devices.config", errors
+    )
     if (selector := allocation.get("nodeSelector")) is not None:
         validate_node_selector(selector, f"{path}.nodeSelector", errors)
 
@@ -395,10 +518,21 @@ def _validate_allocation(names: RequestNames, allocation: Object, path: str, err
 
 
 def validate_class(spec: Object, old: Object | None, errors: Errors) -> None:
-    validate_items(spec.get("selectors"), MOST_SELECTORS, validate_selector, "spec.selectors", errors)
+    validate_items(
+        spec.get("selectors"), MOST_SELECTORS, validate_selector, "spec.selectors", errors
+    )
     stored = old is not None and semantically_equal(spec.get("config"), old.get("config"))
-    validate_items(spec.get("config"), MOST_CONFIGS, partial(validate_device_configuration, stored=stored),
-                   "spec.config", errors)
+    validate_items(
+        spec.get("config"),
+        MOST_CONFIGS,
+        partial(validate_device_configuration, stored=stored),
+        "spec.config",
+        errors,
+    )
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended(name):
-        errors.append(invalid_value("spec.extendedResourceName", name, "must be a valid extended resource name"))
+        errors.append(
+            invalid_value(
+                "spec.extendedResourceName", name, "must be a valid extended resource name"
+            )
+        )

@@ -38,15 +38,24 @@ from kubepy.apiserver.validation.storage_sources import validate_csi_driver_name
 
 MOST_COUNTER_SETS = 8
 MOST_COUNTERS = MOST_PROPERTIES = 32
-NODES_OF_SLICE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
-NODES_OF_DEVICE = ("exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` "
-                   "is set to true in the ResourceSlice spec")
-OTHER_NODES = ("`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true "
-               "in the ResourceSlice spec")
+NODES_OF_SLICE = (
+    "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+)
+NODES_OF_DEVICE = (
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` "
+    "is set to true in the ResourceSlice spec"
+)
+OTHER_NODES = (
+    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true "
+    "in the ResourceSlice spec"
+)
 _NUMBER = r"(0|[1-9]\d*)"
 _PRERELEASE = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
-_SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRERELEASE}(\.{_PRERELEASE})*)?"
-                     r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?", re.ASCII)
+_SEMVER = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRERELEASE}(\.{_PRERELEASE})*)?"
+    r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?",
+    re.ASCII,
+)
 VALUES = ("int", "bool", "string", "version")
 
 
@@ -59,27 +68,45 @@ def validate_slice(spec: Object, old: Object | None, errors: Errors) -> None:
     if (generation := pool.get("generation", 0)) < 0:
         errors.append(invalid_value("spec.pool.generation", generation, NEGATIVE_GENERATION))
     if old is not None:
-        validate_immutable(pool.get("name", ""), (old.get("pool") or {}).get("name", ""), "spec.pool.name", errors)
+        validate_immutable(
+            pool.get("name", ""), (old.get("pool") or {}).get("name", ""), "spec.pool.name", errors
+        )
         for field in ("driver", "nodeName"):
             validate_immutable(spec.get(field), old.get(field), f"spec.{field}", errors)
-    validate_nodes(spec, "spec", NODES_OF_SLICE, f"{NODES_OF_SLICE}, but multiple fields are set", errors)
+    validate_nodes(
+        spec, "spec", NODES_OF_SLICE, f"{NODES_OF_SLICE}, but multiple fields are set", errors
+    )
     if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
-        errors.append(invalid_value("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
+        errors.append(
+            invalid_value("spec", "", "only one of `sharedCounters` or `devices` is allowed")
+        )
     devices = spec.get("devices") or []
-    most = 64 if any(device.get("taints") or device.get("consumesCounters") for device in devices) else 128
+    most = (
+        64
+        if any(device.get("taints") or device.get("consumesCounters") for device in devices)
+        else 128
+    )
     old_devices = {name_of(device): device for device in (old or {}).get("devices") or ()}
 
     def validate(device: Object, path: str, errors: Errors) -> None:
         _validate_device(device, old_devices.get(name_of(device)), path, errors)
         if spec.get("perDeviceNodeSelection"):
             validate_nodes(device, path, NODES_OF_DEVICE, NODES_OF_DEVICE, errors)
-        elif any(device.get(field) is not None for field in ("nodeName", "nodeSelector", "allNodes")):
+        elif any(
+            device.get(field) is not None for field in ("nodeName", "nodeSelector", "allNodes")
+        ):
             errors.append(invalid_value(path, None, OTHER_NODES))
         validate_binding_conditions(device, path, errors)
 
     validate_items(devices, most, validate, "spec.devices", errors, name_of)
-    validate_items(spec.get("sharedCounters"), MOST_COUNTER_SETS, partial(validate_counters, "name"),
-                   "spec.sharedCounters", errors, name_of)
+    validate_items(
+        spec.get("sharedCounters"),
+        MOST_COUNTER_SETS,
+        partial(validate_counters, "name"),
+        "spec.sharedCounters",
+        errors,
+        name_of,
+    )
 
 
 def validate_nodes(holder: Object, path: str, none: str, many: str, errors: Errors) -> None:
@@ -90,7 +117,11 @@ def validate_nodes(holder: Object, path: str, none: str, many: str, errors: Erro
             chosen.append("`nodeName`")
             validate_format(name, dns1123_subdomain(name), f"{path}.nodeName", errors)
         else:
-            detail = "must be either unset or set to a non-empty string" if path == "spec" else "must not be empty"
+            detail = (
+                "must be either unset or set to a non-empty string"
+                if path == "spec"
+                else "must not be empty"
+            )
             errors.append(invalid_value(f"{path}.nodeName", name, detail))
     if (selector := holder.get("nodeSelector")) is not None:
         chosen.append("`nodeSelector`")
@@ -98,13 +129,20 @@ def validate_nodes(holder: Object, path: str, none: str, many: str, errors: Erro
         terms = selector.get("nodeSelectorTerms")
         if path == "spec" and len(terms or ()) != 1:
             shown = go_view("[]core.NodeSelectorTerm", terms) if terms else terms
-            errors.append(invalid_value("spec.nodeSelector.nodeSelectorTerms", shown,
-                                        "must have exactly one node selector term"))
+            errors.append(
+                invalid_value(
+                    "spec.nodeSelector.nodeSelectorTerms",
+                    shown,
+                    "must have exactly one node selector term",
+                )
+            )
     for field in ("allNodes", "perDeviceNodeSelection"):
         if (flag := holder.get(field)) is True:
             chosen.append(f"`{field}`")
         elif flag is not None:
-            errors.append(invalid_value(f"{path}.{field}", flag, "must be either unset or set to true"))
+            errors.append(
+                invalid_value(f"{path}.{field}", flag, "must be either unset or set to true")
+            )
     if not chosen:
         errors.append(required(path, none))
     elif len(chosen) > 1:
@@ -122,11 +160,19 @@ def _validate_device(device: Object, old: Object | None, path: str, errors: Erro
     validate_properties(capacity, partial(validate_capacity, shared), f"{path}.capacity", errors)
     if old is None or not semantically_equal(old.get("taints"), device.get("taints")):
         validate_items(device.get("taints"), 16, _validate_taint, f"{path}.taints", errors)
-    validate_items(device.get("consumesCounters"), 2, partial(validate_counters, "counterSet"),
-                   f"{path}.consumesCounters", errors, lambda consumed: consumed.get("counterSet", ""))
+    validate_items(
+        device.get("consumesCounters"),
+        2,
+        partial(validate_counters, "counterSet"),
+        f"{path}.consumesCounters",
+        errors,
+        lambda consumed: consumed.get("counterSet", ""),
+    )
 
 
-def validate_properties(properties: Mapping[str, Any], validate: Validator, path: str, errors: Errors) -> None:
+def validate_properties(
+    properties: Mapping[str, Any], validate: Validator, path: str, errors: Errors
+) -> None:
     for name in sorted(properties):
         validate_qualified_name(name, path, errors)
         shown = name if len(name) <= 96 else f"{name[:47]}...{name[-46:]}"
@@ -154,25 +200,47 @@ def validate_capacity(shared: bool, capacity: Object, path: str, errors: Errors)
     if not shared:
         errors.append(forbidden_field(path, "allowMultipleAllocations must be true"))
     elif values and limits is not None:
-        detail = ('exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time')
+        detail = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
         errors.append(forbidden_field(path, detail))
     elif values or limits is not None:
         field = "validValues" if values else "validRange"
         if policy.get("default") is None:
             errors.append(required(f"{path}.default", f"required when {field} is defined"))
             return
-        most, default = Quantity.parse(capacity.get("value", "0")), Quantity.parse(policy["default"])
+        most, default = (
+            Quantity.parse(capacity.get("value", "0")),
+            Quantity.parse(policy["default"]),
+        )
         if values:
-            _validate_values([Quantity.parse(value) for value in values], default, most, f"{path}.{field}", errors)
+            _validate_values(
+                [Quantity.parse(value) for value in values],
+                default,
+                most,
+                f"{path}.{field}",
+                errors,
+            )
         else:
-            _validate_range({name: Quantity.parse(value) for name, value in limits.items() if value is not None},
-                            default, most, f"{path}.{field}", errors)
+            _validate_range(
+                {
+                    name: Quantity.parse(value)
+                    for name, value in limits.items()
+                    if value is not None
+                },
+                default,
+                most,
+                f"{path}.{field}",
+                errors,
+            )
 
 
-def _validate_values(values: list[Quantity], default: Quantity, most: Quantity, path: str, errors: Errors) -> None:
+def _validate_values(
+    values: list[Quantity], default: Quantity, most: Quantity, path: str, errors: Errors
+) -> None:
     def validate(value: Quantity, at: str, errors: Errors) -> None:
         if most < value:
-            errors.append(invalid_value(at, str(value), f"option is larger than capacity value: {most}"))
+            errors.append(
+                invalid_value(at, str(value), f"option is larger than capacity value: {most}")
+            )
 
     for index in range(1, len(values)):
         if values[index] < values[index - 1]:
@@ -180,28 +248,55 @@ def _validate_values(values: list[Quantity], default: Quantity, most: Quantity, 
             errors.append(invalid_value(f"{path}[{index}]", str(values[index]), detail))
     validate_items(values, 10, validate, path, errors, lambda value: str(value.value()))
     if len(values) > 10 or default not in values:
-        errors.append(invalid_value(path, str(default), "default value is not valid according to the requestPolicy"))
+        errors.append(
+            invalid_value(
+                path, str(default), "default value is not valid according to the requestPolicy"
+            )
+        )
 
 
-def _validate_range(limits: dict[str, Quantity], default: Quantity, most: Quantity, path: str,
-                    errors: Errors) -> None:
+def _validate_range(
+    limits: dict[str, Quantity], default: Quantity, most: Quantity, path: str, errors: Errors
+) -> None:
     low, high, step = limits.get("min"), limits.get("max"), limits.get("step")
     if low is None:
         errors.append(required(f"{path}.min", "required when validRange is defined"))
         return
-    checks = [("min", most < low, low, f"min is larger than capacity value: {most}"),
-              ("min", default < low, default, f"default is less than min: {low}")]
+    checks = [
+        ("min", most < low, low, f"min is larger than capacity value: {most}"),
+        ("min", default < low, default, f"default is less than min: {low}"),
+    ]
     if high is not None:
-        checks += [("max", high < low, low, f"min is larger than max: {high}"),
-                   ("max", most < high, high, f"max is larger than capacity value: {most}"),
-                   ("max", high < default, default, f"default is more than max: {high}")]
+        checks += [
+            ("max", high < low, low, f"min is larger than max: {high}"),
+            ("max", most < high, high, f"max is larger than capacity value: {most}"),
+            ("max", high < default, default, f"default is more than max: {high}"),
+        ]
     if step is not None:
-        checks.append(("step", most < low + step, step, f"one step {low + step} is larger than capacity value: {most}"))
+        checks.append(
+            (
+                "step",
+                most < low + step,
+                step,
+                f"one step {low + step} is larger than capacity value: {most}",
+            )
+        )
         detail = f"value is not a multiple of a given step ({step}) from ({low})"
-        checks += [("step", not step.value() or (value.value() - low.value()) % step.value() != 0, value, detail)
-                   for value in (default, high) if value is not None]
-    errors.extend(invalid_value(f"{path}.{field}", str(shown), detail)
-                  for field, wrong, shown, detail in checks if wrong)
+        checks += [
+            (
+                "step",
+                not step.value() or (value.value() - low.value()) % step.value() != 0,
+                value,
+                detail,
+            )
+            for value in (default, high)
+            if value is not None
+        ]
+    errors.extend(
+        invalid_value(f"{path}.{field}", str(shown), detail)
+        for field, wrong, shown, detail in checks
+        if wrong
+    )
 
 
 def _validate_taint(taint: Object, path: str, errors: Errors) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
+from kubepy.api.errors import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+)
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, qualified_name
 from kubepy.api.values.quantity import NANO, Quantity, QuantityError
@@ -14,10 +21,25 @@ from kubepy.quoting import quote
 
 HUGE_PAGES = "hugepages-"
 CONTAINER_RESOURCES = frozenset(("cpu", "memory", "ephemeral-storage"))
-COUNTED = frozenset(("pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps",
-                     "persistentvolumeclaims", "services.nodeports", "services.loadbalancers"))
-STANDARD = CONTAINER_RESOURCES | COUNTED | frozenset(("storage", "requests.storage")) | frozenset(
-    f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES)
+COUNTED = frozenset(
+    (
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "services.nodeports",
+        "services.loadbalancers",
+    )
+)
+STANDARD = (
+    CONTAINER_RESOURCES
+    | COUNTED
+    | frozenset(("storage", "requests.storage"))
+    | frozenset(f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES)
+)
 
 
 def is_huge_page(name: str) -> bool:
@@ -32,7 +54,11 @@ def is_native(name: str) -> bool:
 @lru_cache(maxsize=1024)
 def is_extended(name: str) -> bool:
     """Return whether a resource is of another domain, such as ``example.com/gpu``."""
-    return not is_native(name) and not name.startswith("requests.") and not qualified_name(f"requests.{name}")
+    return (
+        not is_native(name)
+        and not name.startswith("requests.")
+        and not qualified_name(f"requests.{name}")
+    )
 
 
 def is_overcommit_allowed(name: str) -> bool:
@@ -104,7 +130,12 @@ def validate_resource_quantity(name: str, amount: str, path: str, errors: Errors
 
 
 def validate_resource_requirements(
-    resources: Object, claim_names: list[str], path: str, errors: Errors, *, allow_indivisible: bool = False,
+    resources: Object,
+    claim_names: list[str],
+    path: str,
+    errors: Errors,
+    *,
+    allow_indivisible: bool = False,
     validate_name: Callable[[str, str, Errors], None] = validate_container_resource_name,
 ) -> None:
     """Validate ``limits``, ``requests`` and ``claims``, by default those of a container."""
@@ -122,17 +153,31 @@ def validate_resource_requirements(
         amount, limit = requests[name], limits.get(name)
         if limit is None:
             if not is_overcommit_allowed(name):
-                errors.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
+                errors.append(
+                    required(f"{path}.limits", "Limit must be set for non overcommitable resources")
+                )
         else:
             request, allowed = Quantity.parse(amount), Quantity.parse(limit)
             if request != allowed and not is_overcommit_allowed(name):
-                errors.append(invalid_value(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}"))
+                errors.append(
+                    invalid_value(
+                        f"{path}.requests", amount, f"must be equal to {name} limit of {limit}"
+                    )
+                )
             elif request > allowed:
-                errors.append(invalid_value(f"{path}.requests", amount,
-                                            f"must be less than or equal to {name} limit of {limit}"))
+                errors.append(
+                    invalid_value(
+                        f"{path}.requests",
+                        amount,
+                        f"must be less than or equal to {name} limit of {limit}",
+                    )
+                )
         if is_huge_page(name) and not allow_indivisible:
             _validate_pages(name, requests[name], at, errors)
-    if any(map(is_huge_page, (*limits, *requests))) and not {"cpu", "memory"} & {*limits, *requests}:
+    if any(map(is_huge_page, (*limits, *requests))) and not {"cpu", "memory"} & {
+        *limits,
+        *requests,
+    }:
         errors.append(forbidden_field(path, "HugePages require cpu or memory"))
     if claims := resources.get("claims"):
         _validate_claims(claims, claim_names, f"{path}.claims", errors)
@@ -140,10 +185,14 @@ def validate_resource_requirements(
 
 def _validate_pages(name: str, amount: str, path: str, errors: Errors) -> None:
     if not is_divisible_by_page(name, amount):
-        errors.append(invalid_value(path, amount, f"{amount} is not positive integer multiple of {name}"))
+        errors.append(
+            invalid_value(path, amount, f"{amount} is not positive integer multiple of {name}")
+        )
 
 
-def _validate_claims(claims: list[Object], claim_names: list[str], path: str, errors: Errors) -> None:
+def _validate_claims(
+    claims: list[Object], claim_names: list[str], path: str, errors: Errors
+) -> None:
     keys: set[str] = set()  # "name" or "name/request"
     for index, claim in enumerate(claims):
         name, request, at = claim.get("name", ""), claim.get("request", ""), f"{path}[{index}]"
@@ -158,8 +207,11 @@ def _validate_claims(claims: list[Object], claim_names: list[str], path: str, er
             if key in keys:
                 errors.append(duplicate(at, key))
             elif not request:
-                errors.extend(duplicate(at, name) for other in sorted(keys)
-                              if other.partition("/")[0] == name and "/" in other)
+                errors.extend(
+                    duplicate(at, name)
+                    for other in sorted(keys)
+                    if other.partition("/")[0] == name and "/" in other
+                )
             keys.add(key)
         if name and name not in claim_names:
             tail = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
+from kubepy.api.errors import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+)
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.services import is_headless, needs_health_check
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
@@ -34,7 +41,10 @@ FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 ONE_DAY = 86400
 SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
-TOPOLOGY_HINTS, TOPOLOGY_MODE = "service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"
+TOPOLOGY_HINTS, TOPOLOGY_MODE = (
+    "service.kubernetes.io/topology-aware-hints",
+    "service.kubernetes.io/topology-mode",
+)
 FOR_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
 IMMUTABLE_ONCE_SET = "may not change once set"
 
@@ -85,8 +95,11 @@ def _validate_type(service: Object, errors: Errors) -> None:
         detail = f"may not be set to 'None' for {kind} services"
         errors.append(invalid_value("spec.clusterIPs[0]", spec["clusterIPs"][0], detail))
     if kind == "ExternalName":
-        errors.extend(forbidden_field(f"spec.{field}", "may not be set for ExternalName services")
-                      for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(field))
+        errors.extend(
+            forbidden_field(f"spec.{field}", "may not be set for ExternalName services")
+            for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
+            if spec.get(field)
+        )
         name = spec.get("externalName", "").removesuffix(".")
         if not name:
             errors.append(required("spec.externalName"))
@@ -97,7 +110,9 @@ def _validate_type(service: Object, errors: Errors) -> None:
 # --- ports --------------------------------------------------------------------------------------------------------
 
 
-def _validate_port(port: Object, names: set[str], needs_name: bool, path: str, errors: Errors) -> None:
+def _validate_port(
+    port: Object, names: set[str], needs_name: bool, path: str, errors: Errors
+) -> None:
     if name := port.get("name", ""):
         validate_format(name, dns1123_label(name), f"{path}.name", errors)
         if name in names:
@@ -108,15 +123,23 @@ def _validate_port(port: Object, names: set[str], needs_name: bool, path: str, e
     number, target = port.get("port", 0), port.get("targetPort", 0)
     errors.extend(invalid_value(f"{path}.port", number, detail) for detail in port_number(number))
     validate_choice(port.get("protocol", ""), PROTOCOLS, f"{path}.protocol", errors)
-    errors.extend(invalid_value(f"{path}.targetPort", target, detail) for detail in port_number_or_name(target))
+    errors.extend(
+        invalid_value(f"{path}.targetPort", target, detail)
+        for detail in port_number_or_name(target)
+    )
     if (protocol := port.get("appProtocol")) is not None:
         validate_format(protocol, label_key(protocol), f"{path}.appProtocol", errors)
 
 
 def _validate_port_numbers(spec: Object, ports: list[Object], errors: Errors) -> None:
     if spec.get("type") == "ClusterIP":
-        errors.extend(forbidden_field(f"spec.ports[{index}].nodePort", "may not be used when `type` is 'ClusterIP'")
-                      for index, port in enumerate(ports) if port.get("nodePort"))
+        errors.extend(
+            forbidden_field(
+                f"spec.ports[{index}].nodePort", "may not be used when `type` is 'ClusterIP'"
+            )
+            for index, port in enumerate(ports)
+            if port.get("nodePort")
+        )
     node_ports = [(port.get("protocol", ""), port.get("nodePort", 0)) for port in ports]
     for index, (protocol, number) in enumerate(node_ports):
         if number and (protocol, number) in node_ports[:index]:
@@ -160,19 +183,25 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
     elif first_ip and ips[0] != first_ip:
         errors.append(invalid_value("spec.clusterIPs", ips, "first value must match `clusterIP`"))
     elif not first_ip and ips:
-        errors.append(invalid_value("spec.clusterIPs", ips, "must be empty when `clusterIP` is not specified"))
+        errors.append(
+            invalid_value("spec.clusterIPs", ips, "must be empty when `clusterIP` is not specified")
+        )
     for index, family in enumerate(families):
         if family not in ("IPv4", "IPv6"):
             errors.append(not_supported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6")))
         if family in families[:index]:
             errors.append(duplicate(f"spec.ipFamilies[{index}]", family))
-    validate_optional_choice(spec.get("ipFamilyPolicy"), FAMILY_POLICIES, "spec.ipFamilyPolicy", errors)
+    validate_optional_choice(
+        spec.get("ipFamilyPolicy"), FAMILY_POLICIES, "spec.ipFamilyPolicy", errors
+    )
     format_errors: Errors = []
     old_ips = (old or {"spec": {}})["spec"].get("clusterIPs") or []
     for index, ip in enumerate(ips):
         if index == 0 and ip == "None":
             if len(ips) > 1:
-                format_errors.append(invalid_value("spec.clusterIPs", ips, "'None' must be the first and only value"))
+                format_errors.append(
+                    invalid_value("spec.clusterIPs", ips, "'None' must be the first and only value")
+                )
         elif ip not in old_ips:
             validate_ip(ip, f"spec.clusterIPs[{index}]", format_errors)
     errors += format_errors
@@ -181,7 +210,11 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
     if format_errors:
         return errors
     if len(ips) > 1 and (len(ips) > 2 or is_ipv6(ips[0]) == is_ipv6(ips[1])):
-        errors.append(invalid_value("spec.clusterIPs", ips, "may specify no more than one IP for each IP family"))
+        errors.append(
+            invalid_value(
+                "spec.clusterIPs", ips, "may specify no more than one IP for each IP family"
+            )
+        )
     if not is_headless(service):
         for index, (ip, family) in enumerate(zip(ips, families, strict=False)):
             if family in ("IPv4", "IPv6") and (family == "IPv6") != is_ipv6(ip):
@@ -205,7 +238,10 @@ def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
         (parsed.is_unspecified, f"may not be unspecified ({ip})"),
         (parsed.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
         (parsed.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
-        (is_link_local_multicast, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+        (
+            is_link_local_multicast,
+            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
+        ),
     ):
         if holds:
             errors.append(invalid_value(path, ip, detail))
@@ -231,7 +267,11 @@ def _validate_source_ranges(service: Object, old: Object | None, errors: Errors)
         for index, value in enumerate(ranges):
             if value.strip() not in old_ranges:
                 validate_cidr(value.strip(), f"{path}[{index}]", errors)
-    elif annotation and annotation.strip() and (old is None or annotations_of(old).get(SOURCE_RANGES) != annotation):
+    elif (
+        annotation
+        and annotation.strip()
+        and (old is None or annotations_of(old).get(SOURCE_RANGES) != annotation)
+    ):
         for value in annotation.split(","):
             validate_cidr(value.strip(), path, errors)
 
@@ -242,7 +282,11 @@ def _validate_balancer_class(spec: Object, old_spec: Object | None, errors: Erro
         if name is not None:
             errors.append(forbidden_field(path, FOR_BALANCERS))
         return
-    if old_spec is not None and old_spec.get("type") == "LoadBalancer" and old_spec.get("loadBalancerClass") != name:
+    if (
+        old_spec is not None
+        and old_spec.get("type") == "LoadBalancer"
+        and old_spec.get("loadBalancerClass") != name
+    ):
         errors.append(invalid_value(path, name, IMMUTABLE_ONCE_SET))
     if name is not None:
         validate_format(name, label_key(name), path, errors)
@@ -254,7 +298,9 @@ def _validate_traffic(service: Object, errors: Errors) -> None:
     if is_externally_accessible(spec):
         validate_choice(external, ("Cluster", "Local"), at, errors)
     elif external:
-        errors.append(invalid_value(at, external, "may only be set for externally-accessible services"))
+        errors.append(
+            invalid_value(at, external, "may only be set for externally-accessible services")
+        )
     port, at = spec.get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
     if not needs_health_check(service):
         if port:
@@ -268,7 +314,9 @@ def _validate_traffic(service: Object, errors: Errors) -> None:
     if internal is None and spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
         errors.append(required("spec.internalTrafficPolicy"))
     validate_optional_choice(internal, ("Cluster", "Local"), "spec.internalTrafficPolicy", errors)
-    validate_optional_choice(spec.get("trafficDistribution"), DISTRIBUTIONS, "spec.trafficDistribution", errors)
+    validate_optional_choice(
+        spec.get("trafficDistribution"), DISTRIBUTIONS, "spec.trafficDistribution", errors
+    )
 
 
 # --- update and status --------------------------------------------------------------------------------------------
@@ -293,10 +341,15 @@ def _validate_cluster_ips_kept(spec: Object, old_spec: Object, errors: Errors) -
     ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
     shown = spec.get("clusterIPs")
     if len(ips) == len(old_ips):
-        errors.extend(invalid_value(f"spec.clusterIPs[{index}]", shown, IMMUTABLE_ONCE_SET)
-                      for index, (ip, old_ip) in enumerate(zip(ips, old_ips, strict=True)) if ip != old_ip)
+        errors.extend(
+            invalid_value(f"spec.clusterIPs[{index}]", shown, IMMUTABLE_ONCE_SET)
+            for index, (ip, old_ip) in enumerate(zip(ips, old_ips, strict=True))
+            if ip != old_ip
+        )
     elif not ips:
-        errors.append(invalid_value("spec.clusterIPs[0]", shown, "primary clusterIP can not be unset"))
+        errors.append(
+            invalid_value("spec.clusterIPs[0]", shown, "primary clusterIP can not be unset")
+        )
     elif old_ips and ips[0] != old_ips[0]:
         errors.append(invalid_value("spec.clusterIPs[0]", shown, IMMUTABLE_ONCE_SET))
     if len(old_ips) > len(ips) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
@@ -308,8 +361,11 @@ def _validate_families_kept(spec: Object, old_spec: Object, errors: Errors) -> N
     families, old_families = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
     at = "spec.ipFamilies[0]"
     if len(families) == len(old_families):
-        errors.extend(invalid_value(at, families, IMMUTABLE_ONCE_SET)
-                      for family, old_family in zip(families, old_families, strict=True) if family != old_family)
+        errors.extend(
+            invalid_value(at, families, IMMUTABLE_ONCE_SET)
+            for family, old_family in zip(families, old_families, strict=True)
+            if family != old_family
+        )
         return
     if len(old_families) > len(families) and not spec.get("clusterIPs"):
         errors.append(invalid_value(at, families, "primary ipFamily can not be unset"))
@@ -335,13 +391,17 @@ def validate_service_status(service: Object) -> list[FieldError]:
             if ip:
                 errors.append(required(f"{path}.ipMode", "must be specified when `ip` is set"))
         elif not ip:
-            errors.append(forbidden_field(f"{path}.ipMode", "may not be specified when `ip` is not set"))
+            errors.append(
+                forbidden_field(f"{path}.ipMode", "may not be specified when `ip` is not set")
+            )
         else:
             validate_optional_choice(mode, ("Proxy", "VIP"), f"{path}.ipMode", errors)
         if host:
             validate_format(host, dns1123_subdomain(host), f"{path}.hostname", errors)
             if not ip_address(host) or without_leading_zeros(host):
-                errors.append(invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
+                errors.append(
+                    invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address")
+                )
     return errors
 
 
@@ -354,14 +414,21 @@ def service_warnings(service: Object) -> list[str]:
     external_ips, kind = spec.get("externalIPs") or [], spec.get("type")
     headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
     if TOPOLOGY_HINTS in annotations_of(service):
-        warnings.append(f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead")
+        warnings.append(
+            f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead"
+        )
     if not headless and kind != "ExternalName":
         for index, ip in enumerate(spec.get("clusterIPs") or ()):
             warnings += ip_warnings(ip, f"spec.clusterIPs[{index}]")
     if headless:
-        ignored = (("spec.loadBalancerIP", spec.get("loadBalancerIP")), ("spec.externalIPs", external_ips),
-                   ("spec.SessionAffinity", spec.get("sessionAffinity") != "None"))
-        warnings += [f"{field} is ignored for headless services" for field, is_set in ignored if is_set]
+        ignored = (
+            ("spec.loadBalancerIP", spec.get("loadBalancerIP")),
+            ("spec.externalIPs", external_ips),
+            ("spec.SessionAffinity", spec.get("sessionAffinity") != "None"),
+        )
+        warnings += [
+            f"{field} is ignored for headless services" for field, is_set in ignored if is_set
+        ]
     for index, ip in enumerate(external_ips):
         warnings += ip_warnings(ip, f"spec.externalIPs[{index}]")
     if spec.get("loadBalancerIP"):
@@ -369,11 +436,15 @@ def service_warnings(service: Object) -> list[str]:
     for index, network in enumerate(spec.get("loadBalancerSourceRanges") or ()):
         warnings += cidr_warnings(network, f"spec.loadBalancerSourceRanges[{index}]")
     if external_ips and not headless and kind != "ExternalName":
-        warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+        warnings.append(
+            "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+        )
     if kind == "ExternalName" and external_ips:
         warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if kind != "ExternalName" and spec.get("externalName"):
         warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
     if spec.get("trafficDistribution") == "PreferClose":
-        warnings.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+        warnings.append(
+            'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
+        )
     return warnings

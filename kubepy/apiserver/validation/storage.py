@@ -40,15 +40,37 @@ with lazy_imports():
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 # The fields of volume sources in upstream's order, and their names in errors where those differ.
 SOURCES: dict[str, str] = {
-    "hostPath": "", "gcePersistentDisk": "persistentDisk", "awsElasticBlockStore": "", "glusterfs": "", "flocker": "",
-    "nfs": "", "rbd": "", "quobyte": "", "cephfs": "", "iscsi": "", "cinder": "", "fc": "", "flexVolume": "",
-    "azureFile": "", "vsphereVolume": "", "photonPersistentDisk": "", "portworxVolume": "", "azureDisk": "",
-    "scaleIO": "", "local": "", "storageos": "", "csi": "",
+    "hostPath": "",
+    "gcePersistentDisk": "persistentDisk",
+    "awsElasticBlockStore": "",
+    "glusterfs": "",
+    "flocker": "",
+    "nfs": "",
+    "rbd": "",
+    "quobyte": "",
+    "cephfs": "",
+    "iscsi": "",
+    "cinder": "",
+    "fc": "",
+    "flexVolume": "",
+    "azureFile": "",
+    "vsphereVolume": "",
+    "photonPersistentDisk": "",
+    "portworxVolume": "",
+    "azureDisk": "",
+    "scaleIO": "",
+    "local": "",
+    "storageos": "",
+    "csi": "",
 }
 MAX_PARAMETERS, MAX_PARAMETER_BYTES = 512, 256 * 1024
 _DEPRECATED_SOURCES = {
-    "cephfs": ("v1.28", "v1.31"), "photonPersistentDisk": ("v1.11", "v1.16"), "scaleIO": ("v1.16", "v1.22"),
-    "storageos": ("v1.22", "v1.25"), "glusterfs": ("v1.25", "v1.26"), "rbd": ("v1.28", "v1.31"),
+    "cephfs": ("v1.28", "v1.31"),
+    "photonPersistentDisk": ("v1.11", "v1.16"),
+    "scaleIO": ("v1.16", "v1.22"),
+    "storageos": ("v1.22", "v1.25"),
+    "glusterfs": ("v1.25", "v1.26"),
+    "rbd": ("v1.28", "v1.31"),
 }
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 
@@ -67,7 +89,9 @@ def validate_volume(volume: Object, old: Object | None = None) -> list[FieldErro
     if not capacity:
         errors.append(required("spec.capacity"))
     if list(capacity) != ["storage"]:
-        errors.append(not_supported("spec.capacity", dict(sorted(capacity.items())) or None, ("storage",)))
+        errors.append(
+            not_supported("spec.capacity", dict(sorted(capacity.items())) or None, ("storage",))
+        )
     for name in sorted(capacity):
         amount = Quantity.parse(capacity[name])
         at = f"spec.capacity[{name}]"
@@ -76,14 +100,22 @@ def validate_volume(volume: Object, old: Object | None = None) -> list[FieldErro
         if amount.nanos <= 0:
             errors.append(invalid_value(at, capacity[name], NOT_POSITIVE))
     if policy := spec.get("persistentVolumeReclaimPolicy"):
-        validate_optional_choice(policy, RECLAIM_POLICIES, "spec.persistentVolumeReclaimPolicy", errors)
+        validate_optional_choice(
+            policy, RECLAIM_POLICIES, "spec.persistentVolumeReclaimPolicy", errors
+        )
     if (affinity := spec.get("nodeAffinity")) is not None:
         if affinity.get("required") is None:
-            errors.append(required("spec.nodeAffinity.required", "must specify required node constraints"))
+            errors.append(
+                required("spec.nodeAffinity.required", "must specify required node constraints")
+            )
         else:
             tolerated = (old or {"spec": {}})["spec"].get("nodeAffinity") or {}
-            validate_node_selector(affinity["required"], "spec.nodeAffinity.required", errors,
-                                   allow_invalid_values=tolerated.get("required") == affinity["required"])
+            validate_node_selector(
+                affinity["required"],
+                "spec.nodeAffinity.required",
+                errors,
+                allow_invalid_values=tolerated.get("required") == affinity["required"],
+            )
     _validate_sources(spec, name_of(volume), errors)
     _validate_classes(spec, errors)
     return errors
@@ -105,7 +137,11 @@ def _validate_sources(spec: Object, name: str, errors: Errors) -> None:
     if kind == "local" and spec.get("nodeAffinity") is None:
         errors.append(required("spec.nodeAffinity", "Local volume requires node affinity"))
     path = (spec.get("hostPath") or {}).get("path", "")
-    if path and normpath(path).strip("/") == "" and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+    if (
+        path
+        and normpath(path).strip("/") == ""
+        and spec.get("persistentVolumeReclaimPolicy") == "Recycle"
+    ):
         detail = "may not be 'recycle' for a hostPath mount of '/'"
         errors.append(forbidden_field("spec.persistentVolumeReclaimPolicy", detail))
 
@@ -122,14 +158,20 @@ def _validate_classes(spec: Object, errors: Errors) -> None:
     else:
         validate_format(name, dns1123_subdomain(name), at, errors)
     if spec.get("csi") is None:
-        errors.append(required("spec.csi", "has to be specified when using volumeAttributesClassName"))
+        errors.append(
+            required("spec.csi", "has to be specified when using volumeAttributesClassName")
+        )
 
 
 def validate_volume_update(volume: Object, old: Object) -> list[FieldError]:
     errors = validate_volume(volume, old)
     spec, old_spec = volume["spec"], old["spec"]
     new_source, old_source = _source(spec), _source(old_spec)
-    if "csi" in new_source and "csi" in old_source and old_source["csi"].get("controllerExpandSecretRef") is None:
+    if (
+        "csi" in new_source
+        and "csi" in old_source
+        and old_source["csi"].get("controllerExpandSecretRef") is None
+    ):
         new_source["csi"] = {**new_source["csi"], "controllerExpandSecretRef": None}
     if not semantically_equal(new_source, old_source):
         difference = go_diff("core.PersistentVolumeSource", old_source, new_source)
@@ -139,8 +181,13 @@ def validate_volume_update(volume: Object, old: Object) -> list[FieldError]:
     affinity, old_affinity = spec.get("nodeAffinity"), old_spec.get("nodeAffinity")
     if old_affinity is not None and not semantically_equal(affinity, old_affinity):
         detail = "field is immutable, except for updating from beta label to GA"
-        errors.append(invalid_value("nodeAffinity", go_view("*core.VolumeNodeAffinity", affinity), detail))
-    if old_spec.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
+        errors.append(
+            invalid_value("nodeAffinity", go_view("*core.VolumeNodeAffinity", affinity), detail)
+        )
+    if (
+        old_spec.get("volumeAttributesClassName") is not None
+        and spec.get("volumeAttributesClassName") is None
+    ):
         detail = "update from non-nil value to nil is forbidden"
         errors.append(forbidden_field("spec.volumeAttributesClassName", detail))
     return errors
@@ -154,21 +201,31 @@ def volume_warnings(volume: Object) -> list[str]:
     spec, annotations = volume["spec"], volume["metadata"].get("annotations") or {}
     warnings = []
     if BETA_CLASS in annotations:
-        warnings.append(f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute '
-                        "instead")
+        warnings.append(
+            f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute '
+            "instead"
+        )
     if "volume.beta.kubernetes.io/mount-options" in annotations:
-        warnings.append('metadata.annotations[volume.beta.kubernetes.io/mount-options]: deprecated since v1.31; use '
-                        '"mountOptions" attribute instead')
+        warnings.append(
+            "metadata.annotations[volume.beta.kubernetes.io/mount-options]: deprecated since v1.31; use "
+            '"mountOptions" attribute instead'
+        )
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-        warnings.append('spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the '
-                        "recommended approach is to use dynamic provisioning.")
+        warnings.append(
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the "
+            "recommended approach is to use dynamic provisioning."
+        )
     terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
     for index, term in enumerate(terms):
-        warnings += node_term_warnings(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]")
+        warnings += node_term_warnings(
+            term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]"
+        )
     for kind, (deprecated, removed) in _DEPRECATED_SOURCES.items():
         if spec.get(kind) is not None:
             shown = "storageOS" if kind == "storageos" else kind  # upstream's spelling
-            warnings.append(f"spec.{shown}: deprecated in {deprecated}, non-functional in {removed}+")
+            warnings.append(
+                f"spec.{shown}: deprecated in {deprecated}, non-functional in {removed}+"
+            )
     return warnings
 
 
@@ -184,22 +241,33 @@ def validate_storage_class(storage_class: Object) -> list[FieldError]:
     mode = storage_class.get("volumeBindingMode")
     if mode is None:
         errors.append(required("volumeBindingMode"))
-    validate_optional_choice(mode, ("Immediate", "WaitForFirstConsumer"), "volumeBindingMode", errors)
+    validate_optional_choice(
+        mode, ("Immediate", "WaitForFirstConsumer"), "volumeBindingMode", errors
+    )
     known_terms: list[dict[str, set[str]]] = []
     for index, term in enumerate(storage_class.get("allowedTopologies") or ()):
         path = f"allowedTopologies[{index}].matchLabelExpressions"
         expressions: dict[str, set[str]] = {}
         for position, expression in enumerate(term.get("matchLabelExpressions") or ()):
-            at, key, values = f"{path}[{position}]", expression.get("key", ""), expression.get("values") or []
+            at, key, values = (
+                f"{path}[{position}]",
+                expression.get("key", ""),
+                expression.get("values") or [],
+            )
             if not values:
                 errors.append(required(f"{at}.values"))
-            errors.extend(duplicate(f"{at}.values[{number}]", value)
-                          for number, value in enumerate(values) if value in values[:number])
+            errors.extend(
+                duplicate(f"{at}.values[{number}]", value)
+                for number, value in enumerate(values)
+                if value in values[:number]
+            )
             validate_label_name(key, f"{at}.key", errors)
             if key in expressions:
                 errors.append(duplicate(f"{at}.key", key))
             expressions[key] = set(values)
-        if not expressions or expressions in known_terms:  # upstream: a term without expressions is a duplicate too
+        if (
+            not expressions or expressions in known_terms
+        ):  # upstream: a term without expressions is a duplicate too
             errors.append(duplicate(path, ""))
         known_terms.append(expressions)
     return errors
@@ -219,7 +287,10 @@ def _validate_parameters(parameters: dict[str, str], errors: Errors) -> None:
         return
     if "" in parameters:
         errors.append(invalid_value("parameters", "", "field can not be empty."))
-    if sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items()) > MAX_PARAMETER_BYTES:
+    if (
+        sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items())
+        > MAX_PARAMETER_BYTES
+    ):
         errors.append(too_long("parameters", MAX_PARAMETER_BYTES))
 
 
@@ -230,14 +301,21 @@ def validate_storage_class_update(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def validate_attributes_class(attributes_class: Object, old: Object | None = None) -> list[FieldError]:
+def validate_attributes_class(
+    attributes_class: Object, old: Object | None = None
+) -> list[FieldError]:
     """Validate a VolumeAttributesClass, which no update may change."""
     errors: Errors = []
-    driver, parameters = attributes_class.get("driverName", ""), attributes_class.get("parameters") or {}
+    driver, parameters = (
+        attributes_class.get("driverName", ""),
+        attributes_class.get("parameters") or {},
+    )
     if old is not None:
-        errors.extend(forbidden_field(field, f"updates to {field} are forbidden.")
-                      for field in ("driverName", "parameters")
-                      if not semantically_equal(attributes_class.get(field), old.get(field)))
+        errors.extend(
+            forbidden_field(field, f"updates to {field} are forbidden.")
+            for field in ("driverName", "parameters")
+            if not semantically_equal(attributes_class.get(field), old.get(field))
+        )
     _validate_driver_name(driver, "driverName", errors)
     if not parameters:
         errors.append(required("parameters", "must contain at least one key/value pair"))
@@ -246,7 +324,9 @@ def validate_attributes_class(attributes_class: Object, old: Object | None = Non
 
 
 def storage_class_warnings(storage_class: Object) -> list[str]:
-    return [f"allowedTopologies[{index}].matchLabelExpressions[{position}].key: {DEPRECATED_LABELS[expression['key']]}"
-            for index, term in enumerate(storage_class.get("allowedTopologies") or ())
-            for position, expression in enumerate(term.get("matchLabelExpressions") or ())
-            if expression.get("key") in DEPRECATED_LABELS]
+    return [
+        f"allowedTopologies[{index}].matchLabelExpressions[{position}].key: {DEPRECATED_LABELS[expression['key']]}"
+        for index, term in enumerate(storage_class.get("allowedTopologies") or ())
+        for position, expression in enumerate(term.get("matchLabelExpressions") or ())
+        if expression.get("key") in DEPRECATED_LABELS
+    ]

@@ -19,36 +19,63 @@ from kubepy.apiserver.validation.fields import (
 
 # The fields that a source of each kind must have.
 REQUIRED_FIELDS = {
-    "awsElasticBlockStore": ("volumeID",), "azureFile": ("secretName", "shareName"), "cephfs": ("monitors",),
-    "cinder": ("volumeID",), "flexVolume": ("driver",), "gcePersistentDisk": ("pdName",),
-    "glusterfs": ("endpoints", "path"), "nfs": ("server", "path"), "photonPersistentDisk": ("pdID",),
-    "portworxVolume": ("volumeID",), "rbd": ("monitors", "image"), "scaleIO": ("gateway", "system", "volumeName"),
+    "awsElasticBlockStore": ("volumeID",),
+    "azureFile": ("secretName", "shareName"),
+    "cephfs": ("monitors",),
+    "cinder": ("volumeID",),
+    "flexVolume": ("driver",),
+    "gcePersistentDisk": ("pdName",),
+    "glusterfs": ("endpoints", "path"),
+    "nfs": ("server", "path"),
+    "photonPersistentDisk": ("pdID",),
+    "portworxVolume": ("volumeID",),
+    "rbd": ("monitors", "image"),
+    "scaleIO": ("gateway", "system", "volumeName"),
     "vsphereVolume": ("volumePath",),
 }
-ISCSI_NAMES = {"iqn": r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)$", "eui": r"^eui.[A-Za-z0-9]{16}$",
-               "naa": r"^naa.[A-Za-z0-9]{32}$"}
+ISCSI_NAMES = {
+    "iqn": r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)$",
+    "eui": r"^eui.[A-Za-z0-9]{16}$",
+    "naa": r"^naa.[A-Za-z0-9]{32}$",
+}
 BAD_ISCSI_NAME = "must be valid format"
 HOST_PORTS = "must be a host:port pair or multiple pairs separated by commas"
-INITIATOR_TOO_LONG = ("Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if "
-                      "iscsi.initiatorName is specified.")
+INITIATOR_TOO_LONG = (
+    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if "
+    "iscsi.initiatorName is specified."
+)
 
 
-def validate_storage_source(kind: str, source: Object, volume_name: str, path: str, errors: Errors) -> None:
+def validate_storage_source(
+    kind: str, source: Object, volume_name: str, path: str, errors: Errors
+) -> None:
     """Validate a source in a pod. ``path`` ends with the kind."""
     validate_required(source, REQUIRED_FIELDS.get(kind, ()), path, errors)
     match kind:
         case "awsElasticBlockStore" | "gcePersistentDisk":
             if not 0 <= source.get("partition", 0) <= 255:
-                errors.append(invalid_value(f"{path}.partition", source["partition"], between(1, 255)))
+                errors.append(
+                    invalid_value(f"{path}.partition", source["partition"], between(1, 255))
+                )
         case "nfs":
             if not source.get("path", "").startswith("/"):
-                errors.append(invalid_value(f"{path}.path", source.get("path", ""), "must be an absolute path"))
+                errors.append(
+                    invalid_value(
+                        f"{path}.path", source.get("path", ""), "must be an absolute path"
+                    )
+                )
         case "iscsi":
             validate_required(source, ("targetPortal",), path, errors)
             # In a PersistentVolume the error for a name of an unknown kind is shorter.
-            _validate_iscsi_rest(source, path, f"{BAD_ISCSI_NAME} starting with iqn, eui, or naa", errors)
+            _validate_iscsi_rest(
+                source, path, f"{BAD_ISCSI_NAME} starting with iqn, eui, or naa", errors
+            )
             if _is_initiator_too_long(source, volume_name):
-                errors.append(invalid_value(f"{path.rpartition('.')[0]}.name", volume_name, INITIATOR_TOO_LONG))
+                errors.append(
+                    invalid_value(
+                        f"{path.rpartition('.')[0]}.name", volume_name, INITIATOR_TOO_LONG
+                    )
+                )
         case "flexVolume":
             for key in sorted(source.get("options") or ()):
                 if f".{key.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
@@ -60,14 +87,17 @@ def validate_storage_source(kind: str, source: Object, volume_name: str, path: s
             _VALIDATORS[kind](source, path, errors)
 
 
-def _validate_iscsi_rest(source: Object, path: str, unknown_kind: str, errors: Errors, *,
-                         needs_secret_name: bool = False) -> None:
+def _validate_iscsi_rest(
+    source: Object, path: str, unknown_kind: str, errors: Errors, *, needs_secret_name: bool = False
+) -> None:
     validate_required(source, ("iqn",), path, errors)
     if name := source.get("iqn"):
         _validate_iscsi_name(name, unknown_kind, f"{path}.iqn", errors)
     if not 0 <= source.get("lun", 0) <= 255:
         errors.append(invalid_value(f"{path}.lun", source["lun"], between(0, 255)))
-    if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and source.get("secretRef") is None:
+    if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and source.get(
+        "secretRef"
+    ) is None:
         errors.append(required(f"{path}.secretRef"))
     if needs_secret_name:
         _validate_secret_name(source, path, errors)
@@ -85,13 +115,18 @@ def _validate_iscsi_name(name: str, unknown_kind: str, path: str, errors: Errors
 
 
 def _is_initiator_too_long(source: Object, volume_name: str) -> bool:
-    return source.get("initiatorName") is not None and len(f"{volume_name}:{source.get('targetPortal', '')}") > 64
+    return (
+        source.get("initiatorName") is not None
+        and len(f"{volume_name}:{source.get('targetPortal', '')}") > 64
+    )
 
 
 def _validate_fc(source: Object, path: str, errors: Errors) -> None:
     targets, lun = source.get("targetWWNs") or [], source.get("lun")
     if not targets and not source.get("wwids"):
-        errors.append(required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
+        errors.append(
+            required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
+        )
     if targets and source.get("wwids"):
         detail = "targetWWNs and wwids can not be specified simultaneously"
         errors.append(invalid_value(f"{path}.targetWWNs", targets, detail))
@@ -106,10 +141,17 @@ def _validate_quobyte(source: Object, path: str, errors: Errors) -> None:
     if not registry:
         errors.append(required(f"{path}.registry", HOST_PORTS))
     elif len(source.get("tenant", "")) >= 65:
-        errors.append(required(f"{path}.tenant", "must be a UUID and may not exceed a length of 64 characters"))
+        errors.append(
+            required(
+                f"{path}.tenant", "must be a UUID and may not exceed a length of 64 characters"
+            )
+        )
     else:
-        errors.extend(invalid_value(f"{path}.registry", registry, HOST_PORTS)
-                      for pair in registry.split(",") if not re.fullmatch(r"(\[[^\]]*\]|[^:\[\]]*):[^:]*", pair))
+        errors.extend(
+            invalid_value(f"{path}.registry", registry, HOST_PORTS)
+            for pair in registry.split(",")
+            if not re.fullmatch(r"(\[[^\]]*\]|[^:\[\]]*):[^:]*", pair)
+        )
     validate_required(source, ("volume",), path, errors)
 
 
@@ -168,19 +210,27 @@ def _validate_csi(source: Object, path: str, errors: Errors) -> None:
     if not reference.get("name"):
         errors.append(required(f"{path}.nodePublishSecretRef.name"))
     else:
-        validate_format(reference["name"], dns1123_subdomain(reference["name"]), f"{path}.name", errors)
+        validate_format(
+            reference["name"], dns1123_subdomain(reference["name"]), f"{path}.name", errors
+        )
 
 
 _VALIDATORS: dict[str, Any] = {
-    "fc": _validate_fc, "quobyte": _validate_quobyte, "flocker": _validate_flocker, "azureDisk": _validate_azure_disk,
-    "storageos": _validate_storage_os, "csi": _validate_csi,
+    "fc": _validate_fc,
+    "quobyte": _validate_quobyte,
+    "flocker": _validate_flocker,
+    "azureDisk": _validate_azure_disk,
+    "storageos": _validate_storage_os,
+    "csi": _validate_csi,
 }
 
 
 # --- in PersistentVolumes -----------------------------------------------------------------------------------------
 
 
-def validate_persistent_source(kind: str, source: Object, volume_name: str, path: str, errors: Errors) -> None:
+def validate_persistent_source(
+    kind: str, source: Object, volume_name: str, path: str, errors: Errors
+) -> None:
     """Validate a source in a PersistentVolume: as in a pod, but references to secrets have a namespace."""
     match kind:
         case "csi":
@@ -189,7 +239,11 @@ def validate_persistent_source(kind: str, source: Object, volume_name: str, path
         case "iscsi":
             validate_required(source, ("targetPortal",), path, errors)
             if _is_initiator_too_long(source, volume_name):
-                errors.append(invalid_value(f"{path}.targetportal", source.get("targetPortal", ""), INITIATOR_TOO_LONG))
+                errors.append(
+                    invalid_value(
+                        f"{path}.targetportal", source.get("targetPortal", ""), INITIATOR_TOO_LONG
+                    )
+                )
             _validate_iscsi_rest(source, path, BAD_ISCSI_NAME, errors, needs_secret_name=True)
             return
         case "local":
@@ -203,19 +257,28 @@ def validate_persistent_source(kind: str, source: Object, volume_name: str, path
     if kind == "azureFile" and source.get("secretNamespace") == "":
         errors.append(required(f"{path}.secretNamespace"))
     if kind == "glusterfs" and (namespace := source.get("endpointsNamespace")) is not None:
-        complaints = dns1123_label(namespace) if namespace else [
-            "if the endpointnamespace is set, it must be a valid namespace name"]
+        complaints = (
+            dns1123_label(namespace)
+            if namespace
+            else ["if the endpointnamespace is set, it must be a valid namespace name"]
+        )
         validate_format(namespace, complaints, f"{path}.endpointsNamespace", errors)
 
 
 def _validate_persistent_csi(source: Object, path: str, errors: Errors) -> None:
     validate_csi_driver_name(source.get("driver", ""), f"{path}.driver", errors)
     validate_required(source, ("volumeHandle",), path, errors)
-    for field in ("controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef",
-                  "nodeExpandSecretRef"):
+    for field in (
+        "controllerPublishSecretRef",
+        "controllerExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeExpandSecretRef",
+    ):
         if (reference := source.get(field)) is not None:
             for name, rule in (("name", dns1123_subdomain), ("namespace", dns1123_label)):
                 if not reference.get(name):
                     errors.append(required(f"{path}.{field}.{name}"))
                 else:
-                    validate_format(reference[name], rule(reference[name]), f"{path}.{field}.{name}", errors)
+                    validate_format(
+                        reference[name], rule(reference[name]), f"{path}.{field}.{name}", errors
+                    )

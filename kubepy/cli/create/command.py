@@ -32,8 +32,15 @@ with lazy_imports():
     from kubepy.cli import raw
 
 
-class CreateFlags(SelectorOptions, EditingOptions, DryRunOptions, FieldManagerOptions, SaveConfigOptions,
-                  RecordOptions, RawOptions):
+class CreateFlags(
+    SelectorOptions,
+    EditingOptions,
+    DryRunOptions,
+    FieldManagerOptions,
+    SaveConfigOptions,
+    RecordOptions,
+    RawOptions,
+):
     """The flags of ``create``."""
 
     filename: list[str] = filename_flag("to use to create the resource.")
@@ -42,7 +49,11 @@ class CreateFlags(SelectorOptions, EditingOptions, DryRunOptions, FieldManagerOp
     raw: str = raw_flag("POST")
 
 
-@command("create -f FILENAME", CreateFlags, creates=True, examples="""
+@command(
+    "create -f FILENAME",
+    CreateFlags,
+    creates=True,
+    examples="""
 # Create the objects in a file
 kubepy create -f manifests/nginx-ds.yaml
 
@@ -51,7 +62,8 @@ cat pod.json | kubepy create -f -
 
 # Show what the cluster would make of it, without creating it
 kubepy create -f manifests/nginx-ds.yaml --dry-run=server -o yaml
-""")
+""",
+)
 def create(factory: Factory, options: CreateFlags) -> None:
     """Create a resource from a file or from stdin.
 
@@ -96,10 +108,14 @@ def _edit_and_create(factory: Factory, options: CreateFlags) -> None:
             obj = created(factory, options, info, NONE, options.field_validation())
             printer_for(factory, options, "created")(obj)
 
-    Builder(factory, options).do().visit(lambda info: Editing(factory, options, change).edit([info]))
+    Builder(factory, options).do().visit(
+        lambda info: Editing(factory, options, change).edit([info])
+    )
 
 
-def created(factory: Factory, options: CreateFlags, info: Info, strategy: str, validation: str) -> dict[str, object]:
+def created(
+    factory: Factory, options: CreateFlags, info: Info, strategy: str, validation: str
+) -> dict[str, object]:
     """Create one object of a file; returns the object to print. Raises Status with the file in its message."""
     save_last_applied(info.content, create=options.save_config)
     if options.record:
@@ -107,10 +123,16 @@ def created(factory: Factory, options: CreateFlags, info: Info, strategy: str, v
     if strategy == CLIENT:
         return info.content
     try:
-        obj = factory.client.create(info.resource.gvr, info.content, namespace=info.namespace,
-                                    options=CreateOptions(dry_run=strategy == SERVER,
-                                                          field_manager=options.field_manager,
-                                                          field_validation=validation))
+        obj = factory.client.create(
+            info.resource.gvr,
+            info.content,
+            namespace=info.namespace,
+            options=CreateOptions(
+                dry_run=strategy == SERVER,
+                field_manager=options.field_manager,
+                field_validation=validation,
+            ),
+        )
     except Exception as error:
         raise with_source(error, "creating", info.source) from None
     info.refresh(obj)

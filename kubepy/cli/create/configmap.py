@@ -33,17 +33,22 @@ class HashOptions(GeneratorOptions):
 
 
 def literal_flag(kind: str) -> Any:
-    return string_array_flag("from-literal", help=f"A key and a literal value to insert in the {kind} "
-                             "(mykey=somevalue).")
+    return string_array_flag(
+        "from-literal", help=f"A key and a literal value to insert in the {kind} (mykey=somevalue)."
+    )
 
 
 class SourceOptions(HashOptions):
     """The flags that name sources of data."""
 
-    from_file: list[str] = string_slice_flag("from-file", help="A file whose content is a value: PATH or KEY=PATH. A "
-                                             "folder means all its files.")
+    from_file: list[str] = string_slice_flag(
+        "from-file",
+        help="A file whose content is a value: PATH or KEY=PATH. A folder means all its files.",
+    )
     from_literal: list[str] = literal_flag("secret")
-    from_env_file: list[str] = string_slice_flag("from-env-file", help="A file of lines of key=val pairs.")
+    from_env_file: list[str] = string_slice_flag(
+        "from-env-file", help="A file of lines of key=val pairs."
+    )
 
     def refuse_mixed_sources(self) -> None:
         """Raise CliError for --from-env-file beside the other flags."""
@@ -61,8 +66,11 @@ class CreateConfigmapOptions(SourceOptions):
     from_literal: list[str] = literal_flag("configmap")
 
 
-@generator("configmap NAME [--from-file=[key=]source] [--from-literal=key1=value1]",
-           CreateConfigmapOptions, failure="failed to create configmap: ", examples="""
+@generator(
+    "configmap NAME [--from-file=[key=]source] [--from-literal=key1=value1]",
+    CreateConfigmapOptions,
+    failure="failed to create configmap: ",
+    examples="""
 # Of literals
 kubepy create configmap settings --from-literal=level=info --from-literal=colour=red
 
@@ -77,7 +85,8 @@ kubepy create configmap pages --from-file=start=site/index.html --from-file=miss
 
 # Of files with lines of the form NAME=VALUE
 kubepy create configmap variables --from-env-file=common.env --from-env-file=local.env
-""")
+""",
+)
 def configmap(factory: Factory, options: CreateConfigmapOptions, name: str) -> Object:
     """Create a config map based on a file, directory, or specified literal value."""
     data: dict[str, str] = {}
@@ -87,8 +96,10 @@ def configmap(factory: Factory, options: CreateConfigmapOptions, name: str) -> O
         _check_key(key, "is not a valid key name for a ConfigMap: ")
         for values, field in ((data, "Data"), (binary, "BinaryData")):
             if key in values:
-                raise CliError(f"cannot add key {quote(key)}, another key by that name already exists in {field} for "
-                               f"ConfigMap {quote(name)}")
+                raise CliError(
+                    f"cannot add key {quote(key)}, another key by that name already exists in {field} for "
+                    f"ConfigMap {quote(name)}"
+                )
         try:
             data[key] = value.decode()
         except UnicodeDecodeError:
@@ -99,10 +110,20 @@ def configmap(factory: Factory, options: CreateConfigmapOptions, name: str) -> O
     _add_literals(options, add)
     _add_env_files(options, add, "env config file cannot be a directory")
     if options.append_hash:
-        name += "-" + kustomize_generators.content_hash({
-            "kind": "ConfigMap", "name": name, "data": data, **({"binaryData": binary} if binary else {})})
+        name += "-" + kustomize_generators.content_hash(
+            {
+                "kind": "ConfigMap",
+                "name": name,
+                "data": data,
+                **({"binaryData": binary} if binary else {}),
+            }
+        )
     obj: Object = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata(factory, name)}
-    return {**obj, **({"data": _sorted(data)} if data else {}), **({"binaryData": _sorted(binary)} if binary else {})}
+    return {
+        **obj,
+        **({"data": _sorted(data)} if data else {}),
+        **({"binaryData": _sorted(binary)} if binary else {}),
+    }
 
 
 class CreateGenericSecretOptions(SourceOptions):
@@ -111,8 +132,11 @@ class CreateGenericSecretOptions(SourceOptions):
     type: str = string_flag("type", help="The type of secret to create.")
 
 
-@generator("generic NAME [--type=string] [--from-file=[key=]source]",
-           CreateGenericSecretOptions, failure="failed to create secret ", examples="""
+@generator(
+    "generic NAME [--type=string] [--from-file=[key=]source]",
+    CreateGenericSecretOptions,
+    failure="failed to create secret ",
+    examples="""
 # Of literals
 kubepy create secret generic login --from-literal=user=admin --from-literal=password=secret
 
@@ -127,7 +151,8 @@ kubepy create secret generic signing --from-file=key=keys/signing.pem --from-lit
 
 # Of files with lines of the form NAME=VALUE
 kubepy create secret generic variables --from-env-file=common.env --from-env-file=local.env
-""")
+""",
+)
 def generic_secret(factory: Factory, options: CreateGenericSecretOptions, name: str) -> Object:
     """Create a secret based on a file, directory, or specified literal value."""
     data: dict[str, str] = {}
@@ -147,14 +172,18 @@ class CreateTlsSecretOptions(HashOptions):
     checks_name = False
 
 
-@generator("tls NAME --cert=path/to/cert/file --key=path/to/key/file",
-           CreateTlsSecretOptions, failure="failed to create secret ", examples="""
+@generator(
+    "tls NAME --cert=path/to/cert/file --key=path/to/key/file",
+    CreateTlsSecretOptions,
+    failure="failed to create secret ",
+    examples="""
 # Of a certificate and its key
 kubepy create secret tls web --cert=tls.crt --key=tls.key
 
 # Only show it
 kubepy create secret tls web --cert=tls.crt --key=tls.key --dry-run=client -o yaml
-""")
+""",
+)
 def tls_secret(factory: Factory, options: CreateTlsSecretOptions, name: str) -> Object:
     """Create a TLS secret from the given public/private key pair, which must belong together."""
     if not options.key or not options.cert:
@@ -183,35 +212,55 @@ class CreateDockerRegistrySecretOptions(HashOptions):
     docker_username: str = string_flag("docker-username", help="Username for the registry.")
     docker_password: str = string_flag("docker-password", help="Password for the registry.")
     docker_email: str = string_flag("docker-email", help="Email for the registry.")
-    docker_server: str = string_flag("docker-server", default="https://index.docker.io/v1/", help="Server of the "
-                                     "registry.")
-    from_file: list[str] = string_slice_flag("from-file", help="A file with the whole configuration: PATH or "
-                                             ".dockerconfigjson=PATH.")
+    docker_server: str = string_flag(
+        "docker-server", default="https://index.docker.io/v1/", help="Server of the registry."
+    )
+    from_file: list[str] = string_slice_flag(
+        "from-file", help="A file with the whole configuration: PATH or .dockerconfigjson=PATH."
+    )
 
 
-@generator("docker-registry NAME --docker-username=user --docker-password=password",
-           CreateDockerRegistrySecretOptions, failure="failed to create secret ", examples="""
+@generator(
+    "docker-registry NAME --docker-username=user --docker-password=password",
+    CreateDockerRegistrySecretOptions,
+    failure="failed to create secret ",
+    examples="""
 # For a registry
 kubepy create secret docker-registry hub --docker-username=me --docker-password=secret
 
 # Of what docker login has written
 kubepy create secret docker-registry hub --from-file=$HOME/.docker/config.json
-""")
-def docker_registry_secret(factory: Factory, options: CreateDockerRegistrySecretOptions, name: str) -> Object:
+""",
+)
+def docker_registry_secret(
+    factory: Factory, options: CreateDockerRegistrySecretOptions, name: str
+) -> Object:
     """Create a new secret for use with Docker registries."""
     data: dict[str, str] = {}
     add = _secret_adder(data)
     if options.from_file:
-        _add_files([source if "=" in source else f"{DOCKER_KEY}={source}" for source in options.from_file], add)
+        _add_files(
+            [source if "=" in source else f"{DOCKER_KEY}={source}" for source in options.from_file],
+            add,
+        )
     elif not (options.docker_username and options.docker_password and options.docker_server):
-        raise CliError("either --from-file or the combination of --docker-username, --docker-password and "
-                       "--docker-server is required")
+        raise CliError(
+            "either --from-file or the combination of --docker-username, --docker-password and "
+            "--docker-server is required"
+        )
     else:
         user, password = options.docker_username, options.docker_password
-        entry = {"username": user, "password": password, "email": options.docker_email,
-                 "auth": base64.b64encode(f"{user}:{password}".encode()).decode()}
+        entry = {
+            "username": user,
+            "password": password,
+            "email": options.docker_email,
+            "auth": base64.b64encode(f"{user}:{password}".encode()).decode(),
+        }
         entry = {key: value for key, value in entry.items() if value}
-        add(DOCKER_KEY, goformat.to_json({"auths": {options.docker_server: entry}}, sort_keys=False).encode())
+        add(
+            DOCKER_KEY,
+            goformat.to_json({"auths": {options.docker_server: entry}}, sort_keys=False).encode(),
+        )
     return _secret(factory, options, name, "kubernetes.io/dockerconfigjson", data)
 
 
@@ -225,9 +274,13 @@ def _secret_adder(data: dict[str, str]) -> Add:
     return add
 
 
-def _secret(factory: Factory, options: HashOptions, name: str, kind: str, data: dict[str, str]) -> Object:
+def _secret(
+    factory: Factory, options: HashOptions, name: str, kind: str, data: dict[str, str]
+) -> Object:
     if options.append_hash:
-        name += "-" + kustomize_generators.content_hash({"kind": "Secret", "type": kind, "name": name, "data": data})
+        name += "-" + kustomize_generators.content_hash(
+            {"kind": "Secret", "type": kind, "name": name, "data": data}
+        )
     obj: Object = {"kind": "Secret", "apiVersion": "v1", "metadata": metadata(factory, name)}
     return {**obj, **({"data": _sorted(data)} if data else {}), **({"type": kind} if kind else {})}
 
@@ -292,8 +345,10 @@ def _env_lines(path: str) -> Iterator[tuple[str, str]]:
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").lstrip()
         except UnicodeDecodeError:
-            raise CliError(f"env file {path} contains invalid utf8 bytes at line {number}: "
-                           f"[{' '.join(map(str, line))}]") from None
+            raise CliError(
+                f"env file {path} contains invalid utf8 bytes at line {number}: "
+                f"[{' '.join(map(str, line))}]"
+            ) from None
         if not text or text.startswith("#"):
             continue
         key, equals, value = text.partition("=")
@@ -304,13 +359,24 @@ def _env_lines(path: str) -> Iterator[tuple[str, str]]:
 def check_variable(key: str) -> None:
     """Raise CliError for a name that no variable may have to a client (``IsEnvVarName``); the API takes more."""
     pattern = "[-._a-zA-Z][-._a-zA-Z0-9]*"
-    problems = [] if re.fullmatch(pattern, key) else [names.regex_error(
-        "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must "
-        "not start with a digit", pattern, "my.env-name", "MY_ENV.NAME", "MyEnvName1")]
+    problems = (
+        []
+        if re.fullmatch(pattern, key)
+        else [
+            names.regex_error(
+                "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must "
+                "not start with a digit",
+                pattern,
+                "my.env-name",
+                "MY_ENV.NAME",
+                "MyEnvName1",
+            )
+        ]
+    )
     if problems:
-        raise CliError(f'{quote(key)} is not a valid key name: {";".join(problems)}')
+        raise CliError(f"{quote(key)} is not a valid key name: {';'.join(problems)}")
 
 
 def _check_key(key: str, words: str) -> None:
     if problems := formats.config_map_key(key):
-        raise CliError(f'{quote(key)} {words}{",".join(problems)}')
+        raise CliError(f"{quote(key)} {words}{','.join(problems)}")

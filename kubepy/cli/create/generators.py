@@ -19,25 +19,40 @@ with lazy_imports():
     from kubepy.api.values import quantity as quantities
 
 
-@generator("namespace NAME", GeneratorOptions, examples="""
+@generator(
+    "namespace NAME",
+    GeneratorOptions,
+    examples="""
 # A namespace
 kubepy create namespace edge
 
 # Only show it
 kubepy create namespace edge --dry-run=client -o yaml
-""")
+""",
+)
 def namespace(factory: Factory, options: GeneratorOptions, name: str) -> Object:
     """Create a namespace with the specified name."""
-    return {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}, "spec": {}, "status": {}}
+    return {
+        "kind": "Namespace",
+        "apiVersion": "v1",
+        "metadata": {"name": name},
+        "spec": {},
+        "status": {},
+    }
 
 
-@generator("serviceaccount NAME", GeneratorOptions, failure="failed to create serviceaccount: ", examples="""
+@generator(
+    "serviceaccount NAME",
+    GeneratorOptions,
+    failure="failed to create serviceaccount: ",
+    examples="""
 # A service account
 kubepy create serviceaccount robot
 
 # In a namespace
 kubepy create serviceaccount robot -n edge
-""")
+""",
+)
 def serviceaccount(factory: Factory, options: GeneratorOptions, name: str) -> Object:
     """Create a service account with the specified name."""
     return {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": metadata(factory, name)}
@@ -49,16 +64,25 @@ def serviceaccount(factory: Factory, options: GeneratorOptions, name: str) -> Ob
 class CreateDeploymentOptions(GeneratorOptions):
     """The flags of ``create deployment``."""
 
-    image: list[str] = string_slice_flag("image", help="Image names to run. A deployment can have several for a pod "
-                                         "of several containers.")
-    port: int = int_flag("port", default=-1, bits=32, help="The containerPort that this deployment exposes.")
-    replicas: int = int_flag("replicas", "r", default=1, bits=32, help="Number of replicas to create.")
+    image: list[str] = string_slice_flag(
+        "image",
+        help="Image names to run. A deployment can have several for a pod of several containers.",
+    )
+    port: int = int_flag(
+        "port", default=-1, bits=32, help="The containerPort that this deployment exposes."
+    )
+    replicas: int = int_flag(
+        "replicas", "r", default=1, bits=32, help="Number of replicas to create."
+    )
     checks_name = False
     required = ("image",)
 
 
-@generator("deployment NAME --image=image -- [COMMAND] [args...]",
-           CreateDeploymentOptions, failure="failed to create deployment: ", examples="""
+@generator(
+    "deployment NAME --image=image -- [COMMAND] [args...]",
+    CreateDeploymentOptions,
+    failure="failed to create deployment: ",
+    examples="""
 # One pod of an image
 kubepy create deployment shop --image=nginx:1.27
 
@@ -73,21 +97,30 @@ kubepy create deployment cache --image=redis:7 --port=6379
 
 # With several containers in each pod
 kubepy create deployment pair --image=nginx:1.27 --image=fluent-bit:3.1 --image=redis:7
-""")
+""",
+)
 def deployment(factory: Factory, options: CreateDeploymentOptions, name: str) -> Object:
     """Create a deployment with the specified name."""
     command = options.container_command()
     if len(options.image) > 1 and command:
         raise CliError("cannot specify multiple --image options and command")
-    containers = [container(_container_name(factory, image, name), image, command) for image in options.image]
+    containers = [
+        container(_container_name(factory, image, name), image, command) for image in options.image
+    ]
     if options.port >= 0:
         resources = containers[0].pop("resources")
         containers[0] |= {"ports": [{"containerPort": options.port}], "resources": resources}
     labels = {"app": name}
     return {
-        "kind": "Deployment", "apiVersion": "apps/v1", "metadata": metadata(factory, name, labels=labels),
-        "spec": {"replicas": options.replicas, "selector": {"matchLabels": labels},
-                 "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}}, "strategy": {}},
+        "kind": "Deployment",
+        "apiVersion": "apps/v1",
+        "metadata": metadata(factory, name, labels=labels),
+        "spec": {
+            "replicas": options.replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
+            "strategy": {},
+        },
         "status": {},
     }
 
@@ -102,7 +135,11 @@ def _container_name(factory: Factory, image: str, deployment: str) -> str:
     name = image.rpartition("/")[2].partition(":")[0].partition("@")[0]
     if not re.search(r"[_.]", name):
         return name
-    ids, revision = (factory.cluster.ids, factory.client.revision()) if factory.has_cluster else (clock.Ids(), 0)
+    ids, revision = (
+        (factory.cluster.ids, factory.client.revision())
+        if factory.has_cluster
+        else (clock.Ids(), 0)
+    )
     suffix = ids.suffix("deployments.apps", factory.namespace, deployment, image, number=revision)
     return f"{re.sub(r'[_.]', '-', name)}-{suffix}"
 
@@ -111,12 +148,17 @@ class CreateJobOptions(GeneratorOptions):
     """The flags of ``create job``."""
 
     image: str = string_flag("image", help="Image name to run.")
-    from_: str = string_flag("from", help="The name of the resource to create a Job from (only CronJob is supported).")
+    from_: str = string_flag(
+        "from", help="The name of the resource to create a Job from (only CronJob is supported)."
+    )
     checks_name = False
 
 
-@generator("job NAME --image=image [--from=cronjob/name] -- [COMMAND] [args...]",
-           CreateJobOptions, failure="failed to create job: ", examples="""
+@generator(
+    "job NAME --image=image [--from=cronjob/name] -- [COMMAND] [args...]",
+    CreateJobOptions,
+    failure="failed to create job: ",
+    examples="""
 # Run the command of an image once
 kubepy create job report --image=reporter:2.4
 
@@ -125,7 +167,8 @@ kubepy create job greeting --image=busybox -- echo hello
 
 # Run the job of a CronJob now, without waiting for its schedule
 kubepy create job nightly-by-hand --from=cronjob/nightly
-""")
+""",
+)
 def job(factory: Factory, options: CreateJobOptions, name: str) -> Object:
     """Create a job with the specified name."""
     source, command = options.from_, options.container_command()
@@ -139,43 +182,90 @@ def job(factory: Factory, options: CreateJobOptions, name: str) -> Object:
             raise CliError(f"unknown object type *v1.{cron_job['kind']}")
         template = cron_job["spec"]["jobTemplate"]
         meta = template.get("metadata", {})
-        owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": cron_job["metadata"]["name"],
-                 "uid": cron_job["metadata"]["uid"], "controller": True}
+        owner = {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "name": cron_job["metadata"]["name"],
+            "uid": cron_job["metadata"]["uid"],
+            "controller": True,
+        }
         annotations = {"cronjob.kubernetes.io/instantiate": "manual", **meta.get("annotations", {})}
-        job_meta = metadata(factory, name, labels=meta.get("labels"), annotations=annotations, ownerReferences=[owner])
-        return {"kind": "Job", "apiVersion": "batch/v1", "metadata": job_meta, "spec": template["spec"], "status": {}}
+        job_meta = metadata(
+            factory,
+            name,
+            labels=meta.get("labels"),
+            annotations=annotations,
+            ownerReferences=[owner],
+        )
+        return {
+            "kind": "Job",
+            "apiVersion": "batch/v1",
+            "metadata": job_meta,
+            "spec": template["spec"],
+            "status": {},
+        }
     spec = {"template": _run_once(name, options.image, command, "Never")}
-    return {"kind": "Job", "apiVersion": "batch/v1", "metadata": metadata(factory, name), "spec": spec, "status": {}}
+    return {
+        "kind": "Job",
+        "apiVersion": "batch/v1",
+        "metadata": metadata(factory, name),
+        "spec": spec,
+        "status": {},
+    }
 
 
 def _run_once(name: str, image: str, command: list[str], restart: str) -> Object:
-    return {"metadata": {}, "spec": {"containers": [container(name, image, command)], "restartPolicy": restart}}
+    return {
+        "metadata": {},
+        "spec": {"containers": [container(name, image, command)], "restartPolicy": restart},
+    }
 
 
 class CreateCronjobOptions(GeneratorOptions):
     """The flags of ``create cronjob``."""
 
     image: str = string_flag("image", help="Image name to run.")
-    schedule: str = string_flag("schedule", help="A schedule in the Cron format the job should be run with.")
-    restart: str = string_flag("restart", help="The job's restart policy: OnFailure (default) or Never.")
+    schedule: str = string_flag(
+        "schedule", help="A schedule in the Cron format the job should be run with."
+    )
+    restart: str = string_flag(
+        "restart", help="The job's restart policy: OnFailure (default) or Never."
+    )
     checks_name = False
-    required = ("image", "schedule",)
+    required = (
+        "image",
+        "schedule",
+    )
 
 
-@generator("cronjob NAME --image=image --schedule='0/5 * * * ?' -- [COMMAND] [args...]",
-           CreateCronjobOptions, failure="failed to create cronjob: ", examples="""
+@generator(
+    "cronjob NAME --image=image --schedule='0/5 * * * ?' -- [COMMAND] [args...]",
+    CreateCronjobOptions,
+    failure="failed to create cronjob: ",
+    examples="""
 # A job every night
 kubepy create cronjob nightly --image=busybox --schedule='0 3 * * *'
 
 # Every five minutes, with a command
 kubepy create cronjob ping --image=busybox --schedule='*/5 * * * *' -- ping -c1 db
-""")
+""",
+)
 def cronjob(factory: Factory, options: CreateCronjobOptions, name: str) -> Object:
     """Create a cron job with the specified name."""
-    template = _run_once(name, options.image, options.container_command(), options.restart or "OnFailure")
-    spec = {"schedule": options.schedule, "jobTemplate": {"metadata": {"name": name}, "spec": {"template": template}}}
-    return {"kind": "CronJob", "apiVersion": "batch/v1", "metadata": metadata(factory, name), "spec": spec,
-            "status": {}}
+    template = _run_once(
+        name, options.image, options.container_command(), options.restart or "OnFailure"
+    )
+    spec = {
+        "schedule": options.schedule,
+        "jobTemplate": {"metadata": {"name": name}, "spec": {"template": template}},
+    }
+    return {
+        "kind": "CronJob",
+        "apiVersion": "batch/v1",
+        "metadata": metadata(factory, name),
+        "spec": spec,
+        "status": {},
+    }
 
 
 # --- policy -------------------------------------------------------------------------------------------------------
@@ -184,19 +274,27 @@ def cronjob(factory: Factory, options: CreateCronjobOptions, name: str) -> Objec
 class CreateQuotaOptions(GeneratorOptions):
     """The flags of ``create quota``."""
 
-    hard: str = string_flag("hard", help="A comma-delimited set of resource=quantity pairs that define a hard limit.")
-    scopes: str = string_flag("scopes", help="A comma-delimited set of quota scopes that must all match each object "
-                              "tracked.")
+    hard: str = string_flag(
+        "hard", help="A comma-delimited set of resource=quantity pairs that define a hard limit."
+    )
+    scopes: str = string_flag(
+        "scopes",
+        help="A comma-delimited set of quota scopes that must all match each object tracked.",
+    )
 
 
-@generator("quota NAME [--hard=key1=value1,key2=value2] [--scopes=Scope1,Scope2]",
-           CreateQuotaOptions, failure="failed to create quota: ", examples="""
+@generator(
+    "quota NAME [--hard=key1=value1,key2=value2] [--scopes=Scope1,Scope2]",
+    CreateQuotaOptions,
+    failure="failed to create quota: ",
+    examples="""
 # At most three pods
 kubepy create quota small --hard=pods=3
 
 # At most ten pods without resource requests
 kubepy create quota best-effort --hard=pods=10 --scopes=BestEffort
-""")
+""",
+)
 def quota(factory: Factory, options: CreateQuotaOptions, name: str) -> Object:
     """Create a resource quota with the specified name, hard limits, and optional scopes."""
     spec: Object = {}
@@ -205,7 +303,9 @@ def quota(factory: Factory, options: CreateQuotaOptions, name: str) -> Object:
         for part in options.hard.split(","):
             key, equals, value = part.partition("=")
             if not equals or "=" in value:
-                raise CliError(printable(f"Invalid argument syntax {part}, expected <resource>=<value>"))
+                raise CliError(
+                    printable(f"Invalid argument syntax {part}, expected <resource>=<value>")
+                )
             try:
                 spec["hard"][key] = str(quantities.parse_quantity(value))
             except quantities.QuantityError as error:
@@ -214,22 +314,36 @@ def quota(factory: Factory, options: CreateQuotaOptions, name: str) -> Object:
         spec["scopes"] = options.scopes.split(",")
         if "" in spec["scopes"]:
             raise CliError('invalid resource quota scope ""')
-    return {"kind": "ResourceQuota", "apiVersion": "v1", "metadata": metadata(factory, name), "spec": spec,
-            "status": {}}
+    return {
+        "kind": "ResourceQuota",
+        "apiVersion": "v1",
+        "metadata": metadata(factory, name),
+        "spec": spec,
+        "status": {},
+    }
 
 
 class CreatePoddisruptionbudgetOptions(GeneratorOptions):
     """The flags of ``create poddisruptionbudget``."""
 
-    min_available: str = string_flag("min-available", help="The minimum number or percentage of available pods this "
-                                     "budget requires.")
-    max_unavailable: str = string_flag("max-unavailable", help="The maximum number or percentage of unavailable pods "
-                                       "this budget requires.")
-    selector: str = string_flag("selector", help="A label selector to use for this budget; only equality is supported.")
+    min_available: str = string_flag(
+        "min-available",
+        help="The minimum number or percentage of available pods this budget requires.",
+    )
+    max_unavailable: str = string_flag(
+        "max-unavailable",
+        help="The maximum number or percentage of unavailable pods this budget requires.",
+    )
+    selector: str = string_flag(
+        "selector", help="A label selector to use for this budget; only equality is supported."
+    )
 
 
-@generator("poddisruptionbudget NAME --selector=SELECTOR --min-available=N",
-           CreatePoddisruptionbudgetOptions, failure="failed to create poddisruptionbudgets: ", examples="""
+@generator(
+    "poddisruptionbudget NAME --selector=SELECTOR --min-available=N",
+    CreatePoddisruptionbudgetOptions,
+    failure="failed to create poddisruptionbudgets: ",
+    examples="""
 # Keep at least two of the pods labelled app=web
 kubepy create poddisruptionbudget web --selector=app=web --min-available=2
 
@@ -241,8 +355,11 @@ kubepy create pdb front --selector=tier=front --min-available=75%
 
 # Print what would be created
 kubepy create pdb batch --selector=app=batch --max-unavailable=50% --dry-run=client -o yaml
-""")
-def poddisruptionbudget(factory: Factory, options: CreatePoddisruptionbudgetOptions, name: str) -> Object:
+""",
+)
+def poddisruptionbudget(
+    factory: Factory, options: CreatePoddisruptionbudgetOptions, name: str
+) -> Object:
     """Create a pod disruption budget with the specified name, selector, and desired minimum available pods."""
     if not options.selector:
         raise CliError("a selector must be specified")
@@ -250,7 +367,11 @@ def poddisruptionbudget(factory: Factory, options: CreatePoddisruptionbudgetOpti
         raise CliError("one of min-available or max-unavailable must be specified")
     if options.max_unavailable and options.min_available:
         raise CliError("min-available and max-unavailable cannot be both specified")
-    field, flag = ("minAvailable", "min-available") if options.min_available else ("maxUnavailable", "max-unavailable")
+    field, flag = (
+        ("minAvailable", "min-available")
+        if options.min_available
+        else ("maxUnavailable", "max-unavailable")
+    )
     value = options.min_available or options.max_unavailable
     if not re.fullmatch(r"[0-9]+%?", value):
         raise CliError(f"invalid format specified for {flag}")
@@ -263,24 +384,37 @@ def poddisruptionbudget(factory: Factory, options: CreatePoddisruptionbudgetOpti
     if field == "maxUnavailable":
         spec = dict(reversed(spec.items()))
     status = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
-    return {"kind": "PodDisruptionBudget", "apiVersion": "policy/v1", "metadata": metadata(factory, name),
-            "spec": spec, "status": status}
+    return {
+        "kind": "PodDisruptionBudget",
+        "apiVersion": "policy/v1",
+        "metadata": metadata(factory, name),
+        "spec": spec,
+        "status": status,
+    }
 
 
 class CreatePriorityclassOptions(GeneratorOptions):
     """The flags of ``create priorityclass``."""
 
     value: int = int_flag("value", bits=32, help="The value of this priority class.")
-    global_default: bool = bool_flag("global-default", help="Whether this PriorityClass should be considered as the "
-                                     "default priority.")
+    global_default: bool = bool_flag(
+        "global-default",
+        help="Whether this PriorityClass should be considered as the default priority.",
+    )
     description: str = string_flag("description", help="When this priority class should be used.")
-    preemption_policy: str = string_flag("preemption-policy", default="PreemptLowerPriority", help="The policy for "
-                                         "preempting pods with lower priority.")
+    preemption_policy: str = string_flag(
+        "preemption-policy",
+        default="PreemptLowerPriority",
+        help="The policy for preempting pods with lower priority.",
+    )
     checks_name = False
 
 
-@generator("priorityclass NAME --value=VALUE --global-default=BOOL",
-           CreatePriorityclassOptions, failure="failed to create priorityclass: ", examples="""
+@generator(
+    "priorityclass NAME --value=VALUE --global-default=BOOL",
+    CreatePriorityclassOptions,
+    failure="failed to create priorityclass: ",
+    examples="""
 # For pods that others make room for
 kubepy create priorityclass urgent --value=100000 --description="what customers see"
 
@@ -289,11 +423,16 @@ kubepy create priorityclass ordinary --value=100 --global-default --description=
 
 # For pods that go first in the queue, but drive no pods from their nodes
 kubepy create priorityclass patient --value=100000 --preemption-policy=Never
-""")
+""",
+)
 def priorityclass(factory: Factory, options: CreatePriorityclassOptions, name: str) -> Object:
     """Create a priority class with the specified name, value, globalDefault and description."""
-    obj: Object = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": name},
-                   "value": options.value}
+    obj: Object = {
+        "kind": "PriorityClass",
+        "apiVersion": "scheduling.k8s.io/v1",
+        "metadata": {"name": name},
+        "value": options.value,
+    }
     if options.global_default:
         obj["globalDefault"] = True
     if options.description:

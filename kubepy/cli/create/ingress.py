@@ -29,17 +29,26 @@ class CreateIngressOptions(GeneratorOptions):
     """The flags of ``create ingress``."""
 
     class_: str = string_flag("class", help="Ingress Class to be used.")
-    rule: list[str] = string_array_flag("rule", help="Rule in the format host/path=service:port[,tls[=secretname]]. A "
-                                        "path that ends in * is a prefix.")
-    default_backend: str = string_flag("default-backend", help="Default service for backend, in the format "
-                                       "service:port.")
-    annotation: list[str] = string_array_flag("annotation", help="Annotation to insert in the ingress object, in the "
-                                              "format annotation=value.")
+    rule: list[str] = string_array_flag(
+        "rule",
+        help="Rule in the format host/path=service:port[,tls[=secretname]]. A "
+        "path that ends in * is a prefix.",
+    )
+    default_backend: str = string_flag(
+        "default-backend", help="Default service for backend, in the format service:port."
+    )
+    annotation: list[str] = string_array_flag(
+        "annotation",
+        help="Annotation to insert in the ingress object, in the format annotation=value.",
+    )
     checks_name = False
 
 
-@generator("ingress NAME --rule=host/path=service:port[,tls[=secret]]",
-           CreateIngressOptions, failure="failed to create ingress: ", examples="""
+@generator(
+    "ingress NAME --rule=host/path=service:port[,tls[=secret]]",
+    CreateIngressOptions,
+    failure="failed to create ingress: ",
+    examples="""
 # Send requests for one path of a host to a service
 kubepy create ingress shop --rule="shop.example.com/cart=cart:8080"
 
@@ -67,7 +76,8 @@ kubepy create ingress limited --rule="example.com/*=web:80" \\
 
 # For requests that no rule is about
 kubepy create ingress fallback --default-backend=web:80
-""")
+""",
+)
 def ingress(factory: Factory, options: CreateIngressOptions, name: str) -> Object:
     """Create an ingress with the specified name."""
     _validate(options)
@@ -79,22 +89,32 @@ def ingress(factory: Factory, options: CreateIngressOptions, name: str) -> Objec
         "tls": _tls(rules),
         "rules": _rules(rules),
     }
-    return {"kind": "Ingress", "apiVersion": "networking.k8s.io/v1",
-            "metadata": metadata(factory, name, annotations=annotations),
-            "spec": {key: value for key, value in fields.items() if value}, "status": {"loadBalancer": {}}}
+    return {
+        "kind": "Ingress",
+        "apiVersion": "networking.k8s.io/v1",
+        "metadata": metadata(factory, name, annotations=annotations),
+        "spec": {key: value for key, value in fields.items() if value},
+        "status": {"loadBalancer": {}},
+    }
 
 
 def _validate(options: CreateIngressOptions) -> None:
     if not options.default_backend and not options.rule:
-        raise CliError("not enough information provided: every ingress has to either specify a default-backend (which "
-                       "catches all traffic) or a list of rules (which catch specific paths)")
+        raise CliError(
+            "not enough information provided: every ingress has to either specify a default-backend (which "
+            "catches all traffic) or a list of rules (which catch specific paths)"
+        )
     for rule in options.rule:
         if not _RULE.match(rule):
-            raise CliError(f"rule {printable(rule)} is invalid and should be in format "
-                           "host/path=svcname:svcport[,tls[=secret]]")
+            raise CliError(
+                f"rule {printable(rule)} is invalid and should be in format "
+                "host/path=svcname:svcport[,tls[=secret]]"
+            )
     for annotation in options.annotation:
         if "=" not in annotation:
-            raise CliError(printable(f"annotation {annotation} is invalid and should be in format key=[value]"))
+            raise CliError(
+                printable(f"annotation {annotation} is invalid and should be in format key=[value]")
+            )
     if options.default_backend and options.default_backend.count(":") != 1:
         raise CliError("default-backend should be in format servicename:serviceport")
 
@@ -119,8 +139,10 @@ def _tls(rules: list[IngressRule]) -> list[Object]:
             secrets[rule.secret].append(rule.host)
         elif rule.secret or rule.host:
             secrets[rule.secret] = [rule.host] if rule.host else []
-    return [{**({"hosts": hosts} if hosts else {}), **({"secretName": secret} if secret else {})}
-            for secret, hosts in secrets.items()]
+    return [
+        {**({"hosts": hosts} if hosts else {}), **({"secretName": secret} if secret else {})}
+        for secret, hosts in secrets.items()
+    ]
 
 
 def _rules(rules: list[IngressRule]) -> list[Object]:
@@ -128,9 +150,16 @@ def _rules(rules: list[IngressRule]) -> list[Object]:
     hosts: dict[str, list[Object]] = {}
     for rule in rules:
         kind = "Prefix" if rule.path.endswith("*") else "Exact"
-        path = {"path": rule.path.removesuffix("*"), "pathType": kind, "backend": _backend(rule.service)}
+        path = {
+            "path": rule.path.removesuffix("*"),
+            "pathType": kind,
+            "backend": _backend(rule.service),
+        }
         hosts.setdefault(rule.host, []).append(path)
-    return [{**({"host": host} if host else {}), "http": {"paths": paths}} for host, paths in hosts.items()]
+    return [
+        {**({"host": host} if host else {}), "http": {"paths": paths}}
+        for host, paths in hosts.items()
+    ]
 
 
 def _backend(text: str) -> Object:

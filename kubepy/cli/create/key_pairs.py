@@ -6,9 +6,13 @@ import re
 
 from kubepy.cli.errors import CliError
 
-_BLOCK = re.compile(rb"^-----BEGIN ([^\n]*?)-----\s*$.*?^-----END \1-----\s*$", re.MULTILINE | re.DOTALL)
-_MISMATCHES = {"KEY_VALUES_MISMATCH": "tls: private key does not match public key",
-               "KEY_TYPE_MISMATCH": "tls: private key type does not match public key type"}
+_BLOCK = re.compile(
+    rb"^-----BEGIN ([^\n]*?)-----\s*$.*?^-----END \1-----\s*$", re.MULTILINE | re.DOTALL
+)
+_MISMATCHES = {
+    "KEY_VALUES_MISMATCH": "tls: private key does not match public key",
+    "KEY_TYPE_MISMATCH": "tls: private key type does not match public key type",
+}
 
 
 def check_pair(certificate: bytes, key: bytes) -> None:
@@ -29,10 +33,14 @@ def _check_certificate(blocks: list[str]) -> None:
     if not blocks:
         raise CliError("tls: failed to find any PEM data in certificate input")
     if len(blocks) == 1 and blocks[0].endswith("PRIVATE KEY"):
-        raise CliError("tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM "
-                       "inputs may have been switched")
-    raise CliError('tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the '
-                   f"following types: [{' '.join(blocks)}]")
+        raise CliError(
+            "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM "
+            "inputs may have been switched"
+        )
+    raise CliError(
+        'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the '
+        f"following types: [{' '.join(blocks)}]"
+    )
 
 
 def _check_key(blocks: list[str]) -> None:
@@ -42,8 +50,10 @@ def _check_key(blocks: list[str]) -> None:
         raise CliError("tls: failed to find any PEM data in key input")
     if blocks == ["CERTIFICATE"]:
         raise CliError("tls: found a certificate rather than a key in the PEM for the private key")
-    raise CliError('tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM '
-                   f"blocks of the following types: [{' '.join(blocks)}]")
+    raise CliError(
+        'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM '
+        f"blocks of the following types: [{' '.join(blocks)}]"
+    )
 
 
 def _check_match(certificate: bytes, key: bytes) -> None:
@@ -61,6 +71,10 @@ def _check_match(certificate: bytes, key: bytes) -> None:
             file.write(content)
             file.flush()
         try:
-            context.load_cert_chain(first.name, second.name, password="")  # an encrypted key must not ask for one
+            context.load_cert_chain(
+                first.name, second.name, password=""
+            )  # an encrypted key must not ask for one
         except ssl.SSLError as error:
-            raise CliError(_MISMATCHES.get(error.reason or "", f"tls: {error.reason or error}")) from None
+            raise CliError(
+                _MISMATCHES.get(error.reason or "", f"tls: {error.reason or error}")
+            ) from None

@@ -48,7 +48,7 @@ class GeneratorOptions(CreatedOptions, ValidateOptions, SaveConfigOptions):
 
     def object_name(self) -> str:
         """Return the one word before ``--``. Raises UsageError."""
-        words = self.args if self.line.dash == -1 else self.args[:self.line.dash]
+        words = self.args if self.line.dash == -1 else self.args[: self.line.dash]
         if len(words) != 1:
             self.usage_error(f"exactly one NAME is required, got {len(words)}")
         return words[0]
@@ -63,8 +63,9 @@ GeneratorOptionsT = TypeVar("GeneratorOptionsT", bound=GeneratorOptions)
 Generate = Callable[[Factory, GeneratorOptionsT, str], Object]
 
 
-def generator(usage: str, options_class: type[GeneratorOptionsT], *, failure: str = "",
-              examples: str = "") -> Callable[[Generate[GeneratorOptionsT]], Command]:
+def generator(
+    usage: str, options_class: type[GeneratorOptionsT], *, failure: str = "", examples: str = ""
+) -> Callable[[Generate[GeneratorOptionsT]], Command]:
     """Make a command of a generator. ``failure`` goes before errors of the API (``failed to create job: ``)."""
 
     def decorate(generate: Generate[GeneratorOptionsT]) -> Command:
@@ -85,8 +86,15 @@ def generator(usage: str, options_class: type[GeneratorOptionsT], *, failure: st
     return decorate
 
 
-def create_generated(factory: Factory, options: CreatedOptions, generate: Callable[[], Object], *, failure: str = "",
-                     operation: str = "created", strategy: str = "") -> None:
+def create_generated(
+    factory: Factory,
+    options: CreatedOptions,
+    generate: Callable[[], Object],
+    *,
+    failure: str = "",
+    operation: str = "created",
+    strategy: str = "",
+) -> None:
     """Create the object that ``generate`` makes, and print it. ``strategy``: the dry run, if that is known already."""
     strategy = strategy or factory.dry_run_strategy(options)
     printer = printer_for(factory, options, operation, strategy, typed=True)
@@ -101,10 +109,16 @@ def create_generated(factory: Factory, options: CreatedOptions, generate: Callab
     resource = factory.scheme.for_kind(obj["apiVersion"], obj["kind"])
     assert resource is not None
     try:
-        obj = factory.client.create(resource.key, obj, namespace=factory.namespace if resource.namespaced else "",
-                                    options=CreateOptions(dry_run=strategy == SERVER,
-                                                          field_manager=options.field_manager,
-                                                          field_validation=validation))
+        obj = factory.client.create(
+            resource.key,
+            obj,
+            namespace=factory.namespace if resource.namespaced else "",
+            options=CreateOptions(
+                dry_run=strategy == SERVER,
+                field_manager=options.field_manager,
+                field_validation=validation,
+            ),
+        )
     except api_errors.Status as error:
         if not failure:
             raise

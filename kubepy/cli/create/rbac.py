@@ -18,26 +18,50 @@ from kubepy.quoting import printable, quote
 
 GROUP = "rbac.authorization.k8s.io"
 VERSION = f"{GROUP}/v1"
-VERBS = ("*", "get", "delete", "list", "create", "update", "patch", "watch", "proxy", "deletecollection", "use", "bind",
-         "escalate", "impersonate")
+VERBS = (
+    "*",
+    "get",
+    "delete",
+    "list",
+    "create",
+    "update",
+    "patch",
+    "watch",
+    "proxy",
+    "deletecollection",
+    "use",
+    "bind",
+    "escalate",
+    "impersonate",
+)
 URL_VERBS = ("*", "get", "post", "put", "delete", "patch", "head", "options")
 # Verbs that only fit some resources, each as its group and name.
 SPECIAL_VERBS: Mapping[str, Sequence[tuple[str, str]]] = {
     "use": (("policy", "podsecuritypolicies"), ("extensions", "podsecuritypolicies")),
     "bind": ((GROUP, "roles"), (GROUP, "clusterroles")),
     "escalate": ((GROUP, "roles"), (GROUP, "clusterroles")),
-    "impersonate": (("", "users"), ("", "serviceaccounts"), ("", "groups"), ("authentication.k8s.io", "userextras")),
+    "impersonate": (
+        ("", "users"),
+        ("", "serviceaccounts"),
+        ("", "groups"),
+        ("authentication.k8s.io", "userextras"),
+    ),
 }
 
 
 class RuleOptions(GeneratorOptions):
     """The flags of a rule."""
 
-    verb: list[str] = string_slice_flag("verb", help="Verb that applies to the resources contained in the rule.")
-    resource: list[str] = string_slice_flag("resource", help="Resource that the rule applies to: "
-                                            "RESOURCE[.GROUP][/SUBRESOURCE].")
-    resource_name: list[str] = string_array_flag("resource-name", help="Name of an object that the rule applies to; "
-                                                 "repeat this flag for several.")
+    verb: list[str] = string_slice_flag(
+        "verb", help="Verb that applies to the resources contained in the rule."
+    )
+    resource: list[str] = string_slice_flag(
+        "resource", help="Resource that the rule applies to: RESOURCE[.GROUP][/SUBRESOURCE]."
+    )
+    resource_name: list[str] = string_array_flag(
+        "resource-name",
+        help="Name of an object that the rule applies to; repeat this flag for several.",
+    )
 
 
 def aggregation_pairs(text: str) -> list[tuple[str, str]]:
@@ -64,8 +88,10 @@ class CreateRoleOptions(RuleOptions):
     """The flags of ``create role``."""
 
 
-@generator("role NAME --verb=verb --resource=resource.group/subresource [--resource-name=resourcename]",
-           CreateRoleOptions, examples="""
+@generator(
+    "role NAME --verb=verb --resource=resource.group/subresource [--resource-name=resourcename]",
+    CreateRoleOptions,
+    examples="""
 # Read the pods of a namespace
 kubepy create role pod-watcher --verb=get,list,watch --resource=pods
 
@@ -77,7 +103,8 @@ kubepy create role deployer --verb=create,patch,update --resource=deployments.ap
 
 # Change a subresource: the size of Deployments
 kubepy create role scaler --verb=get,patch --resource=deployments.apps/scale
-""")
+""",
+)
 def role(factory: Factory, options: CreateRoleOptions, name: str) -> Object:
     """Create a role with a single rule for each API group."""
     verbs, resources = verbs_of(options), resources_of(options)
@@ -86,21 +113,33 @@ def role(factory: Factory, options: CreateRoleOptions, name: str) -> Object:
     if not resources:
         raise CliError("at least one resource must be specified")
     _check_resources(factory, resources, verbs)
-    return {"kind": "Role", "apiVersion": VERSION, "metadata": metadata(factory, name),
-            "rules": rules(factory, options, verbs, resources)}
+    return {
+        "kind": "Role",
+        "apiVersion": VERSION,
+        "metadata": metadata(factory, name),
+        "rules": rules(factory, options, verbs, resources),
+    }
 
 
 class CreateClusterroleOptions(RuleOptions):
     """The flags of ``create clusterrole``."""
 
-    non_resource_url: list[str] = string_slice_flag("non-resource-url", help="A partial URL that the rule applies to.")
-    aggregation_rule: list[tuple[str, str]] = typed_flag("aggregation-rule", "", aggregation_pairs, repeated=True,
-                                                         help="Labels of the cluster roles that are combined into "
-                                                         "this one (key=value,…).")
+    non_resource_url: list[str] = string_slice_flag(
+        "non-resource-url", help="A partial URL that the rule applies to."
+    )
+    aggregation_rule: list[tuple[str, str]] = typed_flag(
+        "aggregation-rule",
+        "",
+        aggregation_pairs,
+        repeated=True,
+        help="Labels of the cluster roles that are combined into this one (key=value,…).",
+    )
 
 
-@generator("clusterrole NAME --verb=verb --resource=resource.group [--resource-name=name]",
-           CreateClusterroleOptions, examples="""
+@generator(
+    "clusterrole NAME --verb=verb --resource=resource.group [--resource-name=name]",
+    CreateClusterroleOptions,
+    examples="""
 # Read the nodes
 kubepy create clusterrole node-watcher --verb=get,list,watch --resource=nodes
 
@@ -118,17 +157,28 @@ kubepy create clusterrole prober --verb=get --non-resource-url=/healthz,/metrics
 
 # Have the rules of all cluster roles with a label
 kubepy create clusterrole observer --aggregation-rule="example.com/observes=true"
-""")
+""",
+)
 def clusterrole(factory: Factory, options: CreateClusterroleOptions, name: str) -> Object:
     """Create a cluster role, of rules or of other cluster roles."""
-    verbs, resources, urls = verbs_of(options), resources_of(options), list(dict.fromkeys(options.non_resource_url))
+    verbs, resources, urls = (
+        verbs_of(options),
+        resources_of(options),
+        list(dict.fromkeys(options.non_resource_url)),
+    )
     cluster_role = {"kind": "ClusterRole", "apiVersion": VERSION, "metadata": {"name": name}}
     if options.aggregation_rule:
         if urls or verbs or resources or options.resource_name:
-            raise CliError("aggregation rule must be specified without nonResourceURLs, verbs, resources or "
-                           "resourceNames")
+            raise CliError(
+                "aggregation rule must be specified without nonResourceURLs, verbs, resources or "
+                "resourceNames"
+            )
         selector = {"matchLabels": dict(sorted(options.aggregation_rule))}
-        return {**cluster_role, "rules": None, "aggregationRule": {"clusterRoleSelectors": [selector]}}
+        return {
+            **cluster_role,
+            "rules": None,
+            "aggregationRule": {"clusterRoleSelectors": [selector]},
+        }
     _require_verbs(verbs)
     if not resources and not urls:
         raise CliError("one of resource or nonResourceURL must be specified")
@@ -182,7 +232,9 @@ def _check_resources(factory: Factory, resources: list[RuleResource], verbs: lis
                 raise CliError(f"can not perform '{verb}' on '{name}' in group '{group}'")
         if not special and factory.scheme.find(resource.word) is None:
             place = f" in group {quote(resource.group)}" if resource.group else ""
-            raise UnprefixedError(f"the server doesn't have a resource type {quote(resource.name)}{place}")
+            raise UnprefixedError(
+                f"the server doesn't have a resource type {quote(resource.name)}{place}"
+            )
 
 
 def _resolved(factory: Factory, resource: RuleResource) -> tuple[str, str]:
@@ -191,15 +243,25 @@ def _resolved(factory: Factory, resource: RuleResource) -> tuple[str, str]:
     return (known.group, known.plural) if known else (resource.group, resource.name)
 
 
-def rules(factory: Factory, options: RuleOptions, verbs: list[str], resources: list[RuleResource]) -> list[Object]:
+def rules(
+    factory: Factory, options: RuleOptions, verbs: list[str], resources: list[RuleResource]
+) -> list[Object]:
     """Return a rule for each API group, in order."""
     groups: dict[str, dict[str, None]] = {}
     for resource in resources:
         group, name = _resolved(factory, resource)
-        groups.setdefault(group, {})[f"{name}/{resource.subresource}" if resource.subresource else name] = None
-    names = {"resourceNames": list(dict.fromkeys(options.resource_name))} if options.resource_name else {}
-    return [{"verbs": verbs, "apiGroups": [group], "resources": list(groups[group]), **names}
-            for group in sorted(groups)]
+        groups.setdefault(group, {})[
+            f"{name}/{resource.subresource}" if resource.subresource else name
+        ] = None
+    names = (
+        {"resourceNames": list(dict.fromkeys(options.resource_name))}
+        if options.resource_name
+        else {}
+    )
+    return [
+        {"verbs": verbs, "apiGroups": [group], "resources": list(groups[group]), **names}
+        for group in sorted(groups)
+    ]
 
 
 def _check_urls(urls: list[str], verbs: list[str]) -> None:
@@ -219,27 +281,40 @@ def _check_urls(urls: list[str], verbs: list[str]) -> None:
 class SubjectOptions(GeneratorOptions):
     """The flags of the subjects of a binding."""
 
-    user: list[str] = string_array_flag("user", help="User to bind to the role; repeat this flag for several.")
-    group: list[str] = string_array_flag("group", help="Group to bind to the role; repeat this flag for several.")
-    serviceaccount: list[str] = string_array_flag("serviceaccount", help="Service account to bind to the role, as "
-                                                  "<namespace>:<name>; repeat this flag for several.")
+    user: list[str] = string_array_flag(
+        "user", help="User to bind to the role; repeat this flag for several."
+    )
+    group: list[str] = string_array_flag(
+        "group", help="Group to bind to the role; repeat this flag for several."
+    )
+    serviceaccount: list[str] = string_array_flag(
+        "serviceaccount",
+        help="Service account to bind to the role, as "
+        "<namespace>:<name>; repeat this flag for several.",
+    )
 
 
 class CreateRolebindingOptions(SubjectOptions):
     """The flags of ``create rolebinding``."""
 
-    clusterrole: str = string_flag("clusterrole", help="ClusterRole this RoleBinding should reference.")
+    clusterrole: str = string_flag(
+        "clusterrole", help="ClusterRole this RoleBinding should reference."
+    )
     role: str = string_flag("role", help="Role this RoleBinding should reference.")
 
 
-@generator("rolebinding NAME --clusterrole=NAME|--role=NAME [--user=user] [--group=group]",
-           CreateRolebindingOptions, failure="failed to create rolebinding: ", examples="""
+@generator(
+    "rolebinding NAME --clusterrole=NAME|--role=NAME [--user=user] [--group=group]",
+    CreateRolebindingOptions,
+    failure="failed to create rolebinding: ",
+    examples="""
 # A role for two users
 kubepy create rolebinding readers --role=reader --user=ann --user=bob
 
 # A cluster role, for a service account in this namespace only
 kubepy create rolebinding agent --clusterrole=view --serviceaccount=edge:agent
-""")
+""",
+)
 def rolebinding(factory: Factory, options: CreateRolebindingOptions, name: str) -> Object:
     """Create a role binding for a particular role or cluster role."""
     if bool(options.clusterrole) == bool(options.role):
@@ -251,29 +326,46 @@ def rolebinding(factory: Factory, options: CreateRolebindingOptions, name: str) 
 class CreateClusterrolebindingOptions(SubjectOptions):
     """The flags of ``create clusterrolebinding``."""
 
-    clusterrole: str = string_flag("clusterrole", help="ClusterRole this ClusterRoleBinding should reference.")
+    clusterrole: str = string_flag(
+        "clusterrole", help="ClusterRole this ClusterRoleBinding should reference."
+    )
     checks_name = False
     required = ("clusterrole",)
 
 
-@generator("clusterrolebinding NAME --clusterrole=NAME [--user=username] [--group=groupname]",
-           CreateClusterrolebindingOptions, failure="failed to create clusterrolebinding: ", examples="""
+@generator(
+    "clusterrolebinding NAME --clusterrole=NAME [--user=username] [--group=groupname]",
+    CreateClusterrolebindingOptions,
+    failure="failed to create clusterrolebinding: ",
+    examples="""
 # A cluster role for a service account
 kubepy create clusterrolebinding agent --clusterrole=node-reader --serviceaccount=edge:agent
 
 # For a group
 kubepy create clusterrolebinding admins --clusterrole=cluster-admin --group=ops
-""")
-def clusterrolebinding(factory: Factory, options: CreateClusterrolebindingOptions, name: str) -> Object:
+""",
+)
+def clusterrolebinding(
+    factory: Factory, options: CreateClusterrolebindingOptions, name: str
+) -> Object:
     """Create a cluster role binding for a particular cluster role."""
-    return _binding("ClusterRoleBinding", {"name": name}, ("ClusterRole", options.clusterrole), options)
+    return _binding(
+        "ClusterRoleBinding", {"name": name}, ("ClusterRole", options.clusterrole), options
+    )
 
 
-def _binding(kind: str, meta: Object, reference: tuple[str, str], options: SubjectOptions) -> Object:
+def _binding(
+    kind: str, meta: Object, reference: tuple[str, str], options: SubjectOptions
+) -> Object:
     subjects = list(subjects_of(options))
     role_kind, role_name = reference
-    return {"kind": kind, "apiVersion": VERSION, "metadata": meta, **({"subjects": subjects} if subjects else {}),
-            "roleRef": {"apiGroup": GROUP, "kind": role_kind, "name": role_name}}
+    return {
+        "kind": kind,
+        "apiVersion": VERSION,
+        "metadata": meta,
+        **({"subjects": subjects} if subjects else {}),
+        "roleRef": {"apiGroup": GROUP, "kind": role_kind, "name": role_name},
+    }
 
 
 def subjects_of(options: SubjectOptions) -> Iterator[Object]:

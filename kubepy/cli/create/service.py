@@ -18,8 +18,12 @@ with lazy_imports():
     from kubepy.api.values import names
     from kubepy.apiserver.validation import formats
 
-KINDS = {"clusterip": "ClusterIP", "nodeport": "NodePort", "loadbalancer": "LoadBalancer",
-         "externalname": "ExternalName"}
+KINDS = {
+    "clusterip": "ClusterIP",
+    "nodeport": "NodePort",
+    "loadbalancer": "LoadBalancer",
+    "externalname": "ExternalName",
+}
 
 
 class ServiceOptions(GeneratorOptions):
@@ -28,32 +32,42 @@ class ServiceOptions(GeneratorOptions):
     checks_name = False
     saves_config = False
 
-    tcp: list[str] = string_slice_flag("tcp", help="Port pairs can be specified as '<port>:<targetPort>'.")
+    tcp: list[str] = string_slice_flag(
+        "tcp", help="Port pairs can be specified as '<port>:<targetPort>'."
+    )
 
 
 ServiceOptionsT = TypeVar("ServiceOptionsT", bound=ServiceOptions)
 
 
-def service_generator(usage: str, options_class: type[ServiceOptionsT], *,
-                      examples: str) -> Callable[[Generate[ServiceOptionsT]], Command]:
+def service_generator(
+    usage: str, options_class: type[ServiceOptionsT], *, examples: str
+) -> Callable[[Generate[ServiceOptionsT]], Command]:
     kind = KINDS[usage.partition(" ")[0]]
-    return generator(usage, options_class, failure=f"failed to create {kind} service: ", examples=examples)
+    return generator(
+        usage, options_class, failure=f"failed to create {kind} service: ", examples=examples
+    )
 
 
 class CreateClusteripOptions(ServiceOptions):
     """The flags of ``create service clusterip``."""
 
-    clusterip: str = string_flag("clusterip", help="Assign your own ClusterIP or set to 'None' for a 'headless' "
-                                 "service.")
+    clusterip: str = string_flag(
+        "clusterip", help="Assign your own ClusterIP or set to 'None' for a 'headless' service."
+    )
 
 
-@service_generator("clusterip NAME [--tcp=<port>:<targetPort>]", CreateClusteripOptions, examples="""
+@service_generator(
+    "clusterip NAME [--tcp=<port>:<targetPort>]",
+    CreateClusteripOptions,
+    examples="""
 # A service in front of the pods labelled app=web
 kubepy create service clusterip web --tcp=80:8080
 
 # A headless one
 kubepy create service clusterip db --clusterip=None
-""")
+""",
+)
 def clusterip(factory: Factory, options: CreateClusteripOptions, name: str) -> Object:
     """Create a ClusterIP service with the specified name."""
     if options.clusterip != "None":
@@ -64,29 +78,39 @@ def clusterip(factory: Factory, options: CreateClusteripOptions, name: str) -> O
 class CreateNodeportOptions(ServiceOptions):
     """The flags of ``create service nodeport``."""
 
-    node_port: int = int_flag("node-port", help="Port used to expose the service on each node in a cluster.")
+    node_port: int = int_flag(
+        "node-port", help="Port used to expose the service on each node in a cluster."
+    )
 
 
-@service_generator("nodeport NAME [--tcp=port:targetPort]", CreateNodeportOptions, examples="""
+@service_generator(
+    "nodeport NAME [--tcp=port:targetPort]",
+    CreateNodeportOptions,
+    examples="""
 # A service on a port of every node
 kubepy create service nodeport web --tcp=80 --node-port=30080
 
 # On a port that is chosen
 kubepy create service nodeport web --tcp=80:http
-""")
+""",
+)
 def nodeport(factory: Factory, options: CreateNodeportOptions, name: str) -> Object:
     """Create a NodePort service with the specified name."""
     _require_ports(options)
     return _service(factory, options, name, type="NodePort", node_port=options.node_port)
 
 
-@service_generator("loadbalancer NAME [--tcp=port:targetPort]", ServiceOptions, examples="""
+@service_generator(
+    "loadbalancer NAME [--tcp=port:targetPort]",
+    ServiceOptions,
+    examples="""
 # A service of type LoadBalancer
 kubepy create service loadbalancer web --tcp=80
 
 # With two ports
 kubepy create service loadbalancer web --tcp=80 --tcp=443:https
-""")
+""",
+)
 def loadbalancer(factory: Factory, options: ServiceOptions, name: str) -> Object:
     """Create a LoadBalancer service with the specified name."""
     _require_ports(options)
@@ -100,13 +124,17 @@ class CreateExternalnameOptions(ServiceOptions):
     required = ("external-name",)
 
 
-@service_generator("externalname NAME --external-name external.name", CreateExternalnameOptions, examples="""
+@service_generator(
+    "externalname NAME --external-name external.name",
+    CreateExternalnameOptions,
+    examples="""
 # A name for something outside
 kubepy create service externalname db --external-name=db.example.org
 
 # Only show it
 kubepy create service externalname db --external-name=db.example.org --dry-run=client -o yaml
-""")
+""",
+)
 def externalname(factory: Factory, options: CreateExternalnameOptions, name: str) -> Object:
     """Create an ExternalName service with the specified name."""
     if names.dns1123_subdomain(options.external_name):
@@ -119,7 +147,9 @@ def _require_ports(options: ServiceOptions) -> None:
         raise CliError("at least one tcp port specifier must be provided")
 
 
-def _service(factory: Factory, options: ServiceOptions, name: str, *, node_port: int = 0, **fields: str) -> Object:
+def _service(
+    factory: Factory, options: ServiceOptions, name: str, *, node_port: int = 0, **fields: str
+) -> Object:
     """Return a service with these fields of its spec, without empty ones."""
     labels = {"app": name}
     spec: Object = {}
@@ -127,8 +157,13 @@ def _service(factory: Factory, options: ServiceOptions, name: str, *, node_port:
         spec["ports"] = [_port(text, node_port) for text in options.tcp]
     spec["selector"] = labels
     spec |= {field: value for field, value in fields.items() if value}
-    return {"kind": "Service", "apiVersion": "v1", "metadata": metadata(factory, name, labels=labels), "spec": spec,
-            "status": {"loadBalancer": {}}}
+    return {
+        "kind": "Service",
+        "apiVersion": "v1",
+        "metadata": metadata(factory, name, labels=labels),
+        "spec": spec,
+        "status": {"loadBalancer": {}},
+    }
 
 
 def _port(text: str, node_port: int) -> Object:
@@ -143,5 +178,10 @@ def _port(text: str, node_port: int) -> Object:
         target = targets[0] if number is None else number
         if problems := formats.port_number_or_name(target):
             raise CliError(",".join(problems))
-    entry: Object = {"name": text.replace(":", "-"), "protocol": "TCP", "port": port, "targetPort": target}
+    entry: Object = {
+        "name": text.replace(":", "-"),
+        "protocol": "TCP",
+        "port": port,
+        "targetPort": target,
+    }
     return {**entry, "nodePort": node_port} if node_port else entry

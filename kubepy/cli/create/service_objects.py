@@ -55,8 +55,13 @@ def service(settings: ServiceSettings, metadata: Object) -> Object:
         "sessionAffinity": settings.session_affinity,
         "loadBalancerIP": settings.load_balancer_ip if is_load_balancer else "",
     }
-    return {"kind": "Service", "apiVersion": "v1", "metadata": metadata,
-            "spec": {key: value for key, value in fields.items() if value}, "status": {"loadBalancer": {}}}
+    return {
+        "kind": "Service",
+        "apiVersion": "v1",
+        "metadata": metadata,
+        "spec": {key: value for key, value in fields.items() if value},
+        "status": {"loadBalancer": {}},
+    }
 
 
 def service_ports(settings: ServiceSettings) -> list[Object]:
@@ -69,9 +74,17 @@ def service_ports(settings: ServiceSettings) -> list[Object]:
         except NumberError as error:
             raise CliError(str(error)) from None
         name = f"port-{index}" if len(settings.ports) > 1 else ""
-        protocols = [settings.protocol] if settings.protocol else settings.protocols.get(text) or ["TCP"]
+        protocols = (
+            [settings.protocol] if settings.protocol else settings.protocols.get(text) or ["TCP"]
+        )
         for protocol in protocols:
             own = f"port-{index}-{protocol.lower()}" if len(protocols) > 1 else name
-            entries.append({**({"name": own} if own else {}), "protocol": protocol, "port": number,
-                            "targetPort": (settings.target_port if target is None else target) or number})
+            entries.append(
+                {
+                    **({"name": own} if own else {}),
+                    "protocol": protocol,
+                    "port": number,
+                    "targetPort": (settings.target_port if target is None else target) or number,
+                }
+            )
     return entries

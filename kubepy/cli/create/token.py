@@ -28,16 +28,29 @@ KINDS = ("Node", "Pod", "Secret")  # to which a token can be bound
 class TokenOptions(PrintFlags):
     """The flags of ``create token``."""
 
-    audience: list[str] = string_array_flag("audience", help="Audience of the requested token. Without it, the token "
-                                            "is for the API server. Repeat this flag for several audiences.")
-    duration: float = duration_flag("duration", help="Requested lifetime of the token. If it is 0, the server chooses "
-                                    "it: an hour.")
-    bound_object_kind: str = string_flag("bound-object-kind", help="Kind of an object to bind the token to: Node, Pod "
-                                         "or Secret. Requires --bound-object-name.")
-    bound_object_name: str = string_flag("bound-object-name", help="Name of an object to bind the token to. The token "
-                                         "ends when the object is deleted. Requires --bound-object-kind.")
-    bound_object_uid: str = string_flag("bound-object-uid", help="UID of the object to bind the token to. If unset, "
-                                        "that of the existing object.")
+    audience: list[str] = string_array_flag(
+        "audience",
+        help="Audience of the requested token. Without it, the token "
+        "is for the API server. Repeat this flag for several audiences.",
+    )
+    duration: float = duration_flag(
+        "duration",
+        help="Requested lifetime of the token. If it is 0, the server chooses it: an hour.",
+    )
+    bound_object_kind: str = string_flag(
+        "bound-object-kind",
+        help="Kind of an object to bind the token to: Node, Pod "
+        "or Secret. Requires --bound-object-name.",
+    )
+    bound_object_name: str = string_flag(
+        "bound-object-name",
+        help="Name of an object to bind the token to. The token "
+        "ends when the object is deleted. Requires --bound-object-kind.",
+    )
+    bound_object_uid: str = string_flag(
+        "bound-object-uid",
+        help="UID of the object to bind the token to. If unset, that of the existing object.",
+    )
 
     def spec(self) -> Object:
         """Return the spec of the TokenRequest. Raises CliError."""
@@ -54,16 +67,24 @@ class TokenOptions(PrintFlags):
         if not kind:
             for flag, value in (("name", name), ("uid", uid)):
                 if value:
-                    raise CliError(f"--bound-object-{flag} can only be set if --bound-object-kind is provided")
+                    raise CliError(
+                        f"--bound-object-{flag} can only be set if --bound-object-kind is provided"
+                    )
             return spec
         if kind not in KINDS:
             raise CliError(f"supported --bound-object-kind values are {', '.join(KINDS)}")
         if not name:
             raise CliError("--bound-object-name is required if --bound-object-kind is provided")
-        return {**spec, "boundObjectRef": {"kind": kind, "apiVersion": "v1", "name": name, "uid": uid}}
+        return {
+            **spec,
+            "boundObjectRef": {"kind": kind, "apiVersion": "v1", "name": name, "uid": uid},
+        }
 
 
-@command("token SERVICE_ACCOUNT_NAME", TokenOptions, examples="""
+@command(
+    "token SERVICE_ACCOUNT_NAME",
+    TokenOptions,
+    examples="""
 # For the ServiceAccount robot of this namespace
 kubepy create token robot
 
@@ -81,7 +102,8 @@ kubepy create token robot --bound-object-kind=Secret --bound-object-name=robot-t
 
 # With all that the server says of it
 kubepy create token robot -o yaml
-""")
+""",
+)
 def token(factory: Factory, options: TokenOptions) -> None:
     """Request a service account token.
 
@@ -92,10 +114,16 @@ def token(factory: Factory, options: TokenOptions) -> None:
     if not name:
         raise CliError("service account name is required")
     spec = options.spec()
-    printer = printer_for(factory, options, "", typed=True) if options.output or options.template else None
+    printer = (
+        printer_for(factory, options, "", typed=True)
+        if options.output or options.template
+        else None
+    )
     client = factory.client
     try:
-        client.tokens.key = tokens.SigningKey(certificates.signing_key(factory.cluster.store.folder, factory.say))
+        client.tokens.key = tokens.SigningKey(
+            certificates.signing_key(factory.cluster.store.folder, factory.say)
+        )
     except ImportError as error:
         if error.name != "cryptography":
             raise CliError(str(error)) from None
@@ -103,7 +131,10 @@ def token(factory: Factory, options: TokenOptions) -> None:
     options_sent = CreateOptions(field_manager="kubectl-create")
     request = Request("create", ACCOUNTS, factory.namespace, name, "token", options_sent)
     try:
-        issued = client.do(request, {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": spec})
+        issued = client.do(
+            request,
+            {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": spec},
+        )
     except Status as error:
         raise CliError(f"failed to create token: {error}") from None
     assert isinstance(issued, dict)

@@ -27,9 +27,14 @@ def role(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None
     writer.line(0, "PolicyRule:")
     rows = []
     for rule in compact_rules(obj.get("rules") or []):
-        name, slash, subresource = rule["resources"][0].partition("/") if "resources" in rule else ("", "", "")
+        name, slash, subresource = (
+            rule["resources"][0].partition("/") if "resources" in rule else ("", "", "")
+        )
         group = f".{rule['apiGroups'][0]}" if rule.get("apiGroups") and rule["apiGroups"][0] else ""
-        lists = (f"[{' '.join(rule.get(key, ()))}]" for key in ("nonResourceURLs", "resourceNames", "verbs"))
+        lists = (
+            f"[{' '.join(rule.get(key, ()))}]"
+            for key in ("nonResourceURLs", "resourceNames", "verbs")
+        )
         rows.append([f"{name}{group}{slash}{subresource}", *lists])
     writer.table(1, "Resources\tNon-Resource URLs\tResource Names\tVerbs", rows)
 
@@ -48,7 +53,9 @@ def compact_rules(rules: Iterable[AnyObject]) -> list[Object]:
         if rule.get("nonResourceURLs"):
             compacted.append(rule)
             continue
-        merged = simple.setdefault((*rule["apiGroups"], *rule["resources"], *rule.get("resourceNames", ())), rule)
+        merged = simple.setdefault(
+            (*rule["apiGroups"], *rule["resources"], *rule.get("resourceNames", ())), rule
+        )
         merged["verbs"] += [verb for verb in rule["verbs"] if verb not in merged["verbs"]]
     return sorted([*compacted, *simple.values()], key=auth.rule_text)
 
@@ -60,12 +67,19 @@ def role_binding(writer: PrefixWriter, obj: AnyObject, context: DescribeContext)
     writer.field(1, "Kind", obj["roleRef"].get("kind", ""))
     writer.field(1, "Name", obj["roleRef"].get("name", ""))
     writer.line(0, "Subjects:")
-    writer.table(1, "Kind\tName\tNamespace", [
-        [subject.get("kind", ""), subject.get("name", ""), subject.get("namespace", "")]
-        for subject in obj.get("subjects") or []])
+    writer.table(
+        1,
+        "Kind\tName\tNamespace",
+        [
+            [subject.get("kind", ""), subject.get("name", ""), subject.get("namespace", "")]
+            for subject in obj.get("subjects") or []
+        ],
+    )
 
 
-def certificate_signing_request(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
+def certificate_signing_request(
+    writer: PrefixWriter, obj: AnyObject, context: DescribeContext
+) -> None:
     spec, status = obj["spec"], obj.get("status") or {}
     try:
         request = x509.parse_request(b64decode(spec.get("request", "")))
@@ -84,8 +98,15 @@ def certificate_signing_request(writer: PrefixWriter, obj: AnyObject, context: D
     writer.line(0, "Subject:")
     for name in ("Common Name", "Serial Number"):
         writer.field(0, f"\t{name}", request.subject.get(name, [""])[-1])
-    for name in ("Organization", "Organizational Unit", "Country", "Locality", "Province", "StreetAddress",
-                 "PostalCode"):
+    for name in (
+        "Organization",
+        "Organizational Unit",
+        "Country",
+        "Locality",
+        "Province",
+        "StreetAddress",
+        "PostalCode",
+    ):
         _values(writer, name, request.subject.get(name, []))
     if any(request.names.values()):
         writer.line(0, "Subject Alternative Names:")

@@ -34,13 +34,26 @@ def autoscaler(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
     writer.field(0, "Min replicas", spec.get("minReplicas", "<unset>"))
     writer.field(0, "Max replicas", spec.get("maxReplicas", 0))
     _behavior(writer, spec.get("behavior"))
-    writer.field(0, f"{target.get('kind', '')} pods",
-                 f"{status.get('currentReplicas', 0)} current / {status.get('desiredReplicas', 0)} desired")
+    writer.field(
+        0,
+        f"{target.get('kind', '')} pods",
+        f"{status.get('currentReplicas', 0)} current / {status.get('desiredReplicas', 0)} desired",
+    )
     if conditions := status.get("conditions"):
         writer.line(0, "Conditions:")
-        writer.table(1, "Type\tStatus\tReason\tMessage", (
-            [condition["type"], condition["status"], condition.get("reason", ""), condition.get("message", "")]
-            for condition in conditions))
+        writer.table(
+            1,
+            "Type\tStatus\tReason\tMessage",
+            (
+                [
+                    condition["type"],
+                    condition["status"],
+                    condition.get("reason", ""),
+                    condition.get("message", ""),
+                ]
+                for condition in conditions
+            ),
+        )
     events(writer, context)
 
 
@@ -61,13 +74,16 @@ def _metric(metric: AnyObject, status: AnyObject) -> str:
             return f"{name} on pods:\t{_current(current, 'averageValue')} / {target.get('averageValue', '<nil>')}"
         case "Object":
             described = source.get("describedObject") or {}
-            return (f"{name} on {described.get('kind', '')}/{described.get('name', '')} "
-                    + _value(target, current, target.get("type") == "AverageValue"))
+            return f"{name} on {described.get('kind', '')}/{described.get('name', '')} " + _value(
+                target, current, target.get("type") == "AverageValue"
+            )
         case "Resource":
             return f"resource {source.get('name', '')} on pods{_utilization(target, current)}"
         case "ContainerResource":
-            return (f"resource {source.get('name', '')} of container {quote(source.get('container', ''))} on pods"
-                    + _utilization(target, current))
+            return (
+                f"resource {source.get('name', '')} of container {quote(source.get('container', ''))} on pods"
+                + _utilization(target, current)
+            )
     return f"<unknown metric type {quote(kind)}>"
 
 
@@ -108,5 +124,8 @@ def _behavior(writer: PrefixWriter, behavior: AnyObject | None) -> None:
             writer.line(2, f"Select Policy: {rules.get('selectPolicy', 'Max')}")
             writer.line(2, "Policies:")
             for policy in policies:
-                writer.line(3, f"- Type: {policy.get('type', '')}\tValue: {policy.get('value', 0)}\t"
-                               f"Period: {policy.get('periodSeconds', 0)} seconds")
+                writer.line(
+                    3,
+                    f"- Type: {policy.get('type', '')}\tValue: {policy.get('value', 0)}\t"
+                    f"Period: {policy.get('periodSeconds', 0)} seconds",
+                )

@@ -16,8 +16,15 @@ with lazy_imports():
 FieldValue = Callable[[str], str]
 
 
-def containers(writer: PrefixWriter, title: str, containers: list[AnyObject], *, indent: str = "",
-               statuses: list[AnyObject] | None = None, field_value: FieldValue | None = None) -> None:
+def containers(
+    writer: PrefixWriter,
+    title: str,
+    containers: list[AnyObject],
+    *,
+    indent: str = "",
+    statuses: list[AnyObject] | None = None,
+    field_value: FieldValue | None = None,
+) -> None:
     """Write all containers of a sort; ``indent``: "  " in a template, whose names stand one further to the right."""
     status_by_name = {status["name"]: status for status in statuses or []}
     writer.line(0, f"{indent}{title}:" + ("" if containers else " <none>"))
@@ -26,16 +33,23 @@ def containers(writer: PrefixWriter, title: str, containers: list[AnyObject], *,
         _container(writer, container, status_by_name.get(container["name"]), field_value)
 
 
-def _container(writer: PrefixWriter, container: AnyObject, status: AnyObject | None,
-               field_value: FieldValue | None) -> None:
+def _container(
+    writer: PrefixWriter,
+    container: AnyObject,
+    status: AnyObject | None,
+    field_value: FieldValue | None,
+) -> None:
     if status is not None:
         writer.field(2, "Container ID", status.get("containerID", ""))
     writer.field(2, "Image", container.get("image", ""))
     if status is not None:
         writer.field(2, "Image ID", status.get("imageID", ""))
     for name, key in (("Port", "containerPort"), ("Host Port", "hostPort")):
-        text = ", ".join(f"{port.get(key, 0)}/{port.get('protocol', 'TCP')}"
-                         + (f" ({port['name']})" if port.get("name") else "") for port in container.get("ports") or [])
+        text = ", ".join(
+            f"{port.get(key, 0)}/{port.get('protocol', 'TCP')}"
+            + (f" ({port['name']})" if port.get("name") else "")
+            for port in container.get("ports") or []
+        )
         writer.field(2, f"{name}s" if "," in text else name, text or "<none>")
     if profile := container.get("securityContext", {}).get("seccompProfile"):
         writer.field(2, "SeccompProfile", profile["type"])
@@ -53,7 +67,11 @@ def _container(writer: PrefixWriter, container: AnyObject, status: AnyObject | N
         writer.field(2, "Ready", "True" if status.get("ready") else "False")
         writer.field(2, "Restart Count", status.get("restartCount", 0))
     resources(writer, container.get("resources"), 2)
-    for name, key in (("Liveness", "livenessProbe"), ("Readiness", "readinessProbe"), ("Startup", "startupProbe")):
+    for name, key in (
+        ("Liveness", "livenessProbe"),
+        ("Readiness", "readinessProbe"),
+        ("Startup", "startupProbe"),
+    ):
         if key in container:
             writer.field(2, name, probe_text(container[key]))
     _environment(writer, container, field_value)
@@ -104,12 +122,16 @@ def probe_text(probe: AnyObject) -> str:
         action = f"grpc <pod>:{grpc['port']} {grpc.get('service', '')}"
     else:
         action = "unknown"
-    return (f"{action} delay={probe.get('initialDelaySeconds', 0)}s timeout={probe.get('timeoutSeconds', 0)}s"
-            f" period={probe.get('periodSeconds', 0)}s #success={probe.get('successThreshold', 0)}"
-            f" #failure={probe.get('failureThreshold', 0)}")
+    return (
+        f"{action} delay={probe.get('initialDelaySeconds', 0)}s timeout={probe.get('timeoutSeconds', 0)}s"
+        f" period={probe.get('periodSeconds', 0)}s #success={probe.get('successThreshold', 0)}"
+        f" #failure={probe.get('failureThreshold', 0)}"
+    )
 
 
-def _environment(writer: PrefixWriter, container: AnyObject, field_value: FieldValue | None) -> None:
+def _environment(
+    writer: PrefixWriter, container: AnyObject, field_value: FieldValue | None
+) -> None:
     if container.get("envFrom"):
         writer.line(2, "Environment Variables from:")
     for source in container.get("envFrom") or []:
@@ -122,7 +144,9 @@ def _environment(writer: PrefixWriter, container: AnyObject, field_value: FieldV
     writer.line(2, "Environment:" + ("" if variables else "\t<none>"))
     for variable in variables:
         if "valueFrom" in variable:
-            writer.field(3, variable["name"], _value_from(variable["valueFrom"], container, field_value))
+            writer.field(
+                3, variable["name"], _value_from(variable["valueFrom"], container, field_value)
+            )
             continue
         first, *rest = variable.get("value", "").split("\n")
         writer.field(3, variable["name"], first)
@@ -138,7 +162,9 @@ def _value_from(source: AnyObject, container: AnyObject, field_value: FieldValue
         section, _, name = resource["resource"].partition(".")
         amount = (container.get("resources", {}).get(section) or {}).get(name)
         if amount is None:
-            number = "node allocatable" if section == "limits" and name in ("cpu", "memory") else "0"
+            number = (
+                "node allocatable" if section == "limits" and name in ("cpu", "memory") else "0"
+            )
         else:  # in units of the divisor, rounded up
             divisor = quantity.Quantity.parse(resource.get("divisor") or "0")
             unit = quantity.Quantity.parse("1") if divisor.is_zero() else divisor

@@ -78,11 +78,17 @@ def service(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> N
             writer.field(0, "AppProtocol", port["appProtocol"])
         if port.get("nodePort"):
             writer.line(0, f"NodePort:\t{name}\t{port['nodePort']}/{protocol}")
-        writer.field(0, "Endpoints", endpoints_of(name_of(obj), namespace_of(obj), port.get("name", ""), context))
+        writer.field(
+            0,
+            "Endpoints",
+            endpoints_of(name_of(obj), namespace_of(obj), port.get("name", ""), context),
+        )
     writer.field(0, "Session Affinity", spec.get("sessionAffinity", ""))
-    for name, key in (("External Traffic Policy", "externalTrafficPolicy"),
-                      ("Internal Traffic Policy", "internalTrafficPolicy"),
-                      ("HealthCheck NodePort", "healthCheckNodePort")):
+    for name, key in (
+        ("External Traffic Policy", "externalTrafficPolicy"),
+        ("Internal Traffic Policy", "internalTrafficPolicy"),
+        ("HealthCheck NodePort", "healthCheckNodePort"),
+    ):
         if spec.get(key):
             writer.field(0, name, spec[key])
     if spec.get("loadBalancerSourceRanges"):
@@ -101,12 +107,17 @@ def _addresses(writer: PrefixWriter, obj: AnyObject) -> None:
     writer.field(0, "IPs", ",".join(spec.get("clusterIPs") or []) or "<none>")
     if spec.get("externalIPs"):
         writer.field(0, "External IPs", ",".join(spec["externalIPs"]))
-    for name, key in (("Desired LoadBalancer IP", "loadBalancerIP"), ("External Name", "externalName")):
+    for name, key in (
+        ("Desired LoadBalancer IP", "loadBalancerIP"),
+        ("External Name", "externalName"),
+    ):
         if spec.get(key):
             writer.field(0, name, spec[key])
     addresses = []
     for ingress in obj.get("status", {}).get("loadBalancer", {}).get("ingress") or []:
         ip, mode = ingress.get("ip"), ingress.get("ipMode")
-        addresses.append((f"{ip} ({mode})" if mode else str(ip)) if ip else str(ingress.get("hostname", "")))
+        addresses.append(
+            (f"{ip} ({mode})" if mode else str(ip)) if ip else str(ingress.get("hostname", ""))
+        )
     if addresses:
         writer.field(0, "LoadBalancer Ingress", ", ".join(addresses))

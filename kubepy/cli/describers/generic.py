@@ -18,8 +18,13 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
 )
 
-SKIPPED = {".metadata.managedFields", ".metadata.name", ".metadata.namespace", ".metadata.labels",
-           ".metadata.annotations"}
+SKIPPED = {
+    ".metadata.managedFields",
+    ".metadata.name",
+    ".metadata.namespace",
+    ".metadata.labels",
+    ".metadata.annotations",
+}
 ACRONYMS = {"API", "URL", "UID", "GUID"}
 # Runs of upper case, lower case and all else; an upper-case run gives its last letter to a lower-case one.
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|[^A-Za-z]+")

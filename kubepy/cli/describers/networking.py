@@ -54,14 +54,23 @@ def _backend(obj: AnyObject, backend: AnyObject, context: DescribeContext) -> st
     if reference := backend.get("service"):
         port = reference.get("port") or {}
         title = f"{reference['name']}:{port.get('number') or port.get('name', '')}"
-        service = next((service for service in context.list("services", namespace_of(obj))
-                        if service["metadata"]["name"] == reference["name"]), None)
+        service = next(
+            (
+                service
+                for service in context.list("services", namespace_of(obj))
+                if service["metadata"]["name"] == reference["name"]
+            ),
+            None,
+        )
         if service is None:
             return f"{title} (<error: {not_found('services', reference['name'])}>)"
         # The last of the Service's ports with that number or name counts.
-        port_names = [service_port.get("name", "") for service_port in service["spec"].get("ports") or []
-                      if (port.get("number") and port["number"] == service_port["port"])
-                      or (port.get("name") and port["name"] == service_port.get("name"))]
+        port_names = [
+            service_port.get("name", "")
+            for service_port in service["spec"].get("ports") or []
+            if (port.get("number") and port["number"] == service_port["port"])
+            or (port.get("name") and port["name"] == service_port.get("name"))
+        ]
         port_name = port_names[-1] if port_names else ""
         return f"{title} ({endpoints_of(reference['name'], namespace_of(obj), port_name, context)})"
     resource = backend.get("resource")
@@ -115,12 +124,19 @@ def endpoints(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) ->
     writer.line(0, "Subsets:")
     for subset in obj.get("subsets") or []:
         for label, key in (("Addresses", "addresses"), ("NotReadyAddresses", "notReadyAddresses")):
-            writer.field(1, label, ",".join(address["ip"] for address in subset.get(key) or []) or "<none>")
+            writer.field(
+                1, label, ",".join(address["ip"] for address in subset.get(key) or []) or "<none>"
+            )
         if subset.get("ports"):
             writer.line(1, "Ports:")
-            writer.table(2, "Name\tPort\tProtocol", [
-                [port.get("name") or "<unset>", port.get("port", 0), port.get("protocol", "")]
-                for port in subset["ports"]])
+            writer.table(
+                2,
+                "Name\tPort\tProtocol",
+                [
+                    [port.get("name") or "<unset>", port.get("port", 0), port.get("protocol", "")]
+                    for port in subset["ports"]
+                ],
+            )
         writer.line(0, "")
     events(writer, context)
 
@@ -133,14 +149,25 @@ def endpoint_slice(writer: PrefixWriter, obj: AnyObject, context: DescribeContex
         writer.line(0, "Ports: <unset>")
     else:
         writer.line(0, "Ports:")
-        writer.table(1, "Name\tPort\tProtocol", [
-            [port.get("name") or "<unset>", port.get("port", "<unset>"), port.get("protocol", "")]
-            for port in obj["ports"]])
+        writer.table(
+            1,
+            "Name\tPort\tProtocol",
+            [
+                [
+                    port.get("name") or "<unset>",
+                    port.get("port", "<unset>"),
+                    port.get("protocol", ""),
+                ]
+                for port in obj["ports"]
+            ],
+        )
     writer.line(0, "Endpoints:" if obj.get("endpoints") else "Endpoints: <none>")
     for endpoint in obj.get("endpoints") or []:
         writer.field(1, "- Addresses", ", ".join(endpoint.get("addresses") or []) or "<none>")
         writer.line(2, "Conditions:")
-        writer.field(3, "Ready", go_value((endpoint.get("conditions") or {}).get("ready", "<unset>")))
+        writer.field(
+            3, "Ready", go_value((endpoint.get("conditions") or {}).get("ready", "<unset>"))
+        )
         writer.field(2, "Hostname", endpoint.get("hostname", "<unset>"))
         if target := endpoint.get("targetRef"):
             writer.field(2, "TargetRef", f"{target.get('kind', '')}/{target.get('name', '')}")
@@ -157,8 +184,11 @@ def endpoints_of(service: str, namespace: str, port: str, context: DescribeConte
 
     Upstream writes "more" for endpoints that are not ready too, once three are shown.
     """
-    slices = [endpoint_slice for endpoint_slice in context.list("endpointslices.discovery.k8s.io", namespace)
-              if (endpoint_slice["metadata"].get("labels") or {}).get(SERVICE_NAME) == service]
+    slices = [
+        endpoint_slice
+        for endpoint_slice in context.list("endpointslices.discovery.k8s.io", namespace)
+        if (endpoint_slice["metadata"].get("labels") or {}).get(SERVICE_NAME) == service
+    ]
     if not slices:
         return "<none>"
     shown: list[str] = []
@@ -207,20 +237,30 @@ def network_policy(writer: PrefixWriter, obj: AnyObject, context: DescribeContex
     labels_and_annotations(writer, obj)
     writer.line(0, "Spec:")
     selector = spec.get("podSelector") or {}
-    writer.line(1, f"PodSelector: {PAD}" + (
-        format_label_selector(selector) if selector.get("matchLabels") or selector.get("matchExpressions")
-        else "<none> (Allowing the specific traffic to all pods in this namespace)"))
+    writer.line(
+        1,
+        f"PodSelector: {PAD}"
+        + (
+            format_label_selector(selector)
+            if selector.get("matchLabels") or selector.get("matchExpressions")
+            else "<none> (Allowing the specific traffic to all pods in this namespace)"
+        ),
+    )
     types = spec.get("policyTypes") or []
     for direction in (INGRESS, EGRESS):
         if direction.name.capitalize() in types:
             writer.line(1, f"Allowing {direction.name} traffic:")
-            _policy_rules(lambda text: writer.line(0, PAD + text), spec.get(direction.name) or [], direction)
+            _policy_rules(
+                lambda text: writer.line(0, PAD + text), spec.get(direction.name) or [], direction
+            )
         else:
             writer.line(1, f"Not affecting {direction.name} traffic")
     writer.line(1, f"Policy Types: {', '.join(types) or '<none>'}")
 
 
-def _policy_rules(line: Callable[[str], None], rules: list[AnyObject], direction: Direction) -> None:
+def _policy_rules(
+    line: Callable[[str], None], rules: list[AnyObject], direction: Direction
+) -> None:
     if not rules:
         line(f"<none> (Selected pods are isolated for {direction.name} connectivity)")
     for index, rule in enumerate(rules):
@@ -230,8 +270,11 @@ def _policy_rules(line: Callable[[str], None], rules: list[AnyObject], direction
             line("To Port: <any> (traffic allowed to all ports)")
         for port in rule.get("ports") or []:
             protocol, first = port.get("protocol", "TCP"), port.get("port", "<nil>")
-            line(f"To Port Range: {first}-{port['endPort']}/{protocol}" if "endPort" in port
-                 else f"To Port: {first}/{protocol}")
+            line(
+                f"To Port Range: {first}-{port['endPort']}/{protocol}"
+                if "endPort" in port
+                else f"To Port: {first}/{protocol}"
+            )
         peers = rule.get(direction.peers)
         if not peers:
             line(f"{direction.word}: <any> (traffic not restricted by {direction.end})")

@@ -19,9 +19,14 @@ from kubepy.quoting import quote
 ROLE_PREFIX = "node-role.kubernetes.io/"
 ROLE_LABEL = "kubernetes.io/role"
 SYSTEM_INFO = (
-    ("Machine ID", "machineID"), ("System UUID", "systemUUID"), ("Boot ID", "bootID"),
-    ("Kernel Version", "kernelVersion"), ("OS Image", "osImage"), ("Operating System", "operatingSystem"),
-    ("Architecture", "architecture"), ("Container Runtime Version", "containerRuntimeVersion"),
+    ("Machine ID", "machineID"),
+    ("System UUID", "systemUUID"),
+    ("Boot ID", "bootID"),
+    ("Kernel Version", "kernelVersion"),
+    ("OS Image", "osImage"),
+    ("Operating System", "operatingSystem"),
+    ("Architecture", "architecture"),
+    ("Container Runtime Version", "containerRuntimeVersion"),
     ("Kubelet Version", "kubeletVersion"),
 )
 ZERO = Quantity.parse("0")
@@ -51,8 +56,11 @@ def node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None
     writer.line(0, "System Info:")
     for title, key in SYSTEM_INFO:
         writer.field(1, title, status.get("nodeInfo", {}).get(key, ""))
-    for title, value in (("PodCIDR", spec.get("podCIDR")), ("PodCIDRs", ",".join(spec.get("podCIDRs") or [])),
-                         ("ProviderID", spec.get("providerID"))):
+    for title, value in (
+        ("PodCIDR", spec.get("podCIDR")),
+        ("PodCIDRs", ",".join(spec.get("podCIDRs") or [])),
+        ("ProviderID", spec.get("providerID")),
+    ):
         if value:
             writer.field(0, title, value)
     _resources(writer, obj, context)
@@ -70,9 +78,14 @@ def _resource_slices(writer: PrefixWriter, obj: AnyObject, context: DescribeCont
         return
     in_order = sorted(pools, key="/".join)
     writer.line(0, "Node-Local ResourceSlices:")
-    writer.table(1, "Driver\tPool\tSlices\tDevices", (
-        [*pool, len(pools[pool]), sum(len(spec.get("devices") or []) for spec in pools[pool])]
-        for pool in in_order[:MAX_POOLS]))
+    writer.table(
+        1,
+        "Driver\tPool\tSlices\tDevices",
+        (
+            [*pool, len(pools[pool]), sum(len(spec.get("devices") or []) for spec in pools[pool])]
+            for pool in in_order[:MAX_POOLS]
+        ),
+    )
     if len(in_order) > MAX_POOLS:
         writer.line(1, f"...and {len(in_order) - MAX_POOLS} more pools")
 
@@ -95,7 +108,11 @@ def _lease(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> No
     leases = context.list("leases.coordination.k8s.io", "kube-node-lease")
     lease = next((lease for lease in leases if name_of(lease) == name_of(obj)), None)
     if lease is None:
-        writer.field(0, "Lease", f"Failed to get lease: leases.coordination.k8s.io {quote(name_of(obj))} not found")
+        writer.field(
+            0,
+            "Lease",
+            f"Failed to get lease: leases.coordination.k8s.io {quote(name_of(obj))} not found",
+        )
         return
     spec = lease.get("spec", {})
     writer.line(0, "Lease:")
@@ -107,23 +124,46 @@ def _lease(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> No
 def _conditions(writer: PrefixWriter, conditions: list[AnyObject] | None) -> None:
     if not conditions:
         return
-    writer.line(0, "Conditions:\n  Type\tStatus\tLastHeartbeatTime\tLastTransitionTime\tReason\tMessage")
+    writer.line(
+        0, "Conditions:\n  Type\tStatus\tLastHeartbeatTime\tLastTransitionTime\tReason\tMessage"
+    )
     writer.line(1, "----\t------\t-----------------\t------------------\t------\t-------")
     for condition in conditions:
-        times = [format_date(condition.get("lastHeartbeatTime")), format_date(condition.get("lastTransitionTime"))]
-        writer.line(1, " \t".join([condition["type"], condition["status"], *times, condition.get("reason", ""),
-                                   condition.get("message", "")]))
+        times = [
+            format_date(condition.get("lastHeartbeatTime")),
+            format_date(condition.get("lastTransitionTime")),
+        ]
+        writer.line(
+            1,
+            " \t".join(
+                [
+                    condition["type"],
+                    condition["status"],
+                    *times,
+                    condition.get("reason", ""),
+                    condition.get("message", ""),
+                ]
+            ),
+        )
 
 
 def _resources(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    pods = [pod for pod in context.list("pods", None) if pod["spec"].get("nodeName") == name_of(obj)
-            and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")]
+    pods = [
+        pod
+        for pod in context.list("pods", None)
+        if pod["spec"].get("nodeName") == name_of(obj)
+        and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+    ]
     status = obj.get("status", {})
     amounts = status.get("allocatable") or status.get("capacity") or {}
     allocatable = {resource: Quantity.parse(amount) for resource, amount in amounts.items()}
     writer.line(0, f"Non-terminated Pods:\t({len(pods)} in total)")
-    writer.line(1, "Namespace\tName\t\tCPU Requests\tCPU Limits\tMemory Requests\tMemory Limits\tAge")
-    writer.line(1, "---------\t----\t\t------------\t----------\t---------------\t-------------\t---")
+    writer.line(
+        1, "Namespace\tName\t\tCPU Requests\tCPU Limits\tMemory Requests\tMemory Limits\tAge"
+    )
+    writer.line(
+        1, "---------\t----\t\t------------\t----------\t---------------\t-------------\t---"
+    )
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
     for pod in pods:
@@ -131,19 +171,33 @@ def _resources(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
         for total, pod_amounts in zip((requests, limits), per_pod, strict=True):
             for resource, amount in pod_amounts.items():
                 total[resource] = total.get(resource, ZERO) + amount
-        shares = [_share(resource, pod_amounts.get(resource, ZERO), allocatable.get(resource, ZERO), NO_PERCENTAGE)
-                  for resource in ("cpu", "memory") for pod_amounts in per_pod]
+        shares = [
+            _share(
+                resource,
+                pod_amounts.get(resource, ZERO),
+                allocatable.get(resource, ZERO),
+                NO_PERCENTAGE,
+            )
+            for resource in ("cpu", "memory")
+            for pod_amounts in per_pod
+        ]
         age = since(pod["metadata"].get("creationTimestamp"), context.now)
         writer.line(1, "\t".join([namespace_of(pod), name_of(pod), "", *shares, age]))
-    writer.line(0, "Allocated resources:\n  (Total limits may be over 100 percent, i.e., overcommitted.)")
+    writer.line(
+        0, "Allocated resources:\n  (Total limits may be over 100 percent, i.e., overcommitted.)"
+    )
     writer.line(1, "Resource\tRequests\tLimits")
     writer.line(1, "--------\t--------\t------")
     huge_pages = sorted(resource for resource in allocatable if resource.startswith("hugepages-"))
     for resource in ("cpu", "memory", "ephemeral-storage", *huge_pages):
         whole = allocatable.get(resource, ZERO)
-        shares = [_share(resource, totals.get(resource, ZERO), whole) for totals in (requests, limits)]
+        shares = [
+            _share(resource, totals.get(resource, ZERO), whole) for totals in (requests, limits)
+        ]
         writer.line(1, "\t".join([resource, *shares]))
-    for resource in sorted(set(allocatable) - {"cpu", "memory", "ephemeral-storage", "pods", *huge_pages}):
+    for resource in sorted(
+        set(allocatable) - {"cpu", "memory", "ephemeral-storage", "pods", *huge_pages}
+    ):
         writer.line(1, f"{resource}\t{requests.get(resource, ZERO)}\t{limits.get(resource, ZERO)}")
 
 
@@ -155,5 +209,8 @@ def _share(resource: str, amount: Quantity, whole: Quantity, none: int = 0) -> s
 
     :param none: the percentage when the whole is zero.
     """
-    part, total = (quantity.milli_value() if resource == "cpu" else quantity.value() for quantity in (amount, whole))
+    part, total = (
+        quantity.milli_value() if resource == "cpu" else quantity.value()
+        for quantity in (amount, whole)
+    )
     return f"{amount} ({int(part / total * 100) if total else none}%)"

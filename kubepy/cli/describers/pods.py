@@ -30,8 +30,11 @@ def pod(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj)
     if "priority" in spec:
         writer.field(0, "Priority", spec["priority"])
-    for name, key in (("Priority Class Name", "priorityClassName"), ("Runtime Class Name", "runtimeClassName"),
-                      ("Service Account", "serviceAccountName")):
+    for name, key in (
+        ("Priority Class Name", "priorityClassName"),
+        ("Runtime Class Name", "runtimeClassName"),
+        ("Service Account", "serviceAccountName"),
+    ):
         if spec.get(key):
             writer.field(0, name, spec[key])
     node = spec.get("nodeName")
@@ -53,12 +56,19 @@ def pod(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     if "resources" in spec:
         writer.line(0, "Resources:")
         resources(writer, spec["resources"], 1)
-    for title, key, status_key in (("Init Containers", "initContainers", "initContainerStatuses"),
-                                   ("Containers", "containers", "containerStatuses"),
-                                   ("Ephemeral Containers", "ephemeralContainers", "ephemeralContainerStatuses")):
+    for title, key, status_key in (
+        ("Init Containers", "initContainers", "initContainerStatuses"),
+        ("Containers", "containers", "containerStatuses"),
+        ("Ephemeral Containers", "ephemeralContainers", "ephemeralContainerStatuses"),
+    ):
         if spec.get(key) or key == "containers":
-            containers(writer, title, spec.get(key) or [], statuses=status.get(status_key),
-                       field_value=lambda path: field_value(obj, path))
+            containers(
+                writer,
+                title,
+                spec.get(key) or [],
+                statuses=status.get(status_key),
+                field_value=lambda path: field_value(obj, path),
+            )
     _gates_and_conditions(writer, spec, status)
     volumes(writer, spec.get("volumes"))
     writer.field(0, "QoS Class", status.get("qosClass", "BestEffort"))
@@ -72,8 +82,12 @@ def _status(writer: PrefixWriter, obj: AnyObject, now: datetime) -> None:
     metadata, status = obj["metadata"], obj.get("status", {})
     phase = status.get("phase", "")
     if metadata.get("deletionTimestamp") and phase not in ("Failed", "Succeeded"):
-        writer.field(0, "Status", f"Terminating (lasts {since(metadata['deletionTimestamp'], now)})")
-        writer.field(0, "Termination Grace Period", f"{metadata.get('deletionGracePeriodSeconds', 0)}s")
+        writer.field(
+            0, "Status", f"Terminating (lasts {since(metadata['deletionTimestamp'], now)})"
+        )
+        writer.field(
+            0, "Termination Grace Period", f"{metadata.get('deletionGracePeriodSeconds', 0)}s"
+        )
     else:
         writer.field(0, "Status", phase)
     for name, key in (("Reason", "reason"), ("Message", "message")):
@@ -86,11 +100,15 @@ def _status(writer: PrefixWriter, obj: AnyObject, now: datetime) -> None:
 
 
 def _gates_and_conditions(writer: PrefixWriter, spec: AnyObject, status: AnyObject) -> None:
-    conditions = {condition["type"]: condition["status"] for condition in status.get("conditions") or []}
+    conditions = {
+        condition["type"]: condition["status"] for condition in status.get("conditions") or []
+    }
     if gates := spec.get("readinessGates"):
         writer.line(0, "Readiness Gates:\n  Type\tStatus")
         for gate in gates:
-            writer.line(1, f"{gate['conditionType']} \t{conditions.get(gate['conditionType'], '<none>')} ")
+            writer.line(
+                1, f"{gate['conditionType']} \t{conditions.get(gate['conditionType'], '<none>')} "
+            )
     if conditions:
         writer.line(0, "Conditions:\n  Type\tStatus")
         for name, value in conditions.items():
@@ -122,7 +140,9 @@ def template(writer: PrefixWriter, pod_template: AnyObject) -> None:
     tolerations(writer, spec.get("tolerations"), "  Tolerations")
 
 
-def tolerations(writer: PrefixWriter, tolerations: list[AnyObject] | None, title: str = "Tolerations") -> None:
+def tolerations(
+    writer: PrefixWriter, tolerations: list[AnyObject] | None, title: str = "Tolerations"
+) -> None:
     in_order = sorted(tolerations or [], key=lambda toleration: toleration.get("key", ""))
     writer.several(0, title, (_toleration_text(toleration) for toleration in in_order))
 
@@ -135,16 +155,24 @@ def _toleration_text(toleration: AnyObject) -> str:
         text += f":{toleration['effect']}"
     if toleration.get("operator") == "Exists" and not toleration.get("value"):
         text += " op=Exists" if toleration.get("key") or toleration.get("effect") else "op=Exists"
-    return f"{text} for {toleration['tolerationSeconds']}s" if "tolerationSeconds" in toleration else text
+    return (
+        f"{text} for {toleration['tolerationSeconds']}s"
+        if "tolerationSeconds" in toleration
+        else text
+    )
 
 
-def spread_constraints(writer: PrefixWriter, constraints: list[AnyObject] | None, indent: str = "") -> None:
+def spread_constraints(
+    writer: PrefixWriter, constraints: list[AnyObject] | None, indent: str = ""
+) -> None:
     if not constraints:
         return
     lines = []
     for constraint in sorted(constraints, key=lambda constraint: constraint["topologyKey"]):
-        line = (f"{constraint['topologyKey']}:{constraint['whenUnsatisfiable']} when max skew {constraint['maxSkew']} "
-                "is exceeded")
+        line = (
+            f"{constraint['topologyKey']}:{constraint['whenUnsatisfiable']} when max skew {constraint['maxSkew']} "
+            "is exceeded"
+        )
         if "labelSelector" in constraint:
             line += f" for selector {selectors.format_label_selector(constraint['labelSelector'])}"
         lines.append(line)

@@ -20,8 +20,12 @@ def pod_disruption_budget(writer: PrefixWriter, obj: AnyObject, context: Describ
     selector = spec.get("selector")
     writer.field(0, "Selector", "<unset>" if selector is None else format_label_selector(selector))
     writer.line(0, "Status:")
-    for name, key in (("Allowed disruptions", "disruptionsAllowed"), ("Current", "currentHealthy"),
-                      ("Desired", "desiredHealthy"), ("Total", "expectedPods")):
+    for name, key in (
+        ("Allowed disruptions", "disruptionsAllowed"),
+        ("Current", "currentHealthy"),
+        ("Desired", "desiredHealthy"),
+        ("Total", "expectedPods"),
+    ):
         writer.field(2, name, status.get(key, 0))
     events(writer, context)
 
@@ -38,13 +42,13 @@ def priority_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContex
 
 QUOTA_SCOPES = {
     "Terminating": "Matches all pods that have an active deadline. These pods have a limited lifespan on a node before"
-                   " being actively terminated by the system.",
+    " being actively terminated by the system.",
     "NotTerminating": "Matches all pods that do not have an active deadline. These pods usually include long running"
-                      " pods whose container command is not expected to terminate.",
+    " pods whose container command is not expected to terminate.",
     "BestEffort": "Matches all pods that do not have resource requirements set. These pods have a best effort quality"
-                  " of service.",
+    " of service.",
     "NotBestEffort": "Matches all pods that have at least one resource requirement set. These pods have a burstable or"
-                     " guaranteed quality of service.",
+    " guaranteed quality of service.",
 }
 _LIMITS = ("min", "max", "defaultRequest", "default", "maxLimitRequestRatio")
 
@@ -103,9 +107,17 @@ def limits_of_namespace(writer: PrefixWriter, limit_ranges: Sequence[AnyObject])
 
 
 def _limits(writer: PrefixWriter, limit_ranges: Sequence[AnyObject], lead: str) -> None:
-    writer.line(0, f"{lead}Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\tMax Limit/Request Ratio")
-    writer.line(0, f"{lead}----\t--------\t---\t---\t---------------\t-------------\t-----------------------")
-    for limit in (limit for obj in limit_ranges for limit in (obj.get("spec") or {}).get("limits") or []):
+    writer.line(
+        0,
+        f"{lead}Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\tMax Limit/Request Ratio",
+    )
+    writer.line(
+        0,
+        f"{lead}----\t--------\t---\t---\t---------------\t-------------\t-----------------------",
+    )
+    for limit in (
+        limit for obj in limit_ranges for limit in (obj.get("spec") or {}).get("limits") or []
+    ):
         for resource in sorted({name for column in _LIMITS for name in limit.get(column) or {}}):
             cells = [str((limit.get(column) or {}).get(resource, "-")) for column in _LIMITS]
             writer.line(0, "\t".join([f"{lead}{limit['type']}", resource, *cells]))

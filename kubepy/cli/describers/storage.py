@@ -29,7 +29,11 @@ def volume(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> No
     writer.field(0, "StorageClass", class_of(obj))
     writer.field(0, "Status", phase(obj, context))
     reference = spec.get("claimRef")
-    writer.field(0, "Claim", f"{reference.get('namespace', '')}/{reference.get('name', '')}" if reference else "")
+    writer.field(
+        0,
+        "Claim",
+        f"{reference.get('namespace', '')}/{reference.get('name', '')}" if reference else "",
+    )
     writer.field(0, "Reclaim Policy", spec.get("persistentVolumeReclaimPolicy", ""))
     writer.field(0, "Access Modes", access_modes(spec.get("accessModes")))
     if "volumeMode" in spec:
@@ -66,15 +70,24 @@ def storage_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext
     writer.line(0, "MountOptions:" + ("" if options else "\t<none>"))
     for option in options:
         writer.line(1, option)
-    for name, key in (("ReclaimPolicy", "reclaimPolicy"), ("VolumeBindingMode", "volumeBindingMode")):
+    for name, key in (
+        ("ReclaimPolicy", "reclaimPolicy"),
+        ("VolumeBindingMode", "volumeBindingMode"),
+    ):
         if key in obj:
             writer.field(0, name, obj[key])
     topologies = obj.get("allowedTopologies")
     if topologies is not None:
         writer.line(0, "AllowedTopologies:\t" + ("" if topologies else "<none>"))
     for index, term in enumerate(topologies or []):
-        writer.several(1, f"Term {index}", (f"{expression['key']} in [{', '.join(expression['values'])}]"
-                                            for expression in term.get("matchLabelExpressions") or []))
+        writer.several(
+            1,
+            f"Term {index}",
+            (
+                f"{expression['key']} in [{', '.join(expression['values'])}]"
+                for expression in term.get("matchLabelExpressions") or []
+            ),
+        )
     events(writer, context)
 
 
@@ -114,17 +127,32 @@ def claim(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> Non
     labels_and_annotations(writer, obj)
     writer.field(0, "Finalizers", go_value(obj["metadata"].get("finalizers") or []))
     claimed_volume(writer, 0, obj)
-    writer.several(0, "Used By",
-                   (name_of(pod) for pod in context.list("pods", namespace_of(obj)) if _mounts_claim(pod, obj)))
+    writer.several(
+        0,
+        "Used By",
+        (
+            name_of(pod)
+            for pod in context.list("pods", namespace_of(obj))
+            if _mounts_claim(pod, obj)
+        ),
+    )
     conditions = obj.get("status", {}).get("conditions") or []
     if conditions:
         writer.line(0, "Conditions:")
         writer.line(1, "Type\tStatus\tLastProbeTime\tLastTransitionTime\tReason\tMessage")
         writer.line(1, "----\t------\t-----------------\t------------------\t------\t-------")
     for condition in conditions:
-        times = [format_date(condition.get("lastProbeTime")), format_date(condition.get("lastTransitionTime"))]
-        cells = [condition["type"], condition["status"], *times, condition.get("reason", ""),
-                 condition.get("message", "")]
+        times = [
+            format_date(condition.get("lastProbeTime")),
+            format_date(condition.get("lastTransitionTime")),
+        ]
+        cells = [
+            condition["type"],
+            condition["status"],
+            *times,
+            condition.get("reason", ""),
+            condition.get("message", ""),
+        ]
         writer.line(1, " \t".join(cells))
     events(writer, context)
 

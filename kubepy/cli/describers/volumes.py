@@ -24,93 +24,162 @@ SECRET_REF = ("SecretRef", "secretRef", None)
 SOURCES: dict[str, SourceFormat] = {
     "hostPath": SourceFormat(
         "HostPath (bare host directory volume)",
-        (("Path", "path", ""), ("HostPathType", "type", "<none>"))),
+        (("Path", "path", ""), ("HostPathType", "type", "<none>")),
+    ),
     "gcePersistentDisk": SourceFormat(
         "GCEPersistentDisk (a Persistent Disk resource in Google Compute Engine)",
-        (("PDName", "pdName", ""), FS_TYPE, ("Partition", "partition", 0), READ_ONLY)),
+        (("PDName", "pdName", ""), FS_TYPE, ("Partition", "partition", 0), READ_ONLY),
+    ),
     "awsElasticBlockStore": SourceFormat(
         "AWSElasticBlockStore (a Persistent Disk resource in AWS)",
-        (("VolumeID", "volumeID", ""), FS_TYPE, ("Partition", "partition", 0), READ_ONLY)),
+        (("VolumeID", "volumeID", ""), FS_TYPE, ("Partition", "partition", 0), READ_ONLY),
+    ),
     "gitRepo": SourceFormat(
         "GitRepo (a volume that is pulled from git when the pod is created)",
-        (("Repository", "repository", ""), ("Revision", "revision", ""))),
+        (("Repository", "repository", ""), ("Revision", "revision", "")),
+    ),
     "secret": SourceFormat(
         "Secret (a volume populated by a Secret)",
-        (("SecretName", "secretName", ""), ("Optional", "optional", False))),
+        (("SecretName", "secretName", ""), ("Optional", "optional", False)),
+    ),
     "configMap": SourceFormat(
         "ConfigMap (a volume populated by a ConfigMap)",
-        (("Name", "name", ""), ("Optional", "optional", False))),
+        (("Name", "name", ""), ("Optional", "optional", False)),
+    ),
     "nfs": SourceFormat(
         "NFS (an NFS mount that lasts the lifetime of a pod)",
-        (("Server", "server", ""), ("Path", "path", ""), READ_ONLY)),
+        (("Server", "server", ""), ("Path", "path", ""), READ_ONLY),
+    ),
     "iscsi": SourceFormat(
         "ISCSI (an ISCSI Disk resource that is attached to a kubelet's host machine and then exposed to the pod)",
-        (("TargetPortal", "targetPortal", ""), ("IQN", "iqn", ""), ("Lun", "lun", 0),
-         ("ISCSIInterface", "iscsiInterface", ""), FS_TYPE, READ_ONLY, ("Portals", "portals", ()),
-         ("DiscoveryCHAPAuth", "chapAuthDiscovery", False), ("SessionCHAPAuth", "chapAuthSession", False), SECRET_REF,
-         ("InitiatorName", "initiatorName", "<none>"))),
+        (
+            ("TargetPortal", "targetPortal", ""),
+            ("IQN", "iqn", ""),
+            ("Lun", "lun", 0),
+            ("ISCSIInterface", "iscsiInterface", ""),
+            FS_TYPE,
+            READ_ONLY,
+            ("Portals", "portals", ()),
+            ("DiscoveryCHAPAuth", "chapAuthDiscovery", False),
+            ("SessionCHAPAuth", "chapAuthSession", False),
+            SECRET_REF,
+            ("InitiatorName", "initiatorName", "<none>"),
+        ),
+    ),
     "glusterfs": SourceFormat(
         "Glusterfs (a Glusterfs mount on the host that shares a pod's lifetime)",
-        (("EndpointsName", "endpoints", ""), ("Path", "path", ""), READ_ONLY)),
+        (("EndpointsName", "endpoints", ""), ("Path", "path", ""), READ_ONLY),
+    ),
     "persistentVolumeClaim": SourceFormat(
         "PersistentVolumeClaim (a reference to a PersistentVolumeClaim in the same namespace)",
-        (("ClaimName", "claimName", ""), READ_ONLY)),
+        (("ClaimName", "claimName", ""), READ_ONLY),
+    ),
     "rbd": SourceFormat(
         "RBD (a Rados Block Device mount on the host that shares a pod's lifetime)",
-        (("CephMonitors", "monitors", ()), ("RBDImage", "image", ""), FS_TYPE, ("RBDPool", "pool", ""),
-         ("RadosUser", "user", ""), ("Keyring", "keyring", ""), SECRET_REF, READ_ONLY)),
+        (
+            ("CephMonitors", "monitors", ()),
+            ("RBDImage", "image", ""),
+            FS_TYPE,
+            ("RBDPool", "pool", ""),
+            ("RadosUser", "user", ""),
+            ("Keyring", "keyring", ""),
+            SECRET_REF,
+            READ_ONLY,
+        ),
+    ),
     "quobyte": SourceFormat(
         "Quobyte (a Quobyte mount on the host that shares a pod's lifetime)",
-        (("Registry", "registry", ""), ("Volume", "volume", ""), READ_ONLY)),
+        (("Registry", "registry", ""), ("Volume", "volume", ""), READ_ONLY),
+    ),
     "azureDisk": SourceFormat(
         "AzureDisk (an Azure Data Disk mount on the host and bind mount to the pod)",
-        (("DiskName", "diskName", ""), ("DiskURI", "diskURI", ""), ("Kind", "kind", ""), FS_TYPE,
-         ("CachingMode", "cachingMode", ""), READ_ONLY)),
+        (
+            ("DiskName", "diskName", ""),
+            ("DiskURI", "diskURI", ""),
+            ("Kind", "kind", ""),
+            FS_TYPE,
+            ("CachingMode", "cachingMode", ""),
+            READ_ONLY,
+        ),
+    ),
     "vsphereVolume": SourceFormat(
         "vSphereVolume (a Persistent Disk resource in vSphere)",
-        (("VolumePath", "volumePath", ""), FS_TYPE,
-         ("StoragePolicyName", "storagePolicyName", ""))),
+        (("VolumePath", "volumePath", ""), FS_TYPE, ("StoragePolicyName", "storagePolicyName", "")),
+    ),
     "cinder": SourceFormat(
         "Cinder (a Persistent Disk resource in OpenStack)",
-        (("VolumeID", "volumeID", ""), FS_TYPE, READ_ONLY, SECRET_REF)),
+        (("VolumeID", "volumeID", ""), FS_TYPE, READ_ONLY, SECRET_REF),
+    ),
     "photonPersistentDisk": SourceFormat(
         "PhotonPersistentDisk (a Persistent Disk resource in photon platform)",
-        (("PdID", "pdID", ""), FS_TYPE)),
-    "portworxVolume": SourceFormat("PortworxVolume (a Portworx Volume resource)", (("VolumeID", "volumeID", ""),)),
+        (("PdID", "pdID", ""), FS_TYPE),
+    ),
+    "portworxVolume": SourceFormat(
+        "PortworxVolume (a Portworx Volume resource)", (("VolumeID", "volumeID", ""),)
+    ),
     "scaleIO": SourceFormat(
         "ScaleIO (a persistent volume backed by a block device in ScaleIO)",
-        (("Gateway", "gateway", ""), ("System", "system", ""),
-         ("Protection Domain", "protectionDomain", ""), ("Storage Pool", "storagePool", ""),
-         ("Storage Mode", "storageMode", ""), ("VolumeName", "volumeName", ""), FS_TYPE, READ_ONLY)),
+        (
+            ("Gateway", "gateway", ""),
+            ("System", "system", ""),
+            ("Protection Domain", "protectionDomain", ""),
+            ("Storage Pool", "storagePool", ""),
+            ("Storage Mode", "storageMode", ""),
+            ("VolumeName", "volumeName", ""),
+            FS_TYPE,
+            READ_ONLY,
+        ),
+    ),
     "cephfs": SourceFormat(
         "CephFS (a CephFS mount on the host that shares a pod's lifetime)",
-        (("Monitors", "monitors", ()), ("Path", "path", ""), ("User", "user", ""),
-         ("SecretFile", "secretFile", ""), SECRET_REF, READ_ONLY)),
+        (
+            ("Monitors", "monitors", ()),
+            ("Path", "path", ""),
+            ("User", "user", ""),
+            ("SecretFile", "secretFile", ""),
+            SECRET_REF,
+            READ_ONLY,
+        ),
+    ),
     "storageos": SourceFormat(
         "StorageOS (a StorageOS Persistent Disk resource)",
-        (("VolumeName", "volumeName", ""), ("VolumeNamespace", "volumeNamespace", ""), FS_TYPE,
-         READ_ONLY)),
+        (
+            ("VolumeName", "volumeName", ""),
+            ("VolumeNamespace", "volumeNamespace", ""),
+            FS_TYPE,
+            READ_ONLY,
+        ),
+    ),
     "azureFile": SourceFormat(
         "AzureFile (an Azure File Service mount on the host and bind mount to the pod)",
-        (("SecretName", "secretName", ""), ("ShareName", "shareName", ""), READ_ONLY)),
+        (("SecretName", "secretName", ""), ("ShareName", "shareName", ""), READ_ONLY),
+    ),
     "flexVolume": SourceFormat(
         "FlexVolume (a generic volume resource that is provisioned/attached using an exec based plugin)",
-        (("Driver", "driver", ""), FS_TYPE, SECRET_REF, READ_ONLY, ("Options", "options", {}))),
+        (("Driver", "driver", ""), FS_TYPE, SECRET_REF, READ_ONLY, ("Options", "options", {})),
+    ),
     "flocker": SourceFormat(
         "Flocker (a Flocker volume mounted by the Flocker agent)",
-        (("DatasetName", "datasetName", ""), ("DatasetUUID", "datasetUUID", ""))),
+        (("DatasetName", "datasetName", ""), ("DatasetUUID", "datasetUUID", "")),
+    ),
     "image": SourceFormat(
         "Image (a container image or OCI artifact)",
-        (("Reference", "reference", ""), ("PullPolicy", "pullPolicy", ""))),
+        (("Reference", "reference", ""), ("PullPolicy", "pullPolicy", "")),
+    ),
     "local": SourceFormat(
         "LocalVolume (a persistent volume backed by local storage on a node)",
-        (("Path", "path", ""),)),
+        (("Path", "path", ""),),
+    ),
 }
 # Fields that only a PersistentVolume's source has, with the label after which they come.
-PERSISTENT = {"glusterfs": ("EndpointsName", [("EndpointsNamespace", "endpointsNamespace", "<unset>")]),
-              "azureFile": ("SecretName", [("SecretNamespace", "secretNamespace", "")]),
-              "scaleIO": ("VolumeName", [("SecretName", "secretRef.name", ""),
-                                         ("SecretNamespace", "secretRef.namespace", "")])}
+PERSISTENT = {
+    "glusterfs": ("EndpointsName", [("EndpointsNamespace", "endpointsNamespace", "<unset>")]),
+    "azureFile": ("SecretName", [("SecretNamespace", "secretNamespace", "")]),
+    "scaleIO": (
+        "VolumeName",
+        [("SecretName", "secretRef.name", ""), ("SecretNamespace", "secretRef.namespace", "")],
+    ),
+}
 # Upstream writes one label without a colon, and another with a space after it.
 ODD_LABELS = {"ISCSIInterface": "ISCSIInterface", "Kind": "Kind: "}
 
@@ -130,16 +199,26 @@ def volume_source(writer: PrefixWriter, volume: AnyObject, *, persistent: bool =
         writer.field(2, "Type", source_format.title)
         previous, more = PERSISTENT.get(source, ("", []))
         for line in source_format.fields:
-            for label, path, default in [line, *(more if persistent and line[0] == previous else [])]:
+            for label, path, default in [
+                line,
+                *(more if persistent and line[0] == previous else []),
+            ]:
                 field, _, inner = path.partition(".")
                 value = volume[source].get(field, None if inner else default)
                 if inner:
                     value = (value or {}).get(inner, default)
                 text = go_value(value)
                 if path == "secretRef":  # as Go prints a pointer to it
-                    secret, kind = value or {}, "SecretReference" if persistent else "LocalObjectReference"
+                    secret, kind = (
+                        value or {},
+                        "SecretReference" if persistent else "LocalObjectReference",
+                    )
                     namespace = f"Namespace:{secret.get('namespace', '')}," if persistent else ""
-                    text = "nil" if value is None else f"&{kind}{{Name:{secret.get('name', '')},{namespace}}}"
+                    text = (
+                        "nil"
+                        if value is None
+                        else f"&{kind}{{Name:{secret.get('name', '')},{namespace}}}"
+                    )
                 writer.line(2, f"{ODD_LABELS.get(label, f'{label}:')}\t{text}")
         return
     for source, describe in SPECIAL.items():
@@ -157,7 +236,9 @@ def _empty_dir(writer: PrefixWriter, source: AnyObject) -> None:
 
 
 def _projected(writer: PrefixWriter, source: AnyObject) -> None:
-    writer.field(2, "Type", "Projected (a volume that contains injected data from multiple sources)")
+    writer.field(
+        2, "Type", "Projected (a volume that contains injected data from multiple sources)"
+    )
     for part in source.get("sources") or []:
         for key, label in (("secret", "SecretName"), ("configMap", "ConfigMapName")):
             if key in part:
@@ -166,7 +247,9 @@ def _projected(writer: PrefixWriter, source: AnyObject) -> None:
         if "downwardAPI" in part:
             writer.field(2, "DownwardAPI", "true")
         if "serviceAccountToken" in part:
-            writer.field(2, "TokenExpirationSeconds", part["serviceAccountToken"].get("expirationSeconds", 0))
+            writer.field(
+                2, "TokenExpirationSeconds", part["serviceAccountToken"].get("expirationSeconds", 0)
+            )
 
 
 def _downward_api(writer: PrefixWriter, source: AnyObject) -> None:
@@ -187,13 +270,18 @@ def _csi(writer: PrefixWriter, source: AnyObject) -> None:
         writer.field(2, "VolumeHandle", source["volumeHandle"])
     writer.field(2, "ReadOnly", go_value(bool(source.get("readOnly"))))
     attributes = sorted((source.get("volumeAttributes") or {}).items())
-    writer.several_nested(2, "VolumeAttributes", (shorten(f"{key}={value}") for key, value in attributes))
+    writer.several_nested(
+        2, "VolumeAttributes", (shorten(f"{key}={value}") for key, value in attributes)
+    )
 
 
 def _ephemeral(writer: PrefixWriter, source: AnyObject) -> None:
     """Write the template of an ephemeral volume's claim; upstream indents its labels and annotations further."""
-    writer.field(2, "Type",
-                 "EphemeralVolume (an inline specification for a volume that gets created and deleted with the pod)")
+    writer.field(
+        2,
+        "Type",
+        "EphemeralVolume (an inline specification for a volume that gets created and deleted with the pod)",
+    )
     if not source.get("volumeClaimTemplate"):
         return
     template = {"metadata": {}, "spec": {}, **source["volumeClaimTemplate"]}
@@ -212,7 +300,9 @@ def claimed_volume(writer: PrefixWriter, level: int, claim: AnyObject) -> None:
     """Write the capacity, access modes, volume mode and data source of a claim or its template."""
     spec, status = claim["spec"], claim.get("status", {})
     bound = bool(spec.get("volumeName"))
-    writer.field(level, "Capacity", (status.get("capacity") or {}).get("storage", "0") if bound else "")
+    writer.field(
+        level, "Capacity", (status.get("capacity") or {}).get("storage", "0") if bound else ""
+    )
     writer.field(level, "Access Modes", access_modes(status.get("accessModes")) if bound else "")
     if "volumeMode" in spec:
         writer.field(level, "VolumeMode", spec["volumeMode"])
@@ -231,5 +321,11 @@ def _fibre_channel(writer: PrefixWriter, source: AnyObject) -> None:
     writer.field(2, "ReadOnly", go_value(bool(source.get("readOnly"))))
 
 
-SPECIAL = {"emptyDir": _empty_dir, "fc": _fibre_channel, "projected": _projected, "downwardAPI": _downward_api,
-           "csi": _csi, "ephemeral": _ephemeral}
+SPECIAL = {
+    "emptyDir": _empty_dir,
+    "fc": _fibre_channel,
+    "projected": _projected,
+    "downwardAPI": _downward_api,
+    "csi": _csi,
+    "ephemeral": _ephemeral,
+}

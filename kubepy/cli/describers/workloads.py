@@ -40,11 +40,13 @@ def daemon_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
     writer.field(0, "Selector", format_label_selector(spec["selector"]))
     writer.field(0, "Node-Selector", format_labels(spec["template"]["spec"].get("nodeSelector")))
     labels_and_annotations(writer, obj)
-    for text, key in (("Desired Number of Nodes Scheduled", "desiredNumberScheduled"),
-                      ("Current Number of Nodes Scheduled", "currentNumberScheduled"),
-                      ("Number of Nodes Scheduled with Up-to-date Pods", "updatedNumberScheduled"),
-                      ("Number of Nodes Scheduled with Available Pods", "numberAvailable"),
-                      ("Number of Nodes Misscheduled", "numberMisscheduled")):
+    for text, key in (
+        ("Desired Number of Nodes Scheduled", "desiredNumberScheduled"),
+        ("Current Number of Nodes Scheduled", "currentNumberScheduled"),
+        ("Number of Nodes Scheduled with Up-to-date Pods", "updatedNumberScheduled"),
+        ("Number of Nodes Scheduled with Available Pods", "numberAvailable"),
+        ("Number of Nodes Misscheduled", "numberMisscheduled"),
+    ):
         writer.line(0, f"{text}: {status.get(key, 0)}")
     writer.field(0, "Pods Status", pods_status(obj, context))
     template(writer, spec["template"])
@@ -54,14 +56,18 @@ def daemon_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
 def pods_status(obj: AnyObject, context: DescribeContext) -> str:
     """Count the pods of a controller by phase."""
     labels = obj["spec"]["selector"]  # of a ReplicationController
-    selector = from_label_selector({"matchLabels": labels} if obj["kind"] == "ReplicationController" else labels)
+    selector = from_label_selector(
+        {"matchLabels": labels} if obj["kind"] == "ReplicationController" else labels
+    )
     phases = Counter(
         pod.get("status", {}).get("phase")
         for pod in context.list("pods", namespace_of(obj))
         if is_controlled_by(pod, obj) and selector.matches(labels_of(pod))
     )
-    return (f"{phases['Running']} Running / {phases['Pending']} Waiting / {phases['Succeeded']} Succeeded"
-            f" / {phases['Failed']} Failed")
+    return (
+        f"{phases['Running']} Running / {phases['Pending']} Waiting / {phases['Succeeded']} Succeeded"
+        f" / {phases['Failed']} Failed"
+    )
 
 
 def replication_controller(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
@@ -81,7 +87,9 @@ def replica_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) 
 
 def _pods_and_conditions(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
-    writer.field(0, "Replicas", f"{status.get('replicas', 0)} current / {spec.get('replicas', 0)} desired")
+    writer.field(
+        0, "Replicas", f"{status.get('replicas', 0)} current / {spec.get('replicas', 0)} desired"
+    )
     writer.field(0, "Pods Status", pods_status(obj, context))
     template(writer, spec["template"])
     conditions_table(writer, status.get("conditions"))
@@ -93,24 +101,42 @@ def deployment(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
     heading(writer, obj, created=True)
     labels_and_annotations(writer, obj)
     writer.field(0, "Selector", format_label_selector(spec["selector"]))
-    counts = (f"{status.get(key, 0)} {word}" for key, word in (
-        ("updatedReplicas", "updated"), ("replicas", "total"), ("availableReplicas", "available"),
-        ("unavailableReplicas", "unavailable")))
+    counts = (
+        f"{status.get(key, 0)} {word}"
+        for key, word in (
+            ("updatedReplicas", "updated"),
+            ("replicas", "total"),
+            ("availableReplicas", "available"),
+            ("unavailableReplicas", "unavailable"),
+        )
+    )
     writer.field(0, "Replicas", " | ".join([f"{spec.get('replicas', 0)} desired", *counts]))
     writer.field(0, "StrategyType", spec["strategy"]["type"])
     writer.field(0, "MinReadySeconds", spec.get("minReadySeconds", 0))
     if rolling := spec["strategy"].get("rollingUpdate"):
-        writer.field(0, "RollingUpdateStrategy",
-                     f"{rolling['maxUnavailable']} max unavailable, {rolling['maxSurge']} max surge")
+        writer.field(
+            0,
+            "RollingUpdateStrategy",
+            f"{rolling['maxUnavailable']} max unavailable, {rolling['maxSurge']} max surge",
+        )
     template(writer, spec["template"])
     conditions_table(writer, status.get("conditions"))
-    owned = [replica_set for replica_set in context.list("replicasets.apps", namespace_of(obj))
-             if is_controlled_by(replica_set, obj)]
+    owned = [
+        replica_set
+        for replica_set in context.list("replicasets.apps", namespace_of(obj))
+        if is_controlled_by(replica_set, obj)
+    ]
     newest, old = new_replica_set(obj, owned), old_replica_sets(obj, owned)
     if newest is not None or old:
-        for name, replica_sets in (("OldReplicaSets", old), ("NewReplicaSet", [newest] if newest else [])):
-            texts = (f"{name_of(replica_set)} ({replica_set.get('status', {}).get('replicas', 0)}/"
-                     f"{replica_set['spec'].get('replicas', 0)} replicas created)" for replica_set in replica_sets)
+        for name, replica_sets in (
+            ("OldReplicaSets", old),
+            ("NewReplicaSet", [newest] if newest else []),
+        ):
+            texts = (
+                f"{name_of(replica_set)} ({replica_set.get('status', {}).get('replicas', 0)}/"
+                f"{replica_set['spec'].get('replicas', 0)} replicas created)"
+                for replica_set in replica_sets
+            )
             writer.field(0, name, ", ".join(texts) or "<none>")
     events(writer, context)
 
@@ -120,7 +146,9 @@ def stateful_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext)
     heading(writer, obj, created=True)
     writer.field(0, "Selector", format_label_selector(spec["selector"]))
     labels_and_annotations(writer, obj)
-    writer.field(0, "Replicas", f"{spec.get('replicas', 0)} desired | {status.get('replicas', 0)} total")
+    writer.field(
+        0, "Replicas", f"{spec.get('replicas', 0)} desired | {status.get('replicas', 0)} total"
+    )
     strategy = spec.get("updateStrategy", {})
     writer.field(0, "Update Strategy", strategy.get("type", ""))
     rolling = strategy.get("rollingUpdate") or {}
@@ -153,8 +181,12 @@ def job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     if "parallelism" in spec:
         writer.field(0, "Parallelism", spec["parallelism"])
     writer.field(0, "Completions", spec.get("completions", "<unset>"))
-    for name, key in (("Completion Mode", "completionMode"), ("Suspend", "suspend"), ("Backoff Limit", "backoffLimit"),
-                      ("TTL Seconds After Finished", "ttlSecondsAfterFinished")):
+    for name, key in (
+        ("Completion Mode", "completionMode"),
+        ("Suspend", "suspend"),
+        ("Backoff Limit", "backoffLimit"),
+        ("TTL Seconds After Finished", "ttlSecondsAfterFinished"),
+    ):
         if key in spec:
             writer.field(0, name, go_value(spec[key]))
     started, completed = status.get("startTime"), status.get("completionTime")
@@ -168,12 +200,20 @@ def job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     if "activeDeadlineSeconds" in spec:
         writer.field(0, "Active Deadline Seconds", f"{spec['activeDeadlineSeconds']}s")
     ready = f" ({status['ready']} Ready)" if "ready" in status else ""
-    writer.field(0, "Pods Statuses", f"{status.get('active', 0)} Active{ready} / {status.get('succeeded', 0)} Succeeded"
-                                     f" / {status.get('failed', 0)} Failed")
+    writer.field(
+        0,
+        "Pods Statuses",
+        f"{status.get('active', 0)} Active{ready} / {status.get('succeeded', 0)} Succeeded"
+        f" / {status.get('failed', 0)} Failed",
+    )
     if spec.get("completionMode") == "Indexed":
         indexes = status.get("completedIndexes", "")
         comma = indexes.find(",", SHOWN_INDEXES)  # a longer list is cut after that comma
-        writer.field(0, "Completed Indexes", (indexes if comma < 0 else indexes[:comma + 1] + "...") or "<none>")
+        writer.field(
+            0,
+            "Completed Indexes",
+            (indexes if comma < 0 else indexes[: comma + 1] + "...") or "<none>",
+        )
     template(writer, spec["template"])
     events(writer, context)
 
@@ -185,8 +225,11 @@ def cron_job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> 
     writer.field(0, "Schedule", spec["schedule"])
     writer.field(0, "Concurrency Policy", spec.get("concurrencyPolicy", ""))
     writer.field(0, "Suspend", true_or_false(spec.get("suspend")))
-    for name, key in (("Time Zone", "timeZone"), ("Successful Job History Limit", "successfulJobsHistoryLimit"),
-                      ("Failed Job History Limit", "failedJobsHistoryLimit")):
+    for name, key in (
+        ("Time Zone", "timeZone"),
+        ("Successful Job History Limit", "successfulJobsHistoryLimit"),
+        ("Failed Job History Limit", "failedJobsHistoryLimit"),
+    ):
         writer.field(0, name, spec.get(key, "<unset>"))
     deadline = spec.get("startingDeadlineSeconds")
     writer.field(0, "Starting Deadline Seconds", "<unset>" if deadline is None else f"{deadline}s")
@@ -200,5 +243,9 @@ def cron_job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> 
     template(writer, job_spec["template"])
     last = status.get("lastScheduleTime")
     writer.field(0, "Last Schedule Time", format_date(last) if last else "<unset>")
-    writer.field(0, "Active Jobs", ", ".join(reference["name"] for reference in status.get("active") or []) or "<none>")
+    writer.field(
+        0,
+        "Active Jobs",
+        ", ".join(reference["name"] for reference in status.get("active") or []) or "<none>",
+    )
     events(writer, context)

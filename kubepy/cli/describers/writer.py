@@ -30,7 +30,9 @@ class DescribeContext(NamedTuple):
 
 PADDING = 2
 MAX_ANNOTATION = 140
-ZONE: ContextVar[tzinfo | None] = ContextVar("zone", default=None)  # of the times; None: the machine's
+ZONE: ContextVar[tzinfo | None] = ContextVar(
+    "zone", default=None
+)  # of the times; None: the machine's
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 HIDDEN_ANNOTATIONS = {LAST_APPLIED}
 
@@ -54,7 +56,9 @@ class PrefixWriter:
         for value in rest:
             self.lines.append("  " * level + f"\t{value}")
 
-    def several_nested(self, level: int, name: str, values: Iterable[str], none: str = "<none>") -> None:
+    def several_nested(
+        self, level: int, name: str, values: Iterable[str], none: str = "<none>"
+    ) -> None:
         """Write the same with upstream's indentation of nested lists, which grows from the second value on."""
         pad, items = "  " * level, list(values)
         self.lines.append(f"{pad}{name}:\t" + (pad + items[0] if items else none))
@@ -81,7 +85,10 @@ def format_date(text: str | None) -> str:
     None becomes Go's zero time.
     """
     moment = _moment(text)
-    day, month = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][moment.weekday()], MONTHS[moment.month - 1]
+    day, month = (
+        ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][moment.weekday()],
+        MONTHS[moment.month - 1],
+    )
     return f"{day}, {moment.day:02} {month} {moment.year:04} {moment:%H:%M:%S %z}"
 
 
@@ -116,7 +123,10 @@ def annotation_lines(values: Mapping[str, str]) -> list[str]:
         if len(value.encode()) + len(key) + 2 <= MAX_ANNOTATION and "\n" not in value:
             lines.append(f"{key}: {value}")
         else:
-            lines += [f"{key}:", *(f"  {shorten(line, MAX_ANNOTATION - 2)}" for line in value.split("\n"))]
+            lines += [
+                f"{key}:",
+                *(f"  {shorten(line, MAX_ANNOTATION - 2)}" for line in value.split("\n")),
+            ]
     return lines
 
 
@@ -126,7 +136,9 @@ def shorten(text: str, length: int = MAX_ANNOTATION) -> str:
     return text if len(data) <= length else data[:length].decode(errors="ignore") + "..."
 
 
-def heading(writer: PrefixWriter, obj: AnyObject, *, created: bool = False, namespaced: bool = True) -> None:
+def heading(
+    writer: PrefixWriter, obj: AnyObject, *, created: bool = False, namespaced: bool = True
+) -> None:
     """Write Name, Namespace and, for the kinds that show it, CreationTimestamp."""
     metadata = obj["metadata"]
     writer.field(0, "Name", metadata["name"])
@@ -157,13 +169,21 @@ def events(writer: PrefixWriter, context: DescribeContext) -> None:
     # Events that have only an eventTime, as the scheduler's, come first.
     in_order = sorted(context.events, key=lambda event: event.get("lastTimestamp") or "")
     writer.line(1, "Type\tReason\tAge\tFrom\tMessage")
-    writer.line(1, "----\t------\t----\t----\t-------")  # kubectl has one dash more than Age has letters
+    writer.line(
+        1, "----\t------\t----\t----\t-------"
+    )  # kubectl has one dash more than Age has letters
     for event in in_order:
         source = event.get("source", {}).get("component") or event.get("reportingComponent", "")
         message = event.get("message", "").strip()
         if field_path := event.get("involvedObject", {}).get("fieldPath"):
             message = f"{field_path}: {message}"
-        cells = [event.get("type", ""), event.get("reason", ""), event_age(event, context.now), source, message]
+        cells = [
+            event.get("type", ""),
+            event.get("reason", ""),
+            event_age(event, context.now),
+            source,
+            message,
+        ]
         writer.line(1, "\t".join(cells))
 
 
@@ -171,7 +191,9 @@ def event_age(event: AnyObject, now: datetime) -> str:
     """Return the age of an event: ``5s``, ``5s (x3 over 2m)``."""
     first = since(event.get("eventTime") or event.get("firstTimestamp"), now)
     if series := event.get("series"):
-        return f"{since(series.get('lastObservedTime'), now)} (x{series.get('count', 0)} over {first})"
+        return (
+            f"{since(series.get('lastObservedTime'), now)} (x{series.get('count', 0)} over {first})"
+        )
     if event.get("count", 0) > 1:
         return f"{since(event.get('lastTimestamp'), now)} (x{event['count']} over {first})"
     return first
@@ -179,23 +201,42 @@ def event_age(event: AnyObject, now: datetime) -> str:
 
 def since(text: str | None, now: datetime) -> str:
     """Return the time since a timestamp in kubectl's short form; ``<unknown>`` without one."""
-    return duration.human_duration((now - parse_time(text)).total_seconds()) if text else "<unknown>"
+    return (
+        duration.human_duration((now - parse_time(text)).total_seconds()) if text else "<unknown>"
+    )
 
 
 def conditions_table(writer: PrefixWriter, conditions: list[AnyObject] | None) -> None:
     """Write the conditions of a Deployment or ReplicaSet: type, status, reason."""
     if conditions:
         writer.line(0, "Conditions:")
-        writer.table(1, "Type\tStatus\tReason", (
-            [f"{condition['type']} ", condition["status"], condition.get("reason", "")] for condition in conditions))
+        writer.table(
+            1,
+            "Type\tStatus\tReason",
+            (
+                [f"{condition['type']} ", condition["status"], condition.get("reason", "")]
+                for condition in conditions
+            ),
+        )
 
 
 def dated_conditions(writer: PrefixWriter, conditions: Iterable[AnyObject]) -> None:
     """Write conditions with their last transition, reason and message."""
     writer.line(0, "Conditions:")
-    writer.table(1, "Type\tStatus\tLastTransitionTime\tReason\tMessage", (
-        [condition["type"], condition["status"], format_date(condition.get("lastTransitionTime")),
-         condition.get("reason", ""), condition.get("message", "")] for condition in conditions))
+    writer.table(
+        1,
+        "Type\tStatus\tLastTransitionTime\tReason\tMessage",
+        (
+            [
+                condition["type"],
+                condition["status"],
+                format_date(condition.get("lastTransitionTime")),
+                condition.get("reason", ""),
+                condition.get("message", ""),
+            ]
+            for condition in conditions
+        ),
+    )
 
 
 def go_value(value: Any) -> str:

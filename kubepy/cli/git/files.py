@@ -73,7 +73,9 @@ def kind_of(obj: Object, file: StateFile | None) -> Kind:
     api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
     resource = scheme.Scheme().for_kind(api_version, kind)
     if resource is not None:
-        return Kind(kinds.new_strategy(resource, lambda resource: {}), openapi.schema_for(api_version, kind))
+        return Kind(
+            kinds.new_strategy(resource, lambda resource: {}), openapi.schema_for(api_version, kind)
+        )
     served = _served_version(api_version.rpartition("/")[2], file) if file else None
     if served is None:
         return Kind(None, openapi.Schema(custom.with_metadata({})))
@@ -92,7 +94,10 @@ def _served_version(version: str, object_file: StateFile) -> Object | None:
         return None
     versions = _map_at(definition, "spec").get("versions")
     entries = versions if isinstance(versions, list) else []
-    return next((entry for entry in entries if isinstance(entry, dict) and entry.get("name") == version), None)
+    return next(
+        (entry for entry in entries if isinstance(entry, dict) and entry.get("name") == version),
+        None,
+    )
 
 
 def _map_at(value: Any, *names: str) -> Object:
@@ -106,7 +111,11 @@ def render(text: bytes, obj: Object) -> bytes:
 
     Raises ContentError for a text that holds no object.
     """
-    return roundtrip.merge(text, obj) if is_handmade(text, read_object(text)) else yaml.dump(obj).encode()
+    return (
+        roundtrip.merge(text, obj)
+        if is_handmade(text, read_object(text))
+        else yaml.dump(obj).encode()
+    )
 
 
 def is_handmade(text: bytes, obj: Object) -> bool:

@@ -25,13 +25,17 @@ _HEADER = 4
 _FLUSH = b"0000"
 
 
-@command("filter", Options, examples="""
+@command(
+    "filter",
+    Options,
+    examples="""
 # As git calls it (filter.kubepy-intent.process)
 kubepy git filter
 
 # Print a file as git would store it
 git show :state/namespaces/default/deployments.apps/web.yaml
-""")
+""",
+)
 def filter_(factory: Factory, options: Options) -> None:
     """Answer git, which hands over files of objects to be cleaned: status, generation and everything else that the
     system writes is left out.
@@ -73,16 +77,22 @@ class FilterProcess:
         while request := self._texts():
             values = {key: value for key, _, value in (line.partition("=") for line in request)}
             if "command" not in values or "pathname" not in values:
-                raise CliError(f"the request {printable(' '.join(request))} of git names no command or no pathname")
+                raise CliError(
+                    f"the request {printable(' '.join(request))} of git names no command or no pathname"
+                )
             text = b"".join(self._packets())
-            if values["command"] == "clean":  # on the way out (smudge) a file stays as the repository has it
+            if (
+                values["command"] == "clean"
+            ):  # on the way out (smudge) a file stays as the repository has it
                 text = clean(values["pathname"], text)
             self._answer(b"status=success\n")
-            self._answer(*(text[at:at + MAX_PACKET] for at in range(0, len(text), MAX_PACKET)))
+            self._answer(*(text[at : at + MAX_PACKET] for at in range(0, len(text), MAX_PACKET)))
             self._answer()
 
     def _texts(self) -> list[str]:
-        return [packet.decode(errors="surrogateescape").removesuffix("\n") for packet in self._packets()]
+        return [
+            packet.decode(errors="surrogateescape").removesuffix("\n") for packet in self._packets()
+        ]
 
     def _packets(self) -> Iterator[bytes]:
         """Yield the packets up to the next flush, or the end of the stream. Raises CliError for what is no packet."""
@@ -101,13 +111,17 @@ class FilterProcess:
         self._stdout.flush()
 
 
-@command("refresh", Options, examples="""
+@command(
+    "refresh",
+    Options,
+    examples="""
 # Before a merge in a repository that keeps intent only
 kubepy git refresh && git merge feature
 
 # Show which files are really modified
 kubepy git refresh && git status
-""")
+""",
+)
 def refresh(factory: Factory, options: Options) -> None:
     """Tell git of the files below the state folder that hold what is committed, with a status beside it.
 
@@ -117,10 +131,19 @@ def refresh(factory: Factory, options: Options) -> None:
     factory.require_folder()
     repository = Repository(factory.folder)
     suspected = _paths(repository, "ls-files", "-m")
-    changed = {*_paths(repository, "diff", "--name-only", "--relative"), *_paths(repository, "ls-files", "-d")}
+    changed = {
+        *_paths(repository, "diff", "--name-only", "--relative"),
+        *_paths(repository, "ls-files", "-d"),
+    }
     if same := [path for path in dict.fromkeys(suspected) if path not in changed]:
-        repository.run("--literal-pathspecs", "add", "-f", "--pathspec-from-file=-", "--pathspec-file-nul",
-                       stdin="\0".join(same))
+        repository.run(
+            "--literal-pathspecs",
+            "add",
+            "-f",
+            "--pathspec-from-file=-",
+            "--pathspec-file-nul",
+            stdin="\0".join(same),
+        )
     factory.print(f"{len(same)} files refreshed")
 
 

@@ -50,18 +50,24 @@ class MarkerStyle(NamedTuple):
 class MergeFileOptions(Options):
     """The flags of ``git merge-file``."""
 
-    ancestor: bool = bool_flag("ancestor", help="Make one common ancestor of two: a conflict gets the value of their "
-                               "own ancestor, without markers.")
+    ancestor: bool = bool_flag(
+        "ancestor",
+        help="Make one common ancestor of two: a conflict gets the value of their "
+        "own ancestor, without markers.",
+    )
 
 
-@command("merge-file [--ancestor] ANCESTOR OURS THEIRS [MARKER_SIZE [PATH [LABEL...]]]", MergeFileOptions,
-         examples="""
+@command(
+    "merge-file [--ancestor] ANCESTOR OURS THEIRS [MARKER_SIZE [PATH [LABEL...]]]",
+    MergeFileOptions,
+    examples="""
 # As git calls it (merge.kubepy.driver): the result is left in OURS
 kubepy git merge-file -- %O %A %B %L %P %S %X %Y
 
 # Merge three files of one Deployment by hand
 kubepy git merge-file base.yaml ours.yaml theirs.yaml 7 state/namespaces/default/deployments.apps/web.yaml
-""")
+""",
+)
 def merge_file(factory: Factory, options: MergeFileOptions) -> None:
     """Merge two versions of an object's file into OURS, as the lists and maps of the API merge.
 
@@ -71,7 +77,7 @@ def merge_file(factory: Factory, options: MergeFileOptions) -> None:
     that is no object and is merged by its lines, the exit status is 1."""
     if len(options.args) < 3:
         options.usage_error("ANCESTOR, OURS and THEIRS are required")
-    base, ours, theirs, size, path, *labels = [*options.args, "", ""][:max(len(options.args), 5)]
+    base, ours, theirs, size, path, *labels = [*options.args, "", ""][: max(len(options.args), 5)]
     contents = []
     for name in (base, ours, theirs):
         with open(name, "rb") as file:
@@ -80,7 +86,9 @@ def merge_file(factory: Factory, options: MergeFileOptions) -> None:
     markers = _marker_style(size, labels)
     is_clean = _merge_lines(texts, ours, markers)
     try:
-        data, conflicts = merge_texts(texts, state_file_at(path), markers, is_ancestor=options.ancestor)
+        data, conflicts = merge_texts(
+            texts, state_file_at(path), markers, is_ancestor=options.ancestor
+        )
     except ContentError as error:
         factory.say(f"{path or ours}: merged line by line: {error.line}: {error.reason}")
         raise SilentExit(0 if is_clean else 1) from None
@@ -98,8 +106,10 @@ def _marker_style(size: str, labels: list[str]) -> MarkerStyle:
     """
     if size and not size.isdecimal():
         raise CliError(f"the size of the markers must be a number, not {size!r}")
-    ours, theirs = (label if label and not label.startswith("%") else default
-                    for label, default in zip([*labels, "", "", ""][1:3], LABELS, strict=True))
+    ours, theirs = (
+        label if label and not label.startswith("%") else default
+        for label, default in zip([*labels, "", "", ""][1:3], LABELS, strict=True)
+    )
     return MarkerStyle(int(size or MARKER_SIZE), ours, theirs)
 
 
@@ -111,13 +121,17 @@ def _write(path: str, data: bytes) -> None:
 # --- objects ----------------------------------------------------------------------------------------------------------
 
 
-def merge_texts(texts: Texts, file: StateFile | None, markers: MarkerStyle, *,
-                is_ancestor: bool = False) -> tuple[bytes, list[str]]:
+def merge_texts(
+    texts: Texts, file: StateFile | None, markers: MarkerStyle, *, is_ancestor: bool = False
+) -> tuple[bytes, list[str]]:
     """Return the merged content, and the fields in conflict. Raises ContentError for a text that holds no object."""
     if file is not None and file.is_managers:
         return _merge_managers(texts), []
-    versions = Versions(read_object(texts.base) if texts.base.strip() else {}, read_object(texts.ours),
-                        read_object(texts.theirs))
+    versions = Versions(
+        read_object(texts.base) if texts.base.strip() else {},
+        read_object(texts.ours),
+        read_object(texts.theirs),
+    )
     kind = kind_of(versions.ours, file)
     if is_ancestor:
         return _rendered(texts, versions, merge_into_ancestor(versions, kind, _merge_strings)), []
@@ -126,8 +140,10 @@ def merge_texts(texts: Texts, file: StateFile | None, markers: MarkerStyle, *,
         return _rendered(texts, versions, merged.ours), []
     text = _sides_to_edit(texts, versions)[0][0]
     # A last line without an end gets one, since a marker may follow.
-    ours, theirs = ([f"{line}\n" for line in render(text, side).decode().removesuffix("\n").split("\n")]
-                    for side in (merged.ours, merged.theirs))
+    ours, theirs = (
+        [f"{line}\n" for line in render(text, side).decode().removesuffix("\n").split("\n")]
+        for side in (merged.ours, merged.theirs)
+    )
     return with_markers(ours, theirs, markers).encode(), merged.conflicts
 
 
@@ -162,9 +178,14 @@ def with_markers(ours: list[str], theirs: list[str], markers: MarkerStyle) -> st
         if tag == "equal":
             merged += left
         else:
-            merged += [f"{'<' * size} {markers.ours}\n", *left, f"{'=' * size}\n", *right,
-                       f"{'>' * size} {markers.theirs}\n"]
-    return "".join(merged + ours[len(ours) - end:])
+            merged += [
+                f"{'<' * size} {markers.ours}\n",
+                *left,
+                f"{'=' * size}\n",
+                *right,
+                f"{'>' * size} {markers.theirs}\n",
+            ]
+    return "".join(merged + ours[len(ours) - end :])
 
 
 def _common(left: list[str], right: list[str]) -> int:
@@ -190,8 +211,16 @@ def _merge_managers(texts: Texts) -> bytes:
 
 def _merge_lines(texts: Texts, path: str, markers: MarkerStyle) -> bool:
     """Leave git's merge of the lines in a file. Return whether it has no conflicts. Raises CliError."""
-    merged, status = _git_merge(texts, f"--marker-size={markers.size}", "-L", markers.ours, "-L", "base", "-L",
-                                markers.theirs)
+    merged, status = _git_merge(
+        texts,
+        f"--marker-size={markers.size}",
+        "-L",
+        markers.ours,
+        "-L",
+        "base",
+        "-L",
+        markers.theirs,
+    )
     if status > 127:  # git refuses binary data, for example: the file stays as it is, which is ours
         return False
     _write(path, merged)

@@ -27,7 +27,9 @@ class Repository:
         if completed.returncode not in expected:
             lines = os.fsdecode(completed.stderr).splitlines()
             problem = lines[0].removeprefix("fatal: ").removeprefix("error: ") if lines else ""
-            raise CliError(problem or f"git {words[0]} failed with exit status {completed.returncode}")
+            raise CliError(
+                problem or f"git {words[0]} failed with exit status {completed.returncode}"
+            )
         return os.fsdecode(completed.stdout)
 
     def configuration_file(self) -> str:
@@ -51,7 +53,9 @@ class Repository:
 def run_git(words: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[bytes]:
     """Run git. Raises CliError when there is none."""
     try:
-        return subprocess.run(["git", *words], input=os.fsencode(stdin), capture_output=True, check=False)
+        return subprocess.run(
+            ["git", *words], input=os.fsencode(stdin), capture_output=True, check=False
+        )
     except FileNotFoundError:
         raise CliError(NO_GIT) from None
 
@@ -64,7 +68,10 @@ def write_lines(path: str, lines: Sequence[str], own: Collection[str]) -> bool:
     if os.path.islink(path):
         raise CliError(f"{path} is a symbolic link, which git does not follow")
     old: list[str] = []
-    with suppress(FileNotFoundError), open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+    with (
+        suppress(FileNotFoundError),
+        open(path, encoding="utf-8", errors="surrogateescape", newline="") as file,
+    ):
         old = file.read().splitlines(keepends=True)
     kept = [line for line in old if line.rstrip("\r\n") not in own or line.rstrip("\r\n") in lines]
     present = {line.rstrip("\r\n") for line in kept}

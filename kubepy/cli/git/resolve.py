@@ -37,13 +37,17 @@ class ConflictResolution(NamedTuple):
     reason: str
 
 
-@command("resolve", Options, examples="""
+@command(
+    "resolve",
+    Options,
+    examples="""
 # After a merge that stopped: settle the conflicts that need no decision, and go on
 kubepy git resolve && git commit --no-edit
 
 # The same during a rebase
 kubepy git resolve && git rebase --continue
-""")
+""",
+)
 def resolve(factory: Factory, options: Options) -> None:
     """Settle the conflicts of a merge, rebase or cherry-pick in which one side removed an object's file.
 
@@ -68,7 +72,9 @@ def resolve(factory: Factory, options: Options) -> None:
             repository.run("checkout", "-q", commit, "--", _pathspec(conflict.path))
         else:
             repository.run("rm", "-q", "-f", "--", _pathspec(conflict.path))
-        factory.print(f"{conflict.path}: {'kept' if resolution.stage else 'removed'}: {resolution.reason}")
+        factory.print(
+            f"{conflict.path}: {'kept' if resolution.stage else 'removed'}: {resolution.reason}"
+        )
     for conflict in left:
         if {OURS, THEIRS} <= conflict.stages.keys():
             advice = "both sides changed it: edit it, then `git add`"
@@ -132,8 +138,11 @@ def _decide(repository: Repository, unmerged: UnmergedPath) -> ConflictResolutio
         return None
     if is_made_by_controller(new):
         owner = controller_of(new) or {"kind": "a", "name": "controller"}
-        return ConflictResolution("", f"made by {owner.get('kind')} {owner.get('name')}, which makes it again if it is "
-                                  "wanted")
+        return ConflictResolution(
+            "",
+            f"made by {owner.get('kind')} {owner.get('name')}, which makes it again if it is "
+            "wanted",
+        )
     has_status = kind_of(new, file).has_status
     if intent_of(old, has_status=has_status) == intent_of(new, has_status=has_status):
         return ConflictResolution("", "changed in nothing but what the system writes")

@@ -34,21 +34,31 @@ _SECTIONS = "^ {0,2}([A-Za-z0-9][^:]*:)$"
 # from then on "recursive" is another name for it.
 _WITHOUT_RENAMES = {"merge.renames": "false", "pull.twohead": "recursive"}
 # Without its driver (its environment was removed) git would keep ours, and nothing would show that theirs is missing.
-_FALLBACK = ("status=$?; if test $status -gt 1; then git merge-file -q --marker-size=%L %A %O %B; status=$?; "
-             "fi; exit $status")
+_FALLBACK = (
+    "status=$?; if test $status -gt 1; then git merge-file -q --marker-size=%L %A %O %B; status=$?; "
+    "fi; exit $status"
+)
 
 
 class GitSetupOptions(Options):
     """The flags of ``git setup``."""
 
-    intent_only: bool = bool_flag("intent-only", help="Keep intent only: what controllers make, status, and everything "
-                                  "else that the system writes stays out of the repository. Default: as the attributes "
-                                  "in the state folder say.")
-    field_paths: bool = bool_flag("field-paths", help="Let git show each changed field with its whole path, in place "
-                                  "of lines of YAML.")
+    intent_only: bool = bool_flag(
+        "intent-only",
+        help="Keep intent only: what controllers make, status, and everything "
+        "else that the system writes stays out of the repository. Default: as the attributes "
+        "in the state folder say.",
+    )
+    field_paths: bool = bool_flag(
+        "field-paths",
+        help="Let git show each changed field with its whole path, in place of lines of YAML.",
+    )
 
 
-@command("setup [--intent-only] [--field-paths]", GitSetupOptions, examples="""
+@command(
+    "setup [--intent-only] [--field-paths]",
+    GitSetupOptions,
+    examples="""
 # Let git merge and compare the objects in ./state
 kubepy git setup
 
@@ -57,7 +67,8 @@ kubepy git setup --intent-only
 
 # In git diff, each changed field with its whole path
 kubepy git setup --field-paths
-""")
+""",
+)
 def setup(factory: Factory, options: GitSetupOptions) -> None:
     """Set up the git repository that the state folder lies in, so that git merges objects by their fields.
 
@@ -69,16 +80,22 @@ def setup(factory: Factory, options: GitSetupOptions) -> None:
     factory.require_folder()
     repository = Repository(factory.folder)
     attributes = os.path.join(factory.folder, ATTRIBUTES)
-    is_intent_only = options.intent_only if options.changed("intent-only") else _keeps_intent_only(attributes)
+    is_intent_only = (
+        options.intent_only if options.changed("intent-only") else _keeps_intent_only(attributes)
+    )
     changed = write_lines(attributes, _INTENT if is_intent_only else _ALL, own={*_ALL, *_INTENT})
     factory.print(f"{attributes}: {'written' if changed else 'unchanged'}")
     ignored = os.path.join(factory.folder, IGNORED)
     if write_lines(ignored, _CONTROLLED if is_intent_only else (), own=_CONTROLLED):
         factory.print(f"{ignored}: written")
     _configure(factory, repository, is_intent_only=is_intent_only, has_paths=options.field_paths)
-    if is_intent_only and repository.run("ls-files", "-i", "-c", "--exclude-standard", "-z", "--", "."):
-        factory.say(f"note: files that are left out from now on are still in the repository: git -C {factory.folder} "
-                    "rm -r -q --cached . && git add .")
+    if is_intent_only and repository.run(
+        "ls-files", "-i", "-c", "--exclude-standard", "-z", "--", "."
+    ):
+        factory.say(
+            f"note: files that are left out from now on are still in the repository: git -C {factory.folder} "
+            "rm -r -q --cached . && git add ."
+        )
 
 
 def _keeps_intent_only(attributes: str) -> bool:
@@ -89,7 +106,9 @@ def _keeps_intent_only(attributes: str) -> bool:
         return False
 
 
-def _configure(factory: Factory, repository: Repository, *, is_intent_only: bool, has_paths: bool) -> None:
+def _configure(
+    factory: Factory, repository: Repository, *, is_intent_only: bool, has_paths: bool
+) -> None:
     program = program_line()
     merge_command = f"{program} git merge-file"
     settings: dict[str, str | None] = {
@@ -105,10 +124,16 @@ def _configure(factory: Factory, repository: Repository, *, is_intent_only: bool
         "filter.kubepy-intent.required": "true" if is_intent_only else None,
     }
     changes = [name for name, value in settings.items() if _change_setting(repository, name, value)]
-    changes += [f"{name} = {value}" for name, value in _WITHOUT_RENAMES.items()
-                if repository.setting(name) is None and _change_setting(repository, name, value)]
-    factory.print("\n".join([f"{repository.configuration_file()}:", *(f"  {change}" for change in changes)])
-                  if changes else f"{repository.configuration_file()}: unchanged")
+    changes += [
+        f"{name} = {value}"
+        for name, value in _WITHOUT_RENAMES.items()
+        if repository.setting(name) is None and _change_setting(repository, name, value)
+    ]
+    factory.print(
+        "\n".join([f"{repository.configuration_file()}:", *(f"  {change}" for change in changes)])
+        if changes
+        else f"{repository.configuration_file()}: unchanged"
+    )
 
 
 def _change_setting(repository: Repository, name: str, value: str | None) -> bool:

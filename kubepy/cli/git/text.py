@@ -21,13 +21,17 @@ with lazy_imports():
     from kubepy.storage import yaml
 
 
-@command("diff-text FILE", Options, examples="""
+@command(
+    "diff-text FILE",
+    Options,
+    examples="""
 # As git calls it (diff.kubepy.textconv)
 kubepy git diff-text state/namespaces/default/deployments.apps/web.yaml
 
 # Two files, field by field
 diff <(kubepy git diff-text old.yaml) <(kubepy git diff-text new.yaml)
-""")
+""",
+)
 def diff_text(factory: Factory, options: Options) -> None:
     """Print the object in a file with a line for each field: its path, and its value.
 

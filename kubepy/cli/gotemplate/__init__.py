@@ -48,15 +48,20 @@ class Template:
 
         :param raw: the object as JSON.
         """
-        details = (f"{error.written}Error executing template: {error}. Printing more information for debugging the "
-                   f"template:\n\ttemplate was:\n\t\t{self.text}\n\traw data was:\n\t\t{raw}\n"
-                   f"\tobject given to template engine was:\n\t\t{format_value(obj)}\n\n")
+        details = (
+            f"{error.written}Error executing template: {error}. Printing more information for debugging the "
+            f"template:\n\ttemplate was:\n\t\t{self.text}\n\traw data was:\n\t\t{raw}\n"
+            f"\tobject given to template engine was:\n\t\t{format_value(obj)}\n\n"
+        )
         return details, f"error executing template {quote(self.text)}: {error}"
 
     def may_print(self, path: Sequence[str]) -> bool:
         """Return whether the template may print a field of an object, or of the items of a list. In doubt: True."""
-        return any(path[-1] in names or names == tuple(path[:len(names)])
-                   for nodes in self.templates.values() for names in _paths_in_nodes(nodes))
+        return any(
+            path[-1] in names or names == tuple(path[: len(names)])
+            for nodes in self.templates.values()
+            for names in _paths_in_nodes(nodes)
+        )
 
 
 def _paths_in_nodes(nodes: Iterable[Any]) -> Iterator[tuple[str, ...]]:

@@ -68,8 +68,14 @@ def _kind(value: Any) -> str:
     """Return the basic kind of a value that can be ordered, or ""."""
     if isinstance(value, bool):
         return "bool"
-    return next((kind for type_, kind in ((int, "int"), (float, "float"), (str, "string")) if isinstance(value, type_)),
-                "")
+    return next(
+        (
+            kind
+            for type_, kind in ((int, "int"), (float, "float"), (str, "string"))
+            if isinstance(value, type_)
+        ),
+        "",
+    )
 
 
 def _is_nil(value: Any) -> bool:
@@ -92,14 +98,18 @@ def _equal(first: Any, other: Any) -> bool:
         return bool(first == other)
     if not _is_nil(first) and not _is_nil(other):
         if type(first) is not type(other):
-            raise FunctionError(f"non-comparable types {format_one('s', first)}: {type_name(first)}, "
-                                f"{type_name(other)}: {format_one('v', other)}")
+            raise FunctionError(
+                f"non-comparable types {format_one('s', first)}: {type_name(first)}, "
+                f"{type_name(other)}: {format_one('v', other)}"
+            )
         raise FunctionError(f"non-comparable type {format_one('s', other)}: {type_name(other)}")
     return _is_nil(first) and _is_nil(other)
 
 
 def _incompatible(first: Any, other: Any) -> FunctionError:
-    return FunctionError(f"incompatible types for comparison: {type_name(first)} and {type_name(other)}")
+    return FunctionError(
+        f"incompatible types for comparison: {type_name(first)} and {type_name(other)}"
+    )
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -176,7 +186,7 @@ def _slice(item: Any, *indices: Any) -> Any:
         raise FunctionError("cannot 3-index slice a string")
     elements = item.encode() if isinstance(item, str) else item
     bounds = [_number(index, len(elements)) for index in indices]
-    start, end = [*bounds, *[0, len(elements)][len(bounds):]][:2]
+    start, end = [*bounds, *[0, len(elements)][len(bounds) :]][:2]
     if start > end:
         raise FunctionError(f"invalid slice index: {start} > {end}")
     part = elements[start:end]
@@ -198,7 +208,15 @@ def _exists(item: Any, *indices: Any) -> bool:
 # --- text ---------------------------------------------------------------------------------------------------------
 
 _HTML = {"\0": "\ufffd", '"': "&#34;", "'": "&#39;", "&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_JS = {"\\": "\\\\", "'": "\\'", '"': '\\"', "<": "\\u003C", ">": "\\u003E", "&": "\\u0026", "=": "\\u003D"}
+_JS = {
+    "\\": "\\\\",
+    "'": "\\'",
+    '"': '\\"',
+    "<": "\\u003C",
+    ">": "\\u003E",
+    "&": "\\u0026",
+    "=": "\\u003D",
+}
 
 
 def _text(values: Sequence[Any]) -> str:
@@ -212,8 +230,10 @@ def _html(*values: Any) -> str:
 
 
 def _js(*values: Any) -> str:
-    return "".join(_JS.get(character) or (character if character.isprintable() else f"\\u{ord(character):04X}")
-                   for character in _text(values))
+    return "".join(
+        _JS.get(character) or (character if character.isprintable() else f"\\u{ord(character):04X}")
+        for character in _text(values)
+    )
 
 
 def _urlquery(*values: Any) -> str:
@@ -224,13 +244,22 @@ def _base64decode(text: str) -> str:
     import base64
 
     try:
-        return base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True).decode(errors="replace")
+        return base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True).decode(
+            errors="replace"
+        )
     except ValueError:  # binascii.Error is one
         # Go's decoder stops at the first character that is no digit of base 64, or where the last group is incomplete.
-        position = next((index for index, character in enumerate(text)
-                         if not (character.isascii() and character.isalnum()) and character not in "+/\r\n"),
-                        len(text) - len(text) % 4)
-        raise FunctionError(f"base64 decode failed: illegal base64 data at input byte {position}") from None
+        position = next(
+            (
+                index
+                for index, character in enumerate(text)
+                if not (character.isascii() and character.isalnum()) and character not in "+/\r\n"
+            ),
+            len(text) - len(text) % 4,
+        )
+        raise FunctionError(
+            f"base64 decode failed: illegal base64 data at input byte {position}"
+        ) from None
 
 
 def _call(function: Any, *_arguments: Any) -> Any:
@@ -240,7 +269,9 @@ def _call(function: Any, *_arguments: Any) -> Any:
 
 
 FUNCTIONS = {
-    "and": Function(lambda *values: values[-1], 1, more=True),  # `Run` evaluates no more arguments than it needs
+    "and": Function(
+        lambda *values: values[-1], 1, more=True
+    ),  # `Run` evaluates no more arguments than it needs
     "or": Function(lambda *values: values[-1], 1, more=True),
     "not": Function(lambda value: not truth(value), 1, absent=True),
     "len": Function(_len, 1, absent=True),
@@ -254,7 +285,9 @@ FUNCTIONS = {
     "ge": Function(_ordered(operator.ge), 2, absent=True),
     "print": Function(lambda *values: sprint(values), 0, more=True),
     "println": Function(lambda *values: sprintln(values), 0, more=True),
-    "printf": Function(lambda template, *values: sprintf(template, values), 1, more=True, texts=(0,)),
+    "printf": Function(
+        lambda template, *values: sprintf(template, values), 1, more=True, texts=(0,)
+    ),
     "html": Function(_html, 0, more=True),
     "js": Function(_js, 0, more=True),
     "urlquery": Function(_urlquery, 0, more=True),

@@ -10,7 +10,21 @@ from kubepy.api.values.goformat import code_point, quote
 LEFT, RIGHT = "{{", "}}"
 OPEN_COMMENT, CLOSE_COMMENT = "/*", "*/"
 SPACE = " \t\r\n"
-KEYWORDS = frozenset(("block", "break", "continue", "define", "else", "end", "if", "range", "nil", "template", "with"))
+KEYWORDS = frozenset(
+    (
+        "block",
+        "break",
+        "continue",
+        "define",
+        "else",
+        "end",
+        "if",
+        "range",
+        "nil",
+        "template",
+        "with",
+    )
+)
 
 
 class TemplateToken(NamedTuple):
@@ -51,23 +65,31 @@ class Lexer:
             while self.at < len(self.text):
                 left = self.text.find(LEFT, self.at)
                 self.at = len(self.text) if left < 0 else left
-                text = self.text[self.start:self.at]
+                text = self.text[self.start : self.at]
                 if self._trims_left():
                     text = text.rstrip(SPACE)
                 if text:
-                    yield TemplateToken("text", text, self._bytes(self.start), self._line(self.start))
+                    yield TemplateToken(
+                        "text", text, self._bytes(self.start), self._line(self.start)
+                    )
                 self.start = self.at
                 if left >= 0:
                     yield from self._inside()
             yield self._token("eof")
         except _LexError as error:
-            yield TemplateToken("error", str(error), self._bytes(self.start), self._line(self.start))
+            yield TemplateToken(
+                "error", str(error), self._bytes(self.start), self._line(self.start)
+            )
 
     def _trims_left(self) -> bool:
-        return self.text.startswith(f"{LEFT}-", self.at) and self.text[self.at + 3:self.at + 4] in tuple(SPACE)
+        return self.text.startswith(f"{LEFT}-", self.at) and self.text[
+            self.at + 3 : self.at + 4
+        ] in tuple(SPACE)
 
     def _trims_right(self) -> bool:
-        return (self.text[self.at:self.at + 1] in tuple(SPACE) and self.text.startswith("-" + RIGHT, self.at + 1))
+        return self.text[self.at : self.at + 1] in tuple(SPACE) and self.text.startswith(
+            "-" + RIGHT, self.at + 1
+        )
 
     def _inside(self) -> Iterator[TemplateToken]:
         """Yield the tokens of an action, its braces included; nothing for a comment."""
@@ -90,7 +112,7 @@ class Lexer:
         self._skip_trimmed(trims)
 
     def _skip_trimmed(self, trims: bool) -> None:
-        while trims and self.text[self.at:self.at + 1] in tuple(SPACE):
+        while trims and self.text[self.at : self.at + 1] in tuple(SPACE):
             self.at += 1
         self.start = self.at
 
@@ -131,7 +153,7 @@ class Lexer:
             return self._number()
         if _is_word(character):
             self._skip_word()
-            word = self.text[self.start:self.at]
+            word = self.text[self.start : self.at]
             kind = "bool" if word in ("true", "false") else "identifier"
             return self._token(word if word in KEYWORDS else kind)
         if character.isascii() and character.isprintable():
@@ -179,7 +201,7 @@ class Lexer:
             self.at += 1
             joined = True
         if joined:
-            raise _LexError(f"bad number syntax: {quote(self.text[self.start:self.at])}")
+            raise _LexError(f"bad number syntax: {quote(self.text[self.start : self.at])}")
         return self._token("number")
 
     def _scan_number(self) -> None:
@@ -214,10 +236,12 @@ class Lexer:
         return character
 
     def _peek(self) -> str:
-        return self.text[self.at:self.at + 1]
+        return self.text[self.at : self.at + 1]
 
     def _token(self, kind: str) -> TemplateToken:
-        token = TemplateToken(kind, self.text[self.start:self.at], self._bytes(self.start), self._line(self.start))
+        token = TemplateToken(
+            kind, self.text[self.start : self.at], self._bytes(self.start), self._line(self.start)
+        )
         self.start = self.at
         return token
 
@@ -229,8 +253,11 @@ class Lexer:
 
 
 _MARKS = {"=": "assign", ":": "declare", "|": "pipe", "(": "(", ")": ")"}
-_QUOTES = {'"': ("string", "quoted string"), "`": ("string", "raw quoted string"),
-           "'": ("char-constant", "character constant")}
+_QUOTES = {
+    '"': ("string", "quoted string"),
+    "`": ("string", "raw quoted string"),
+    "'": ("char-constant", "character constant"),
+}
 
 
 def _is_word(character: str) -> bool:

@@ -8,7 +8,9 @@ import re
 from kubepy.api.values.goformat import quote
 from kubepy.cli.gotemplate.nodes import Int
 
-_ESCAPE = re.compile(r"\\(?:([abfnrtv\\'\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))|(\\)")
+_ESCAPE = re.compile(
+    r"\\(?:([abfnrtv\\'\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))|(\\)"
+)
 _CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
@@ -16,7 +18,9 @@ def number(text: str) -> Int | float:
     """Parse a number. Raises ValueError with the message of Go's parser."""
     plain = text.replace("_", "").lower()
     digits = plain.lstrip("+-")
-    base = {"0x": 16, "0o": 8, "0b": 2}.get(digits[:2], 8 if digits[:1] == "0" and digits.isdecimal() else 10)
+    base = {"0x": 16, "0o": 8, "0b": 2}.get(
+        digits[:2], 8 if digits[:1] == "0" and digits.isdecimal() else 10
+    )
     value: Int | float
     try:
         if base == 16 and ("." in digits or "p" in digits):
@@ -40,7 +44,9 @@ def number(text: str) -> Int | float:
 def _number_error(text: str, digits: str) -> ValueError:
     """Return Go's error: it takes an invalid integer (08, or a large one) for a float without its point."""
     is_float = digits.isdecimal() and not math.isinf(float(digits))
-    return ValueError(f"{'integer overflow' if is_float else 'illegal number syntax'}: {quote(text)}")
+    return ValueError(
+        f"{'integer overflow' if is_float else 'illegal number syntax'}: {quote(text)}"
+    )
 
 
 def character(source: str) -> Int:

@@ -102,7 +102,9 @@ class CommandNode(NamedTuple):
     words: list[Any]
 
     def __str__(self) -> str:
-        return " ".join(f"({word})" if isinstance(word, PipeNode) else str(word) for word in self.words)
+        return " ".join(
+            f"({word})" if isinstance(word, PipeNode) else str(word) for word in self.words
+        )
 
 
 class PipeNode(NamedTuple):
@@ -118,7 +120,11 @@ class PipeNode(NamedTuple):
 
     def __str__(self) -> str:
         commands = " | ".join(map(str, self.commands))
-        return f"{', '.join(self.variables)} {'=' if self.assigns else ':='} {commands}" if self.variables else commands
+        return (
+            f"{', '.join(self.variables)} {'=' if self.assigns else ':='} {commands}"
+            if self.variables
+            else commands
+        )
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------

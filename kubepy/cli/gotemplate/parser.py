@@ -28,8 +28,20 @@ from kubepy.cli.gotemplate.nodes import (
 )
 
 Nodes = list[Any]
-_OPERANDS = frozenset(("bool", "char-constant", "dot", "field", "identifier", "number", "nil", "string", "variable",
-                       "("))
+_OPERANDS = frozenset(
+    (
+        "bool",
+        "char-constant",
+        "dot",
+        "field",
+        "identifier",
+        "number",
+        "nil",
+        "string",
+        "variable",
+        "(",
+    )
+)
 
 
 class TemplateParser:
@@ -89,7 +101,7 @@ class TemplateParser:
 
     def following(self) -> TemplateToken:
         """Return the token after the next one, without counting spaces."""
-        rest = (token for token in self.tokens[self.at + 1:] if token.kind != "space")
+        rest = (token for token in self.tokens[self.at + 1 :] if token.kind != "space")
         return next(rest, self.tokens[-1])
 
     def expect(self, kind: str, context: str) -> TemplateToken:

@@ -13,7 +13,9 @@ from kubepy.cli.gotemplate.nodes import Boxed, Byte, Int
 
 def type_name(value: Any) -> str:
     """Return the type as ``%T`` prints it."""
-    return {Int: "int", Byte: "uint8", Boxed: "interface {}"}.get(type(value)) or goformat.type_name(value)
+    return {Int: "int", Byte: "uint8", Boxed: "interface {}"}.get(
+        type(value)
+    ) or goformat.type_name(value)
 
 
 def sprint(values: Sequence[Any]) -> str:
@@ -43,7 +45,7 @@ class FormatSpec(NamedTuple):
             return text.ljust(self.width)
         if "0" in self.flags and zeros:
             sign = text[:1] if text[:1] in ("+", "-", " ") else ""
-            return sign + text[len(sign):].rjust(self.width - len(sign), "0")
+            return sign + text[len(sign) :].rjust(self.width - len(sign), "0")
         return text.rjust(self.width)
 
 
@@ -60,7 +62,7 @@ def _small(digits: str) -> int | None:
     """Return a number of a template (``parsenum``); None for other text, and for one that grows too large."""
     if not digits.isascii() or not digits.isdecimal():
         return None
-    significant = digits.lstrip("0")[:len(str(TOO_LARGE)) + 2] or "0"
+    significant = digits.lstrip("0")[: len(str(TOO_LARGE)) + 2] or "0"
     return int(significant) if int(significant[:-1] or 0) <= TOO_LARGE else None
 
 
@@ -79,14 +81,17 @@ class _Formatter:
         while self.at < len(self.template):
             percent = self.template.find("%", self.at)
             end = len(self.template) if percent < 0 else percent
-            text += self.template[self.at:end]
+            text += self.template[self.at : end]
             self.at = end
             if percent >= 0:
                 text += self.directive()
-        rest = self.values[self.number:]
+        rest = self.values[self.number :]
         if self.reordered or not rest:
             return text
-        extra = ("<nil>" if value is None else f"{type_name(value)}={format_value(value)}" for value in rest)
+        extra = (
+            "<nil>" if value is None else f"{type_name(value)}={format_value(value)}"
+            for value in rest
+        )
         return f"{text}%!(EXTRA {', '.join(extra)})"
 
     def directive(self) -> str:
@@ -99,31 +104,33 @@ class _Formatter:
         if width < 0:
             flags, width = flags.replace("0", "") + "-", -width
         precision = -1
-        if self.template[self.at:self.at + 1] == ".":
+        if self.template[self.at : self.at + 1] == ".":
             self.at += 1
             self.good = self.good and not indexed
             indexed = self.index()
-            starred = self.template[self.at:self.at + 1] == "*"
+            starred = self.template[self.at : self.at + 1] == "*"
             precision, indexed = self.size(indexed, "%!(BADPREC)")
-            self.problems += "%!(BADPREC)" if starred and precision < 0 and not self.problems else ""
+            self.problems += (
+                "%!(BADPREC)" if starred and precision < 0 and not self.problems else ""
+            )
         if not indexed:
             self.index()
         return self.problems + self.verb(FormatSpec(flags, width, precision))
 
     def flags(self) -> str:
         start = self.at
-        while self.template[self.at:self.at + 1] in tuple("#0+- "):
+        while self.template[self.at : self.at + 1] in tuple("#0+- "):
             self.at += 1
-        flags = self.template[start:self.at]
+        flags = self.template[start : self.at]
         return flags.replace("0", "") if "-" in flags else flags
 
     def index(self) -> bool:
         """Read ``[n]``, the number of the next value. Return whether there was a valid one."""
-        if self.template[self.at:self.at + 1] != "[":
+        if self.template[self.at : self.at + 1] != "[":
             return False
         self.reordered = True
         end = self.template.find("]", self.at)
-        digits = self.template[self.at + 1:end] if end >= 0 else ""
+        digits = self.template[self.at + 1 : end] if end >= 0 else ""
         self.at = end + 1 if end >= 0 else self.at + 1
         number = _small(digits)
         self.good = number is not None and 1 <= number <= len(self.values)
@@ -133,7 +140,7 @@ class _Formatter:
 
     def size(self, indexed: bool, problem: str) -> tuple[int, bool]:
         """Return a width or precision, of the template or (``*``) of a value, and whether an index is still unused."""
-        if self.template[self.at:self.at + 1] == "*":
+        if self.template[self.at : self.at + 1] == "*":
             self.at += 1
             value = self.values[self.number] if self.number < len(self.values) else None
             self.number += 1
@@ -142,9 +149,9 @@ class _Formatter:
             self.problems += problem
             return 0, False
         start = self.at
-        while self.template[self.at:self.at + 1] in DIGITS:
+        while self.template[self.at : self.at + 1] in DIGITS:
             self.at += 1
-        digits = self.template[start:self.at]
+        digits = self.template[start : self.at]
         self.good = self.good and not (digits and indexed)
         size = _small(digits or "0")
         if size is None:  # "crazy long" to Go, which reads no further
@@ -185,7 +192,9 @@ def format_one(verb: str, value: Any, spec: FormatSpec = PLAIN) -> str:
 def _format_plain(verb: str, value: Any, spec: FormatSpec) -> str:
     if value is None:
         return "<nil>"
-    formatter = next((formatter for kind, formatter in _FORMATTERS.items() if isinstance(value, kind)), _compound)
+    formatter = next(
+        (formatter for kind, formatter in _FORMATTERS.items() if isinstance(value, kind)), _compound
+    )
     return formatter(verb, value, spec)
 
 
@@ -195,7 +204,11 @@ def bad(verb: str, value: Any, spec: FormatSpec) -> str:
 
 
 def _bool(verb: str, value: bool, spec: FormatSpec) -> str:
-    return spec.pad("true" if value else "false", zeros=True) if verb in "tv" else bad(verb, value, spec)
+    return (
+        spec.pad("true" if value else "false", zeros=True)
+        if verb in "tv"
+        else bad(verb, value, spec)
+    )
 
 
 def _compound(verb: str, value: Any, spec: FormatSpec) -> str:
@@ -203,14 +216,17 @@ def _compound(verb: str, value: Any, spec: FormatSpec) -> str:
     if verb == "p":
         return bad(verb, value, spec)
     if isinstance(value, dict):
-        pairs = (f"{_format_plain(verb, key, spec)}:{_format_plain(verb, value[key], spec)}" for key in sorted(value))
+        pairs = (
+            f"{_format_plain(verb, key, spec)}:{_format_plain(verb, value[key], spec)}"
+            for key in sorted(value)
+        )
         return f"map[{' '.join(pairs)}]"
     return f"[{' '.join(_format_plain(verb, item, spec) for item in value)}]"
 
 
 def _string(verb: str, value: str, spec: FormatSpec) -> str:
     if verb in "xX":
-        data = value.encode() if spec.precision < 0 else value.encode()[:spec.precision]
+        data = value.encode() if spec.precision < 0 else value.encode()[: spec.precision]
         digits = [f"{byte:02x}" for byte in data]
         prefix = "0x" if "#" in spec.flags else ""
         joined = f" {prefix}".join(digits) if " " in spec.flags else "".join(digits)
@@ -218,22 +234,38 @@ def _string(verb: str, value: str, spec: FormatSpec) -> str:
         return spec.pad(text.upper() if verb == "X" else text)
     if verb not in "svq":
         return bad(verb, value, spec)
-    text = value[:spec.precision] if spec.precision >= 0 else value
+    text = value[: spec.precision] if spec.precision >= 0 else value
     if verb == "q":
-        is_raw = "#" in spec.flags and "`" not in text and (text.isprintable() or text.replace("\t", "").isprintable())
+        is_raw = (
+            "#" in spec.flags
+            and "`" not in text
+            and (text.isprintable() or text.replace("\t", "").isprintable())
+        )
         quoted = goformat.quote(text)
         text = f"`{text}`" if is_raw else _ascii(quoted) if "+" in spec.flags else quoted
     return spec.pad(text, zeros=True)
 
 
 def _ascii(text: str) -> str:
-    return "".join(character if character.isascii()
-                   else f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"
-                   for character in text)
+    return "".join(
+        character
+        if character.isascii()
+        else f"\\u{ord(character):04x}"
+        if ord(character) < 0x10000
+        else f"\\U{ord(character):08x}"
+        for character in text
+    )
 
 
-_BASES = {"d": ("d", ""), "v": ("d", ""), "b": ("b", "0b"), "o": ("o", "0"), "O": ("o", "0o"), "x": ("x", "0x"),
-          "X": ("X", "0X")}
+_BASES = {
+    "d": ("d", ""),
+    "v": ("d", ""),
+    "b": ("b", "0b"),
+    "o": ("o", "0"),
+    "O": ("o", "0o"),
+    "x": ("x", "0x"),
+    "X": ("X", "0X"),
+}
 
 
 def _integer(verb: str, value: int, spec: FormatSpec) -> str:
@@ -245,7 +277,9 @@ def _integer(verb: str, value: int, spec: FormatSpec) -> str:
         return spec.pad(f"'{_ascii(inner) if '+' in spec.flags else inner}'")
     if verb == "U":
         is_character = "#" in spec.flags and 0 <= value < 0x110000
-        return spec.pad(goformat.code_point(chr(value)) if is_character else f"U+{value % 2**64:04X}")
+        return spec.pad(
+            goformat.code_point(chr(value)) if is_character else f"U+{value % 2**64:04X}"
+        )
     if verb not in _BASES:
         return bad(verb, value, spec)
     letter, prefix = _BASES[verb]
@@ -289,5 +323,9 @@ def _float(verb: str, value: float, spec: FormatSpec) -> str:
 
 
 # bool stands before int, of which it is a subclass.
-_FORMATTERS: dict[type, Callable[[str, Any, FormatSpec], str]] = {bool: _bool, str: _string, int: _integer,
-                                                                  float: _float}
+_FORMATTERS: dict[type, Callable[[str, Any, FormatSpec], str]] = {
+    bool: _bool,
+    str: _string,
+    int: _integer,
+    float: _float,
+}

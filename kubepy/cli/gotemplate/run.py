@@ -6,7 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from kubepy.api.values.goformat import format_value, quote
-from kubepy.cli.gotemplate.functions import FUNCTIONS, NOTHING, FunctionError, NoFunctionError, truth
+from kubepy.cli.gotemplate.functions import (
+    FUNCTIONS,
+    NOTHING,
+    FunctionError,
+    NoFunctionError,
+    truth,
+)
 from kubepy.cli.gotemplate.nodes import (
     ActionNode,
     Boxed,
@@ -58,7 +64,9 @@ class Run:
     ``variables`` is a stack, ``node`` is what errors point at, ``boxed_dot``: the dot is the element of a range.
     """
 
-    def __init__(self, name: str, text: str, templates: dict[str, list[Any]], missing_ok: bool) -> None:
+    def __init__(
+        self, name: str, text: str, templates: dict[str, list[Any]], missing_ok: bool
+    ) -> None:
         self.name = name  # of the text
         self.text = text.encode()
         self.templates = templates
@@ -78,12 +86,14 @@ class Run:
             self.fail(f"exceeded maximum template depth ({_TOO_DEEP})")
 
     def fail(self, message: str) -> NoReturn:
-        before = self.text[:self.node.position]
+        before = self.text[: self.node.position]
         line_start = before.rfind(b"\n") + 1
         line = before.count(b"\n") + 1
         place = f"{self.name}:{line}:{len(before) - line_start if line > 1 else len(before)}"
-        raise ExecutionError(f"template: {place}: executing {quote(self.template)} at <{self.node}>: {message}",
-                             "".join(self.written))
+        raise ExecutionError(
+            f"template: {place}: executing {quote(self.template)} at <{self.node}>: {message}",
+            "".join(self.written),
+        )
 
     # --- nodes --------------------------------------------------------------------------------------------------
 
@@ -236,7 +246,9 @@ class Run:
 
     # --- fields -------------------------------------------------------------------------------------------------
 
-    def reach(self, dot: Any, node: FieldPathNode | VariableNode | ChainNode, has_arguments: bool) -> Any:
+    def reach(
+        self, dot: Any, node: FieldPathNode | VariableNode | ChainNode, has_arguments: bool
+    ) -> Any:
         """Return a field of the dot, of a variable, or of what is in parentheses."""
         self.node = node
         value, boxed = dot, self.boxed_dot
@@ -260,7 +272,9 @@ class Run:
         if value is None:
             self.fail(f"nil pointer evaluating interface {{}}.{name}")
         if not isinstance(value, dict):
-            self.fail(f"can't evaluate field {name} in type {'interface {}' if boxed else type_name(value)}")
+            self.fail(
+                f"can't evaluate field {name} in type {'interface {}' if boxed else type_name(value)}"
+            )
         if has_arguments:
             self.fail(f"{name} is not a method but has arguments")
         if name not in value and not self.missing_ok:
@@ -269,17 +283,23 @@ class Run:
 
     # --- functions ----------------------------------------------------------------------------------------------
 
-    def function(self, dot: Any, name: FunctionNode, whole: Any, words: Sequence[Any], final: Any) -> Any:
+    def function(
+        self, dot: Any, name: FunctionNode, whole: Any, words: Sequence[Any], final: Any
+    ) -> Any:
         self.node = name
         function = FUNCTIONS[name.name]
         self.count(name.name, len(words), final is not _NO_VALUE)
         if name.name in ("and", "or"):
             return self.short_circuit(dot, name.name, words, final)
-        values = [self.checked(name.name, position, self.argument(dot, word), word)
-                  for position, word in enumerate(words)]
+        values = [
+            self.checked(name.name, position, self.argument(dot, word), word)
+            for position, word in enumerate(words)
+        ]
         if function.boxes:
-            values[1:] = [Boxed() if value is not NOTHING and self.is_boxed(word) else value
-                          for word, value in zip(words[1:], values[1:], strict=True)]
+            values[1:] = [
+                Boxed() if value is not NOTHING and self.is_boxed(word) else value
+                for word, value in zip(words[1:], values[1:], strict=True)
+            ]
         if final is not _NO_VALUE:
             values.append(self.checked(name.name, len(values), final, None))
         try:
@@ -297,7 +317,9 @@ class Run:
         """Check the number of arguments."""
         function = FUNCTIONS[name]
         if function.more and count + piped < function.least:
-            self.fail(f"wrong number of args for {name}: want at least {function.least} got {count}")
+            self.fail(
+                f"wrong number of args for {name}: want at least {function.least} got {count}"
+            )
         if not function.more and count + piped != function.least:
             self.fail(f"wrong number of args for {name}: want {function.least} got {count + piped}")
 

@@ -24,9 +24,13 @@ NAMES = {
     "templateLabels": "TemplateLabels", "varReference": "VarReference", "nameReference": "NameReference",
     "images": "Images", "replicas": "Replicas",
 }  # fmt: skip
-_REFERENCE = Struct("NameBackReferences", group="string", version="string", kind="string", fieldSpecs=FIELD_SPECS)
-_SHAPE = Struct("TransformerConfig", **{name: [_REFERENCE] if name == "nameReference" else FIELD_SPECS
-                                        for name in NAMES})
+_REFERENCE = Struct(
+    "NameBackReferences", group="string", version="string", kind="string", fieldSpecs=FIELD_SPECS
+)
+_SHAPE = Struct(
+    "TransformerConfig",
+    **{name: [_REFERENCE] if name == "nameReference" else FIELD_SPECS for name in NAMES},
+)
 
 
 class TransformerConfig(NamedTuple):
@@ -54,14 +58,20 @@ class TransformerConfig(NamedTuple):
 EMPTY = TransformerConfig({}, [])
 
 
-def merge_references(references: list[NameReference], more: list[NameReference]) -> list[NameReference]:
+def merge_references(
+    references: list[NameReference], more: list[NameReference]
+) -> list[NameReference]:
     """Add references; those of one kind become one. Raises CliError for field specs that conflict."""
     merged = list(references)
     for reference in more:
         gvk = (reference.group, reference.version, reference.kind)
-        same = [index for index, old in enumerate(merged) if (old.group, old.version, old.kind) == gvk]
+        same = [
+            index for index, old in enumerate(merged) if (old.group, old.version, old.kind) == gvk
+        ]
         for index in same:
-            merged[index] = merged[index]._replace(fields=merge_specs(merged[index].fields, reference.fields))
+            merged[index] = merged[index]._replace(
+                fields=merge_specs(merged[index].fields, reference.fields)
+            )
         if not same:
             merged.append(reference)
     return merged
@@ -84,11 +94,20 @@ def load_configurations(loader: FileLoader, paths: list[str]) -> TransformerConf
     added = EMPTY
     for path in paths:
         settings = _decoded(loader.text(path))
-        specs = {name: [spec_of(entry) for entry in settings.get(name) or ()] for name in NAMES
-                 if name != "nameReference"}
-        references = [NameReference(entry.get("kind", ""), entry.get("group", ""),
-                                    [spec_of(field) for field in entry.get("fieldSpecs") or ()],
-                                    entry.get("version", "")) for entry in settings.get("nameReference") or ()]
+        specs = {
+            name: [spec_of(entry) for entry in settings.get(name) or ()]
+            for name in NAMES
+            if name != "nameReference"
+        }
+        references = [
+            NameReference(
+                entry.get("kind", ""),
+                entry.get("group", ""),
+                [spec_of(field) for field in entry.get("fieldSpecs") or ()],
+                entry.get("version", ""),
+            )
+            for entry in settings.get("nameReference") or ()
+        ]
         added = added.merged(TransformerConfig(specs, references))
     return defaults().merged(added) if paths else defaults()
 
@@ -107,12 +126,19 @@ def _decoded(text: str) -> Object:
 
 # --- crds ---------------------------------------------------------------------------------------------------------
 
-_EXTENSIONS = {"x-kubernetes-annotation": "commonAnnotations", "x-kubernetes-label-selector": "commonLabels",
-               "x-kubernetes-identity": "namePrefix"}
-_VERSION, _KIND, _NAME_KEY = (f"x-kubernetes-object-ref-{part}" for part in ("api-version", "kind", "name-key"))
+_EXTENSIONS = {
+    "x-kubernetes-annotation": "commonAnnotations",
+    "x-kubernetes-label-selector": "commonLabels",
+    "x-kubernetes-identity": "namePrefix",
+}
+_VERSION, _KIND, _NAME_KEY = (
+    f"x-kubernetes-object-ref-{part}" for part in ("api-version", "kind", "name-key")
+)
 
 
-_DEFINITION = Struct("OpenAPIDefinition", Schema=Struct("Schema", properties={"*": None}), Dependencies=None)
+_DEFINITION = Struct(
+    "OpenAPIDefinition", Schema=Struct("Schema", properties={"*": None}), Dependencies=None
+)
 
 
 def load_crds(loader: FileLoader, paths: list[str]) -> TransformerConfig:
@@ -133,10 +159,16 @@ def load_crds(loader: FileLoader, paths: list[str]) -> TransformerConfig:
 
 def _properties(definition: Object | None) -> dict[str, Any]:
     schema = (definition or {}).get("Schema") or {}
-    return {name: node for name, node in (schema.get("properties") or {}).items() if isinstance(node, dict)}
+    return {
+        name: node
+        for name, node in (schema.get("properties") or {}).items()
+        if isinstance(node, dict)
+    }
 
 
-def _marked(definitions: dict[str, Any], name: str, kind: str, path: tuple[str, ...]) -> Iterator[TransformerConfig]:
+def _marked(
+    definitions: dict[str, Any], name: str, kind: str, path: tuple[str, ...]
+) -> Iterator[TransformerConfig]:
     """Yield a configuration for each mark on a definition and on those that it refers to. Raises CliError."""
     if len(path) > len(definitions) + 20:
         raise CliError(f"the definition {name} refers to itself")

@@ -42,8 +42,18 @@ def merge_specs(present: list[FieldSpec], more: list[FieldSpec]) -> list[FieldSp
     """Add field specs; those that are there, or selected by a wider one, stay. Raises CliError for a conflict."""
     merged = list(present)
     for spec in more:
-        same = next((old for old in merged if old.path == spec.path and all(
-            getattr(spec, part) in ("", getattr(old, part)) for part in ("group", "version", "kind"))), None)
+        same = next(
+            (
+                old
+                for old in merged
+                if old.path == spec.path
+                and all(
+                    getattr(spec, part) in ("", getattr(old, part))
+                    for part in ("group", "version", "kind")
+                )
+            ),
+            None,
+        )
         if same is None:
             merged.append(spec)
         elif same.create != spec.create:
@@ -53,19 +63,28 @@ def merge_specs(present: list[FieldSpec], more: list[FieldSpec]) -> list[FieldSp
 
 def spec_of(entry: Object) -> FieldSpec:
     """Return a field spec that was read."""
-    return FieldSpec(entry.get("path", ""), entry.get("kind", ""), entry.get("group", ""), entry.get("create", False),
-                     entry.get("version", ""))
+    return FieldSpec(
+        entry.get("path", ""),
+        entry.get("kind", ""),
+        entry.get("group", ""),
+        entry.get("create", False),
+        entry.get("version", ""),
+    )
 
 
 # The paths of pod specs, by kind.
 POD_SPECS = {
     "Pod": "spec",
     "PodTemplate": "template/spec",
-    **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "Job"), "spec/template/spec"),
+    **dict.fromkeys(
+        ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "Job"), "spec/template/spec"
+    ),
     "CronJob": "spec/jobTemplate/spec/template/spec",
 }
-CONTROLLERS = {**{kind: path for kind, path in POD_SPECS.items() if kind not in ("PodTemplate", "ReplicaSet")},
-               "ReplicationController": "spec/template/spec"}
+CONTROLLERS = {
+    **{kind: path for kind, path in POD_SPECS.items() if kind not in ("PodTemplate", "ReplicaSet")},
+    "ReplicationController": "spec/template/spec",
+}
 
 
 def _in_pods(*paths: str, specs: dict[str, str] = POD_SPECS) -> list[FieldSpec]:
@@ -75,16 +94,20 @@ def _in_pods(*paths: str, specs: dict[str, str] = POD_SPECS) -> list[FieldSpec]:
 # --- labels and annotations ---------------------------------------------------------------------------------------
 
 _IGNORED = "DuringSchedulingIgnoredDuringExecution"
-_AFFINITIES = [f"spec/template/spec/affinity/{kind}/{term}/labelSelector/matchLabels"
-               for kind in ("podAffinity", "podAntiAffinity")
-               for term in (f"preferred{_IGNORED}/podAffinityTerm", f"required{_IGNORED}")]
+_AFFINITIES = [
+    f"spec/template/spec/affinity/{kind}/{term}/labelSelector/matchLabels"
+    for kind in ("podAffinity", "podAntiAffinity")
+    for term in (f"preferred{_IGNORED}/podAffinityTerm", f"required{_IGNORED}")
+]
 
 METADATA_LABELS = [FieldSpec("metadata/labels", create=True)]
 TEMPLATE_LABELS = [
     *METADATA_LABELS,
     FieldSpec("spec/template/metadata/labels", "ReplicationController", create=True, version="v1"),
-    *(FieldSpec("spec/template/metadata/labels", kind, create=True)
-      for kind in ("Deployment", "ReplicaSet", "DaemonSet")),
+    *(
+        FieldSpec("spec/template/metadata/labels", kind, create=True)
+        for kind in ("Deployment", "ReplicaSet", "DaemonSet")
+    ),
     FieldSpec("spec/template/metadata/labels", "StatefulSet", "apps", create=True),
     FieldSpec("spec/template/metadata/labels", "Job", "batch", create=True),
     FieldSpec("spec/jobTemplate/metadata/labels", "CronJob", "batch", create=True),
@@ -94,41 +117,73 @@ TEMPLATE_LABELS = [
 SELECTOR_LABELS = [
     FieldSpec("spec/selector", "Service", create=True),
     FieldSpec("spec/selector", "ReplicationController", create=True),
-    *(FieldSpec("spec/selector/matchLabels", kind, create=True) for kind in ("Deployment", "ReplicaSet", "DaemonSet")),
+    *(
+        FieldSpec("spec/selector/matchLabels", kind, create=True)
+        for kind in ("Deployment", "ReplicaSet", "DaemonSet")
+    ),
     FieldSpec("spec/selector/matchLabels", "StatefulSet", "apps", create=True),
-    *(FieldSpec(path, kind, "apps") for kind in ("Deployment", "StatefulSet")
-      for path in (*_AFFINITIES, "spec/template/spec/topologySpreadConstraints/labelSelector/matchLabels")),
+    *(
+        FieldSpec(path, kind, "apps")
+        for kind in ("Deployment", "StatefulSet")
+        for path in (
+            *_AFFINITIES,
+            "spec/template/spec/topologySpreadConstraints/labelSelector/matchLabels",
+        )
+    ),
     FieldSpec("spec/selector/matchLabels", "Job", "batch"),
     FieldSpec("spec/jobTemplate/spec/selector/matchLabels", "CronJob", "batch"),
     FieldSpec("spec/selector/matchLabels", "PodDisruptionBudget", "policy"),
-    *(FieldSpec(path, "NetworkPolicy", "networking.k8s.io")
-      for path in ("spec/podSelector/matchLabels", "spec/ingress/from/podSelector/matchLabels",
-                   "spec/egress/to/podSelector/matchLabels")),
+    *(
+        FieldSpec(path, "NetworkPolicy", "networking.k8s.io")
+        for path in (
+            "spec/podSelector/matchLabels",
+            "spec/ingress/from/podSelector/matchLabels",
+            "spec/egress/to/podSelector/matchLabels",
+        )
+    ),
 ]
 COMMON_LABELS = [*TEMPLATE_LABELS, *SELECTOR_LABELS]
-COMMON_ANNOTATIONS = [spec._replace(path=spec.path.replace("/labels", "/annotations"),
-                                    group="" if spec.kind == "StatefulSet" else spec.group)
-                      for spec in TEMPLATE_LABELS if "Claim" not in spec.path]
+COMMON_ANNOTATIONS = [
+    spec._replace(
+        path=spec.path.replace("/labels", "/annotations"),
+        group="" if spec.kind == "StatefulSet" else spec.group,
+    )
+    for spec in TEMPLATE_LABELS
+    if "Claim" not in spec.path
+]
 
 # --- others -------------------------------------------------------------------------------------------------------
 
 NAMESPACES = [
     FieldSpec("metadata/name", "Namespace", create=True),
     FieldSpec("spec/service/namespace", "APIService", "apiregistration.k8s.io", create=True),
-    FieldSpec("spec/conversion/webhook/clientConfig/service/namespace", "CustomResourceDefinition",
-              "apiextensions.k8s.io"),
+    FieldSpec(
+        "spec/conversion/webhook/clientConfig/service/namespace",
+        "CustomResourceDefinition",
+        "apiextensions.k8s.io",
+    ),
 ]
-REPLICAS = [FieldSpec("spec/replicas", kind, create=True)
-            for kind in ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")]
+REPLICAS = [
+    FieldSpec("spec/replicas", kind, create=True)
+    for kind in ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
+]
 NAMES = [FieldSpec("metadata/name")]
-IMAGES = [FieldSpec(f"{spec}/{path}", create=True) for spec in ("spec", "spec/template/spec")
-          for path in ("containers[]/image", "initContainers[]/image", "volumes[]/image/reference")]
+IMAGES = [
+    FieldSpec(f"{spec}/{path}", create=True)
+    for spec in ("spec", "spec/template/spec")
+    for path in ("containers[]/image", "initContainers[]/image", "volumes[]/image/reference")
+]
 
 
-_TEXTS_OF_CONTAINERS = [f"{containers}/{path}" for containers in ("containers", "initContainers")
-                        for path in ("args", "command", "env/value", "volumeMounts/mountPath")]
+_TEXTS_OF_CONTAINERS = [
+    f"{containers}/{path}"
+    for containers in ("containers", "initContainers")
+    for path in ("args", "command", "env/value", "volumeMounts/mountPath")
+]
 _WITH_VARIABLES = {kind: path for kind, path in POD_SPECS.items() if kind != "PodTemplate"}
-_WITH_SERVERS = {kind: path for kind, path in _WITH_VARIABLES.items() if kind not in ("CronJob", "StatefulSet")}
+_WITH_SERVERS = {
+    kind: path for kind, path in _WITH_VARIABLES.items() if kind not in ("CronJob", "StatefulSet")
+}
 # The fields in which ``$(NAME)`` stands for a variable.
 VARIABLES = [
     *_in_pods(*_TEXTS_OF_CONTAINERS, specs=_WITH_VARIABLES),
@@ -137,9 +192,13 @@ VARIABLES = [
     FieldSpec("spec/volumeClaimTemplates/spec/nfs/server", "StatefulSet"),
     FieldSpec("spec/nfs/server", "PersistentVolume"),
     FieldSpec("spec/template/metadata/annotations", "Deployment"),
-    *(FieldSpec(f"spec/{path}", "Ingress") for path in ("rules/host", "tls/hosts", "tls/secretName")),
+    *(
+        FieldSpec(f"spec/{path}", "Ingress")
+        for path in ("rules/host", "tls/hosts", "tls/secretName")
+    ),
     *(FieldSpec(f"spec/ports/{path}", "Service") for path in ("port", "targetPort")),
-    FieldSpec("metadata/labels"), FieldSpec("metadata/annotations"),
+    FieldSpec("metadata/labels"),
+    FieldSpec("metadata/annotations"),
 ]
 
 
@@ -160,73 +219,150 @@ _RBAC, _ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
 
 
 def _values(key: str, source: str) -> list[str]:
-    return [f"{containers}/{path}" for containers in ("containers", "initContainers")
-            for path in (f"env/valueFrom/{key}/name", f"envFrom/{source}/name")]
+    return [
+        f"{containers}/{path}"
+        for containers in ("containers", "initContainers")
+        for path in (f"env/valueFrom/{key}/name", f"envFrom/{source}/name")
+    ]
 
 
 def _annotations(*names: str) -> list[FieldSpec]:
-    return [FieldSpec("metadata/annotations/" + name.replace("/", "\\/"), "Ingress") for name in names]
+    return [
+        FieldSpec("metadata/annotations/" + name.replace("/", "\\/"), "Ingress") for name in names
+    ]
 
 
 NAME_REFERENCES = [
-    *(NameReference(kind, "", [FieldSpec("spec/scaleTargetRef/name", "HorizontalPodAutoscaler")])
-      for kind in ("Deployment", "ReplicationController", "ReplicaSet", "StatefulSet")),
-    NameReference("ConfigMap", "", [
-        *_in_pods("volumes/configMap/name", "volumes/projected/sources/configMap/name",
-                  *_values("configMapKeyRef", "configMapRef")),
-        FieldSpec("spec/configSource/configMap", "Node"),
-        FieldSpec("rules/resourceNames", "Role"), FieldSpec("rules/resourceNames", "ClusterRole"),
-        *_annotations("nginx.ingress.kubernetes.io/fastcgi-params-configmap"),
-    ]),
-    NameReference("Secret", "", [
-        *_in_pods("volumes/secret/secretName", "imagePullSecrets/name", "volumes/projected/sources/secret/name",
-                  *_values("secretKeyRef", "secretRef")),
-        FieldSpec("spec/tls/secretName", "Ingress"),
-        *_annotations("ingress.kubernetes.io/auth-secret", "nginx.ingress.kubernetes.io/auth-secret",
-                      "nginx.ingress.kubernetes.io/auth-tls-secret"),
-        FieldSpec("imagePullSecrets/name", "ServiceAccount"),
-        *(FieldSpec(f"parameters/{name}", "StorageClass")
-          for name in ("secretName", "adminSecretName", "userSecretName", "secretRef")),
-        FieldSpec("rules/resourceNames", "Role"), FieldSpec("rules/resourceNames", "ClusterRole"),
-        FieldSpec("spec/azureFile/secretName", "PersistentVolume"),
-    ]),
-    NameReference("Service", "", [
-        FieldSpec("spec/serviceName", "StatefulSet", "apps"),
-        *(FieldSpec(path, "Ingress")
-          for path in ("spec/rules/http/paths/backend/serviceName", "spec/backend/serviceName",
-                       "spec/rules/http/paths/backend/service/name", "spec/defaultBackend/service/name")),
-        FieldSpec("spec/service/name", "APIService", "apiregistration.k8s.io"),
-        FieldSpec("webhooks/clientConfig/service", "ValidatingWebhookConfiguration", _ADMISSION),
-        FieldSpec("webhooks/clientConfig/service", "MutatingWebhookConfiguration", _ADMISSION),
-    ]),
+    *(
+        NameReference(kind, "", [FieldSpec("spec/scaleTargetRef/name", "HorizontalPodAutoscaler")])
+        for kind in ("Deployment", "ReplicationController", "ReplicaSet", "StatefulSet")
+    ),
+    NameReference(
+        "ConfigMap",
+        "",
+        [
+            *_in_pods(
+                "volumes/configMap/name",
+                "volumes/projected/sources/configMap/name",
+                *_values("configMapKeyRef", "configMapRef"),
+            ),
+            FieldSpec("spec/configSource/configMap", "Node"),
+            FieldSpec("rules/resourceNames", "Role"),
+            FieldSpec("rules/resourceNames", "ClusterRole"),
+            *_annotations("nginx.ingress.kubernetes.io/fastcgi-params-configmap"),
+        ],
+    ),
+    NameReference(
+        "Secret",
+        "",
+        [
+            *_in_pods(
+                "volumes/secret/secretName",
+                "imagePullSecrets/name",
+                "volumes/projected/sources/secret/name",
+                *_values("secretKeyRef", "secretRef"),
+            ),
+            FieldSpec("spec/tls/secretName", "Ingress"),
+            *_annotations(
+                "ingress.kubernetes.io/auth-secret",
+                "nginx.ingress.kubernetes.io/auth-secret",
+                "nginx.ingress.kubernetes.io/auth-tls-secret",
+            ),
+            FieldSpec("imagePullSecrets/name", "ServiceAccount"),
+            *(
+                FieldSpec(f"parameters/{name}", "StorageClass")
+                for name in ("secretName", "adminSecretName", "userSecretName", "secretRef")
+            ),
+            FieldSpec("rules/resourceNames", "Role"),
+            FieldSpec("rules/resourceNames", "ClusterRole"),
+            FieldSpec("spec/azureFile/secretName", "PersistentVolume"),
+        ],
+    ),
+    NameReference(
+        "Service",
+        "",
+        [
+            FieldSpec("spec/serviceName", "StatefulSet", "apps"),
+            *(
+                FieldSpec(path, "Ingress")
+                for path in (
+                    "spec/rules/http/paths/backend/serviceName",
+                    "spec/backend/serviceName",
+                    "spec/rules/http/paths/backend/service/name",
+                    "spec/defaultBackend/service/name",
+                )
+            ),
+            FieldSpec("spec/service/name", "APIService", "apiregistration.k8s.io"),
+            FieldSpec(
+                "webhooks/clientConfig/service", "ValidatingWebhookConfiguration", _ADMISSION
+            ),
+            FieldSpec("webhooks/clientConfig/service", "MutatingWebhookConfiguration", _ADMISSION),
+        ],
+    ),
     NameReference("Role", _RBAC, [FieldSpec("roleRef/name", "RoleBinding", _RBAC)]),
-    NameReference("ClusterRole", _RBAC, [FieldSpec("roleRef/name", "RoleBinding", _RBAC),
-                                         FieldSpec("roleRef/name", "ClusterRoleBinding", _RBAC)]),
-    NameReference("ServiceAccount", "", [
-        FieldSpec("subjects", "RoleBinding", _RBAC), FieldSpec("subjects", "ClusterRoleBinding", _RBAC),
-        *_in_pods("serviceAccountName", specs=CONTROLLERS),
-    ]),
-    NameReference("PersistentVolumeClaim", "",
-                  _in_pods("volumes/persistentVolumeClaim/claimName", specs=CONTROLLERS)),
-    NameReference("PersistentVolume", "", [FieldSpec("spec/volumeName", "PersistentVolumeClaim"),
-                                           FieldSpec("rules/resourceNames", "ClusterRole")]),
-    NameReference("StorageClass", "storage.k8s.io", [
-        FieldSpec("spec/storageClassName", "PersistentVolume"),
-        FieldSpec("spec/storageClassName", "PersistentVolumeClaim"),
-        FieldSpec("spec/volumeClaimTemplates/spec/storageClassName", "StatefulSet"),
-    ]),
-    NameReference("PriorityClass", "scheduling.k8s.io", _in_pods("priorityClassName", specs=CONTROLLERS)),
-    NameReference("IngressClass", "networking.k8s.io", [FieldSpec("spec/ingressClassName", "Ingress")]),
-    NameReference("ValidatingAdmissionPolicy", _ADMISSION,
-                  [FieldSpec("spec/policyName", "ValidatingAdmissionPolicyBinding", _ADMISSION)]),
+    NameReference(
+        "ClusterRole",
+        _RBAC,
+        [
+            FieldSpec("roleRef/name", "RoleBinding", _RBAC),
+            FieldSpec("roleRef/name", "ClusterRoleBinding", _RBAC),
+        ],
+    ),
+    NameReference(
+        "ServiceAccount",
+        "",
+        [
+            FieldSpec("subjects", "RoleBinding", _RBAC),
+            FieldSpec("subjects", "ClusterRoleBinding", _RBAC),
+            *_in_pods("serviceAccountName", specs=CONTROLLERS),
+        ],
+    ),
+    NameReference(
+        "PersistentVolumeClaim",
+        "",
+        _in_pods("volumes/persistentVolumeClaim/claimName", specs=CONTROLLERS),
+    ),
+    NameReference(
+        "PersistentVolume",
+        "",
+        [
+            FieldSpec("spec/volumeName", "PersistentVolumeClaim"),
+            FieldSpec("rules/resourceNames", "ClusterRole"),
+        ],
+    ),
+    NameReference(
+        "StorageClass",
+        "storage.k8s.io",
+        [
+            FieldSpec("spec/storageClassName", "PersistentVolume"),
+            FieldSpec("spec/storageClassName", "PersistentVolumeClaim"),
+            FieldSpec("spec/volumeClaimTemplates/spec/storageClassName", "StatefulSet"),
+        ],
+    ),
+    NameReference(
+        "PriorityClass", "scheduling.k8s.io", _in_pods("priorityClassName", specs=CONTROLLERS)
+    ),
+    NameReference(
+        "IngressClass", "networking.k8s.io", [FieldSpec("spec/ingressClassName", "Ingress")]
+    ),
+    NameReference(
+        "ValidatingAdmissionPolicy",
+        _ADMISSION,
+        [FieldSpec("spec/policyName", "ValidatingAdmissionPolicyBinding", _ADMISSION)],
+    ),
 ]
 
 
 # --- visiting -----------------------------------------------------------------------------------------------------
 
 
-def apply(resource: KustomizedResource, specs: list[FieldSpec], change: FieldFunction, *,
-          new: type | None = None) -> None:
+def apply(
+    resource: KustomizedResource,
+    specs: list[FieldSpec],
+    change: FieldFunction,
+    *,
+    new: type | None = None,
+) -> None:
     """Change the fields of a resource that the specs name.
 
     :param new: the type of fields that ``create`` adds, or puts in the place of null; None: nothing is added.
@@ -237,7 +373,9 @@ def apply(resource: KustomizedResource, specs: list[FieldSpec], change: FieldFun
             continue
         before = resource.id
         try:
-            _visit([resource.object], 0, split_path(spec.path), change, new if spec.create else None)
+            _visit(
+                [resource.object], 0, split_path(spec.path), change, new if spec.create else None
+            )
         except CliError as error:
             raise CliError(f"considering field '{spec.path}' of object {before}: {error}") from None
 
@@ -248,7 +386,9 @@ def split_path(path: str) -> list[str]:
     return [part.replace("\0", "/") for part in text.replace("\\/", "\0").split("/")]
 
 
-def _visit(holder: Any, key: Any, parts: list[str], change: FieldFunction, new: type | None) -> None:
+def _visit(
+    holder: Any, key: Any, parts: list[str], change: FieldFunction, new: type | None
+) -> None:
     """Follow a path through all items of lists on the way."""
     node = holder[key]
     if not parts:

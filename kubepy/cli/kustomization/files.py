@@ -34,8 +34,14 @@ class FileLoader:
     :param repository: the repository that was cloned for this folder, and where the clone is.
     """
 
-    def __init__(self, root: str, referrer: FileLoader | None = None, *, restricted: bool = True,
-                 repository: tuple[RepoSpec, str] | None = None) -> None:
+    def __init__(
+        self,
+        root: str,
+        referrer: FileLoader | None = None,
+        *,
+        restricted: bool = True,
+        repository: tuple[RepoSpec, str] | None = None,
+    ) -> None:
         self.root = root
         self.restricted = restricted
         self._referrer = referrer
@@ -48,8 +54,10 @@ class FileLoader:
         if spec := parse_repository(path):
             for loader in self._lineage():
                 if loader._repository and loader._repository[0].raw.startswith(spec.raw):
-                    raise CliError(f"cycle detected: URI '{spec.raw}' referenced by previous URI "
-                                   f"'{loader._repository[0].raw}'")
+                    raise CliError(
+                        f"cycle detected: URI '{spec.raw}' referenced by previous URI "
+                        f"'{loader._repository[0].raw}'"
+                    )
             return _at_clone(spec, self)
         if os.path.isabs(path):
             raise CliError(printable(f"new root '{path}' cannot be absolute"))
@@ -58,12 +66,16 @@ class FileLoader:
             if loader._repository:
                 folder = loader._repository[1]
                 if not is_in(root, folder):
-                    raise CliError("security; bases in kustomizations found in cloned git repos must be within the "
-                                   f"repo, but base '{root}' is outside '{folder}'")
+                    raise CliError(
+                        "security; bases in kustomizations found in cloned git repos must be within the "
+                        f"repo, but base '{root}' is outside '{folder}'"
+                    )
                 break
         for loader in self._lineage():
             if is_in(loader.root, root):
-                raise CliError(f"cycle detected: candidate root '{root}' contains visited root '{loader.root}'")
+                raise CliError(
+                    f"cycle detected: candidate root '{root}' contains visited root '{loader.root}'"
+                )
         return FileLoader(root, self, restricted=self.restricted)
 
     def _lineage(self) -> list[FileLoader]:
@@ -97,8 +109,10 @@ class FileLoader:
         """Return the name and the text of the only kustomization file of the folder. Raises CliError."""
         names = [name for name in NAMES if os.path.isfile(os.path.join(self.root, name))]
         if not names:
-            raise CliError("unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in "
-                           f"directory '{self.root}'")
+            raise CliError(
+                "unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in "
+                f"directory '{self.root}'"
+            )
         if len(names) > 1:
             raise CliError(f"Found multiple kustomization files under: {self.root}\n")
         return names[0], self.text(names[0])
@@ -136,7 +150,9 @@ def _at_clone(spec: RepoSpec, referrer: FileLoader | None) -> FileLoader:
             raise CliError(_missing(path, path))
         root = os.path.realpath(path)
         if not os.path.isdir(root):
-            raise CliError(f"'{path}' refers to file '{os.path.basename(root)}'; expecting directory")
+            raise CliError(
+                f"'{path}' refers to file '{os.path.basename(root)}'; expecting directory"
+            )
         if not is_in(root, folder):
             raise CliError(f"{quote(path)} refers to directory outside of repo {quote(folder)}")
     except BaseException:
@@ -156,7 +172,9 @@ def _download(url: str) -> bytes:
     if parse_repository(url):
         raise CliError("URL is a git repository")
     texts = {status.value: status.phrase for status in HTTPStatus}
-    raise HttpStatusError(f"HTTP Error: status code {response.status} ({texts.get(response.status, '')})")
+    raise HttpStatusError(
+        f"HTTP Error: status code {response.status} ({texts.get(response.status, '')})"
+    )
 
 
 def _missing(shown: str, path: str) -> str:
@@ -172,7 +190,11 @@ def contents_of(text: str, *, old_booleans: bool = False, blank: str | None = No
     :param blank: stands for nulls that are not written out, in objects, whose keys have to be unique.
     """
     try:
-        return [document.object for document in yaml.load_all(text, old_booleans=old_booleans, blank=blank,
-                                                              unique_keys=blank is not None)]
+        return [
+            document.object
+            for document in yaml.load_all(
+                text, old_booleans=old_booleans, blank=blank, unique_keys=blank is not None
+            )
+        ]
     except yaml.YamlError as error:
         raise CliError(str(error).removeprefix("error converting YAML to JSON: ")) from None

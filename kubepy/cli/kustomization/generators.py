@@ -38,10 +38,14 @@ def secret_generator(loader: FileLoader, config: Object) -> Generator:
     return _generator(loader, decode(config, _SECRET, as_text=False), secret)
 
 
-def _generator(loader: FileLoader, args: Object, make: Callable[[FileLoader, Object], Object]) -> Generator:
+def _generator(
+    loader: FileLoader, args: Object, make: Callable[[FileLoader, Object], Object]
+) -> Generator:
     meta = args.get("metadata") or {}
-    args = {**{key: meta[key] for key in ("name", "namespace") if meta.get(key)},
-            **{key: value for key, value in args.items() if value != ""}}
+    args = {
+        **{key: meta[key] for key in ("name", "namespace") if meta.get(key)},
+        **{key: value for key, value in args.items() if value != ""},
+    }
 
     def generate() -> list[KustomizedResource]:
         obj, options = make(loader, args), args.get("options") or {}
@@ -50,15 +54,23 @@ def _generator(loader: FileLoader, args: Object, make: Callable[[FileLoader, Obj
                 obj["metadata"][name] = dict(pairs)
         if options.get("immutable"):
             obj["immutable"] = True
-        return [KustomizedResource(obj, behavior=args.get("behavior", ""),
-                                   needs_hash=not options.get("disableNameSuffixHash"))]
+        return [
+            KustomizedResource(
+                obj,
+                behavior=args.get("behavior", ""),
+                needs_hash=not options.get("disableNameSuffixHash"),
+            )
+        ]
 
     return generate
 
 
-_IAM_POLICY = Struct("IAMPolicyGeneratorPlugin", cloud="string",
-                     kubernetesService=Struct("KubernetesService", name="string", namespace="string"),
-                     serviceAccount=Struct("ServiceAccount", name="string", projectId="string"))
+_IAM_POLICY = Struct(
+    "IAMPolicyGeneratorPlugin",
+    cloud="string",
+    kubernetesService=Struct("KubernetesService", name="string", namespace="string"),
+    serviceAccount=Struct("ServiceAccount", name="string", projectId="string"),
+)
 
 
 def iam_policy_generator(_: FileLoader, config: Object) -> Generator:
@@ -70,10 +82,15 @@ def iam_policy_generator(_: FileLoader, config: Object) -> Generator:
         if config.get("cloud") != "gke":
             raise CliError(f"cloud provider {config.get('cloud', '')} not supported yet")
         email = f"{account.get('name', '')}@{account.get('projectId', '')}.iam.gserviceaccount.com"
-        meta = {"annotations": {"iam.gke.io/gcp-service-account": email}, "name": service.get("name", "")}
+        meta = {
+            "annotations": {"iam.gke.io/gcp-service-account": email},
+            "name": service.get("name", ""),
+        }
         if service.get("namespace"):
             meta["namespace"] = service["namespace"]
-        return [KustomizedResource({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})]
+        return [
+            KustomizedResource({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
+        ]
 
     return generate
 
@@ -81,8 +98,10 @@ def iam_policy_generator(_: FileLoader, config: Object) -> Generator:
 def merged_options(general: Object, own: Object | None) -> Object:
     """Return the options of a generator over those of all."""
     own = own or {}
-    merged: Object = {name: {**(general.get(name) or {}), **(own.get(name) or {})}
-                      for name in ("labels", "annotations")}
+    merged: Object = {
+        name: {**(general.get(name) or {}), **(own.get(name) or {})}
+        for name in ("labels", "annotations")
+    }
     for name in ("disableNameSuffixHash", "immutable"):
         merged[name] = bool(general.get(name) or own.get(name))
     return {name: value for name, value in merged.items() if value}
@@ -102,8 +121,13 @@ def config_map(loader: FileLoader, args: Object) -> Object:
 
 def secret(loader: FileLoader, args: Object) -> Object:
     data = {key: _encoded(value) for key, value in sorted(_values(loader, args).items())}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": _metadata(args), "type": args.get("type") or "Opaque",
-            "data": data}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _metadata(args),
+        "type": args.get("type") or "Opaque",
+        "data": data,
+    }
 
 
 def _metadata(args: Object) -> Object:
@@ -117,7 +141,9 @@ def _encoded(value: bytes) -> str:
     text = base64.b64encode(value).decode()
     if len(text) < LINE_LENGTH:
         return text
-    return "".join(f"{text[start:start + LINE_LENGTH]}\n" for start in range(0, len(text), LINE_LENGTH))
+    return "".join(
+        f"{text[start : start + LINE_LENGTH]}\n" for start in range(0, len(text), LINE_LENGTH)
+    )
 
 
 # --- sources ------------------------------------------------------------------------------------------------------
@@ -147,8 +173,10 @@ def _pairs(loader: FileLoader, args: Object) -> Iterator[tuple[str, bytes]]:
     for literal in args.get("literals") or ():
         key, equals, value = literal.partition("=")
         if not key or not equals:
-            raise CliError(f"loading KV pairs: literal sources {_go_list(args['literals'])}: invalid literal source "
-                           f"{literal}, expected key=value")
+            raise CliError(
+                f"loading KV pairs: literal sources {_go_list(args['literals'])}: invalid literal source "
+                f"{literal}, expected key=value"
+            )
         is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
         yield key, (value[1:-1] if is_quoted else value).encode()
     for source in args.get("files") or ():

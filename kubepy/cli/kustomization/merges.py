@@ -19,7 +19,13 @@ _DIRECTIVE = "$patch"
 
 def node_kind(value: Any) -> str:
     """Return the kind of a value's node in YAML."""
-    return "MappingNode" if isinstance(value, dict) else "SequenceNode" if isinstance(value, list) else "ScalarNode"
+    return (
+        "MappingNode"
+        if isinstance(value, dict)
+        else "SequenceNode"
+        if isinstance(value, list)
+        else "ScalarNode"
+    )
 
 
 class Missing:
@@ -44,7 +50,9 @@ def _merged(old: Any, new: Any, schema: FieldSchema | None) -> Any:
         actual = node_kind(node)
         if actual != kind:
             contents = dump(node) if isinstance(node, dict | list) else f"{text_of(node)}\n"
-            raise CliError(f"wrong node kind: expected {kind} but got {actual}: node contents:\n{contents}")
+            raise CliError(
+                f"wrong node kind: expected {kind} but got {actual}: node contents:\n{contents}"
+            )
     if kind == "MappingNode":
         return _merged_map(old, new, schema)
     if kind == "SequenceNode" and schema is not None and (keys := schema.merge_keys) is not None:
@@ -73,7 +81,11 @@ def _merged_map(old: Any, new: Any, schema: FieldSchema | None) -> Any:
         return result
     changes = new if isinstance(new, dict) else {}
     for name in sorted({*result, *changes}):
-        value = _merged(result.get(name, MISSING), changes.get(name, MISSING), schema.field(name) if schema else None)
+        value = _merged(
+            result.get(name, MISSING),
+            changes.get(name, MISSING),
+            schema.field(name) if schema else None,
+        )
         if value is MISSING or (value is None and name in changes):
             result.pop(name, None)
         else:
@@ -104,7 +116,9 @@ def take_directive(patch: Any) -> str:
     if isinstance(patch, dict):
         return str(patch.pop(_DIRECTIVE, "merge"))
     if isinstance(patch, list):
-        marked = next((item for item in patch if isinstance(item, dict) and _DIRECTIVE in item), None)
+        marked = next(
+            (item for item in patch if isinstance(item, dict) and _DIRECTIVE in item), None
+        )
         if marked is not None and len(marked) == 1:
             directive = str(marked[_DIRECTIVE])
             if directive in ("delete", "replace", "merge"):
@@ -121,9 +135,15 @@ def _merged_list(old: Any, new: Any, keys: list[str], schema: FieldSchema | None
     if not isinstance(result, list):
         return result
     sources = [source for source in (new, result) if isinstance(source, list)]
-    values = [tuple(text_of(item.get(key)) if isinstance(item, dict) else "" for key in keys)
-              for source in sources for item in source] if keys else [(text_of(item),) for source in sources
-                                                                      for item in source]
+    values = (
+        [
+            tuple(text_of(item.get(key)) if isinstance(item, dict) else "" for key in keys)
+            for source in sources
+            for item in source
+        ]
+        if keys
+        else [(text_of(item),) for source in sources for item in source]
+    )
     keys = keys or [""]
     unique = list(dict.fromkeys(values))
     if len(keys) > 1:
@@ -157,14 +177,17 @@ def _complete(values: list[tuple[str, ...]]) -> None:
                 values[left] = values[right] = tuple(a or b for a, b in pairs)
 
 
-def _valid_keys(all_values: Sequence[tuple[str, ...]], values: tuple[str, ...],
-                keys: list[str]) -> tuple[list[str], list[str]]:
+def _valid_keys(
+    all_values: Sequence[tuple[str, ...]], values: tuple[str, ...], keys: list[str]
+) -> tuple[list[str], list[str]]:
     """Return the keys for which any item has a value, and an item's values of them (``validateKeys``)."""
     valid = {keys[index] for some in all_values for index, value in enumerate(some) if value}
     if not valid:
         return keys, list(values)
-    return ([key for key in keys if key in valid],
-            [value for key, value in zip(keys, values, strict=False) if value or key in valid])
+    return (
+        [key for key in keys if key in valid],
+        [value for key, value in zip(keys, values, strict=False) if value or key in valid],
+    )
 
 
 def _element(items: Any, keys: list[str], values: list[str]) -> Any:
@@ -173,8 +196,10 @@ def _element(items: Any, keys: list[str], values: list[str]) -> Any:
         if keys == [""]:
             if not isinstance(item, dict | list) and text_of(item) == values[0]:
                 return item
-        elif isinstance(item, dict) and all(key in item and text_of(item[key]) == value
-                                            for key, value in zip(keys, values, strict=False)):
+        elif isinstance(item, dict) and all(
+            key in item and text_of(item[key]) == value
+            for key, value in zip(keys, values, strict=False)
+        ):
             return item
     return MISSING
 
@@ -186,10 +211,14 @@ def _set_element(items: list[Any], element: Any, keys: list[str], values: list[s
         if item is None or item == {}:
             continue
         if isinstance(item, dict) and keys != [""]:
-            is_match = all(key in item and (not value or text_of(item[key]) == value)
-                           for key, value in zip(keys, values, strict=False))
+            is_match = all(
+                key in item and (not value or text_of(item[key]) == value)
+                for key, value in zip(keys, values, strict=False)
+            )
         else:
-            is_match = keys == [""] and not isinstance(item, dict | list) and text_of(item) == values[0]
+            is_match = (
+                keys == [""] and not isinstance(item, dict | list) and text_of(item) == values[0]
+            )
         if not is_match:
             kept.append(item)
             continue
@@ -207,8 +236,10 @@ def _put_element(items: list[Any], item: Any, keys: list[str]) -> None:
         _set_element(items, item, keys, [text_of(item)])
         return
     if not isinstance(item, dict):
-        raise CliError(f"wrong node kind: expected MappingNode but got {node_kind(item)}: node "
-                       f"contents:\n{text_of(item)}\n")
+        raise CliError(
+            f"wrong node kind: expected MappingNode but got {node_kind(item)}: node "
+            f"contents:\n{text_of(item)}\n"
+        )
     values = []
     for key in keys:
         if key in item:

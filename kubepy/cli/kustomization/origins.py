@@ -32,18 +32,30 @@ class Origin(NamedTuple):
     def append(self, path: str) -> Origin:
         """Return the origin of a file or kustomization that is named here."""
         if spec := parse_repository(path):
-            inner = os.path.normpath(spec.path) if spec.path else "notCloned"  # as upstream, which means no folder
+            inner = (
+                os.path.normpath(spec.path) if spec.path else "notCloned"
+            )  # as upstream, which means no folder
             return self._replace(repo=spec.clone_spec, ref=spec.ref, path=inner)
         return self._replace(path=os.path.normpath(os.path.join(self.path, path)))
 
     def plugin(self, kind: str, file: str) -> Origin:
         """Return the origin of a plugin that a field of the kustomization file here makes."""
-        return Origin("", self.repo, self.ref, os.path.normpath(os.path.join(self.path, file)),
-                      (("apiVersion", "builtin"), ("kind", kind)))
+        return Origin(
+            "",
+            self.repo,
+            self.ref,
+            os.path.normpath(os.path.join(self.path, file)),
+            (("apiVersion", "builtin"), ("kind", kind)),
+        )
 
     @property
     def text(self) -> str:
-        fields = (("path", self.path), ("repo", self.repo), ("ref", self.ref), ("configuredIn", self.configured_in))
+        fields = (
+            ("path", self.path),
+            ("repo", self.repo),
+            ("ref", self.ref),
+            ("configuredIn", self.configured_in),
+        )
         text = "".join(dump({name: value}) for name, value in fields if value)
         inner = "".join(f"  {dump({name: value})}" for name, value in self.configured_by if value)
         return text + (f"configuredBy:\n{inner}" if inner else "")
@@ -63,8 +75,12 @@ def origin_of_plugin(resource: KustomizedResource) -> Origin | None:
     contents, named = contents_of(text), resource.id
     written = contents[0] if contents and isinstance(contents[0], dict) else {}
     path, repo, ref = (str(written.get(name) or "") for name in ("path", "repo", "ref"))
-    fields = (("apiVersion", named.api_version), ("kind", named.kind), ("name", named.name),
-              ("namespace", named.namespace))
+    fields = (
+        ("apiVersion", named.api_version),
+        ("kind", named.kind),
+        ("name", named.name),
+        ("namespace", named.namespace),
+    )
     return Origin("", repo, ref, path, fields)
 
 

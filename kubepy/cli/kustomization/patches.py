@@ -13,7 +13,12 @@ from kubepy.api.values.goformat import json_type_name, to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import FileLoader, contents_of
 from kubepy.cli.kustomization.merges import merge
-from kubepy.cli.kustomization.resources import KustomizedResource, ResMap, load_resources, read_resources
+from kubepy.cli.kustomization.resources import (
+    KustomizedResource,
+    ResMap,
+    load_resources,
+    read_resources,
+)
 from kubepy.cli.kustomization.settings import PATCH, SELECTOR, TEXTS, Struct, decode
 from kubepy.cli.kustomization.transformers import Transformer
 from kubepy.lazy import lazy_imports
@@ -55,14 +60,18 @@ def patch_transformer(loader: FileLoader, config: Object) -> Transformer:
                 _apply_operations(resource, operations)
         elif target is not None and merges:
             if len(merges) > 1:
-                raise CliError("Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set "
-                               f"`patches.target` field: {source}")
+                raise CliError(
+                    "Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set "
+                    f"`patches.target` field: {source}"
+                )
             _merge_selected(resources, resources.select(target), merges[0], options)
         for patch in merges or () if target is None else ():
             try:
                 resource = resources.named(patch.id)
             except CliError as error:
-                raise CliError(f'no resource matches strategic merge patch "{patch.id}": {error}') from None
+                raise CliError(
+                    f'no resource matches strategic merge patch "{patch.id}": {error}'
+                ) from None
             _merge(resource, patch.object, options)
 
     return transform
@@ -93,10 +102,14 @@ def _operations(text: str) -> list[Any]:
     else:
         contents = contents_of(text, old_booleans=True)
         operations = contents[0] if contents else None
-    if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
+    if not isinstance(operations, list) or not all(
+        isinstance(operation, dict) for operation in operations
+    ):
         kind = json_type_name(operations[0] if isinstance(operations, list) else operations)
         go_type = "jsonpatch.Operation" if isinstance(operations, list) else "jsonpatch.Patch"
-        raise CliError(f"decoding {to_json(operations)}: json: cannot unmarshal {kind} into Go value of type {go_type}")
+        raise CliError(
+            f"decoding {to_json(operations)}: json: cannot unmarshal {kind} into Go value of type {go_type}"
+        )
     return operations
 
 
@@ -146,16 +159,27 @@ def json_transformer(loader: FileLoader, config: Object) -> Transformer:
     return transform
 
 
-def _merge_selected(resources: ResMap, selected: Sequence[KustomizedResource], patch: KustomizedResource,
-                    options: Object) -> None:
+def _merge_selected(
+    resources: ResMap,
+    selected: Sequence[KustomizedResource],
+    patch: KustomizedResource,
+    options: Object,
+) -> None:
     """Merge a patch into resources; those that it deletes are left out. Raises CliError for ids that become one."""
     change = patch.object
     meta = {**(change.get("metadata") or {})}
     for name in ("labels", "annotations"):  # upstream reads and writes them as texts
         if isinstance(meta.get(name), dict):
-            meta[name] = {key: patch.text_at(("metadata", name, key), value) for key, value in meta[name].items()}
+            meta[name] = {
+                key: patch.text_at(("metadata", name, key), value)
+                for key, value in meta[name].items()
+            }
     for resource in selected:
-        _merge(resource, {**change, "apiVersion": resource.object["apiVersion"], "metadata": meta}, options)
+        _merge(
+            resource,
+            {**change, "apiVersion": resource.object["apiVersion"], "metadata": meta},
+            options,
+        )
     kept, resources.all = [resource for resource in resources if resource.object], []
     for resource in kept:
         resources.append(resource)
@@ -186,7 +210,10 @@ def _merge(resource: KustomizedResource, change: Object, options: Object) -> Non
 def _apply_operations(resource: KustomizedResource, operations: list[Any]) -> None:
     """Apply a JSON patch. The object has annotations meanwhile, as kustomize keeps notes of its own there."""
     meta = resource.object["metadata"]
-    annotated = {**resource.object, "metadata": {**meta, "annotations": meta.get("annotations") or {}}}
+    annotated = {
+        **resource.object,
+        "metadata": {**meta, "annotations": meta.get("annotations") or {}},
+    }
     try:
         patched = documents.json_patch(annotated, operations, strict=True)
     except Exception as error:

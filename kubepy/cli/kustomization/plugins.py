@@ -52,29 +52,39 @@ TRANSFORMERS: dict[str, Configure[Transformer]] = {
 def built_in_generators(loader: FileLoader, settings: Object) -> Iterator[tuple[str, Generator]]:
     """Yield the kind and the generator of each ConfigMap and Secret to generate. Raises CliError."""
     general = settings.get("generatorOptions")
-    for kind, field in (("ConfigMapGenerator", "configMapGenerator"), ("SecretGenerator", "secretGenerator")):
+    for kind, field in (
+        ("ConfigMapGenerator", "configMapGenerator"),
+        ("SecretGenerator", "secretGenerator"),
+    ):
         for args in settings.get(field) or ():
             if general is not None:
                 args = {**args, "options": merged_options(general, args.get("options"))}
             yield kind, _configured(GENERATORS, kind, loader, args)
 
 
-def built_in_transformers(loader: FileLoader, settings: Object,
-                          config: TransformerConfig) -> Iterator[tuple[str, Transformer]]:
+def built_in_transformers(
+    loader: FileLoader, settings: Object, config: TransformerConfig
+) -> Iterator[tuple[str, Transformer]]:
     """Yield the kind and the transformer of each field of a kustomization, in the order of use. Raises CliError."""
     for kind, fields in transformer_configs(settings, config):
         yield kind, _configured(TRANSFORMERS, kind, loader, fields)
 
 
-def _configured(plugins: dict[str, Configure[P]], kind: str, loader: FileLoader, fields: Object) -> P:
+def _configured(
+    plugins: dict[str, Configure[P]], kind: str, loader: FileLoader, fields: Object
+) -> P:
     try:
         return plugins[kind](loader, fields)
     except CliError as error:
         shown = {key: value for key, value in fields.items() if value not in (None, "")}
-        raise CliError(f"trouble configuring builtin {kind} with config: `\n{dump(shown)}`: {error}") from None
+        raise CliError(
+            f"trouble configuring builtin {kind} with config: `\n{dump(shown)}`: {error}"
+        ) from None
 
 
-def transformer_configs(settings: Object, config: TransformerConfig) -> Iterator[tuple[str, Object]]:
+def transformer_configs(
+    settings: Object, config: TransformerConfig
+) -> Iterator[tuple[str, Object]]:
     """Yield the kinds of transformers and their configurations."""
 
     def specs(name: str) -> list[Object]:
@@ -85,15 +95,25 @@ def transformer_configs(settings: Object, config: TransformerConfig) -> Iterator
     for entry in settings.get("patches") or ():
         yield "PatchTransformer", entry
     if namespace := settings.get("namespace"):
-        yield "NamespaceTransformer", {"metadata": {"namespace": namespace}, "fieldSpecs": specs("namespace")}
+        yield (
+            "NamespaceTransformer",
+            {"metadata": {"namespace": namespace}, "fieldSpecs": specs("namespace")},
+        )
     for name, field in (("Prefix", "namePrefix"), ("Suffix", "nameSuffix")):
         if affix := settings.get(field):
             yield f"{name}Transformer", {name.lower(): affix, "fieldSpecs": specs(field)}
     yield from label_configs(settings, config)
     if pairs := settings.get("commonAnnotations"):
-        yield "AnnotationsTransformer", {"annotations": pairs, "fieldSpecs": specs("commonAnnotations")}
+        yield (
+            "AnnotationsTransformer",
+            {"annotations": pairs, "fieldSpecs": specs("commonAnnotations")},
+        )
     for entry in settings.get("patchesJson6902") or ():
-        fields = {"target": entry.get("target"), "path": entry.get("path"), "jsonOp": entry.get("patch")}
+        fields = {
+            "target": entry.get("target"),
+            "path": entry.get("path"),
+            "jsonOp": entry.get("patch"),
+        }
         yield "PatchJson6902Transformer", fields
     for entry in settings.get("replicas") or ():
         yield "ReplicaCountTransformer", {"replica": entry, "fieldSpecs": specs("replicas")}
@@ -122,10 +142,18 @@ def label_configs(settings: Object, config: TransformerConfig) -> Iterator[tuple
         except CliError as error:
             is_template = str(error).startswith("failed to merge template")
             raise error if is_template else CliError(f"failed to merge labels: {error}") from None
-        yield "LabelTransformer", {"labels": label.get("pairs") or {}, "fieldSpecs": _entries(specs)}
+        yield (
+            "LabelTransformer",
+            {"labels": label.get("pairs") or {}, "fieldSpecs": _entries(specs)},
+        )
     if labels or settings.get("commonLabels"):
-        yield "LabelTransformer", {"labels": settings.get("commonLabels") or {},
-                                   "fieldSpecs": _entries(config.specs.get("commonLabels", []))}
+        yield (
+            "LabelTransformer",
+            {
+                "labels": settings.get("commonLabels") or {},
+                "fieldSpecs": _entries(config.specs.get("commonLabels", [])),
+            },
+        )
 
 
 def _entries(specs: list[FieldSpec]) -> list[Object]:
@@ -159,10 +187,14 @@ def is_built_in(resource: KustomizedResource) -> bool:
     return resource.id.group == "" and resource.id.version == "builtin"
 
 
-def _external(plugins: dict[str, Configure[P]], loader: FileLoader, resource: KustomizedResource) -> P:
+def _external(
+    plugins: dict[str, Configure[P]], loader: FileLoader, resource: KustomizedResource
+) -> P:
     kind = resource.id.kind
     if not is_built_in(resource):
-        raise CliError(f"external plugins disabled; unable to load external plugin '{resource.original.kind}'")
+        raise CliError(
+            f"external plugins disabled; unable to load external plugin '{resource.original.kind}'"
+        )
     if kind == "HelmChartInflationGenerator":
         raise CliError(f"plugin {resource.original} is not supported: no charts are inflated")
     if kind not in plugins:

@@ -14,8 +14,14 @@ from kubepy.quoting import quote
 def fix_references(resources: ResMap, references: list[NameReference]) -> None:
     """Write the new names wherever the old ones stand. Raises CliError for a name that several objects have."""
     present = [(resource, resource.id) for resource in resources]
-    places = [(resource, "" if known_id.is_cluster_scoped else known_id.effective_namespace, known_id.namespace)
-              for resource, known_id in present]
+    places = [
+        (
+            resource,
+            "" if known_id.is_cluster_scoped else known_id.effective_namespace,
+            known_id.namespace,
+        )
+        for resource, known_id in present
+    ]
     for referrer in resources:
         candidates = _candidates(places, referrer)
         for reference in references:
@@ -23,14 +29,21 @@ def fix_references(resources: ResMap, references: list[NameReference]) -> None:
                 if not spec.is_for(referrer.original):
                     continue
                 try:
-                    apply(referrer, [FieldSpec(spec.path)], _NameField(candidates, referrer, reference, spec).update)
+                    apply(
+                        referrer,
+                        [FieldSpec(spec.path)],
+                        _NameField(candidates, referrer, reference, spec).update,
+                    )
                 except CliError as error:
-                    raise CliError(f"updating name reference in '{spec.path}' field of '{referrer.id}': "
-                                   f"{error}") from None
+                    raise CliError(
+                        f"updating name reference in '{spec.path}' field of '{referrer.id}': "
+                        f"{error}"
+                    ) from None
 
 
-def _candidates(places: list[tuple[KustomizedResource, str, str]],
-                referrer: KustomizedResource) -> list[KustomizedResource]:
+def _candidates(
+    places: list[tuple[KustomizedResource, str, str]], referrer: KustomizedResource
+) -> list[KustomizedResource]:
     """Return the resources in reach of another: of its namespace, or of one that its subjects name. Raises CliError.
 
     :param places: all resources with their effective namespaces, "" for those that have none, and the written ones.
@@ -45,18 +58,28 @@ def _candidates(places: list[tuple[KustomizedResource, str, str]],
             raise CliError(f"the subjects of {referrer_id} are no maps")
         if subject.get("kind") == "ServiceAccount" and "namespace" in subject:
             if not isinstance(subject["namespace"], str):
-                raise CliError(f"Invalid Input: namespace is blank for resource {quote(str(referrer_id))}\n")
+                raise CliError(
+                    f"Invalid Input: namespace is blank for resource {quote(str(referrer_id))}\n"
+                )
             namespaces.add(subject["namespace"])
     own = referrer_id.effective_namespace
-    return [candidate for candidate, effective, written in places
-            if not effective or written in namespaces or effective == own]
+    return [
+        candidate
+        for candidate, effective, written in places
+        if not effective or written in namespaces or effective == own
+    ]
 
 
 class _NameField:
     """A field of an object that holds the names of other objects."""
 
-    def __init__(self, candidates: list[KustomizedResource], referrer: KustomizedResource, reference: NameReference,
-                 spec: FieldSpec) -> None:
+    def __init__(
+        self,
+        candidates: list[KustomizedResource],
+        referrer: KustomizedResource,
+        reference: NameReference,
+        spec: FieldSpec,
+    ) -> None:
         self.resources = candidates
         self.referrer = referrer
         self.reference = reference
@@ -65,7 +88,11 @@ class _NameField:
     def update(self, holder: Any, key: Any) -> None:
         """Replace the names in ``holder[key]``: a name, a map with one, or a list of either. Raises CliError."""
         value = holder[key]
-        holder[key] = [self._updated(item) for item in value] if isinstance(value, list) else self._updated(value)
+        holder[key] = (
+            [self._updated(item) for item in value]
+            if isinstance(value, list)
+            else self._updated(value)
+        )
 
     def _updated(self, value: Any) -> Any:
         if value is None:
@@ -80,25 +107,46 @@ class _NameField:
         name, candidates = text_of(value["name"]), self.resources
         if "namespace" in value:
             namespace = text_of(value["namespace"])
-            originally = [candidate for candidate in candidates if candidate.original.effective_namespace == namespace]
-            candidates = originally or [candidate for candidate in candidates
-                                        if candidate.id.effective_namespace == namespace]
+            originally = [
+                candidate
+                for candidate in candidates
+                if candidate.original.effective_namespace == namespace
+            ]
+            candidates = originally or [
+                candidate
+                for candidate in candidates
+                if candidate.id.effective_namespace == namespace
+            ]
         referral = self._referral(name, candidates, with_namespace=True)
         if referral is None or (referral.id.name == name and not referral.id.namespace):
             return value
         new_namespace = {"namespace": referral.id.namespace} if referral.id.namespace else {}
         return {**value, "name": referral.id.name, **new_namespace}
 
-    def _referral(self, name: str, candidates: list[KustomizedResource], *,
-                  with_namespace: bool) -> KustomizedResource | None:
+    def _referral(
+        self, name: str, candidates: list[KustomizedResource], *, with_namespace: bool
+    ) -> KustomizedResource | None:
         """Return the object that had this name, or None. Raises CliError when several can be meant."""
         matching = [candidate for candidate in candidates if self._can_refer_to(candidate, name)]
         for or_none in (True, False):
             if len(matching) > 1:  # one alone need not have the prefixes of the referrer
-                matching = [candidate for candidate in matching
-                            if has_same_affixes(candidate, self.referrer, or_none=or_none)]
-        if len({(match.id.name, match.id.namespace if with_namespace else "") for match in matching}) > 1:
-            raise CliError(f"found multiple possible referrals: {', '.join(str(match.id) for match in matching)}")
+                matching = [
+                    candidate
+                    for candidate in matching
+                    if has_same_affixes(candidate, self.referrer, or_none=or_none)
+                ]
+        if (
+            len(
+                {
+                    (match.id.name, match.id.namespace if with_namespace else "")
+                    for match in matching
+                }
+            )
+            > 1
+        ):
+            raise CliError(
+                f"found multiple possible referrals: {', '.join(str(match.id) for match in matching)}"
+            )
         return matching[0] if matching else None
 
     def _can_refer_to(self, candidate: KustomizedResource, name: str) -> bool:
@@ -107,10 +155,16 @@ class _NameField:
         if not any(before.name == name for before in previous):
             return False
         target = self.reference
-        if not any(before.is_selected(target.group, target.version, target.kind) for before in previous):
+        if not any(
+            before.is_selected(target.group, target.version, target.kind) for before in previous
+        ):
             return False
         role = self.referrer.object.get("roleRef")
-        if self.spec.path.endswith("roleRef/name") and isinstance(role, dict) and {"apiGroup", "kind"} <= set(role):
+        if (
+            self.spec.path.endswith("roleRef/name")
+            and isinstance(role, dict)
+            and {"apiGroup", "kind"} <= set(role)
+        ):
             group, kind = role["apiGroup"] or "", role["kind"] or ""
             if not any(before.is_selected(group, "", kind) for before in previous):
                 return False
@@ -118,7 +172,8 @@ class _NameField:
         if candidate.id.kind == "ServiceAccount" or self.referrer.id.is_cluster_scoped:
             return True
         return candidate.id.is_cluster_scoped or (
-            candidate.id.effective_namespace == self.referrer.id.effective_namespace)
+            candidate.id.effective_namespace == self.referrer.id.effective_namespace
+        )
 
 
 def has_same_affixes(left: KustomizedResource, right: KustomizedResource, *, or_none: bool) -> bool:
@@ -128,7 +183,7 @@ def has_same_affixes(left: KustomizedResource, right: KustomizedResource, *, or_
     """
     for ours, theirs in ((left.prefixes, right.prefixes), (left.suffixes, right.suffixes)):
         shorter, longer = sorted((ours, theirs), key=len)
-        same_ending = longer[len(longer) - len(shorter):] == shorter if shorter else not longer
+        same_ending = longer[len(longer) - len(shorter) :] == shorter if shorter else not longer
         if not (same_ending or (or_none and not shorter)):
             return False
     return True

@@ -39,8 +39,10 @@ def replacement_transformer(loader: FileLoader, config: Object) -> Transformer:
         content = contents[0] if contents else None
         if not isinstance(content, dict | list):
             kinds = {str: "string", bool: "bool", int: "float64", float: "float64"}
-            raise CliError("unsupported replacement type encountered within replacement path: "
-                           f"{kinds.get(type(content), 'invalid')}")
+            raise CliError(
+                "unsupported replacement type encountered within replacement path: "
+                f"{kinds.get(type(content), 'invalid')}"
+            )
         replacements += decode(content if isinstance(content, list) else [content], [_REPLACEMENT])
 
     def transform(resources: ResMap) -> None:
@@ -63,23 +65,32 @@ def _source_value(resources: ResMap, source: Object) -> Any:
     """Return the content of the field that a source names, or the part of it that ``options`` selects."""
     options, path = source.get("options") or {}, source.get("fieldPath") or ""
     group, version, kind = (source.get(field, "") for field in ("group", "version", "kind"))
-    matching = [resource for resource in resources
-                if any(resource_id.is_selected(group, version, kind)
-                       and source.get("name", "") in ("", resource_id.name)
-                       and source.get("namespace", "") in ("", resource_id.namespace)
-                       for resource_id in resource.ids)]
+    matching = [
+        resource
+        for resource in resources
+        if any(
+            resource_id.is_selected(group, version, kind)
+            and source.get("name", "") in ("", resource_id.name)
+            and source.get("namespace", "") in ("", resource_id.namespace)
+            for resource_id in resource.ids
+        )
+    ]
     if len(matching) != 1:
         texts = [_source_text(source), path]
         if options.get("delimiter") or options.get("create"):
             create = str(bool(options.get("create"))).lower()
-            texts.append(f"{options.get('delimiter') or ''}({options.get('index', 0)}), create={create}")
+            texts.append(
+                f"{options.get('delimiter') or ''}({options.get('index', 0)}), create={create}"
+            )
         problem = "multiple matches for selector" if matching else "nothing selected by"
         raise CliError(f"{problem} {':'.join(text for text in texts if text)}")
     path = path or DEFAULT_PATH
     values: list[Any] = []
     walk(matching[0].object, split(path), lambda holder, key: values.append(holder[key]))
     if not values or values[0] in (None, {}, []):
-        raise CliError(f"fieldPath `{path}` is missing for replacement source {_source_text(source)}")
+        raise CliError(
+            f"fieldPath `{path}` is missing for replacement source {_source_text(source)}"
+        )
     value, delimiter, index = values[0], options.get("delimiter"), options.get("index", 0)
     if not delimiter:
         return value
@@ -106,17 +117,27 @@ def _fill_target(resources: ResMap, target: Object, value: Any) -> None:
     rejected = [selector for selector in target.get("reject") or () if selector]
     for resource in resources:
         if not has_selected_metadata(resource, select) or any(
-                has_selected_metadata(resource, selector) for selector in rejected
-                if selector.get("labelSelector") or selector.get("annotationSelector")):
+            has_selected_metadata(resource, selector)
+            for selector in rejected
+            if selector.get("labelSelector") or selector.get("annotationSelector")
+        ):
             continue
-        if any(is_selected(known_id, selector) for selector in rejected for known_id in resource.ids
-               if set(selector) & set(ResId._fields)):
+        if any(
+            is_selected(known_id, selector)
+            for selector in rejected
+            for known_id in resource.ids
+            if set(selector) & set(ResId._fields)
+        ):
             continue
         if not any(is_selected(known_id, select) for known_id in resource.ids):
             continue
         for path in target.get("fieldPaths") or [DEFAULT_PATH]:
-            if not walk(resource.object, split(path), lambda holder, key: _put(holder, key, value, options),
-                        create=bool(options.get("create"))):
+            if not walk(
+                resource.object,
+                split(path),
+                lambda holder, key: _put(holder, key, value, options),
+                create=bool(options.get("create")),
+            ):
                 action = "find or create" if options.get("create") else "find"
                 raise CliError(f"unable to {action} field {quote(path)} in replacement target")
 
@@ -160,7 +181,11 @@ def walk(node: Any, parts: list[str], change: ValueFunction, *, create: bool = F
     if isinstance(node, list):
         keys = [index for index, item in enumerate(node) if _selects_item(part, item, index)]
     elif isinstance(node, dict):
-        name = part.removeprefix("[").removesuffix("]") if part.startswith("[") and "=" not in part else part
+        name = (
+            part.removeprefix("[").removesuffix("]")
+            if part.startswith("[") and "=" not in part
+            else part
+        )
         keys = list(node) if name == "*" else [name]
         if name != "*" and name not in node:
             if not create:
@@ -184,5 +209,9 @@ def _selects_item(part: str, item: Any, index: int) -> bool:
         return True
     if part.startswith("[") and "=" in part:
         key, _, value = part[1:-1].partition("=")
-        return str(item.get(key)) == value if isinstance(item, dict) else not key and str(item) == value
+        return (
+            str(item.get(key)) == value
+            if isinstance(item, dict)
+            else not key and str(item) == value
+        )
     return int_or_none(part) == index

@@ -21,9 +21,11 @@ from kubepy.quoting import printable, printable_lines, quote
 
 TIMEOUT = 27.0  # seconds that each git command may take
 _SCHEMES = ("ssh://", "https://", "http://", "file://")
-_FORCED_GIT = ("Warning: Forcing the git protocol using the 'git::' URL prefix is not supported. Kustomize currently "
-               "strips this invalid prefix, but will stop doing so in a future release. Please remove the 'git::' "
-               "prefix from your configuration.")
+_FORCED_GIT = (
+    "Warning: Forcing the git protocol using the 'git::' URL prefix is not supported. Kustomize currently "
+    "strips this invalid prefix, but will stop doing so in a future release. Please remove the 'git::' "
+    "prefix from your configuration."
+)
 
 
 class RepoSpec(NamedTuple):
@@ -42,7 +44,9 @@ class RepoSpec(NamedTuple):
     submodules: bool = True
 
 
-def parse_repository(address: str, warn: Callable[[str], None] = lambda text: None) -> RepoSpec | None:
+def parse_repository(
+    address: str, warn: Callable[[str], None] = lambda text: None
+) -> RepoSpec | None:
     """Return the repository that an address names, None for an address that names none (a path)."""
     if os.path.isabs(address):
         return None
@@ -51,9 +55,9 @@ def parse_repository(address: str, warn: Callable[[str], None] = lambda text: No
         warn(_FORCED_GIT)
         location = location[5:]
     scheme = next((scheme for scheme in _SCHEMES if location.lower().startswith(scheme)), "")
-    rest = location[len(scheme):]
+    rest = location[len(scheme) :]
     user = match[0] if (match := re.match(r"[a-zA-Z][a-zA-Z0-9-]*@", rest)) else ""
-    rest = rest[len(user):]
+    rest = rest[len(user) :]
     is_github = rest.lower().startswith(("github.com/", "github.com:"))
     is_scp = not scheme and bool(user or is_github)
     if not scheme and not is_scp:
@@ -71,7 +75,11 @@ def parse_repository(address: str, warn: Callable[[str], None] = lambda text: No
             return None
         host = scheme + user + host
     parts = split_repository_path(rest, host)
-    if parts is None or not parts[0] or os.path.normpath(parts[1].removeprefix("/")).split("/")[0] == "..":
+    if (
+        parts is None
+        or not parts[0]
+        or os.path.normpath(parts[1].removeprefix("/")).split("/")[0] == ".."
+    ):
         return None
     ref, timeout, submodules = parse_query(query)
     return RepoSpec(address, host + parts[0], parts[1].removeprefix("/"), ref, timeout, submodules)
@@ -88,12 +96,12 @@ def _host_end(rest: str, is_scp: bool) -> int:
 def split_repository_path(path: str, host: str) -> tuple[str, str] | None:
     """Split the path of the repository from the one in it: at ``_git/NAME``, ``//``, ``.git``, or after two parts."""
     if (start := path.find("_git/")) >= 0:
-        name, _, inner = path[start + 5:].partition("/")
-        return path[:start + 5] + name, inner
+        name, _, inner = path[start + 5 :].partition("/")
+        return path[: start + 5] + name, inner
     if (start := path.find("//")) >= 0:
-        return path[:start], path[start + 2:]
+        return path[:start], path[start + 2 :]
     if (start := path.find(".git")) >= 0:
-        return path[:start + 4], path[start + 4:]
+        return path[: start + 4], path[start + 4 :]
     if host.startswith("file://"):
         return path, ""
     parts = path.split("/")
@@ -119,14 +127,22 @@ def clone(spec: RepoSpec) -> str:
     """Return a new folder with the files of a repository. Raises CliError; then there is no folder."""
     program = shutil.which("git")
     if program is None:
-        raise CliError('no \'git\' program on path: exec: "git": executable file not found in $PATH')
+        raise CliError(
+            "no 'git' program on path: exec: \"git\": executable file not found in $PATH"
+        )
     if spec.ref.startswith("-"):
-        raise CliError(f"the ref {quote(spec.ref)} of '{printable(spec.raw)}' would be an option of git")
+        raise CliError(
+            f"the ref {quote(spec.ref)} of '{printable(spec.raw)}' would be an option of git"
+        )
     folder = os.path.realpath(create_folder("kustomize-"))
     try:
-        for args in (["init"], ["remote", "add", "origin", spec.clone_spec],
-                     ["fetch", "--depth=1", spec.clone_spec, spec.ref or "HEAD"], ["checkout", "FETCH_HEAD"],
-                     *([["submodule", "update", "--init", "--recursive"]] if spec.submodules else [])):
+        for args in (
+            ["init"],
+            ["remote", "add", "origin", spec.clone_spec],
+            ["fetch", "--depth=1", spec.clone_spec, spec.ref or "HEAD"],
+            ["checkout", "FETCH_HEAD"],
+            *([["submodule", "update", "--init", "--recursive"]] if spec.submodules else []),
+        ):
             _run([program, *args], folder, spec.timeout)
     except BaseException:
         remove(folder)
@@ -138,8 +154,15 @@ def _run(command: list[str], folder: str, timeout: float) -> None:
     """Run git in a folder. Raises CliError."""
     line = printable(" ".join(command))
     try:
-        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=timeout, check=False)
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         raise CliError(f"hit {format_duration(timeout)} timeout running '{line}'") from None
     if done.returncode:

@@ -32,10 +32,13 @@ ORDER_FIRST = (
 ORDER_LAST = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
-def kind_ranks(first: Sequence[str] = ORDER_FIRST, last: Sequence[str] = ORDER_LAST) -> dict[str, int]:
+def kind_ranks(
+    first: Sequence[str] = ORDER_FIRST, last: Sequence[str] = ORDER_LAST
+) -> dict[str, int]:
     """Return the rank of each kind that comes before or after all others, whose rank is 0."""
-    return ({kind: index - len(first) for index, kind in enumerate(first)}
-            | {kind: index + 1 for index, kind in enumerate(last)})
+    return {kind: index - len(first) for index, kind in enumerate(first)} | {
+        kind: index + 1 for index, kind in enumerate(last)
+    }
 
 
 def gvk_order(group: str, version: str, kind: str) -> tuple[int, str]:
@@ -73,11 +76,16 @@ class ResId(NamedTuple):
     @property
     def legacy_sort_key(self) -> tuple[str, str, str]:
         """Return the order of objects of the same rank (``legacySortString``)."""
-        return gvk_order(self.group, self.version, self.kind)[1], self.namespace or "~X", self.name or "~N"
+        return (
+            gvk_order(self.group, self.version, self.kind)[1],
+            self.namespace or "~X",
+            self.name or "~N",
+        )
 
     def equals(self, other: ResId) -> bool:
-        return (self._replace(namespace=self.effective_namespace)
-                == other._replace(namespace=other.effective_namespace))
+        return self._replace(namespace=self.effective_namespace) == other._replace(
+            namespace=other.effective_namespace
+        )
 
     def is_selected(self, group: str, version: str, kind: str) -> bool:
         """Return whether the id is of a type; "" selects all."""
@@ -88,9 +96,11 @@ class ResId(NamedTuple):
     def go_syntax(self) -> str:
         """Return the id as Go prints a struct with its fields."""
         scoped = str(self.is_cluster_scoped).lower()
-        return (f"resid.ResId{{Gvk:resid.Gvk{{Group:{quote(self.group)}, Version:{quote(self.version)}, "
-                f"Kind:{quote(self.kind)}, isClusterScoped:{scoped}}}, Name:{quote(self.name)}, "
-                f"Namespace:{quote(self.namespace)}}}")
+        return (
+            f"resid.ResId{{Gvk:resid.Gvk{{Group:{quote(self.group)}, Version:{quote(self.version)}, "
+            f"Kind:{quote(self.kind)}, isClusterScoped:{scoped}}}, Name:{quote(self.name)}, "
+            f"Namespace:{quote(self.namespace)}}}"
+        )
 
     def __str__(self) -> str:
         """Return ``Deployment.v1.apps/web.default``."""
@@ -162,9 +172,12 @@ class KustomizedResource:
         for field, value in fields.items():
             is_map = field in ("metadata", "labels", "annotations")
             if (is_map and not isinstance(value, dict | None)) or (
-                    field in ("name", "namespace") and isinstance(value, dict | list)):
+                field in ("name", "namespace") and isinstance(value, dict | list)
+            ):
                 expected = "MappingNode" if is_map else "ScalarNode"
-                raise CliError(f"wrong node kind: expected {expected} in the field {field} of {to_json(self.object)}")
+                raise CliError(
+                    f"wrong node kind: expected {expected} in the field {field} of {to_json(self.object)}"
+                )
         if meta is None:
             self.object["metadata"] = {}
 
@@ -182,7 +195,11 @@ class KustomizedResource:
         for path in self.blanks:
             holder: Any = self.object
             for key in path[:-1]:
-                is_there = key in holder if isinstance(holder, dict) else isinstance(holder, list) and key < len(holder)
+                is_there = (
+                    key in holder
+                    if isinstance(holder, dict)
+                    else isinstance(holder, list) and key < len(holder)
+                )
                 holder = holder[key] if is_there else None
             if isinstance(holder, dict) and path[-1] in holder and holder[path[-1]] is None:
                 del holder[path[-1]]
@@ -191,7 +208,6 @@ class KustomizedResource:
     def remember(self) -> None:
         """Keep the present id, before the name, namespace or kind changes."""
         self.previous.append(self.id)
-
 
     @property
     def json(self) -> str:
@@ -205,8 +221,12 @@ def read_resources(text: str) -> list[KustomizedResource]:
         contents = [content for content in contents_of(text, blank=BLANK) if content is not None]
     except CliError as error:
         raise CliError(f"MalformedYAMLError: {error}") from None
-    if len(contents) == 1 and isinstance(contents[0], dict) and contents[0].get("kind") in ("List", "ResourceList") \
-            and "items" in contents[0]:
+    if (
+        len(contents) == 1
+        and isinstance(contents[0], dict)
+        and contents[0].get("kind") in ("List", "ResourceList")
+        and "items" in contents[0]
+    ):
         contents = list(contents[0]["items"]) if isinstance(contents[0]["items"], list) else []
     queue, resources = [content for content in contents if content != {}], []
     for content in queue:
@@ -243,14 +263,22 @@ def _check_metadata(obj: Any) -> None:
         if obj.get(name) == BLANK:
             obj[name] = None
     meta = obj.get("metadata") if isinstance(obj, dict) else None
-    if not isinstance(obj, dict) or not isinstance(meta, dict | None) or (
-            not meta and not obj.get("kind") and not obj.get("apiVersion")):
+    if (
+        not isinstance(obj, dict)
+        or not isinstance(meta, dict | None)
+        or (not meta and not obj.get("kind") and not obj.get("apiVersion"))
+    ):
         raise CliError("missing Resource metadata")
     meta = meta or {}
-    pairs = [f"map[{' '.join(f'{key}:{value}' for key, value in sorted((meta.get(name) or {}).items()))}]"
-             for name in ("labels", "annotations") if isinstance(meta.get(name) or {}, dict)]
-    shown = (f"{{{{{obj.get('apiVersion') or ''} {obj.get('kind') or ''}}} "
-             f"{{{{{meta.get('name') or ''} {meta.get('namespace') or ''}}} {' '.join(pairs)}}}}}")
+    pairs = [
+        f"map[{' '.join(f'{key}:{value}' for key, value in sorted((meta.get(name) or {}).items()))}]"
+        for name in ("labels", "annotations")
+        if isinstance(meta.get(name) or {}, dict)
+    ]
+    shown = (
+        f"{{{{{obj.get('apiVersion') or ''} {obj.get('kind') or ''}}} "
+        f"{{{{{meta.get('name') or ''} {meta.get('namespace') or ''}}} {' '.join(pairs)}}}}}"
+    )
     if not obj.get("kind"):
         raise CliError(f"missing kind in object {shown}")
     if not isinstance(obj["kind"], str):
@@ -298,9 +326,12 @@ class ResMap:
 
     def with_id(self, resource_id: ResId) -> list[KustomizedResource]:
         """Return the resources that have an id now."""
-        return [resource for resource in self.all
-                if str((resource.object.get("metadata") or {}).get("name", "")) == resource_id.name
-                and resource.id.equals(resource_id)]
+        return [
+            resource
+            for resource in self.all
+            if str((resource.object.get("metadata") or {}).get("name", "")) == resource_id.name
+            and resource.id.equals(resource_id)
+        ]
 
     def declare(self, variable: Var) -> None:
         """Add a variable. Raises CliError for a name that is taken."""
@@ -320,7 +351,9 @@ class ResMap:
         matching = self._matching(resource_id)
         if len(matching) != 1:
             problem = "multiple matches" if matching else "no matches"
-            raise CliError(f"{problem} for Id {resource_id}; failed to find unique target for patch {resource_id}")
+            raise CliError(
+                f"{problem} for Id {resource_id}; failed to find unique target for patch {resource_id}"
+            )
         return matching[0]
 
     def absorb(self, generated: KustomizedResource) -> None:
@@ -333,25 +366,45 @@ class ResMap:
             self.append(generated)
         elif len(matching) > 1:
             listed = " ".join(resource.json for resource in matching)
-            raise CliError(f"found multiple objects [{listed}] that could accept merge of {generated.id}")
+            raise CliError(
+                f"found multiple objects [{listed}] that could accept merge of {generated.id}"
+            )
         elif not changes:
             behavior = generated.behavior if generated.behavior == "create" else "unspecified"
-            raise CliError(f"id {shown} exists; can not use behavior: '{behavior}', behavior must be merge or replace")
+            raise CliError(
+                f"id {shown} exists; can not use behavior: '{behavior}', behavior must be merge or replace"
+            )
         else:
             _merge_data(matching[0], generated)
 
     def _matching(self, resource_id: ResId) -> list[KustomizedResource]:
-        return [resource for resource in self.all if any(known_id.equals(resource_id) for known_id in resource.ids)]
+        return [
+            resource
+            for resource in self.all
+            if any(known_id.equals(resource_id) for known_id in resource.ids)
+        ]
 
     def select(self, target: dict[str, str]) -> list[KustomizedResource]:
         """Return the resources that a patch's target selects by their first or present id. Raises CliError."""
-        return [resource for resource in self.all
-                if all(any(_matches(target.get(part, ""), text) for text in texts) for part, texts in (
-                    ("namespace", (resource.original.effective_namespace, resource.id.effective_namespace)),
-                    ("name", (resource.original.name, resource.id.name))))
-                and all(_matches(target.get(part, ""), getattr(resource.id, part))
-                        for part in ("group", "version", "kind"))
-                and has_selected_metadata(resource, target)]
+        return [
+            resource
+            for resource in self.all
+            if all(
+                any(_matches(target.get(part, ""), text) for text in texts)
+                for part, texts in (
+                    (
+                        "namespace",
+                        (resource.original.effective_namespace, resource.id.effective_namespace),
+                    ),
+                    ("name", (resource.original.name, resource.id.name)),
+                )
+            )
+            and all(
+                _matches(target.get(part, ""), getattr(resource.id, part))
+                for part in ("group", "version", "kind")
+            )
+            and has_selected_metadata(resource, target)
+        ]
 
     def drop_deleted(self) -> None:
         """Remove the resources that a patch has deleted."""
@@ -377,13 +430,16 @@ def _merge_data(old: KustomizedResource, generated: KustomizedResource) -> None:
 
 def is_selected(resource_id: ResId, selector: dict[str, str]) -> bool:
     """Return whether the parts of an id match those of a selector, which are anchored regular expressions."""
-    return all(_matches(selector.get(part, ""), text) for part, text in resource_id._asdict().items())
+    return all(
+        _matches(selector.get(part, ""), text) for part, text in resource_id._asdict().items()
+    )
 
 
 def has_selected_metadata(resource: KustomizedResource, selector: dict[str, str]) -> bool:
     """Return whether the labels and annotations of a resource are those that a selector wants. Raises CliError."""
-    return (_matches_labels(selector.get("labelSelector", ""), labels_of(resource.object))
-            and _matches_labels(selector.get("annotationSelector", ""), annotations_of(resource.object)))
+    return _matches_labels(
+        selector.get("labelSelector", ""), labels_of(resource.object)
+    ) and _matches_labels(selector.get("annotationSelector", ""), annotations_of(resource.object))
 
 
 def _matches(pattern: str, text: str) -> bool:

@@ -35,13 +35,22 @@ CLUSTER_SCOPED = {
 }  # fmt: skip
 # Kinds that v1.36 has and v1.21 had not, by API version, and fields with merge keys.
 _NEWER_KINDS = {
-    "admissionregistration.k8s.io/v1": ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
-                                        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+    "admissionregistration.k8s.io/v1": (
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    ),
     "authentication.k8s.io/v1": ("SelfSubjectReview",),
     "autoscaling/v2": ("HorizontalPodAutoscaler",),
     "flowcontrol.apiserver.k8s.io/v1": ("FlowSchema", "PriorityLevelConfiguration"),
     "networking.k8s.io/v1": ("IPAddress", "ServiceCIDR"),
-    "resource.k8s.io/v1": ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"),
+    "resource.k8s.io/v1": (
+        "DeviceClass",
+        "ResourceClaim",
+        "ResourceClaimTemplate",
+        "ResourceSlice",
+    ),
     "storage.k8s.io/v1": ("CSIStorageCapacity", "VolumeAttributesClass"),
 }
 _NEWER_FIELDS = {
@@ -51,8 +60,11 @@ _NEWER_FIELDS = {
     ("ValidatingWebhook", "matchConditions"), ("JSONSchemaProps", "x-kubernetes-validations"),
 }  # fmt: skip
 # Old versions with the merge keys of today's.
-_SAME_KEYS = {"batch/v1beta1": "batch/v1", "admissionregistration.k8s.io/v1beta1": "admissionregistration.k8s.io/v1",
-              "storage.k8s.io/v1beta1": "storage.k8s.io/v1"}
+_SAME_KEYS = {
+    "batch/v1beta1": "batch/v1",
+    "admissionregistration.k8s.io/v1beta1": "admissionregistration.k8s.io/v1",
+    "storage.k8s.io/v1beta1": "storage.k8s.io/v1",
+}
 
 
 class FieldSchema(Protocol):
@@ -112,7 +124,9 @@ class DefinedSchema:
     def merge_keys(self) -> list[str] | None:
         if "merge" not in str(self._node.get("x-kubernetes-patch-strategy", "")).split(","):
             return None
-        keys = self._node.get("x-kubernetes-list-map-keys") or [self._node.get("x-kubernetes-patch-merge-key")]
+        keys = self._node.get("x-kubernetes-list-map-keys") or [
+            self._node.get("x-kubernetes-patch-merge-key")
+        ]
         return [str(key) for key in keys if key] if isinstance(keys, list) else []
 
     def field(self, name: str) -> FieldSchema | None:
@@ -121,7 +135,9 @@ class DefinedSchema:
         return self._resolved(node or self._node.get("additionalProperties"))
 
     def elements(self) -> FieldSchema | None:
-        return self._resolved(self._node.get("items") if self._node.get("type") in ("array", ["array"]) else None)
+        return self._resolved(
+            self._node.get("items") if self._node.get("type") in ("array", ["array"]) else None
+        )
 
     def _resolved(self, node: Any) -> FieldSchema | None:
         """Follow references, to built-in types too."""
@@ -165,7 +181,8 @@ class Schemas:
             raise CliError("builtin version and custom schema provided, cannot use both")
         definitions = document.get("definitions") if isinstance(document, dict) else ""
         if not isinstance(definitions, dict | None) or any(
-                not isinstance(node, dict) for node in (definitions or {}).values()):
+            not isinstance(node, dict) for node in (definitions or {}).values()
+        ):
             raise CliError("invalid schema file: it has no map of definitions")
         self._is_set, self.has_built_in = True, self._used
         for node in (definitions or {}).values():
@@ -175,7 +192,9 @@ class Schemas:
         for path, operations in (paths if isinstance(paths, dict) else {}).items():
             for types in _types_of(operations.get("get") if isinstance(operations, dict) else None):
                 is_namespaced = "namespaces/{namespace}" in str(path)
-                self._cluster_scoped[types] = not is_namespaced and self._cluster_scoped.get(types, True)
+                self._cluster_scoped[types] = not is_namespaced and self._cluster_scoped.get(
+                    types, True
+                )
 
     def is_cluster_scoped(self, api_version: str, kind: str) -> bool:
         """Return whether a type certainly has no namespaces."""
@@ -199,8 +218,10 @@ def _types_of(node: Any) -> Iterator[tuple[str, str]]:
     """Yield the API versions and kinds that a definition or operation is marked with."""
     marks = node.get("x-kubernetes-group-version-kind") if isinstance(node, dict) else None
     for mark in [marks] if isinstance(marks, dict) else marks if isinstance(marks, list) else ():
-        group, version, kind = (mark.get(part, "") if isinstance(mark, dict) else "" for part in (
-            "group", "version", "kind"))
+        group, version, kind = (
+            mark.get(part, "") if isinstance(mark, dict) else ""
+            for part in ("group", "version", "kind")
+        )
         if isinstance(version, str) and isinstance(kind, str):
             yield f"{group}/{version}" if group else version, kind
 

@@ -24,7 +24,9 @@ class Struct:
     def __init__(self, name: str, /, **fields: Any) -> None:
         self.name = name
         self.fields = fields
-        self.spellings = {field.lower(): field for field in fields}  # Go's JSON decoder takes any case
+        self.spellings = {
+            field.lower(): field for field in fields
+        }  # Go's JSON decoder takes any case
 
 
 _BASIC = {"string": str, "bool": bool, "int": int, "int64": int}
@@ -34,9 +36,15 @@ _ID = {**_GVK, "name": "string", "namespace": "string"}
 FIELD_SPECS = [Struct("FieldSpec", **_GVK, path="string", create="bool")]
 SELECTOR = Struct("Selector", **_ID, annotationSelector="string", labelSelector="string")
 META = Struct("ObjectMeta", name="string", namespace="string", labels=PAIRS, annotations=PAIRS)
-PATCH = {"path": "string", "patch": "string", "target": SELECTOR,
-         "options": Struct("PatchArgs", allowNameChange="bool", allowKindChange="bool")}
-IMAGE = Struct("Image", name="string", newName="string", tagSuffix="string", newTag="string", digest="string")
+PATCH = {
+    "path": "string",
+    "patch": "string",
+    "target": SELECTOR,
+    "options": Struct("PatchArgs", allowNameChange="bool", allowKindChange="bool"),
+}
+IMAGE = Struct(
+    "Image", name="string", newName="string", tagSuffix="string", newTag="string", digest="string"
+)
 REPLICA = Struct("Replica", name="string", count="int64")
 _OPTIONS = Struct("FieldOptions", delimiter="string", index="int", encoding="string", create="bool")
 REPLACEMENT = {
@@ -44,16 +52,38 @@ REPLACEMENT = {
     "targets": [Struct("TargetSelector", select=SELECTOR, reject=[SELECTOR], fieldPaths=TEXTS, options=_OPTIONS)],
 }  # fmt: skip
 REPLACEMENTS = [Struct("ReplacementField", path="string", **REPLACEMENT)]
-_GENERATOR_OPTIONS = Struct("GeneratorOptions", labels=PAIRS, annotations=PAIRS, disableNameSuffixHash="bool",
-                            immutable="bool")
-CONFIG_MAP = {"name": "string", "namespace": "string", "behavior": "string", "files": TEXTS, "literals": TEXTS,
-              "envs": TEXTS, "env": "string", "options": _GENERATOR_OPTIONS}
+_GENERATOR_OPTIONS = Struct(
+    "GeneratorOptions",
+    labels=PAIRS,
+    annotations=PAIRS,
+    disableNameSuffixHash="bool",
+    immutable="bool",
+)
+CONFIG_MAP = {
+    "name": "string",
+    "namespace": "string",
+    "behavior": "string",
+    "files": TEXTS,
+    "literals": TEXTS,
+    "envs": TEXTS,
+    "env": "string",
+    "options": _GENERATOR_OPTIONS,
+}
 SECRET = {**CONFIG_MAP, "type": "string"}
-_VAR = Struct("Var", name="string", fieldref=Struct("FieldSelector", fieldPath="string"),
-              objref=Struct("Target", apiVersion="string", **_ID))
-_SORT = Struct("SortOptions", order="string",
-               legacySortOptions=Struct("LegacySortOptions", orderFirst=TEXTS, orderLast=TEXTS))
-_LABEL = Struct("Label", pairs=PAIRS, includeSelectors="bool", includeTemplates="bool", fields=FIELD_SPECS)
+_VAR = Struct(
+    "Var",
+    name="string",
+    fieldref=Struct("FieldSelector", fieldPath="string"),
+    objref=Struct("Target", apiVersion="string", **_ID),
+)
+_SORT = Struct(
+    "SortOptions",
+    order="string",
+    legacySortOptions=Struct("LegacySortOptions", orderFirst=TEXTS, orderLast=TEXTS),
+)
+_LABEL = Struct(
+    "Label", pairs=PAIRS, includeSelectors="bool", includeTemplates="bool", fields=FIELD_SPECS
+)
 KUSTOMIZATION = Struct(
     "Kustomization", apiVersion="string", kind="string", metadata=META, openapi=PAIRS, namePrefix="string",
     nameSuffix="string", namespace="string", commonLabels=PAIRS, labels=[_LABEL], commonAnnotations=PAIRS,
@@ -65,14 +95,22 @@ KUSTOMIZATION = Struct(
     configurations=TEXTS, generators=TEXTS, transformers=TEXTS, validators=TEXTS, buildMetadata=TEXTS,
 )  # fmt: skip
 UNSUPPORTED = ("helmCharts", "helmChartInflationGenerator")
-DEPRECATED = {"bases": "resources", "commonLabels": "labels", "imageTags": "images", "patchesJson6902": "patches",
-              "patchesStrategicMerge": "patches", "vars": "replacements"}
+DEPRECATED = {
+    "bases": "resources",
+    "commonLabels": "labels",
+    "imageTags": "images",
+    "patchesJson6902": "patches",
+    "patchesStrategicMerge": "patches",
+    "vars": "replacements",
+}
 
 
 # --- decoding -----------------------------------------------------------------------------------------------------
 
 
-def decode(value: Any, shape: Any, *, strict: bool = False, as_text: bool = True, field: str = "") -> Any:
+def decode(
+    value: Any, shape: Any, *, strict: bool = False, as_text: bool = True, field: str = ""
+) -> Any:
     """Return a value with the fields of its shape in their spelling, without fields that are null.
 
     :param strict: other fields are errors.
@@ -92,13 +130,21 @@ def decode(value: Any, shape: Any, *, strict: bool = False, as_text: bool = True
     if isinstance(shape, list):
         if not isinstance(value, list):
             raise _mismatch(value, shape, field)
-        return [_zero(shape[0]) if item is None else
-                decode(item, shape[0], strict=strict, as_text=as_text, field=field) for item in value]
+        return [
+            _zero(shape[0])
+            if item is None
+            else decode(item, shape[0], strict=strict, as_text=as_text, field=field)
+            for item in value
+        ]
     if not isinstance(value, dict):
         raise _mismatch(value, shape, field)
     if isinstance(shape, dict):
-        return {str(key): _zero(shape["*"]) if item is None else
-                decode(item, shape["*"], strict=strict, as_text=as_text, field=field) for key, item in value.items()}
+        return {
+            str(key): _zero(shape["*"])
+            if item is None
+            else decode(item, shape["*"], strict=strict, as_text=as_text, field=field)
+            for key, item in value.items()
+        }
     decoded: Object = {}
     _, _, path = field.partition(".")
     for key in sorted(value, key=str):
@@ -107,14 +153,23 @@ def decode(value: Any, shape: Any, *, strict: bool = False, as_text: bool = True
             raise CliError(f"json: unknown field {quote(str(key))}")
         if name is not None and value[key] is not None:
             inner = f"{shape.name}.{path}.{name}" if path else f"{shape.name}.{name}"
-            decoded[name] = decode(value[key], shape.fields[name], strict=strict, as_text=as_text, field=inner)
+            decoded[name] = decode(
+                value[key], shape.fields[name], strict=strict, as_text=as_text, field=inner
+            )
     return decoded
 
 
 def _zero(shape: Any) -> Any:
     """Return what null is decoded into as an item of a list or map."""
-    return _BASIC[shape]() if isinstance(shape, str) else None if shape is None else type(shape)() \
-        if isinstance(shape, list | dict) else {}
+    return (
+        _BASIC[shape]()
+        if isinstance(shape, str)
+        else None
+        if shape is None
+        else type(shape)()
+        if isinstance(shape, list | dict)
+        else {}
+    )
 
 
 def _mismatch(value: Any, shape: Any, field: str) -> CliError:
@@ -130,14 +185,22 @@ def _go_type(shape: Any) -> str:
         return f"[]{_go_type(shape[0])}"
     if isinstance(shape, dict):
         return f"map[string]{_go_type(shape['*'])}"
-    return shape if isinstance(shape, str) else "interface {}" if shape is None else f"types.{shape.name}"
+    return (
+        shape
+        if isinstance(shape, str)
+        else "interface {}"
+        if shape is None
+        else f"types.{shape.name}"
+    )
 
 
 def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
     """Return the settings of a kustomization file, old fields as new ones. Raises CliError."""
     try:
         contents = contents_of(text, old_booleans=True)
-        settings: Object = decode(contents[0] if contents else {}, KUSTOMIZATION, strict=True, as_text=False) or {}
+        settings: Object = (
+            decode(contents[0] if contents else {}, KUSTOMIZATION, strict=True, as_text=False) or {}
+        )
     except CliError as error:
         raise CliError(f"invalid Kustomization: {error}") from None
     for name in UNSUPPORTED:
@@ -146,10 +209,15 @@ def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
     for old, new in DEPRECATED.items():
         if old in settings:
             experimental = " [EXPERIMENTAL]" if old == "vars" else ""
-            warn(f"# Warning: '{old}' is deprecated. Please use '{new}' instead.{experimental} Run 'kustomize edit "
-                 "fix' to update your Kustomization automatically.")
-    if not any(value or isinstance(value, dict | list) for name, value in settings.items()
-               if name not in ("apiVersion", "kind")):
+            warn(
+                f"# Warning: '{old}' is deprecated. Please use '{new}' instead.{experimental} Run 'kustomize edit "
+                "fix' to update your Kustomization automatically."
+            )
+    if not any(
+        value or isinstance(value, dict | list)
+        for name, value in settings.items()
+        if name not in ("apiVersion", "kind")
+    ):
         raise CliError("kustomization.yaml is empty")
     kind = settings["kind"] = settings.get("kind") or "Kustomization"
     problems = []
@@ -163,7 +231,10 @@ def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
         raise CliError(f"Failed to read kustomization file under {root}:\n" + "\n".join(problems))
     for name, old in (("resources", "bases"), ("images", "imageTags")):
         settings[name] = [*(settings.get(name) or ()), *(settings.get(old) or ())]
-    for args in (*(settings.get("configMapGenerator") or ()), *(settings.get("secretGenerator") or ())):
+    for args in (
+        *(settings.get("configMapGenerator") or ()),
+        *(settings.get("secretGenerator") or ()),
+    ):
         if source := args.pop("env", ""):
             args["envs"] = [*(args.get("envs") or ()), source]
     return settings

@@ -79,8 +79,11 @@ def _build(loader: FileLoader, warn: Warn) -> list[Object]:
     hash_transformer(loader, {})(resources)
     fix_references(resources, resources.config.references)
     resolve(resources, resources.config.specs.get("varReference", []), warn)
-    kept = [resource for resource in resources
-            if annotations_of(resource.object).get(LOCAL, "false") == "false"]
+    kept = [
+        resource
+        for resource in resources
+        if annotations_of(resource.object).get(LOCAL, "false") == "false"
+    ]
     remove_records(resources, metadata)
     for resource in kept:
         # Upstream rewrites all annotations when it removes its own; values that are not strings become strings.
@@ -93,7 +96,9 @@ def _build(loader: FileLoader, warn: Warn) -> list[Object]:
         if not annotations:
             resource.object["metadata"].pop("annotations", None)
     if "managedByLabel" in metadata:
-        pairs_transformer({MANAGED_BY: f"kustomize-{KUSTOMIZE_VERSION}"}, METADATA_LABELS)(resources)
+        pairs_transformer({MANAGED_BY: f"kustomize-{KUSTOMIZE_VERSION}"}, METADATA_LABELS)(
+            resources
+        )
     return [resource.object for resource in in_order(kept, target.settings.get("sortOptions"))]
 
 
@@ -123,8 +128,13 @@ class KustTarget:
     :param metadata: the options in ``buildMetadata`` of the kustomization where the build began.
     """
 
-    def __init__(self, loader: FileLoader, warn: Warn, origin: Origin | None = None,
-                 metadata: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        loader: FileLoader,
+        warn: Warn,
+        origin: Origin | None = None,
+        metadata: Sequence[str] = (),
+    ) -> None:
         self.loader = loader
         self.warn = warn
         self.file, text = loader.settings()
@@ -136,7 +146,11 @@ class KustTarget:
     def load_schema(self, *, top: bool) -> None:
         """Apply ``openapi``. Raises CliError."""
         openapi = self.settings.get("openapi") or {}
-        contents = contents_of(self.loader.text(openapi["path"]), old_booleans=True) if "path" in openapi else []
+        contents = (
+            contents_of(self.loader.text(openapi["path"]), old_booleans=True)
+            if "path" in openapi
+            else []
+        )
         document = contents[0] if contents else {}
         schemas.active.configure(openapi, document if "path" in openapi else None, top=top)
 
@@ -159,7 +173,9 @@ class KustTarget:
         self._transform(resources)
         self._validate(resources)
         variables = variables_of(settings)
-        with _prefixed(f"merging vars [{' '.join(written(entry) for entry in settings.get('vars') or ())}]"):
+        with _prefixed(
+            f"merging vars [{' '.join(written(entry) for entry in settings.get('vars') or ())}]"
+        ):
             declare(resources, variables)
 
     # --- other files and kustomizations
@@ -183,7 +199,9 @@ class KustTarget:
         try:
             base = self.loader.enter(path)
         except CliError as error:
-            if str(problem).startswith("MalformedYAMLError") and "timeout running" not in str(error):
+            if str(problem).startswith("MalformedYAMLError") and "timeout running" not in str(
+                error
+            ):
                 raise CliError(file_problem) from None
             raise CliError(f"accumulation err='{file_problem}': {error}") from None
         with _prefixed(f"accumulation err='{file_problem}'"):
@@ -199,17 +217,22 @@ class KustTarget:
         except CliError as error:
             raise CliError(f"accumulateDirectory: {quote(str(error))}") from None
 
-    def _accumulate_folder(self, loader: FileLoader, path: str, resources: ResAccumulator, *,
-                           component: bool = False) -> None:
+    def _accumulate_folder(
+        self, loader: FileLoader, path: str, resources: ResAccumulator, *, component: bool = False
+    ) -> None:
         """Accumulate another kustomization, which must be a Component or must not be one. Raises CliError."""
         try:
             with _prefixed(f"couldn't make target for path '{loader.root}'"):
                 origin = self.origin.append(path) if self.origin is not None else None
-                inner = KustTarget(loader, self.warn, origin, self.settings.get("buildMetadata") or ())
+                inner = KustTarget(
+                    loader, self.warn, origin, self.settings.get("buildMetadata") or ()
+                )
             inner.load_schema(top=False)
             kind = inner.settings["kind"]
             if component and kind != "Component":
-                raise CliError(f"expected kind 'Component' for path '{loader.root}' but got '{kind}'")
+                raise CliError(
+                    f"expected kind 'Component' for path '{loader.root}' but got '{kind}'"
+                )
             if not component and kind == "Component":
                 raise CliError(f"expected kind != 'Component' for path '{loader.root}'")
             added = resources if component else ResAccumulator()
@@ -242,11 +265,15 @@ class KustTarget:
         return configurations
 
     def _generate(self, resources: ResMap) -> None:
-        generators = [(self._origin_of(kind), generator)
-                      for kind, generator in plugins.built_in_generators(self.loader, self.settings)]
+        generators = [
+            (self._origin_of(kind), generator)
+            for kind, generator in plugins.built_in_generators(self.loader, self.settings)
+        ]
         with _prefixed("loading generator plugins"):
-            generators += [(origin_of_plugin(resource), plugins.external_generator(self.loader, resource))
-                           for resource in self._configurations(self.settings.get("generators") or [])]
+            generators += [
+                (origin_of_plugin(resource), plugins.external_generator(self.loader, resource))
+                for resource in self._configurations(self.settings.get("generators") or [])
+            ]
         for origin, generate in generators:
             generated = generate()
             record_generator(generated, origin)
@@ -258,12 +285,18 @@ class KustTarget:
         return self.origin.plugin(kind, self.file) if self.origin is not None else None
 
     def _external_transformers(self, field: str) -> list[tuple[Origin | None, Transformer]]:
-        return [(origin_of_plugin(resource), plugins.external_transformer(self.loader, resource))
-                for resource in self._configurations(self.settings.get(field) or [])]
+        return [
+            (origin_of_plugin(resource), plugins.external_transformer(self.loader, resource))
+            for resource in self._configurations(self.settings.get(field) or [])
+        ]
 
     def _transform(self, resources: ResAccumulator) -> None:
-        built_in = [(self._origin_of(kind), transformer) for kind, transformer in plugins.built_in_transformers(
-            self.loader, self.settings, resources.config)]
+        built_in = [
+            (self._origin_of(kind), transformer)
+            for kind, transformer in plugins.built_in_transformers(
+                self.loader, self.settings, resources.config
+            )
+        ]
         for origin, transform in [*built_in, *self._external_transformers("transformers")]:
             transform(resources)
             record_transformer(resources, origin)
@@ -279,12 +312,16 @@ class KustTarget:
             validate(resources)
             after = [(_without_mark(resource.object), resource.ids) for resource in resources]
             if len(before) != len(after):
-                raise CliError("validator shouldn't modify the resource map: lists have different number of entries: "
-                               f"{len(before)} and {len(after)}")
+                raise CliError(
+                    "validator shouldn't modify the resource map: lists have different number of entries: "
+                    f"{len(before)} and {len(after)}"
+                )
             for (old, old_ids), (new, new_ids) in zip(before, after, strict=True):
                 if (old, old_ids) != (new, new_ids):
-                    raise CliError("validator shouldn't modify the resource map: nodes unequal: \n -- "
-                                   f"{to_json(old)},\n -- {to_json(new)}")
+                    raise CliError(
+                        "validator shouldn't modify the resource map: nodes unequal: \n -- "
+                        f"{to_json(old)},\n -- {to_json(new)}"
+                    )
 
 
 def _without_mark(obj: Object) -> Object:
@@ -297,16 +334,30 @@ def _without_mark(obj: Object) -> Object:
     return copy
 
 
-def in_order(resources: list[KustomizedResource], options: Object | None) -> list[KustomizedResource]:
+def in_order(
+    resources: list[KustomizedResource], options: Object | None
+) -> list[KustomizedResource]:
     """Sort by kind, what others depend on first, or as ``sortOptions`` says. Raises CliError."""
-    order, legacy = ("legacy", None) if options is None else (options.get("order"), options.get("legacySortOptions"))
+    order, legacy = (
+        ("legacy", None)
+        if options is None
+        else (options.get("order"), options.get("legacySortOptions"))
+    )
     if order not in ("fifo", "legacy"):
         raise CliError("the field 'sortOptions.order' must be one of [fifo, legacy]")
     if order == "fifo" and legacy is not None:
-        raise CliError("the field 'sortOptions.legacySortOptions' is set but the selected sort order is 'fifo', "
-                       "not 'legacy'")
+        raise CliError(
+            "the field 'sortOptions.legacySortOptions' is set but the selected sort order is 'fifo', "
+            "not 'legacy'"
+        )
     if order == "fifo":
         return resources
-    ranks = kind_ranks(ORDER_FIRST, ORDER_LAST) if legacy is None else kind_ranks(legacy.get("orderFirst") or (),
-                                                                                  legacy.get("orderLast") or ())
-    return sorted(resources, key=lambda resource: (ranks.get(resource.id.kind, 0), resource.id.legacy_sort_key))
+    ranks = (
+        kind_ranks(ORDER_FIRST, ORDER_LAST)
+        if legacy is None
+        else kind_ranks(legacy.get("orderFirst") or (), legacy.get("orderLast") or ())
+    )
+    return sorted(
+        resources,
+        key=lambda resource: (ranks.get(resource.id.kind, 0), resource.id.legacy_sort_key),
+    )

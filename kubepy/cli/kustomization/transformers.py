@@ -19,7 +19,16 @@ from kubepy.cli.kustomization.files import FileLoader, contents_of
 from kubepy.cli.kustomization.generators import content_hash
 from kubepy.cli.kustomization.merges import node_kind, text_of
 from kubepy.cli.kustomization.resources import KustomizedResource, ResMap
-from kubepy.cli.kustomization.settings import FIELD_SPECS, IMAGE, META, PAIRS, REPLICA, SELECTOR, Struct, decode
+from kubepy.cli.kustomization.settings import (
+    FIELD_SPECS,
+    IMAGE,
+    META,
+    PAIRS,
+    REPLICA,
+    SELECTOR,
+    Struct,
+    decode,
+)
 from kubepy.quoting import quote
 from kubepy.storage.yaml import dump
 from kubepy.storage.yaml.scalars import resolve_v3
@@ -27,7 +36,11 @@ from kubepy.storage.yaml.scalars import resolve_v3
 Transformer = Callable[[ResMap], None]
 
 # Kinds that get neither prefix nor suffix, because other objects refer to their names.
-UNRENAMED = (("CustomResourceDefinition", None), ("APIService", "apiregistration.k8s.io"), ("Namespace", None))
+UNRENAMED = (
+    ("CustomResourceDefinition", None),
+    ("APIService", "apiregistration.k8s.io"),
+    ("Namespace", None),
+)
 
 
 def untagged(old: Any, text: str) -> Any:
@@ -44,8 +57,13 @@ def _specs(config: Object) -> list[FieldSpec]:
 
 HELM_GENERATED = "internal.config.kubernetes.io/helm-generated"
 SUBJECT_MODES = ("defaultOnly", "none", "allServiceAccounts")
-_NAMESPACE = Struct("NamespaceTransformerPlugin", metadata=META, fieldSpecs=FIELD_SPECS, unsetOnly="bool",
-                    setRoleBindingSubjects="string")
+_NAMESPACE = Struct(
+    "NamespaceTransformerPlugin",
+    metadata=META,
+    fieldSpecs=FIELD_SPECS,
+    unsetOnly="bool",
+    setRoleBindingSubjects="string",
+)
 
 
 def namespace_transformer(_: FileLoader, config: Object) -> Transformer:
@@ -55,8 +73,10 @@ def namespace_transformer(_: FileLoader, config: Object) -> Transformer:
     mode = config.get("setRoleBindingSubjects") or SUBJECT_MODES[0]
     if mode not in SUBJECT_MODES:
         modes = ", ".join(map(quote, SUBJECT_MODES[:2]))
-        raise CliError(f"invalid value {quote(mode)} for setRoleBindingSubjects: must be one of {modes} or "
-                       f"{quote(SUBJECT_MODES[2])}")
+        raise CliError(
+            f"invalid value {quote(mode)} for setRoleBindingSubjects: must be one of {modes} or "
+            f"{quote(SUBJECT_MODES[2])}"
+        )
 
     def change(holder: Any, key: Any) -> None:
         value = holder[key]
@@ -79,18 +99,34 @@ def namespace_transformer(_: FileLoader, config: Object) -> Transformer:
                     raise CliError(_wrong_node(subject, "MappingNode"))
                 # Other accounts follow their objects, see `references`; the one named default has no object.
                 if (mode == "defaultOnly" and subject.get("name") == "default") or (
-                        mode == "allServiceAccounts" and subject.get("kind") == "ServiceAccount"):
+                    mode == "allServiceAccounts" and subject.get("kind") == "ServiceAccount"
+                ):
                     subject.setdefault("namespace", None)
                     change(subject, "namespace")
             is_core = resource.object.get("apiVersion") == "v1"
             try:
-                apply(resource, [spec for spec in _specs(config) if spec.path != "metadata/namespace"
-                                 and (is_core or spec.path != "metadata/name")
-                                 and not (is_binding and spec.path == "subjects/namespace"
-                                          and spec.kind in ("RoleBinding", "ClusterRoleBinding"))], change, new=str)
+                apply(
+                    resource,
+                    [
+                        spec
+                        for spec in _specs(config)
+                        if spec.path != "metadata/namespace"
+                        and (is_core or spec.path != "metadata/name")
+                        and not (
+                            is_binding
+                            and spec.path == "subjects/namespace"
+                            and spec.kind in ("RoleBinding", "ClusterRoleBinding")
+                        )
+                    ],
+                    change,
+                    new=str,
+                )
             except CliError as error:
-                problem = ("namespace field specs must target scalar nodes" if "expected ScalarNode" in str(error)
-                           else "namespace transformation failed")
+                problem = (
+                    "namespace field specs must target scalar nodes"
+                    if "expected ScalarNode" in str(error)
+                    else "namespace transformation failed"
+                )
                 raise CliError(f"{problem}: {error}") from None
             same = resources.with_id(resource.id)
             if len(same) > 1:
@@ -128,7 +164,10 @@ def _affix_transformer(config: Object, *, is_prefix: bool) -> Transformer:
     def transform(resources: ResMap) -> None:
         for resource in resources:
             original = resource.original
-            if any(original.kind == kind and group in (None, original.group) for kind, group in UNRENAMED):
+            if any(
+                original.kind == kind and group in (None, original.group)
+                for kind, group in UNRENAMED
+            ):
                 continue
             for spec in specs:
                 if not spec.is_for(original):
@@ -243,12 +282,16 @@ def replica_count_transformer(_: FileLoader, config: Object) -> Transformer:
         is_found = False
         for spec in specs:
             for resource in resources:
-                if any(known_id.name == name and spec.is_for(known_id) for known_id in resource.ids):
+                if any(
+                    known_id.name == name and spec.is_for(known_id) for known_id in resource.ids
+                ):
                     is_found = True
                     apply(resource, [spec], change, new=int)
         if not is_found:
             kinds = " ".join(spec.gvk_text for spec in specs)
-            raise CliError(f"resource with name {name} does not match a config with the following GVK [{kinds}]")
+            raise CliError(
+                f"resource with name {name} does not match a config with the following GVK [{kinds}]"
+            )
 
     return transform
 
@@ -307,7 +350,9 @@ def image_tag_transformer(_: FileLoader, config: Object) -> Transformer:
 
 
 def _visit_containers(node: Any, change: FieldFunction) -> None:
-    for value in node if isinstance(node, list) else node.values() if isinstance(node, dict) else ():
+    for value in (
+        node if isinstance(node, list) else node.values() if isinstance(node, dict) else ()
+    ):
         _visit_containers(value, change)
     if isinstance(node, dict):
         for name in ("containers", "initContainers"):
@@ -337,7 +382,9 @@ def changed_image(text: str, image: Object) -> str:
 # --- single values ------------------------------------------------------------------------------------------------
 
 _TARGETS = [Struct("Target", selector=SELECTOR, fieldPath="string", filePathPosition="int")]
-_VALUE_ADD = Struct("ValueAddTransformerPlugin", value="string", targets=_TARGETS, targetFilePath="string")
+_VALUE_ADD = Struct(
+    "ValueAddTransformerPlugin", value="string", targets=_TARGETS, targetFilePath="string"
+)
 
 
 def value_add_transformer(loader: FileLoader, config: Object) -> Transformer:
@@ -347,7 +394,9 @@ def value_add_transformer(loader: FileLoader, config: Object) -> Transformer:
     targets = list(config.get("targets") or ())
     if path := config.get("targetFilePath"):
         contents = contents_of(loader.text(path), old_booleans=True)
-        targets += (decode(contents[0] if contents else None, _VALUE_ADD) or {}).get("targets") or ()
+        targets += (decode(contents[0] if contents else None, _VALUE_ADD) or {}).get(
+            "targets"
+        ) or ()
     if not targets:
         raise CliError("must specify at least one target")
     for target in targets:

@@ -26,8 +26,13 @@ def variables_of(settings: Object) -> list[Var]:
     for entry in settings.get("vars") or ():
         reference = entry.get("objref") or {}
         group, _, version = str(reference.get("apiVersion") or "").rpartition("/")
-        target = ResId(reference.get("group") or group, reference.get("version") or version,
-                       reference.get("kind") or "", reference.get("name") or "", reference.get("namespace") or "")
+        target = ResId(
+            reference.get("group") or group,
+            reference.get("version") or version,
+            reference.get("kind") or "",
+            reference.get("name") or "",
+            reference.get("namespace") or "",
+        )
         path = (entry.get("fieldref") or {}).get("fieldPath") or DEFAULT_PATH
         variables.append(Var(entry.get("name") or "", target, path))
     return variables
@@ -43,10 +48,15 @@ def written(entry: Object) -> str:
 def declare(resources: ResMap, variables: Iterable[Var]) -> None:
     """Note with each object which variables read it. Raises CliError for a name that is taken."""
     for variable in variables:
-        matching = [resource for resource in resources
-                    if any(variable.refers_to(known_id) for known_id in resource.ids)]
+        matching = [
+            resource
+            for resource in resources
+            if any(variable.refers_to(known_id) for known_id in resource.ids)
+        ]
         if len(matching) > 1:
-            raise CliError(f"found {len(matching)} resId matches for var {variable} (unable to disambiguate)")
+            raise CliError(
+                f"found {len(matching)} resId matches for var {variable} (unable to disambiguate)"
+            )
         for resource in matching:
             resource.variables.append(variable.name)
         resources.declare(variable)
@@ -54,7 +64,9 @@ def declare(resources: ResMap, variables: Iterable[Var]) -> None:
 
 def resolve(resources: ResMap, specs: list[FieldSpec], warn: Callable[[str], None]) -> None:
     """Replace all references to variables by their values. Raises CliError."""
-    values = {name: _value(resources, resources.variables[name]) for name in sorted(resources.variables)}
+    values = {
+        name: _value(resources, resources.variables[name]) for name in sorted(resources.variables)
+    }
     if not values:
         return
     used: set[str] = set()
@@ -70,13 +82,20 @@ def resolve(resources: ResMap, specs: list[FieldSpec], warn: Callable[[str], Non
 
 def _value(resources: ResMap, variable: Var) -> Any:
     """Return the content of the field that a variable names."""
-    resource = next((resource for resource in resources if variable.name in resource.variables), None)
+    resource = next(
+        (resource for resource in resources if variable.name in resource.variables), None
+    )
     if resource is None:
-        raise CliError(f"var '{variable}' cannot be mapped to a field in the set of known resources")
+        raise CliError(
+            f"var '{variable}' cannot be mapped to a field in the set of known resources"
+        )
     values: list[Any] = []
     parts = re.findall(r"(?:\\\.|[^.\[\]])+", variable.path)
-    walk(resource.object, [part.replace("\\.", ".") for part in parts],
-         lambda holder, key: values.append(holder[key]))
+    walk(
+        resource.object,
+        [part.replace("\\.", ".") for part in parts],
+        lambda holder, key: values.append(holder[key]),
+    )
     if not values:
         raise CliError(f"field specified in var '{variable}' not found in corresponding resource")
     return values[0]
@@ -87,7 +106,10 @@ def _filled(value: Any, values: Mapping[str, Any], used: set[str]) -> Any:
     if isinstance(value, str):
         return expanded(value, values, used)
     if isinstance(value, dict):
-        return {key: expanded(text, values, used) if isinstance(text, str) else text for key, text in value.items()}
+        return {
+            key: expanded(text, values, used) if isinstance(text, str) else text
+            for key, text in value.items()
+        }
     if isinstance(value, list):
         if not all(isinstance(text, str) for text in value):
             raise CliError("invalid value type expect a string")

@@ -30,9 +30,18 @@ ORDER = "order"  # the last step of the path to a list of which only the order h
 MAX_LINE = 100  # characters; a longer change of a value takes two lines
 MAX_VALUE = 40  # characters of a value in a summary
 CONTEXT = 2  # unchanged lines around changed ones
-NOUNS = {"annotations": "annotation", "containers": "container", "ephemeralContainers": "ephemeral container",
-         "imagePullSecrets": "imagePullSecret", "initContainers": "init container", "labels": "label", "ports": "port",
-         "tolerations": "toleration", "volumeMounts": "volumeMount", "volumes": "volume"}
+NOUNS = {
+    "annotations": "annotation",
+    "containers": "container",
+    "ephemeralContainers": "ephemeral container",
+    "imagePullSecrets": "imagePullSecret",
+    "initContainers": "init container",
+    "labels": "label",
+    "ports": "port",
+    "tolerations": "toleration",
+    "volumeMounts": "volumeMount",
+    "volumes": "volume",
+}
 DIGEST = re.compile("(@[^:]+:[0-9a-f]{12})[0-9a-f]+")
 _IMAGE = re.compile("(?s)(.*?)((?::[^:/@]+)?(?:@.+)?)$")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -78,8 +87,11 @@ class RevisionChange(NamedTuple):
     @property
     def document(self) -> Object:
         """The change for programs: null where there is no value."""
-        return {"path": self.path, "from": None if self.old is ABSENT else self.old,
-                "to": None if self.new is ABSENT else self.new}
+        return {
+            "path": self.path,
+            "from": None if self.old is ABSENT else self.old,
+            "to": None if self.new is ABSENT else self.new,
+        }
 
 
 def path_text(steps: Sequence[PathStep]) -> str:
@@ -95,14 +107,23 @@ def changes_of(old: Object, new: Object, schema: Schema | None) -> list[Revision
 
     :param schema: that of a pod template.
     """
-    before, after = ({name: value for name, value in (template.get("metadata") or {}).items() if value is not None}
-                     for template in (old, new))  # older servers wrote creationTimestamp: null
+    before, after = (
+        {
+            name: value
+            for name, value in (template.get("metadata") or {}).items()
+            if value is not None
+        }
+        for template in (old, new)
+    )  # older servers wrote creationTimestamp: null
     changes: list[RevisionChange] = []
     for name in sorted(before.keys() | after.keys()):
         steps = (PathStep("template"), PathStep(name))
         if name in ("labels", "annotations"):
-            changes += (change for change in map_changes(before.get(name) or {}, after.get(name) or {}, steps)
-                        if change.steps[-1].name not in HASH_LABELS)
+            changes += (
+                change
+                for change in map_changes(before.get(name) or {}, after.get(name) or {}, steps)
+                if change.steps[-1].name not in HASH_LABELS
+            )
         else:
             changes += _changes(before.get(name, ABSENT), after.get(name, ABSENT), None, steps)
     return [*changes, *_changes(old.get("spec"), new.get("spec"), child(schema, "spec"), ())]
@@ -116,7 +137,9 @@ def map_changes(old: Object, new: Object, steps: tuple[PathStep, ...]) -> Iterat
             yield RevisionChange((*steps, PathStep(name, True)), *sides)
 
 
-def _changes(old: Any, new: Any, schema: Schema | None, steps: tuple[PathStep, ...]) -> Iterator[RevisionChange]:
+def _changes(
+    old: Any, new: Any, schema: Schema | None, steps: tuple[PathStep, ...]
+) -> Iterator[RevisionChange]:
     if same(old, new):
         return
     lists = [[] if side is ABSENT else side for side in (old, new)]
@@ -125,13 +148,17 @@ def _changes(old: Any, new: Any, schema: Schema | None, steps: tuple[PathStep, .
             below = child(schema, name)
             step = PathStep(name, not _NAME.fullmatch(name))
             yield from _changes(old.get(name, ABSENT), new.get(name, ABSENT), below, (*steps, step))
-    elif all(isinstance(side, list) for side in lists) and (names := _names(lists[0], lists[1], schema)):
+    elif all(isinstance(side, list) for side in lists) and (
+        names := _names(lists[0], lists[1], schema)
+    ):
         yield from _item_changes((lists[0], lists[1]), names, schema, steps)
     else:
         yield RevisionChange(steps, old, new)
 
 
-def _names(old: list[Any], new: list[Any], schema: Schema | None) -> tuple[list[str], list[str]] | None:
+def _names(
+    old: list[Any], new: list[Any], schema: Schema | None
+) -> tuple[list[str], list[str]] | None:
     """Return the names of the items of both lists; None for lists without keys, or with one key twice."""
     if schema is None or is_atomic(schema, old):
         return None
@@ -142,16 +169,24 @@ def _names(old: list[Any], new: list[Any], schema: Schema | None) -> tuple[list[
     return None
 
 
-def _item_changes(lists: tuple[list[Any], list[Any]], names: tuple[list[str], list[str]], schema: Schema | None,
-                  steps: tuple[PathStep, ...]) -> Iterator[RevisionChange]:
-    old, new = (dict(zip(side, items, strict=True)) for side, items in zip(names, lists, strict=True))
+def _item_changes(
+    lists: tuple[list[Any], list[Any]],
+    names: tuple[list[str], list[str]],
+    schema: Schema | None,
+    steps: tuple[PathStep, ...],
+) -> Iterator[RevisionChange]:
+    old, new = (
+        dict(zip(side, items, strict=True)) for side, items in zip(names, lists, strict=True)
+    )
     for name in dict.fromkeys([*names[0], *names[1]]):
         step, keys = _item_step(name)
         if name in old and name in new:
             yield from _changes(old[name], new[name], schema and schema.items(), (*steps, step))
         else:
             yield RevisionChange((*steps, step), old.get(name, ABSENT), new.get(name, ABSENT), keys)
-    before, after = ([_item_step(name)[0].name for name in side if name in old and name in new] for side in names)
+    before, after = (
+        [_item_step(name)[0].name for name in side if name in old and name in new] for side in names
+    )
     if before != after:
         yield RevisionChange((*steps, PathStep(ORDER)), before, after)
 
@@ -257,18 +292,27 @@ def _phrase(change: RevisionChange, several: bool) -> str:
         container, steps = steps[1].name, steps[2:]
     if steps[0] == PathStep("template"):
         steps = steps[1:]
-    if steps == (PathStep("annotations"), PathStep(RESTARTED_AT, True)) and change.new is not ABSENT:
+    if (
+        steps == (PathStep("annotations"), PathStep(RESTARTED_AT, True))
+        and change.new is not ABSENT
+    ):
         return "restarted"
     if steps[-1] == PathStep(ORDER):
         return f"order of {_noun(steps[:-1])}"
-    if steps == (PathStep("image"),) and isinstance(change.old, str) and isinstance(change.new, str):
+    if (
+        steps == (PathStep("image"),)
+        and isinstance(change.old, str)
+        and isinstance(change.new, str)
+    ):
         return f"image {container} {image_change(change.old, change.new)}"
     if steps[-1] == PathStep("value") and len(steps) > 1 and steps[-2].is_key:  # of a variable
         steps = steps[:-1]
     noun = f"{_noun(steps)} ({container})" if container and several else _noun(steps)
     if change.is_one_sided:
         return f"{'+' if change.old is ABSENT else '-'}{noun}"
-    old, new = (value if isinstance(value, str) else json.dumps(value) for value in (change.old, change.new))
+    old, new = (
+        value if isinstance(value, str) else json.dumps(value) for value in (change.old, change.new)
+    )
     is_short = all(len(text) <= MAX_VALUE and "\n" not in text for text in (old, new))
     if not is_short or isinstance(change.old, list | dict) or isinstance(change.new, list | dict):
         return f"~{noun}"
@@ -288,5 +332,7 @@ def _noun(steps: Sequence[PathStep]) -> str:
 
 def image_change(old: str, new: str) -> str:
     """Return ``nginx:1.15 -> 1.16``: only the new tag or digest where nothing else has changed; digests are cut."""
-    (name, tag), (new_name, new_tag) = (_IMAGE.findall(DIGEST.sub(r"\1", image))[0] for image in (old, new))
+    (name, tag), (new_name, new_tag) = (
+        _IMAGE.findall(DIGEST.sub(r"\1", image))[0] for image in (old, new)
+    )
     return f"{name}{tag} -> {new_tag.removeprefix(':') if name == new_name and new_tag else new_name + new_tag}"

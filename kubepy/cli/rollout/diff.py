@@ -39,14 +39,20 @@ class RolloutDiffOptions(RolloutOptions):
     """The flags of ``rollout diff``."""
 
     output: str = output_flag("json, yaml, kyaml")
-    from_revision: int = int_flag("from-revision", help="The revision to compare with. Default to 0 (the one before "
-                                  "--to-revision).")
-    to_revision: int = int_flag("to-revision", help="The revision that is compared. Default to 0 (the current "
-                                "revision).")
+    from_revision: int = int_flag(
+        "from-revision",
+        help="The revision to compare with. Default to 0 (the one before --to-revision).",
+    )
+    to_revision: int = int_flag(
+        "to-revision", help="The revision that is compared. Default to 0 (the current revision)."
+    )
 
 
 @ticking
-@command("diff (TYPE NAME | TYPE/NAME)", RolloutDiffOptions, examples="""
+@command(
+    "diff (TYPE NAME | TYPE/NAME)",
+    RolloutDiffOptions,
+    examples="""
 # What the last rollout of a DaemonSet changed
 kubepy rollout diff ds/log-agent
 
@@ -59,7 +65,8 @@ kubepy rollout diff ds/log-agent --from-revision=2 --to-revision=1
 
 # For a program
 kubepy rollout diff ds/log-agent -o json
-""")
+""",
+)
 def diff(factory: Factory, options: RolloutDiffOptions) -> None:
     """Show what changed between two revisions of a workload: without flags, between the current one and the one before.
 
@@ -86,15 +93,20 @@ def diff(factory: Factory, options: RolloutDiffOptions) -> None:
             factory.print(("---\n" if printed > 1 and style == "yaml" else "") + text, end="")
         else:
             factory.print(("\n" if printed > 1 else "") + diff_text(factory, info, pair))
-        if not options.to_revision and changes_of_templates(pair.workloads(factory.cluster, info.resource)[1],
-                                                            info.content):
-            factory.say(f"note: the pod template of {info.printed_name} has been changed since, which is not a "
-                        f"revision yet{': it is paused' if info.content['spec'].get('paused') else ''}")
+        if not options.to_revision and changes_of_templates(
+            pair.workloads(factory.cluster, info.resource)[1], info.content
+        ):
+            factory.say(
+                f"note: the pod template of {info.printed_name} has been changed since, which is not a "
+                f"revision yet{': it is paused' if info.content['spec'].get('paused') else ''}"
+            )
 
     latest_objects(factory, options).visit(show)
 
 
-def choose(obj: Object, revisions: Sequence[Revision], from_number: int, to_number: int) -> RevisionPair:
+def choose(
+    obj: Object, revisions: Sequence[Revision], from_number: int, to_number: int
+) -> RevisionPair:
     """Return the revisions to compare, of which 0 means the default. Raises CliError for one that does not exist."""
     if not revisions:
         raise CliError(f"no rollout history found for {obj['kind'].lower()} {quote(name_of(obj))}")
@@ -103,8 +115,10 @@ def choose(obj: Object, revisions: Sequence[Revision], from_number: int, to_numb
         return RevisionPair(find_revision(list(revisions), from_number), new)
     before = [revision for revision in revisions if revision.number < new.number]
     if not before:
-        raise CliError(f"there is no revision before revision {new.number} of {obj['kind'].lower()} "
-                       f"{quote(name_of(obj))}")
+        raise CliError(
+            f"there is no revision before revision {new.number} of {obj['kind'].lower()} "
+            f"{quote(name_of(obj))}"
+        )
     return RevisionPair(before[-1], new)
 
 
@@ -113,6 +127,7 @@ def choose(obj: Object, revisions: Sequence[Revision], from_number: int, to_numb
 
 def annotation_changes(pair: RevisionPair) -> list[RevisionChange]:
     """Return the changes of the workload's annotations: all that ``undo`` restores, or the change-cause alone."""
+
     def kept(revision: Revision) -> dict[str, str]:
         annotations = annotations_of(revision.source)
         if revision.source["kind"] == "ReplicaSet":
@@ -126,9 +141,15 @@ def revision_diff(cluster: LocalCluster, resource: Resource, pair: RevisionPair)
     """Return the differences for programs."""
     workload = pair.new.workload
     changes = [*annotation_changes(pair), *changes_of_templates(*pair.workloads(cluster, resource))]
-    return {"kind": "RevisionDiff", "resource": resource.key, "namespace": namespace_of(workload),
-            "name": name_of(workload), "fromRevision": pair.old.number, "toRevision": pair.new.number,
-            "changes": [change.document for change in changes]}
+    return {
+        "kind": "RevisionDiff",
+        "resource": resource.key,
+        "namespace": namespace_of(workload),
+        "name": name_of(workload),
+        "fromRevision": pair.old.number,
+        "toRevision": pair.new.number,
+        "changes": [change.document for change in changes],
+    }
 
 
 # --- text ---------------------------------------------------------------------------------------------------------
@@ -141,15 +162,23 @@ def diff_text(factory: Factory, info: Info, pair: RevisionPair) -> str:
     changes = changes_of_templates(old, new)
     if any(change.is_one_sided for change in changes):
         bare = [without_defaults(cluster, info.resource, workload) for workload in (old, new)]
-        bare_changes = {change.path: change for change in changes_of_templates(*bare)
-                        if change.is_one_sided and change.rest}
-        changes = [bare_changes.get(change.path, change) if change.is_one_sided else change for change in changes]
+        bare_changes = {
+            change.path: change
+            for change in changes_of_templates(*bare)
+            if change.is_one_sided and change.rest
+        }
+        changes = [
+            bare_changes.get(change.path, change) if change.is_one_sided else change
+            for change in changes
+        ]
     heading = f"{info.printed_name} revision {pair.old.number} -> {pair.new.number}"
     changes = [*annotation_changes(pair), *changes]
     if not changes:
         return paint(printable(f"{heading}: no differences"), Colour.BOLD)
     lines = [line for change in changes for line in diff_lines(change)]
-    return "\n".join([paint(printable(heading), Colour.BOLD), *(painted(line, paint) for line in lines)])
+    return "\n".join(
+        [paint(printable(heading), Colour.BOLD), *(painted(line, paint) for line in lines)]
+    )
 
 
 def painted(line: DiffLine, paint: Painter) -> str:

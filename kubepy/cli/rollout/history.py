@@ -31,11 +31,16 @@ with lazy_imports():
 class HistoryOptions(RolloutOptions, PrintFlags):
     """The flags of ``rollout history``."""
 
-    revision: int = int_flag("revision", help="See the details, including podTemplate of the revision specified.")
+    revision: int = int_flag(
+        "revision", help="See the details, including podTemplate of the revision specified."
+    )
 
 
 @ticking
-@command("history (TYPE NAME | TYPE/NAME)", HistoryOptions, examples="""
+@command(
+    "history (TYPE NAME | TYPE/NAME)",
+    HistoryOptions,
+    examples="""
     # The revisions of a DaemonSet and what caused each
     kubepy rollout history ds/log-agent
 
@@ -44,7 +49,8 @@ class HistoryOptions(RolloutOptions, PrintFlags):
 
     # The revisions with what each of them changed
     kubepy rollout history ds/log-agent -o wide
-""")
+""",
+)
 def history(factory: Factory, options: HistoryOptions) -> None:
     """View previous rollout revisions and configurations.
 
@@ -55,7 +61,9 @@ def history(factory: Factory, options: HistoryOptions) -> None:
         raise CliError(f"revision must be a positive integer: {options.revision}")
 
     is_wide = options.output == "wide" and not options.template
-    formats = (*FORMATS, "wide") if options.output != "wide" else FORMATS  # wide goes with no template
+    formats = (
+        (*FORMATS, "wide") if options.output != "wide" else FORMATS
+    )  # wide goes with no template
 
     def show(info: Info) -> None:
         require_revisions(info.resource, "history", "history viewer")
@@ -66,7 +74,11 @@ def history(factory: Factory, options: HistoryOptions) -> None:
         if is_wide or not options.output:
             heading = f"with revision #{options.revision}" if options.revision else ""
             text = f"{heading}\n{history_text(info.content, revisions, options.revision)}"
-            printer = name_printer(factory, text) if is_wide else printer_for(factory, options, text, formats=formats)
+            printer = (
+                name_printer(factory, text)
+                if is_wide
+                else printer_for(factory, options, text, formats=formats)
+            )
             printer(info.content)
             return
         printer = printer_for(factory, options, "", formats=formats, typed=True)
@@ -74,7 +86,12 @@ def history(factory: Factory, options: HistoryOptions) -> None:
             if revision.source["kind"] == "ReplicaSet":
                 printer(revision.source)
             else:
-                printer({**info.content, "spec": {**info.content["spec"], "template": revision.template}})
+                printer(
+                    {
+                        **info.content,
+                        "spec": {**info.content["spec"], "template": revision.template},
+                    }
+                )
 
     latest_objects(factory, options).visit(show)
 
@@ -84,11 +101,18 @@ def history_text(obj: Object, revisions: list[Revision], number: int) -> str:
     if not revisions:
         return "No rollout history found."
     if not number:
-        return align(["REVISION\tCHANGE-CAUSE",
-                      *(f"{revision.number}\t{revision.change_cause}" for revision in revisions)], Layout(PADDING))
+        return align(
+            [
+                "REVISION\tCHANGE-CAUSE",
+                *(f"{revision.number}\t{revision.change_cause}" for revision in revisions),
+            ],
+            Layout(PADDING),
+        )
     revision = _revision(revisions, number)
     template = revision.template
-    if obj["kind"] == "Deployment" and revision.change_cause != "<none>":  # shown among the template's annotations
+    if (
+        obj["kind"] == "Deployment" and revision.change_cause != "<none>"
+    ):  # shown among the template's annotations
         metadata = template.get("metadata", {})
         annotations = {**(metadata.get("annotations") or {}), CHANGE_CAUSE: revision.change_cause}
         template = {**template, "metadata": {**metadata, "annotations": annotations}}
@@ -99,11 +123,23 @@ def history_text(obj: Object, revisions: list[Revision], number: int) -> str:
 
 def wide_table(factory: Factory, info: Info, revisions: list[Revision]) -> str:
     """Return the table of revisions with what each changed; a terminal gets lines that fit in its width."""
-    changes = ["<none>", *(printable(RevisionPair(*pair).summary(factory.cluster, info.resource))
-                           for pair in pairwise(revisions))]
-    table = align(["REVISION\tCHANGE-CAUSE\tCHANGE",
-                   *(f"{revision.number}\t{printable(revision.change_cause)}\t{change}"
-                     for revision, change in zip(revisions, changes, strict=True))], Layout(PADDING))
+    changes = [
+        "<none>",
+        *(
+            printable(RevisionPair(*pair).summary(factory.cluster, info.resource))
+            for pair in pairwise(revisions)
+        ),
+    ]
+    table = align(
+        [
+            "REVISION\tCHANGE-CAUSE\tCHANGE",
+            *(
+                f"{revision.number}\t{printable(revision.change_cause)}\t{change}"
+                for revision, change in zip(revisions, changes, strict=True)
+            ),
+        ],
+        Layout(PADDING),
+    )
     if not factory.stdout.isatty():
         return table
     width = terminal.width_of(factory.stdout)

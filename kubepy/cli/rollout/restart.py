@@ -34,7 +34,10 @@ class RestartOptions(RolloutOptions, PrintFlags, FieldManagerOptions):
     field_manager: str = field_manager_flag("kubectl-rollout")
 
 
-@command("restart RESOURCE", RestartOptions, examples="""
+@command(
+    "restart RESOURCE",
+    RestartOptions,
+    examples="""
 # Replace the pods of a DaemonSet
 kubepy rollout restart ds/log-agent
 
@@ -46,7 +49,8 @@ kubepy rollout restart deployment -l app=web
 
 # Of all Deployments of a namespace
 kubepy rollout restart deployment -n shop
-""")
+""",
+)
 def restart(factory: Factory, options: RestartOptions) -> None:
     """Restart a resource: its pods are replaced as in a rollout."""
     now = factory.cluster.clock.timestamp()
@@ -59,12 +63,22 @@ def restart(factory: Factory, options: RestartOptions) -> None:
         metadata = obj["spec"]["template"].setdefault("metadata", {})
         metadata["annotations"] = {**(metadata.get("annotations") or {}), RESTARTED_AT: now}
 
-    _change_each(factory, options, stamp, "restarted", lambda name: CliError(
-        f"failed to create patch for {name}: if restart has already been triggered within the past second, please wait"
-        " before attempting to trigger another"))
+    _change_each(
+        factory,
+        options,
+        stamp,
+        "restarted",
+        lambda name: CliError(
+            f"failed to create patch for {name}: if restart has already been triggered within the past second, please wait"
+            " before attempting to trigger another"
+        ),
+    )
 
 
-@command("pause RESOURCE", RestartOptions, examples="""
+@command(
+    "pause RESOURCE",
+    RestartOptions,
+    examples="""
 # Change a Deployment in several steps: pause it, so that
 # no step starts a rollout,
 kubepy rollout pause deployment/web
@@ -74,7 +88,8 @@ kubepy rollout resume deployment/web
 
 # Pause all Deployments with a label
 kubepy rollout pause deploy -l tier=front
-""")
+""",
+)
 def pause(factory: Factory, options: RestartOptions) -> None:
     """Mark the provided resource as paused: changes of it are not rolled out until it is resumed."""
 
@@ -88,13 +103,17 @@ def pause(factory: Factory, options: RestartOptions) -> None:
     _change_each(factory, options, set_paused, "paused", _unpatchable)
 
 
-@command("resume RESOURCE", RestartOptions, examples="""
+@command(
+    "resume RESOURCE",
+    RestartOptions,
+    examples="""
     # Roll out what has been collected
     kubepy rollout resume deployment/web
 
     # All deployments with a label
     kubepy rollout resume deploy -l tier=front
-""")
+""",
+)
 def resume(factory: Factory, options: RestartOptions) -> None:
     """Resume a paused resource."""
 
@@ -111,8 +130,13 @@ def _unpatchable(name: str) -> CliError:
     return CliError(f"failed to create patch for {name}")
 
 
-def _change_each(factory: Factory, options: RestartOptions, change: Callable[[Object], None], operation: str,
-                 unchanged: Callable[[str], CliError]) -> None:
+def _change_each(
+    factory: Factory,
+    options: RestartOptions,
+    change: Callable[[Object], None],
+    operation: str,
+    unchanged: Callable[[str], CliError],
+) -> None:
     """Change every workload and print it; errors are raised together at the end.
 
     :param change: changes the object. Raises CliError.
@@ -133,8 +157,13 @@ def _change_each(factory: Factory, options: RestartOptions, change: Callable[[Ob
         raise AggregateError(errors)
 
 
-def _change(factory: Factory, options: RestartOptions, info: Info, change: Callable[[Object], None],
-            unchanged: Callable[[str], CliError]) -> Object:
+def _change(
+    factory: Factory,
+    options: RestartOptions,
+    info: Info,
+    change: Callable[[Object], None],
+    unchanged: Callable[[str], CliError],
+) -> Object:
     changed = copy.deepcopy(info.content)
     try:
         change(changed)
@@ -144,7 +173,12 @@ def _change(factory: Factory, options: RestartOptions, info: Info, change: Calla
     if not patch:
         raise unchanged(info.name)
     try:
-        return factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
-                                    options=PatchOptions(field_manager=options.field_manager))
+        return factory.client.patch(
+            info.resource.gvr,
+            info.name,
+            Patch(patch_type, patch),
+            namespace=info.namespace,
+            options=PatchOptions(field_manager=options.field_manager),
+        )
     except api_errors.Status as error:
         raise CliError(f"failed to patch: {error}") from error

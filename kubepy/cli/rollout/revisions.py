@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 from kubepy.api.errors import Status
-from kubepy.api.meta import Object, annotations_of, is_controlled_by, labels_of, name_of, namespace_of
+from kubepy.api.meta import (
+    Object,
+    annotations_of,
+    is_controlled_by,
+    labels_of,
+    name_of,
+    namespace_of,
+)
 from kubepy.api.objects.deployments import revision_of, template_without_hash
 from kubepy.api.scheme import Resource
 from kubepy.api.selectors import from_label_selector
@@ -27,8 +34,16 @@ with lazy_imports():
     from kubepy.cli.rollout import changes as template_changes
 
 # Kinds that upstream's visitor knows (apps.KindVisitor); any other is an error of its own.
-KNOWN_KINDS = {"DaemonSet", "Deployment", "StatefulSet", "ReplicaSet", "Pod", "Job", "CronJob",
-               "ReplicationController"}
+KNOWN_KINDS = {
+    "DaemonSet",
+    "Deployment",
+    "StatefulSet",
+    "ReplicaSet",
+    "Pod",
+    "Job",
+    "CronJob",
+    "ReplicationController",
+}
 
 
 class Revision(NamedTuple):
@@ -65,8 +80,10 @@ def require_revisions(resource: Resource, retrieving: str, missing: str) -> None
         return
     if resource.kind in KNOWN_KINDS:
         raise CliError(f"no {missing} has been implemented for {quote(resource.qualified_kind)}")
-    raise CliError(f"error retrieving {retrieving} for {quote(resource.qualified_kind)}, no visitor method exists for "
-                   f"{{{resource.group} {resource.kind}}}")
+    raise CliError(
+        f"error retrieving {retrieving} for {quote(resource.qualified_kind)}, no visitor method exists for "
+        f"{{{resource.group} {resource.kind}}}"
+    )
 
 
 REVISION_RESOURCES = {
@@ -82,7 +99,9 @@ def revisions_of(client: Client, resource: Resource, obj: Object) -> list[Revisi
     sources: dict[int, Object] = {}
     for source in client.list(REVISION_RESOURCES[resource.key], namespace=namespace_of(obj)).items:
         if is_controlled_by(source, obj) and selector.matches(labels_of(source)):
-            sources[revision_of(source) if source["kind"] == "ReplicaSet" else number_of(source)] = source
+            sources[
+                revision_of(source) if source["kind"] == "ReplicaSet" else number_of(source)
+            ] = source
     return [Revision(number, sources[number], obj) for number in sorted(sources)]
 
 
@@ -97,9 +116,20 @@ class RevisionPair(NamedTuple):
 
     def workloads(self, cluster: LocalCluster, resource: Resource) -> tuple[Object, Object]:
         """Return the workload with each pod template, defaulted: an old revision may leave defaults out."""
-        old, new = (defaulted(cluster, resource, {**workload, "spec": {
-            **workload["spec"], "template": template_without_hash(template)}})
-            for workload, template in ((self.old.workload, self.old.template), (self.new.workload, self.new.template)))
+        old, new = (
+            defaulted(
+                cluster,
+                resource,
+                {
+                    **workload,
+                    "spec": {**workload["spec"], "template": template_without_hash(template)},
+                },
+            )
+            for workload, template in (
+                (self.old.workload, self.old.template),
+                (self.new.workload, self.new.template),
+            )
+        )
         return old, new
 
     def summary(self, cluster: LocalCluster, resource: Resource) -> str:

@@ -20,27 +20,40 @@ from kubepy.cli.runtime.flags import bool_flag, duration_flag, int_flag
 from kubepy.cli.runtime.infos import Info
 from kubepy.quoting import printable, quote
 
-REACTION_SECONDS = 2.0  # times in managedFields are whole seconds, so that one of them may be less than that
+REACTION_SECONDS = (
+    2.0  # times in managedFields are whole seconds, so that one of them may be less than that
+)
 
 
 class StatusOptions(RolloutOptions):
     """The flags of ``rollout status``."""
 
-    watch: bool = bool_flag("watch", "w", default=True, help="Watch the status of the rollout until it's done.")
-    revision: int = int_flag("revision", help="Pin to a specific revision for showing its status. Defaults to 0 (last "
-                             "revision).")
-    timeout: float = duration_flag("timeout", help="The length of time to wait before ending watch, zero means never. "
-                                   "Any other values should contain a corresponding time unit (e.g. 1s, 2m, 3h).")
+    watch: bool = bool_flag(
+        "watch", "w", default=True, help="Watch the status of the rollout until it's done."
+    )
+    revision: int = int_flag(
+        "revision",
+        help="Pin to a specific revision for showing its status. Defaults to 0 (last revision).",
+    )
+    timeout: float = duration_flag(
+        "timeout",
+        help="The length of time to wait before ending watch, zero means never. "
+        "Any other values should contain a corresponding time unit (e.g. 1s, 2m, 3h).",
+    )
 
 
 @ticking
-@command("status (TYPE NAME | TYPE/NAME)", StatusOptions, examples="""
+@command(
+    "status (TYPE NAME | TYPE/NAME)",
+    StatusOptions,
+    examples="""
     # Wait until a DaemonSet is rolled out; the controllers run meanwhile
     kubepy rollout status ds/log-agent
 
     # Say how far it is, and do not wait
     kubepy rollout status ds/log-agent --watch=false
-""")
+""",
+)
 def status(factory: Factory, options: StatusOptions) -> None:
     """Show the status of the rollout, and wait until it is done.
 
@@ -80,8 +93,9 @@ class RolloutWatch:
             self.factory.driver.react()
         if self.look() or not self.options.watch:
             return
-        if not self.factory.driver.wait_until(self.look, self.options.timeout or None, self.info.printed_name,
-                                              self.info.content):
+        if not self.factory.driver.wait_until(
+            self.look, self.options.timeout or None, self.info.printed_name, self.info.content
+        ):
             raise CliError("timed out waiting for the condition")
 
     def _was_left_alone(self) -> bool:
@@ -89,21 +103,36 @@ class RolloutWatch:
 
         After a change of just now, the states on the way are printed too, as kubectl prints them.
         """
-        times = [entry["time"] for entry in self.info.content["metadata"].get("managedFields", ()) if "time" in entry]
-        seconds = (self.factory.cluster.clock.now() - parse_time(max(times))).total_seconds() if times else 0.0
+        times = [
+            entry["time"]
+            for entry in self.info.content["metadata"].get("managedFields", ())
+            if "time" in entry
+        ]
+        seconds = (
+            (self.factory.cluster.clock.now() - parse_time(max(times))).total_seconds()
+            if times
+            else 0.0
+        )
         return seconds >= REACTION_SECONDS
 
     def look(self) -> bool:
         """Print the state if it has changed; returns whether the rollout is done, which it stays."""
         info, factory = self.info, self.factory
-        obj = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
+        obj = unless_missing(
+            factory.client.get, info.resource.gvr, info.name, namespace=info.namespace
+        )
         if obj is None or obj["metadata"].get("uid") != info.content["metadata"].get("uid"):
             raise CliError("object has been deleted")
         version = obj["metadata"].get("resourceVersion", "")
         if self.done or version == self.printed_version:
             return self.done
         state = self.viewer(obj, self.options.revision)
-        if state.done and self.options.watch and factory.reconciles and not factory.driver.has_observed(obj):
+        if (
+            state.done
+            and self.options.watch
+            and factory.reconciles
+            and not factory.driver.has_observed(obj)
+        ):
             # The controllers have yet to see the object as it is: its status may be that of another file.
             return False
         self.printed_version = version
@@ -136,7 +165,9 @@ def viewer_for(resource: Resource) -> Viewer:
 
 
 def is_observed(obj: Object) -> bool:
-    return bool(obj["metadata"].get("generation", 0) <= obj.get("status", {}).get("observedGeneration", 0))
+    return bool(
+        obj["metadata"].get("generation", 0) <= obj.get("status", {}).get("observedGeneration", 0)
+    )
 
 
 def daemon_set(obj: Object, revision: int) -> RolloutStatus:
@@ -144,13 +175,20 @@ def daemon_set(obj: Object, revision: int) -> RolloutStatus:
     _require_rolling_update(obj)
     if not is_observed(obj):
         return RolloutStatus("Waiting for daemon set spec update to be observed...", False)
-    desired, updated = status.get("desiredNumberScheduled", 0), status.get("updatedNumberScheduled", 0)
+    desired, updated = (
+        status.get("desiredNumberScheduled", 0),
+        status.get("updatedNumberScheduled", 0),
+    )
     available = status.get("numberAvailable", 0)
     waiting = f"Waiting for daemon set {quote(name)} rollout to finish:"
     if updated < desired:
-        return RolloutStatus(f"{waiting} {updated} out of {desired} new pods have been updated...", False)
+        return RolloutStatus(
+            f"{waiting} {updated} out of {desired} new pods have been updated...", False
+        )
     if available < desired:
-        return RolloutStatus(f"{waiting} {available} of {desired} updated pods are available...", False)
+        return RolloutStatus(
+            f"{waiting} {available} of {desired} updated pods are available...", False
+        )
     return RolloutStatus(f"daemon set {quote(name)} successfully rolled out", True)
 
 
@@ -162,21 +200,31 @@ def _require_rolling_update(obj: Object) -> None:
 def deployment(obj: Object, revision: int) -> RolloutStatus:
     name, status = name_of(obj), obj.get("status", {})
     if revision > 0 and revision_of(obj) != revision:
-        raise CliError(f"desired revision ({revision}) is different from the running revision ({revision_of(obj)})")
+        raise CliError(
+            f"desired revision ({revision}) is different from the running revision ({revision_of(obj)})"
+        )
     if not is_observed(obj):
         return RolloutStatus("Waiting for deployment spec update to be observed...", False)
-    if any(condition["type"] == "Progressing" and condition.get("reason") == "ProgressDeadlineExceeded"
-           for condition in status.get("conditions") or []):
+    if any(
+        condition["type"] == "Progressing" and condition.get("reason") == "ProgressDeadlineExceeded"
+        for condition in status.get("conditions") or []
+    ):
         raise CliError(f"deployment {quote(name)} exceeded its progress deadline")
     desired, total = obj["spec"].get("replicas", 0), status.get("replicas", 0)
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
     waiting = f"Waiting for deployment {quote(name)} rollout to finish:"
     if updated < desired:
-        return RolloutStatus(f"{waiting} {updated} out of {desired} new replicas have been updated...", False)
+        return RolloutStatus(
+            f"{waiting} {updated} out of {desired} new replicas have been updated...", False
+        )
     if total > updated:
-        return RolloutStatus(f"{waiting} {total - updated} old replicas are pending termination...", False)
+        return RolloutStatus(
+            f"{waiting} {total - updated} old replicas are pending termination...", False
+        )
     if available < updated:
-        return RolloutStatus(f"{waiting} {available} of {updated} updated replicas are available...", False)
+        return RolloutStatus(
+            f"{waiting} {available} of {updated} updated replicas are available...", False
+        )
     return RolloutStatus(f"deployment {quote(name)} successfully rolled out", True)
 
 
@@ -193,15 +241,26 @@ def stateful_set(obj: Object, revision: int) -> RolloutStatus:
     if rolling is not None:
         above = desired - rolling["partition"] if "partition" in rolling else 0
         if updated < above:
-            return RolloutStatus(f"Waiting for partitioned roll out to finish: {updated} out of {above} new pods have "
-                                 "been updated...", False)
-        return RolloutStatus(f"partitioned roll out complete: {updated} new pods have been updated...", True)
+            return RolloutStatus(
+                f"Waiting for partitioned roll out to finish: {updated} out of {above} new pods have "
+                "been updated...",
+                False,
+            )
+        return RolloutStatus(
+            f"partitioned roll out complete: {updated} new pods have been updated...", True
+        )
     current, update = status.get("currentRevision", ""), status.get("updateRevision", "")
     if update != current:
-        return RolloutStatus(f"waiting for statefulset rolling update to complete {updated} pods at revision "
-                             f"{update}...", False)
-    return RolloutStatus(f"statefulset rolling update complete {status.get('currentReplicas', 0)} pods at revision"
-                         f" {current}...", True)
+        return RolloutStatus(
+            f"waiting for statefulset rolling update to complete {updated} pods at revision "
+            f"{update}...",
+            False,
+        )
+    return RolloutStatus(
+        f"statefulset rolling update complete {status.get('currentReplicas', 0)} pods at revision"
+        f" {current}...",
+        True,
+    )
 
 
 VIEWERS: dict[str, Viewer] = {

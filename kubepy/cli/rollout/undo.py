@@ -38,8 +38,14 @@ with lazy_imports():
     from kubepy.api import errors as api_errors
 
 # A Deployment keeps these of its own annotations; all others come from the old ReplicaSet.
-KEPT_ANNOTATIONS = {LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS,
-                    "deprecated.deployment.rollback.to"}
+KEPT_ANNOTATIONS = {
+    LAST_APPLIED,
+    REVISION,
+    REVISION_HISTORY,
+    DESIRED_REPLICAS,
+    MAX_REPLICAS,
+    "deprecated.deployment.rollback.to",
+}
 APPLIED_WARNING = (
     "Warning: resource {name} was previously managed with 'kubectl apply'. Rolling back will not update the "
     f"{LAST_APPLIED} annotation, which may cause unexpected behavior on future 'kubectl apply' operations. "
@@ -50,10 +56,15 @@ APPLIED_WARNING = (
 class UndoOptions(RolloutOptions, PrintFlags, DryRunOptions):
     """The flags of ``rollout undo``."""
 
-    to_revision: int = int_flag("to-revision", help="The revision to rollback to. Default to 0 (last revision).")
+    to_revision: int = int_flag(
+        "to-revision", help="The revision to rollback to. Default to 0 (last revision)."
+    )
 
 
-@command("undo (TYPE NAME | TYPE/NAME)", UndoOptions, examples="""
+@command(
+    "undo (TYPE NAME | TYPE/NAME)",
+    UndoOptions,
+    examples="""
 # Roll back to the previous revision
 kubepy rollout undo ds/log-agent
 
@@ -62,7 +73,8 @@ kubepy rollout undo deploy/web --to-revision=1
 
 # Print the object that it would become
 kubepy rollout undo ds/log-agent --to-revision=1 --dry-run=server -o yaml
-""")
+""",
+)
 def undo(factory: Factory, options: UndoOptions) -> None:
     """Roll back to a previous rollout."""
     options.require_resources()
@@ -86,14 +98,21 @@ def undo(factory: Factory, options: UndoOptions) -> None:
     latest_objects(factory, options).visit(roll_back)
 
 
-def _send(factory: Factory, options: UndoOptions, info: Info, rollback: Rollback, *, dry_run: bool) -> str:
+def _send(
+    factory: Factory, options: UndoOptions, info: Info, rollback: Rollback, *, dry_run: bool
+) -> str:
     """Send the patch of a rollback, unless nothing changes; returns the message for it."""
     require_not_paused(info.content)
     if rollback.patch is None:
         return f"skipped rollback (current template already matches revision {options.to_revision})"
     try:
-        factory.client.patch(info.resource.gvr, info.name, Patch(rollback.patch_type, rollback.patch),
-                             namespace=info.namespace, options=PatchOptions(dry_run=dry_run, field_manager=UNNAMED))
+        factory.client.patch(
+            info.resource.gvr,
+            info.name,
+            Patch(rollback.patch_type, rollback.patch),
+            namespace=info.namespace,
+            options=PatchOptions(dry_run=dry_run, field_manager=UNNAMED),
+        )
     except api_errors.Status as error:
         raise prefixed(error, f"failed restoring revision {options.to_revision}: ") from error
     return "rolled back"
@@ -102,8 +121,10 @@ def _send(factory: Factory, options: UndoOptions, info: Info, rollback: Rollback
 def require_not_paused(obj: Object) -> None:
     """Raise CliError for a paused Deployment."""
     if obj["kind"] == "Deployment" and obj["spec"].get("paused"):
-        raise CliError("you cannot rollback a paused deployment; resume it first with 'kubectl rollout resume' and"
-                       " try again")
+        raise CliError(
+            "you cannot rollback a paused deployment; resume it first with 'kubectl rollout resume' and"
+            " try again"
+        )
 
 
 # --- the patch ----------------------------------------------------------------------------------------------------
@@ -123,20 +144,39 @@ def plan_rollback(obj: Object, revisions: list[Revision], number: int) -> Rollba
         raise CliError(f"unable to find specified revision {number} in history")
     is_deployment = obj["kind"] == "Deployment"
     if number == 0 and len(revisions) < 2:
-        raise CliError(f"no rollout history found for deployment {quote(name_of(obj))}" if is_deployment
-                       else "no last revision to roll back to")
+        raise CliError(
+            f"no rollout history found for deployment {quote(name_of(obj))}"
+            if is_deployment
+            else "no last revision to roll back to"
+        )
     target = find_revision(revisions, number)
     if not is_deployment:
         is_current = holds(target.source, obj["spec"]["template"])
-        return Rollback(target, None if is_current else target.source["data"], STRATEGIC_MERGE_PATCH)
+        return Rollback(
+            target, None if is_current else target.source["data"], STRATEGIC_MERGE_PATCH
+        )
     if same_template(target.template, obj["spec"]["template"]):
         return Rollback(target, None, JSON_PATCH)
-    annotations = {key: value for key, value in annotations_of(obj).items() if key in KEPT_ANNOTATIONS}
-    annotations |= {key: value for key, value in annotations_of(target.source).items() if key not in KEPT_ANNOTATIONS}
-    return Rollback(target, [
-        {"op": "replace", "path": "/spec/template", "value": template_without_hash(target.template)},
-        {"op": "replace", "path": "/metadata/annotations", "value": annotations},
-    ], JSON_PATCH)
+    annotations = {
+        key: value for key, value in annotations_of(obj).items() if key in KEPT_ANNOTATIONS
+    }
+    annotations |= {
+        key: value
+        for key, value in annotations_of(target.source).items()
+        if key not in KEPT_ANNOTATIONS
+    }
+    return Rollback(
+        target,
+        [
+            {
+                "op": "replace",
+                "path": "/spec/template",
+                "value": template_without_hash(target.template),
+            },
+            {"op": "replace", "path": "/metadata/annotations", "value": annotations},
+        ],
+        JSON_PATCH,
+    )
 
 
 def find_revision(revisions: list[Revision], number: int) -> Revision:

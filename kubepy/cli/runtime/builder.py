@@ -83,14 +83,19 @@ class Builder(NamedTuple):
                 errors.append(CliError("the -k flag can't be used with -f or -R"))
             if options.filename and not errors:
                 filenames = manifests.expand_paths(options.filename, recursive, errors)
-        selector = (options.selector if isinstance(options, SelectorOptions) else "") if self.selector is None \
+        selector = (
+            (options.selector if isinstance(options, SelectorOptions) else "")
+            if self.selector is None
             else self.selector
+        )
         selector = selector.strip()
         fields = options.field_selector.strip() if isinstance(options, FieldSelectorOptions) else ""
         if self.everything and (selector or fields):
             errors.append(CliError("setting 'all' parameter but found a non empty selector. "))
         try:
-            words = _normalized(self.factory, list(options.args if self.args is None else self.args))
+            words = _normalized(
+                self.factory, list(options.args if self.args is None else self.args)
+            )
         except CliError as error:
             errors.append(error)
             words = []
@@ -99,12 +104,22 @@ class Builder(NamedTuple):
         raise_all(errors)
         if filenames or kustomization:
             if words:
-                raise CliError("resource/name arguments cannot be provided when a path is specified" if "/" in words[0]
-                               else "when paths, URLs, or stdin is provided as input, you may not specify resource "
-                               "arguments as well")
-            entries = self._of_manifests(self._manifests(filenames, kustomization), selector, namespace)
-            return Result(entries, single=len(filenames) == 1 and filenames != ["-"],
-                          prepare=None if self.latest or self.local else lambda info: self._place(info, namespace))
+                raise CliError(
+                    "resource/name arguments cannot be provided when a path is specified"
+                    if "/" in words[0]
+                    else "when paths, URLs, or stdin is provided as input, you may not specify resource "
+                    "arguments as well"
+                )
+            entries = self._of_manifests(
+                self._manifests(filenames, kustomization), selector, namespace
+            )
+            return Result(
+                entries,
+                single=len(filenames) == 1 and filenames != ["-"],
+                prepare=None
+                if self.latest or self.local
+                else lambda info: self._place(info, namespace),
+            )
         if self.local:
             raise CliError(MISSING_RESOURCE)
         is_bare = self.bare_types and len(words) == 1 and "/" not in words[0]
@@ -114,9 +129,13 @@ class Builder(NamedTuple):
 
     # --- words
 
-    def _by_selector(self, words: list[str], namespace: str | None, selector: str, fields: str) -> Result:
+    def _by_selector(
+        self, words: list[str], namespace: str | None, selector: str, fields: str
+    ) -> Result:
         if words and "/" in words[0]:
-            raise CliError("selectors and the all flag cannot be used when passing resource/name arguments")
+            raise CliError(
+                "selectors and the all flag cannot be used when passing resource/name arguments"
+            )
         if len(words) > 1:
             raise CliError("name cannot be provided when a selector is specified")
         if not words:
@@ -124,9 +143,13 @@ class Builder(NamedTuple):
         if isinstance(self.options, SubresourceOptions) and self.options.subresource:
             raise CliError("subresource cannot be used when bulk resources are specified")
         self.factory.catch_up()
-        scopes = [Scope(resource, namespace if resource.namespaced else "", selector, fields)
-                  for resource in _types(self.factory, words[0])]
-        return Result((entry for scope in scopes for entry in listed(self.factory, scope)), scopes=scopes)
+        scopes = [
+            Scope(resource, namespace if resource.namespaced else "", selector, fields)
+            for resource in _types(self.factory, words[0])
+        ]
+        return Result(
+            (entry for scope in scopes for entry in listed(self.factory, scope)), scopes=scopes
+        )
 
     def _by_names(self, words: list[str], namespace: str | None) -> Result:
         if not words:
@@ -138,7 +161,9 @@ class Builder(NamedTuple):
             if len(words) == 1:
                 raise CliError("resource(s) were provided, but no name was specified")
             pairs = [(types[0].full_name, name) for name in words[1:]]
-        subresource = self.options.subresource if isinstance(self.options, SubresourceOptions) else ""
+        subresource = (
+            self.options.subresource if isinstance(self.options, SubresourceOptions) else ""
+        )
         infos: list[Info] = []
         for word, name in pairs:
             resource = resource_of(self.factory, word)
@@ -159,12 +184,15 @@ class Builder(NamedTuple):
 
     def _manifests(self, filenames: list[str], kustomization: str) -> Iterator[manifests.Manifest]:
         if kustomization:
-            yield from manifests.read_kustomization(self.factory, kustomization, self.validation, local=self.local)
+            yield from manifests.read_kustomization(
+                self.factory, kustomization, self.validation, local=self.local
+            )
         for path in filenames:
             yield from manifests.read(self.factory, path, self.validation, local=self.local)
 
-    def _of_manifests(self, read: Iterable[manifests.Manifest], selector: str,
-                      namespace: str | None) -> Iterator[InfoOrError]:
+    def _of_manifests(
+        self, read: Iterable[manifests.Manifest], selector: str, namespace: str | None
+    ) -> Iterator[InfoOrError]:
         """Yield the objects of files, filtered by -l; with ``latest`` read from the cluster before that."""
         matches = _matcher(selector)
         for manifest in read:
@@ -187,7 +215,9 @@ class Builder(NamedTuple):
                 objects.typed(info.content, info.source)
             self._place(info, namespace)
             if info.resource.namespaced and not info.namespace:
-                raise CliError(f"no namespace set on resource {resource_text(info.resource)} {quote(info.name)}")
+                raise CliError(
+                    f"no namespace set on resource {resource_text(info.resource)} {quote(info.name)}"
+                )
             if info.name:
                 info.get(self.factory)
             else:
@@ -208,9 +238,11 @@ class Builder(NamedTuple):
             if namespace:
                 info.content["metadata"]["namespace"] = namespace
         elif namespace is not None and self.factory.namespace_given and info.namespace != namespace:
-            raise CliError(f"the namespace from the provided object {quote(info.namespace)} does not match the "
-                           f"namespace {quote(namespace)}. You must pass '--namespace={info.namespace}' to perform "
-                           "this operation.")
+            raise CliError(
+                f"the namespace from the provided object {quote(info.namespace)} does not match the "
+                f"namespace {quote(namespace)}. You must pass '--namespace={info.namespace}' to perform "
+                "this operation."
+            )
 
 
 def _matcher(selector: str) -> Callable[[Info], bool]:
@@ -234,9 +266,11 @@ def _normalized(factory: Factory, args: list[str]) -> list[str]:
     slashes = sum("/" in word for word in args)
     if slashes:
         if slashes != len(args):
-            raise CliError("there is no need to specify a resource type as a separate argument when passing arguments "
-                           "in resource/name form (e.g. 'kubepy get resource/<resource_name>' instead of 'kubepy get "
-                           "resource resource/<resource_name>'")
+            raise CliError(
+                "there is no need to specify a resource type as a separate argument when passing arguments "
+                "in resource/name form (e.g. 'kubepy get resource/<resource_name>' instead of 'kubepy get "
+                "resource resource/<resource_name>'"
+            )
         for word in args:
             _type_and_name(word)
     elif args:
@@ -265,7 +299,7 @@ def resource_of(factory: Factory, word: str) -> Resource:
     """Return the type that a word names. Raises CliError."""
     resource = factory.scheme.find(word)
     if resource is None:
-        raise CliError(f'the server doesn\'t have a resource type {quote(word.partition(".")[0])}')
+        raise CliError(f"the server doesn't have a resource type {quote(word.partition('.')[0])}")
     warn_of_short_name(factory, word)
     return resource
 
@@ -273,7 +307,9 @@ def resource_of(factory: Factory, word: str) -> Resource:
 def warn_of_short_name(factory: Factory, word: str) -> None:
     """Warn of other resources that have a short name too (``expandResourceShortcut``)."""
     for other in factory.scheme.also_short_named(word):
-        factory.warn(f"short name {quote(word)} could also match lower priority resource {other.key}")
+        factory.warn(
+            f"short name {quote(word)} could also match lower priority resource {other.key}"
+        )
 
 
 def _types(factory: Factory, words: str) -> list[Resource]:
@@ -300,8 +336,12 @@ def objects_of(factory: Factory, scope: Scope, *, at_once: bool) -> Iterable[Obj
     client = factory.client
     try:
         if at_once:
-            return client.list(resource.gvr, namespace=place, label_selector=selector, field_selector=fields).items
-        return client.stream(resource.gvr, namespace=place, label_selector=selector, field_selector=fields)
+            return client.list(
+                resource.gvr, namespace=place, label_selector=selector, field_selector=fields
+            ).items
+        return client.stream(
+            resource.gvr, namespace=place, label_selector=selector, field_selector=fields
+        )
     except api_errors.Status as error:
         return _failure(scope, error)
 
@@ -312,6 +352,9 @@ def _failure(scope: Scope, error: api_errors.Status) -> Exception:
     if not isinstance(error, (api_errors.BadRequest, api_errors.NotFound)):
         return error
     if selector or fields:
-        return prefixed(error, f"Unable to find {quote(resource_text(resource))} that match label selector "
-                        f"{quote(selector)}, field selector {quote(fields)}: ")
+        return prefixed(
+            error,
+            f"Unable to find {quote(resource_text(resource))} that match label selector "
+            f"{quote(selector)}, field selector {quote(fields)}: ",
+        )
     return prefixed(error, f"Unable to list {quote(resource_text(resource))}: ")

@@ -29,7 +29,10 @@ from kubepy.lazy import NamedTuple
 from kubepy.quoting import quote
 
 OptionsT = TypeVar("OptionsT", bound=Options)
-LINE, TYPED = "kubepy.line", "kubepy.typed"  # in click's meta: the Parsed words, and those that named commands so far
+LINE, TYPED = (
+    "kubepy.line",
+    "kubepy.typed",
+)  # in click's meta: the Parsed words, and those that named commands so far
 
 
 class Entry(NamedTuple):
@@ -58,17 +61,30 @@ class Command(click.Group):
     :param options_class: its flags.
     """
 
-    interspersed = True  # flags may stand behind other words; False: the first other word ends them (pflag)
+    interspersed = (
+        True  # flags may stand behind other words; False: the first other word ends them (pflag)
+    )
     creates = False  # whether it may make new objects, and so the cluster that is to hold them
     reads = False  # whether it shows what is there, and writes nothing itself
     ticks = False  # whether time goes on when it reads, in a cluster that says so
-    flag_error_status = 1  # the exit status for flags that cannot be read; others than 1 also change the message
+    flag_error_status = (
+        1  # the exit status for flags that cannot be read; others than 1 also change the message
+    )
     entries: Mapping[str, Entry] = {}
     help_on_stdout = False
 
-    def __init__(self, usage: str, run: Callable[[Factory, Any], None] | None = None,
-                 options_class: type[Options] = Options, *, help: str = "", examples: str = "") -> None:
-        super().__init__(usage.partition(" ")[0], help=help, add_help_option=False, callback=self._run)
+    def __init__(
+        self,
+        usage: str,
+        run: Callable[[Factory, Any], None] | None = None,
+        options_class: type[Options] = Options,
+        *,
+        help: str = "",
+        examples: str = "",
+    ) -> None:
+        super().__init__(
+            usage.partition(" ")[0], help=help, add_help_option=False, callback=self._run
+        )
         self.usage = usage
         self.run = run
         self.options_class = options_class
@@ -109,7 +125,9 @@ class Command(click.Group):
     def global_options_of(self, values: Mapping[str, Any]) -> GlobalOptions:
         """Return the global options; those that this command's own flags stand for have their defaults."""
         own = {flag.long for flag in self.flags}
-        return GlobalOptions(**{flag.name: values[flag.name] for flag in GLOBAL_FLAGS if flag.long not in own})
+        return GlobalOptions(
+            **{flag.name: values[flag.name] for flag in GLOBAL_FLAGS if flag.long not in own}
+        )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the sub-command that the words name, or read them as this command's own."""
@@ -117,7 +135,7 @@ class Command(click.Group):
         position = parser.first_word(args) if self.entries else None
         child = self.get_command(ctx, args[position]) if position is not None else None
         if child is not None and position is not None:
-            ctx.params = {"child": child, "words": [*args[:position], *args[position + 1:]]}
+            ctx.params = {"child": child, "words": [*args[:position], *args[position + 1 :]]}
             ctx.meta.setdefault(TYPED, []).append(args[position])
             return []
         try:
@@ -147,7 +165,9 @@ class Command(click.Group):
         ctx = click.get_current_context()
         factory: Factory = ctx.obj
         parsed: Parsed = ctx.meta[LINE]
-        line = CommandLine(ctx.command_path, parsed.args, parsed.dash, parsed.flags_set, ctx.meta.get(TYPED, ()))
+        line = CommandLine(
+            ctx.command_path, parsed.args, parsed.dash, parsed.flags_set, ctx.meta.get(TYPED, ())
+        )
         options = self.options_of(line, values)
         for flag in self.flags:
             if flag.deprecated and options.changed(flag.long):
@@ -161,7 +181,7 @@ class Command(click.Group):
     def _run_group(self, factory: Factory, options: Options) -> None:
         """Show a group's help, or raise CliError for words that name none of its commands; either fails."""
         if options.args:
-            options.usage_error(f'unknown command {quote(" ".join(options.args))}')
+            options.usage_error(f"unknown command {quote(' '.join(options.args))}")
         if self.help_on_stdout:
             show_help(factory)
         else:
@@ -182,10 +202,16 @@ class Command(click.Group):
         usage = f"{path} SUBCOMMAND" if self.run is None else f"{prefix} {self.usage}"
         examples = textwrap.indent(textwrap.dedent(self.examples).strip("\n"), "  ")
         width = max((len(name) for name in self.entries), default=0)
-        commands = "\n".join(f"  {name:<{width}}  {translated(entry.summary)}"
-                             for name, entry in sorted(self.entries.items()))
-        parts = [translated(description(self.help or "")), f"Examples:\n{examples}" if examples else "",
-                 f"Available Commands:\n{commands}" if commands else "", options_text("Options:", self.flags)]
+        commands = "\n".join(
+            f"  {name:<{width}}  {translated(entry.summary)}"
+            for name, entry in sorted(self.entries.items())
+        )
+        parts = [
+            translated(description(self.help or "")),
+            f"Examples:\n{examples}" if examples else "",
+            f"Available Commands:\n{commands}" if commands else "",
+            options_text("Options:", self.flags),
+        ]
         text = renamed("\n\n".join(part for part in parts if part), program)
         text = text.replace(f" {plugin_prefix(KUBEPY)}", f" {plugin_prefix(program)}")
         return f"{text}\n\nUsage:\n  {usage} [options]\n\n{footer(program, path if self.entries else '')}"
@@ -231,8 +257,11 @@ def line_of(words: list[str]) -> Line:
         name = line.command.canonical(line.rest[position]) if position is not None else ""
         if not name or position is None:
             break
-        line = Line(load(name, line.command.entries[name]), (*line.path, name),
-                    [*line.rest[:position], *line.rest[position + 1:]])
+        line = Line(
+            load(name, line.command.entries[name]),
+            (*line.path, name),
+            [*line.rest[:position], *line.rest[position + 1 :]],
+        )
     return line
 
 
@@ -247,13 +276,21 @@ def load(name: str, entry: Entry) -> Command:
     return loaded
 
 
-def command(usage: str, options_class: type[OptionsT], *, examples: str = "", creates: bool = False,
-            flag_error_status: int = 1, interspersed: bool = True,
-            ) -> Callable[[Callable[[Factory, OptionsT], None]], Command]:
+def command(
+    usage: str,
+    options_class: type[OptionsT],
+    *,
+    examples: str = "",
+    creates: bool = False,
+    flag_error_status: int = 1,
+    interspersed: bool = True,
+) -> Callable[[Callable[[Factory, OptionsT], None]], Command]:
     """Make a command of a function, whose docstring is the description. See :class:`Command`."""
 
     def decorate(run: Callable[[Factory, OptionsT], None]) -> Command:
-        decorated = Command(usage, run, options_class, help=(run.__doc__ or "").strip(), examples=examples)
+        decorated = Command(
+            usage, run, options_class, help=(run.__doc__ or "").strip(), examples=examples
+        )
         decorated.creates, decorated.interspersed = creates, interspersed
         decorated.flag_error_status = flag_error_status
         return decorated
@@ -291,11 +328,17 @@ def options_text(title: str, flags: Iterable[Flag], *, all_flags: bool = False) 
             continue
         short = f"-{flag.short}, " if flag.short else ""
         text = textwrap.fill(flag.help, 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
-        parts.append(f"    {short}--{flag.long}={flag.default_text}:" + (f"\n{text}" if text else ""))
+        parts.append(
+            f"    {short}--{flag.long}={flag.default_text}:" + (f"\n{text}" if text else "")
+        )
     return f"{title}\n" + "\n\n".join(parts) if parts else ""
 
 
 def footer(program: str, group: str) -> str:
     """Point to further help; ``group`` is the path of a command that has sub-commands, else ""."""
     more = f'Use "{program} options" for a list of global command-line options (applies to all commands).'
-    return f'Use "{group} <command> --help" for more information about a given command.\n{more}' if group else more
+    return (
+        f'Use "{group} <command> --help" for more information about a given command.\n{more}'
+        if group
+        else more
+    )

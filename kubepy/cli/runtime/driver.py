@@ -29,27 +29,49 @@ if TYPE_CHECKING:
     from kubepy.runtime.checkpoint import Checkpoint
     from kubepy.storage import Key
 
-WAIT_PATIENCE = 366 * 86400.0  # own time's seconds: how long a wait lets things repeat before others are due
+WAIT_PATIENCE = (
+    366 * 86400.0
+)  # own time's seconds: how long a wait lets things repeat before others are due
 NOTE_SECONDS = 2  # after which a user at a terminal is told why pods have no node
 MOST_CONTESTS = 5  # controllers that undo each other's work that are named
-TAKE_OVER_SECONDS = 1.0  # how soon a waiting command notices that the process that ran the controllers has ended
-TICK_SECONDS = 1.0  # of the cluster's time that pass with a command that reads, where the cluster says so
-OTHERS_WORK_SECONDS = 10.0  # how long such a command waits until another process has done the work of that time
-OTHERS_SECONDS = 2.0  # how long a command that must not run the controllers waits for another process to do so
-ENDLESS = ("this would wait for ever: nothing is due in the cluster's own time that could bring about what is waited "
-           "for")
+TAKE_OVER_SECONDS = (
+    1.0  # how soon a waiting command notices that the process that ran the controllers has ended
+)
+TICK_SECONDS = (
+    1.0  # of the cluster's time that pass with a command that reads, where the cluster says so
+)
+OTHERS_WORK_SECONDS = (
+    10.0  # how long such a command waits until another process has done the work of that time
+)
+OTHERS_SECONDS = (
+    2.0  # how long a command that must not run the controllers waits for another process to do so
+)
+ENDLESS = (
+    "this would wait for ever: nothing is due in the cluster's own time that could bring about what is waited "
+    "for"
+)
 NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
-def settle(progress: Progress, manager: Manager, quiet_for: float = 0.0, stop: Callable[[], bool] = lambda: False, *,
-           skip_waits: bool = False, most_writes: float = math.inf) -> Summary:
+def settle(
+    progress: Progress,
+    manager: Manager,
+    quiet_for: float = 0.0,
+    stop: Callable[[], bool] = lambda: False,
+    *,
+    skip_waits: bool = False,
+    most_writes: float = math.inf,
+) -> Summary:
     """Run :meth:`Manager.run_until_settled`, showing the progress on a terminal."""
+
     def is_over() -> bool:
         changed, waiting = manager.workload()
         progress.show(f"{changed} objects changed, {waiting} to do")
         return stop()
 
-    return manager.run_until_settled(quiet_for, is_over, skip_waits=skip_waits, most_writes=most_writes)
+    return manager.run_until_settled(
+        quiet_for, is_over, skip_waits=skip_waits, most_writes=most_writes
+    )
 
 
 def is_unwritable(error: FolderError) -> bool:
@@ -75,8 +97,16 @@ class Driver:
     and ``kubepy controller`` may start.
     """
 
-    def __init__(self, cluster: LocalCluster, folder: str, progress: Progress, notes: Notes, *,
-                 reconciles: bool, begun: float = -math.inf) -> None:
+    def __init__(
+        self,
+        cluster: LocalCluster,
+        folder: str,
+        progress: Progress,
+        notes: Notes,
+        *,
+        reconciles: bool,
+        begun: float = -math.inf,
+    ) -> None:
         """Without ``reconciles`` it only waits for another process to run the controllers.
 
         :param begun: when the command began (``time.monotonic``), which looks at all files once.
@@ -93,9 +123,13 @@ class Driver:
         self._has_settled = False
         self.has_given_up = False  # a wait has ended without what it was for
         self.before_time_passes: Callable[[], None] = lambda: None
-        self._told: set[Key] = set()  # the objects about which controllers are said to undo each other's work
+        self._told: set[Key] = (
+            set()
+        )  # the objects about which controllers are said to undo each other's work
         self._has_told_cut = False
-        self._others_run_until = 0.0  # when to look again whether another process runs the controllers
+        self._others_run_until = (
+            0.0  # when to look again whether another process runs the controllers
+        )
 
     def react(self, watch: Callable[[], None] | None = None) -> bool:
         """Let the controllers do what is due now, as they would have done by now in a cluster; wait for nothing.
@@ -114,7 +148,11 @@ class Driver:
         else:
             is_idle = settled_checkpoint(self._cluster) is not None
         store = self._cluster.store
-        if is_idle or store.holder(MANAGER_LOCK) is not None or running.is_git_amid_changes(self._folder):
+        if (
+            is_idle
+            or store.holder(MANAGER_LOCK) is not None
+            or running.is_git_amid_changes(self._folder)
+        ):
             return False
 
         def burst(manager: Manager) -> Summary:
@@ -173,8 +211,14 @@ class Driver:
         finally:
             store.lock_timeout = patience
 
-    def wait_until(self, done: Callable[[], bool], timeout: float | None = None, about: str = "",
-                   owner: Object | None = None, retry: Callable[[], datetime | None] = lambda: None) -> bool:
+    def wait_until(
+        self,
+        done: Callable[[], bool],
+        timeout: float | None = None,
+        about: str = "",
+        owner: Object | None = None,
+        retry: Callable[[], datetime | None] = lambda: None,
+    ) -> bool:
         """Wait until ``done()`` holds, at most ``timeout`` seconds (None: for ever), and return it.
 
         ``done`` is asked after every batch of the controllers, and whenever something changed. A cluster's own time is
@@ -191,8 +235,14 @@ class Driver:
         self.has_given_up = not has_come
         return has_come
 
-    def _sleep_until(self, done: Callable[[], bool], timeout: float | None, about: str, owner: Object | None,
-                     retry: Callable[[], datetime | None]) -> bool:
+    def _sleep_until(
+        self,
+        done: Callable[[], bool],
+        timeout: float | None,
+        about: str,
+        owner: Object | None,
+        retry: Callable[[], datetime | None],
+    ) -> bool:
         """Wait in the system's time; see :meth:`wait_until`."""
         clock, progress = self._cluster.clock, self._progress
         deadline = None if timeout is None else clock.monotonic() + timeout
@@ -202,8 +252,13 @@ class Driver:
             return deadline is not None and clock.monotonic() >= deadline
 
         def burst(manager: Manager) -> Summary:
-            return self._checked(manager.run_until_settled(done=lambda: done() or is_over(), skip_waits=True,
-                                                           most_writes=managers.WAIT_WRITES))
+            return self._checked(
+                manager.run_until_settled(
+                    done=lambda: done() or is_over(),
+                    skip_waits=True,
+                    most_writes=managers.WAIT_WRITES,
+                )
+            )
 
         pause = managers.POLL_SECONDS
         is_first, reason = True, "--reconcile=never"
@@ -223,9 +278,13 @@ class Driver:
             self._note_unscheduled(owner)
             if not self._reconciles and not self._warned:
                 if self._cluster.store.holder(MANAGER_LOCK) is None:
-                    self._say(f"no controller is running ({reason}): waiting for another process to run one")
+                    self._say(
+                        f"no controller is running ({reason}): waiting for another process to run one"
+                    )
                 self._warned = True
-            seconds = pause if deadline is None else max(min(pause, deadline - clock.monotonic()), 0.0)
+            seconds = (
+                pause if deadline is None else max(min(pause, deadline - clock.monotonic()), 0.0)
+            )
             if self._manager is not None:
                 pause = self._manager.wait_for_work(seconds)
             else:
@@ -233,8 +292,14 @@ class Driver:
                 pause = managers.POLL_SECONDS
         return True
 
-    def _move_until(self, done: Callable[[], bool], timeout: float | None, about: str, owner: Object | None,
-                    retry: Callable[[], datetime | None]) -> bool:
+    def _move_until(
+        self,
+        done: Callable[[], bool],
+        timeout: float | None,
+        about: str,
+        owner: Object | None,
+        retry: Callable[[], datetime | None],
+    ) -> bool:
         """Wait in the cluster's own time; see :meth:`wait_until`."""
         clock = self._cluster.clock
         deadline = None if timeout is None else later(clock.now(), timeout)
@@ -245,12 +310,20 @@ class Driver:
                 return False
             if not self._reconciles:
                 self._find_others(done)
-            until = min((moment for moment in (deadline, retry()) if moment is not None), default=None)
-            horizon = managers.Horizon(until) if deadline else managers.Horizon(until, math.inf, WAIT_PATIENCE)
+            until = min(
+                (moment for moment in (deadline, retry()) if moment is not None), default=None
+            )
+            horizon = (
+                managers.Horizon(until)
+                if deadline
+                else managers.Horizon(until, math.inf, WAIT_PATIENCE)
+            )
             is_idle = self._wait_for(horizon, done, about).is_idle
             if until is None and not is_idle and not done() and self._has_stopped(horizon):
-                raise CliError("this would wait for more than a year, in which nothing is due but what is tried again "
-                               "and again: --timeout says how long to wait")
+                raise CliError(
+                    "this would wait for more than a year, in which nothing is due but what is tried again "
+                    "and again: --timeout says how long to wait"
+                )
             if deadline is None and is_idle and not done():
                 revision = self._cluster.client.revision()
                 if until is None or revision == tried:
@@ -270,15 +343,22 @@ class Driver:
     def _checked(self, summary: Summary) -> Summary:
         """Raise CliError for a run that has ended at its bound: the wait ends as well."""
         if summary.is_cut:
-            raise CliError(f"the controllers have written {managers.WAIT_WRITES:,} times and are not done: "
-                           f'"{self._notes.program} controller --once" lets them go on')
+            raise CliError(
+                f"the controllers have written {managers.WAIT_WRITES:,} times and are not done: "
+                f'"{self._notes.program} controller --once" lets them go on'
+            )
         return summary
 
     def _has_stopped(self, horizon: Horizon) -> bool:
         """Tell whether time goes no further, and not only the lock of the controllers was lost."""
         checkpoint = settled_checkpoint(self._cluster, of_this_version=False)
-        return checkpoint is not None and horizon.next_moment(
-            self._cluster.clock.now(), checkpoint.next_due(), checkpoint.next_due(single=True)) is None
+        return (
+            checkpoint is not None
+            and horizon.next_moment(
+                self._cluster.clock.now(), checkpoint.next_due(), checkpoint.next_due(single=True)
+            )
+            is None
+        )
 
     def _find_others(self, done: Callable[[], bool]) -> None:
         """Wait a while, in real time, until another process runs the controllers. Raises CliError."""
@@ -286,12 +366,20 @@ class Driver:
         end = clock.real_monotonic() + OTHERS_SECONDS
         while self._cluster.store.holder(MANAGER_LOCK) is None and not done():
             if clock.real_monotonic() > end:
-                raise CliError("no controller is running (--reconcile=never), so nothing moves the cluster's own time")
+                raise CliError(
+                    "no controller is running (--reconcile=never), so nothing moves the cluster's own time"
+                )
             clock.sleep(managers.POLL_SECONDS)
 
-    def advance(self, horizon: Horizon, done: Callable[[], bool] | None = None, *,
-                stop: Callable[[], bool] = lambda: False, about: str = "",
-                most_writes: float = math.inf) -> Advance:
+    def advance(
+        self,
+        horizon: Horizon,
+        done: Callable[[], bool] | None = None,
+        *,
+        stop: Callable[[], bool] = lambda: False,
+        about: str = "",
+        most_writes: float = math.inf,
+    ) -> Advance:
         """Let time go on with the controllers (:meth:`Manager.go_on`).
 
         Where another process runs them, the cluster's own time is moved for it to each moment, and its work awaited.
@@ -306,16 +394,26 @@ class Driver:
             with manager_lock(self._cluster) as is_lost:
                 if is_lost is not None:
                     manager = self._open_manager()
-                    summary = manager.go_on(horizon, done, stop=lambda: is_over() or is_lost(),
-                                            skip_waits=done is not None, most_writes=most_writes)
+                    summary = manager.go_on(
+                        horizon,
+                        done,
+                        stop=lambda: is_over() or is_lost(),
+                        skip_waits=done is not None,
+                        most_writes=most_writes,
+                    )
                     self._has_settled = True
                     self.tell(summary)
                     return Advance(manager.is_settled(), summary)
             if (checkpoint := self.accompany(horizon, done, stop=is_over)) or is_over():
                 return Advance(checkpoint is not None and checkpoint.next_due(single=True) is None)
 
-    def accompany(self, horizon: Horizon, done: Callable[[], bool] | None = None, *,
-                  stop: Callable[[], bool] = lambda: False) -> Checkpoint | None:
+    def accompany(
+        self,
+        horizon: Horizon,
+        done: Callable[[], bool] | None = None,
+        *,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Checkpoint | None:
         """Move time for another process that runs the controllers, as long as it does.
 
         Returns its last checkpoint when time has gone as far as it goes, or ``done()`` holds.
@@ -328,7 +426,9 @@ class Driver:
                     break
                 cluster.clock.sleep(managers.MOVED_POLL_SECONDS)
                 continue
-            moment = horizon.next_moment(cluster.clock.now(), checkpoint.next_due(), checkpoint.next_due(single=True))
+            moment = horizon.next_moment(
+                cluster.clock.now(), checkpoint.next_due(), checkpoint.next_due(single=True)
+            )
             if moment is None or (done and done()):
                 return checkpoint
             if cluster.clock.own:
@@ -342,7 +442,10 @@ class Driver:
         if self._has_settled:
             return True
         checkpoint = latest(self._cluster.store.meta(CHECKPOINT))
-        return checkpoint is not None and int(obj["metadata"]["resourceVersion"]) <= checkpoint.revision
+        return (
+            checkpoint is not None
+            and int(obj["metadata"]["resourceVersion"]) <= checkpoint.revision
+        )
 
     def _run(self, burst: Callable[[Manager], Summary]) -> bool:
         """Do a burst of work, if no other process runs the controllers; return whether it was done."""
@@ -364,11 +467,15 @@ class Driver:
         for contest in contests[:MOST_CONTESTS]:
             self._say(f"note: {contest.sentence}")
         if len(contests) > MOST_CONTESTS:
-            self._say(f"note: controllers undo each other's work about {len(contests) - MOST_CONTESTS} more objects")
+            self._say(
+                f"note: controllers undo each other's work about {len(contests) - MOST_CONTESTS} more objects"
+            )
         if summary.is_cut and not self._has_told_cut:
             self._has_told_cut = True
-            self._say(f"note: the controllers have written {managers.READ_WRITES:,} times and are not done: the next "
-                      f'command lets them go on, "{self._notes.program} controller --once" to the end')
+            self._say(
+                f"note: the controllers have written {managers.READ_WRITES:,} times and are not done: the next "
+                f'command lets them go on, "{self._notes.program} controller --once" to the end'
+            )
 
     def _open_manager(self) -> Manager:
         """Return the manager of this command."""
@@ -379,7 +486,11 @@ class Driver:
 
     def _note_unscheduled(self, owner: Object | None, *, at_once: bool = False) -> None:
         """Say once on a terminal why pods have no node, when the controllers have come to rest or time is up."""
-        if self._noted or not self._progress.is_watched or (not at_once and self._progress.seconds() < NOTE_SECONDS):
+        if (
+            self._noted
+            or not self._progress.is_watched
+            or (not at_once and self._progress.seconds() < NOTE_SECONDS)
+        ):
             return
         self._notes.unscheduled_pods(self._cluster.client, owner)
         self._noted = True

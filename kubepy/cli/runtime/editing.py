@@ -50,7 +50,10 @@ class Reason(NamedTuple):
 
     @property
     def comment(self) -> str:
-        lines = [f"{self.head}{':' if self.details else ''}", *(f"* {detail}" for detail in self.details)]
+        lines = [
+            f"{self.head}{':' if self.details else ''}",
+            *(f"* {detail}" for detail in self.details),
+        ]
         return "".join("# " + line.replace("\n", "\n# ") + "\n" for line in lines) + "#\n"
 
 
@@ -94,7 +97,9 @@ class Editing:
     :param header: goes before YAML.
     """
 
-    def __init__(self, factory: Factory, options: EditingOptions, change: Change, header: str = OBJECT_HEADER) -> None:
+    def __init__(
+        self, factory: Factory, options: EditingOptions, change: Change, header: str = OBJECT_HEADER
+    ) -> None:
         self.factory = factory
         self.change = change
         self.style = requested(options)[0] or "yaml"
@@ -108,8 +113,12 @@ class Editing:
         objects = [info.content for info in infos]
         if self.style not in JSON_AND_YAML:
             raise no_printer(self.output, JSON_AND_YAML)
-        original = document(self.style, objects[0] if len(objects) == 1 else
-                            {"apiVersion": "v1", "items": objects, "kind": "List", "metadata": {}})
+        original = document(
+            self.style,
+            objects[0]
+            if len(objects) == 1
+            else {"apiVersion": "v1", "items": objects, "kind": "List", "metadata": {}},
+        )
         last = Round()
         while True:
             current = self._launched(original, last)
@@ -126,8 +135,13 @@ class Editing:
         text = self.header + "".join(reason.comment for reason in last.reasons if self.header)
         text += without_comment_lines(last.text) if last.reasons else original
         try:
-            current = Round(*launch(self.factory, text.replace("\n", self.line_end),
-                                    ".json" if self.style == "json" else ".yaml"))
+            current = Round(
+                *launch(
+                    self.factory,
+                    text.replace("\n", self.line_end),
+                    ".json" if self.style == "json" else ".yaml",
+                )
+            )
         except CliError:
             self._keep(last)
             raise
@@ -148,8 +162,11 @@ class Editing:
             current.remove()
             self.factory.say("Edit cancelled, saved file was empty.")
             return True
-        updated, errors = Result(entry for manifest in read_stream(self.factory, current.text, "edited-file")
-                                 for entry in manifest.entries).infos()
+        updated, errors = Result(
+            entry
+            for manifest in read_stream(self.factory, current.text, "edited-file")
+            for entry in manifest.entries
+        ).infos()
         if errors:
             current.reasons.append(Reason(f"The edited file had a syntax error: {errors[0]}"))
             return False
@@ -160,10 +177,14 @@ class Editing:
                 self._keep(current)
             raise
         if current.retryable:
-            self.factory.say(f"You can run `kubepy replace -f {current.path}` to try this update again.")
+            self.factory.say(
+                f"You can run `kubepy replace -f {current.path}` to try this update again."
+            )
             raise SilentExit
         if current.not_found:
-            self.factory.say(f"The edits you made on deleted resources have been saved to {quote(current.path)}")
+            self.factory.say(
+                f"The edits you made on deleted resources have been saved to {quote(current.path)}"
+            )
             raise SilentExit
         if current.reasons:
             return False
@@ -180,8 +201,11 @@ def problem_of(factory: Factory, text: str, validation: str) -> str:
     if validation == "Ignore":
         return ""
     try:
-        content = yaml.read_json(text) if text.lstrip().startswith("{") else next(
-            (document.object for document in yaml.load_each(text)), None)
+        content = (
+            yaml.read_json(text)
+            if text.lstrip().startswith("{")
+            else next((document.object for document in yaml.load_each(text)), None)
+        )
     except yaml.YamlError as error:
         return str(error)
     problems = manifest_validation.problems_of(factory, content, validation)
@@ -195,9 +219,11 @@ def place(factory: Factory, info: Info) -> None:
     if not info.namespace:
         info.namespace = info.content["metadata"]["namespace"] = factory.namespace
     if info.namespace != factory.namespace:
-        raise CliError(f"the namespace from the provided object {quote(info.namespace)} does not match the namespace "
-                       f"{quote(factory.namespace)}. You must pass '--namespace={info.namespace}' to perform this "
-                       "operation.")
+        raise CliError(
+            f"the namespace from the provided object {quote(info.namespace)} does not match the namespace "
+            f"{quote(factory.namespace)}. You must pass '--namespace={info.namespace}' to perform this "
+            "operation."
+        )
 
 
 # --- the editor, on a temporary file ------------------------------------------------------------------------------
@@ -249,8 +275,11 @@ def without_comments(text: str) -> object:
 
 def without_comment_lines(text: str) -> str:
     """Return a text without its comments; ``#!`` begins none."""
-    return "\n".join(line for line in text.split("\n")
-                     if not line.strip().startswith("#") or line.strip().startswith("#!"))
+    return "\n".join(
+        line
+        for line in text.split("\n")
+        if not line.strip().startswith("#") or line.strip().startswith("#!")
+    )
 
 
 def has_lines(text: str) -> bool:

@@ -64,19 +64,30 @@ class Factory:
     request_headers: Mapping[str, str] = {"Accept": "application/json"}
     request_parameters: Mapping[str, str] = {}
 
-    def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
-                 stderr: IO[str] | None = None, open_cluster: clusters.LocalCluster | None = None) -> None:
+    def __init__(
+        self,
+        stdin: IO[str] | None = None,
+        stdout: IO[str] | None = None,
+        stderr: IO[str] | None = None,
+        open_cluster: clusters.LocalCluster | None = None,
+    ) -> None:
         self.stdin = stdin or sys.stdin or io.StringIO()  # a closed stream is None
         self.stdout = guarded(stdout or sys.stdout or io.StringIO())
         self.stderr = guarded(stderr or sys.stderr or io.StringIO())
         self.open_cluster = open_cluster
         self.options = GlobalOptions()
         self.may_create = False
-        self.adds_node = True  # to a cluster that the command has made; False: the command chooses the nodes
+        self.adds_node = (
+            True  # to a cluster that the command has made; False: the command chooses the nodes
+        )
         self.catches_up = True  # False for commands that never write, such as diff
         self.reads = False  # the command shows what is there, and writes nothing itself
-        self.passes_time = False  # it is one with which time goes on in a cluster whose kubepy.yaml says so
-        self.tells_problems = True  # False for commands that list all files with problems themselves
+        self.passes_time = (
+            False  # it is one with which time goes on in a cluster whose kubepy.yaml says so
+        )
+        self.tells_problems = (
+            True  # False for commands that list all files with problems themselves
+        )
         self._is_dry_run = False
         self._warned: dict[str, None] = {}
         self._logged: set[tuple[str, str]] = set()
@@ -90,9 +101,15 @@ class Factory:
         options.validate()
         options.timeout_seconds()
         if self.open_cluster and options.state:
-            raise CliError("--state cannot be given: this command line works on a cluster that is open already")
+            raise CliError(
+                "--state cannot be given: this command line works on a cluster that is open already"
+            )
         self.options = options
-        must_exist = options.must_exist or os.environ.get("KUBEPY_MUST_EXIST", "") not in ("", "0", "false")
+        must_exist = options.must_exist or os.environ.get("KUBEPY_MUST_EXIST", "") not in (
+            "",
+            "0",
+            "false",
+        )
         self.may_create = may_create and not must_exist
 
     def has_preferences(self, words: Sequence[str]) -> bool:
@@ -102,9 +119,15 @@ class Factory:
         """
         if os.environ.get("KUBECTL_KUBERC", "").lower() == "false":
             return False
-        return any(word.startswith("--kuberc") for word in words) or (not self.open_cluster and bool(
-            os.environ.get("KUBERC")
-            or (self.program == KUBECTL and os.path.exists(os.path.expanduser("~/.kube/kuberc")))))
+        return any(word.startswith("--kuberc") for word in words) or (
+            not self.open_cluster
+            and bool(
+                os.environ.get("KUBERC")
+                or (
+                    self.program == KUBECTL and os.path.exists(os.path.expanduser("~/.kube/kuberc"))
+                )
+            )
+        )
 
     def dry_run_strategy(self, options: DryRunOptions) -> str:
         """Return ``none``, ``client`` or ``server``; the old boolean values warn. In a dry run no folder is made."""
@@ -146,7 +169,9 @@ class Factory:
     def _target(self) -> kubeconfigs.Target:
         options = self.options
         self.config_access.require_file()
-        target = kubeconfigs.target(self.kubeconfig, self.home, options.context, options.cluster, options.user)
+        target = kubeconfigs.target(
+            self.kubeconfig, self.home, options.context, options.cluster, options.user
+        )
         if options.trust and target.folder:
             origins.trust_in_this_process(target.folder)
         return target
@@ -188,8 +213,10 @@ class Factory:
             raise self._no_cluster(self.folder)
 
     def _no_cluster(self, folder: str) -> CliError:
-        return CliError(f'no cluster in {quote(folder)}: make one with "kubepy init", or name another folder with '
-                        "--state or $KUBEPY_STATE")
+        return CliError(
+            f'no cluster in {quote(folder)}: make one with "kubepy init", or name another folder with '
+            "--state or $KUBEPY_STATE"
+        )
 
     @property
     def has_cluster(self) -> bool:
@@ -201,9 +228,13 @@ class Factory:
         try:
             if self.open_cluster:
                 cluster = self.open_cluster
-                if self.folder != self.home and not (self.home and os.path.samefile(self.folder, self.home)):
-                    raise CliError(f"the context is one of another cluster, {quote(self.folder)}: this command line "
-                                   "works on a cluster that is open already")
+                if self.folder != self.home and not (
+                    self.home and os.path.samefile(self.folder, self.home)
+                ):
+                    raise CliError(
+                        f"the context is one of another cluster, {quote(self.folder)}: this command line "
+                        "works on a cluster that is open already"
+                    )
             elif self._is_dry_run and not self.has_cluster:
                 cluster = clusters.LocalCluster.open(self._scratch.name, create=True)
             else:
@@ -214,14 +245,20 @@ class Factory:
         cluster.client.warn = self.warn
         cluster.store.set_warn(self.warn)
         if self.options.faults or cluster.settings.faults is not None:
-            chosen = faults.read_faults(self.options.faults) if self.options.faults else cluster.settings.faults
+            chosen = (
+                faults.read_faults(self.options.faults)
+                if self.options.faults
+                else cluster.settings.faults
+            )
             drawn = cluster.use_faults(chosen)
             self.fault_run = faults.FaultRun(cluster, self.folder, self.words, self.say)
             self.fault_run.begin(drawn)
         if user := self.options.impersonated_user(self._target.user_name, self._target.user):
             cluster.client.requester = user
         if self.options.v or self.options.vmodule:
-            logger = klog.Logger(self.options.v, self.say, cluster.clock, self.options.module_levels())
+            logger = klog.Logger(
+                self.options.v, self.say, cluster.clock, self.options.module_levels()
+            )
             if logger.highest >= 2:
                 cluster.logger = logger
             if logger.highest >= 6:
@@ -265,7 +302,9 @@ class Factory:
         node = furnishing.add_first_node(cluster.controller_client)
         cluster.finish()
         if node:
-            self.say(f"note: made a cluster in {self.folder} with one node, {node}, as kubepy init does")
+            self.say(
+                f"note: made a cluster in {self.folder} with one node, {node}, as kubepy init does"
+            )
 
     @property
     def folder_store(self) -> FolderStore:
@@ -287,7 +326,11 @@ class Factory:
     @property
     def reconciles(self) -> bool:
         """True if commands that read or wait may run the controllers. Raises CliError."""
-        choice = self.options.reconcile or os.environ.get("KUBEPY_RECONCILE") or self.cluster.settings.reconcile
+        choice = (
+            self.options.reconcile
+            or os.environ.get("KUBEPY_RECONCILE")
+            or self.cluster.settings.reconcile
+        )
         if choice not in ("auto", "never"):
             raise CliError(f'invalid --reconcile value {quote(choice)}: must be "auto" or "never"')
         return choice == "auto"
@@ -295,8 +338,14 @@ class Factory:
     @cached_property
     def driver(self) -> drivers.Driver:
         """The driver that runs the controllers before a command reads, and while it waits."""
-        driver = drivers.Driver(self.cluster, self.folder, self.progress, self.notes, reconciles=self.reconciles,
-                                begun=self._begun)
+        driver = drivers.Driver(
+            self.cluster,
+            self.folder,
+            self.progress,
+            self.notes,
+            reconciles=self.reconciles,
+            begun=self._begun,
+        )
         if self.fault_run is not None:
             driver.before_time_passes = self.fault_run.keep
         return driver
@@ -329,9 +378,15 @@ class Factory:
     def _react(self, reads: Iterable[Key] | None) -> bool:
         """Look for edits of files, and let the controllers do what is due; return whether they did anything."""
         client = self.client
-        if self.reconciles and self.passes_time and self.cluster.settings.tick == cluster_settings.READS:
+        if (
+            self.reconciles
+            and self.passes_time
+            and self.cluster.settings.tick == cluster_settings.READS
+        ):
             return self.driver.tick()
-        if self.cluster.store.holder(checkpoints.MANAGER_LOCK) is not None:  # that process sees all edits by itself
+        if (
+            self.cluster.store.holder(checkpoints.MANAGER_LOCK) is not None
+        ):  # that process sees all edits by itself
             client.take_over_time()
             return False
         if not self.reconciles:
@@ -355,7 +410,10 @@ class Factory:
 
     def believe_checkouts(self) -> bool:
         """Find out which edits git's checkouts are, unless a process that runs the controllers has taken them in."""
-        if not self.cluster.claims or self.cluster.store.holder(checkpoints.MANAGER_LOCK) is not None:
+        if (
+            not self.cluster.claims
+            or self.cluster.store.holder(checkpoints.MANAGER_LOCK) is not None
+        ):
             return False
         return checkouts.believe_checkouts(self.cluster)
 
@@ -373,7 +431,9 @@ class Factory:
                 if logger := self.cluster.logger:
                     error = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
                     place = klog.place_of(Factory.ticks.__code__)
-                    logger.info(5, place, "Unable to decode an event from the watch stream", {"err": error})
+                    logger.info(
+                        5, place, "Unable to decode an event from the watch stream", {"err": error}
+                    )
                 return
             clock.sleep(min(pause, left))
             if self._has_lost_reader():
@@ -449,7 +509,9 @@ class Factory:
             for text in lines[:MAX_FILES]:
                 self.warn(text)
             if len(lines) > MAX_FILES:
-                self.warn(f'{self.folder}: {len(lines) - MAX_FILES} more files have problems: "kubepy fsck" lists them')
+                self.warn(
+                    f'{self.folder}: {len(lines) - MAX_FILES} more files have problems: "kubepy fsck" lists them'
+                )
 
     def finish(self) -> None:
         """Warn of files; fail a command that succeeded with warnings, when warnings count as errors."""

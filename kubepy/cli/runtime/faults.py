@@ -23,8 +23,14 @@ from kubepy.storage import FolderError, yaml
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
 
-FAILED_RUN = os.path.join(".kubepy", "failed-run")  # in a state folder: a copy of it from before the last failed run
-PLACE_FLAGS = ("--state", "--context", "--cluster")  # they say which cluster, which is another one for a second run
+FAILED_RUN = os.path.join(
+    ".kubepy", "failed-run"
+)  # in a state folder: a copy of it from before the last failed run
+PLACE_FLAGS = (
+    "--state",
+    "--context",
+    "--cluster",
+)  # they say which cluster, which is another one for a second run
 
 
 def read_faults(path: str) -> FaultSettings:
@@ -53,7 +59,9 @@ class FaultRun:
     :param words: the command line, without the program's name.
     """
 
-    def __init__(self, cluster: LocalCluster, folder: str, words: Sequence[str], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, cluster: LocalCluster, folder: str, words: Sequence[str], say: Callable[[str], None]
+    ) -> None:
         self._cluster, self._folder, self._words, self._say = cluster, folder, words, say
         self._before: LocalCluster | None = None
 
@@ -65,7 +73,9 @@ class FaultRun:
     def begin(self, drawn: int | None) -> None:
         """Say which seed was drawn, if one was."""
         if drawn is not None:
-            self._say(f"note: faults: seed {drawn} was drawn; it stays the seed of this cluster's faults")
+            self._say(
+                f"note: faults: seed {drawn} was drawn; it stays the seed of this cluster's faults"
+            )
 
     def keep(self) -> None:
         """Keep the cluster as it is, before its time goes on."""
@@ -77,16 +87,22 @@ class FaultRun:
         if self._before is None:
             return
         text = f"faults: seed {self.seed}"
-        if not self._folder:  # a Python program has made this cluster in memory, and can make it again
+        if (
+            not self._folder
+        ):  # a Python program has made this cluster in memory, and can make it again
             self._say(text)
             return
         try:
             command = self._save(self._before)
         except (FolderError, OSError) as error:
-            self._say(f"{text}; the cluster from before could not be kept for a repetition: {error}")
+            self._say(
+                f"{text}; the cluster from before could not be kept for a repetition: {error}"
+            )
         else:
             reads = not {"-", "-f-", "--filename=-"}.isdisjoint(self._words)
-            self._say(f"{text}; repeat{', giving it the same standard input,' if reads else ''} with: {command}")
+            self._say(
+                f"{text}; repeat{', giving it the same standard input,' if reads else ''} with: {command}"
+            )
 
     def _save(self, before: LocalCluster) -> str:
         """Write the cluster from before the run, and return the command that repeats the run on a copy of it."""

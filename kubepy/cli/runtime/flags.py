@@ -52,8 +52,17 @@ class Flag(click.Option):
     help: str
     deprecated: str
 
-    def __init__(self, long: str, short: str, default: Any, kind: FlagKind, help: str = "", *, deprecated: str = "",
-                 **more: Any) -> None:
+    def __init__(
+        self,
+        long: str,
+        short: str,
+        default: Any,
+        kind: FlagKind,
+        help: str = "",
+        *,
+        deprecated: str = "",
+        **more: Any,
+    ) -> None:
         words = [long.replace("-", "_"), f"--{long}", *([f"-{short}"] if short else [])]
         super().__init__(words, type=click.UNPROCESSED, multiple=kind.repeated, **more)
         self.deprecated = deprecated  # not click's: that would load the translations of its texts
@@ -103,7 +112,9 @@ class Parsed(NamedTuple):
 # Each of these declares a field of an options class (see kubepy.cli.runtime.options), whose annotation is its type.
 
 
-def bool_flag(long: str, short: str = "", default: bool = False, help: str = "", **more: Any) -> Any:
+def bool_flag(
+    long: str, short: str = "", default: bool = False, help: str = "", **more: Any
+) -> Any:
     return Flag(long, short, default, FlagKind(parse_bool, "true"), help, **more)
 
 
@@ -112,28 +123,42 @@ def string_flag(long: str, short: str = "", default: str = "", help: str = "", *
     return Flag(long, short, default, FlagKind(str, more.pop("no_value", None)), help, **more)
 
 
-def int_flag(long: str, short: str = "", default: int = 0, help: str = "", bits: int = 64, **more: Any) -> Any:
+def int_flag(
+    long: str, short: str = "", default: int = 0, help: str = "", bits: int = 64, **more: Any
+) -> Any:
     """Declare an integer of so many ``bits``; ``no_value="1"``: see FlagKind."""
     kind = FlagKind(lambda text: parse_int(text, bits), more.pop("no_value", None))
     return Flag(long, short, default, kind, help, **more)
 
 
-def duration_flag(long: str, short: str = "", default: float = 0.0, help: str = "", **more: Any) -> Any:
+def duration_flag(
+    long: str, short: str = "", default: float = 0.0, help: str = "", **more: Any
+) -> Any:
     """Declare a Go duration; its value is in seconds."""
-    return Flag(long, short, default, FlagKind(lambda text: goformat.parse_duration(text)), help, **more)
+    return Flag(
+        long, short, default, FlagKind(lambda text: goformat.parse_duration(text)), help, **more
+    )
 
 
-def string_slice_flag(long: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any) -> Any:
+def string_slice_flag(
+    long: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any
+) -> Any:
     """Declare pflag's StringSlice: repeated, and commas separate values."""
     return Flag(long, short, list(default), FlagKind(split_csv, repeated=True), help, **more)
 
 
-def string_array_flag(long: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any) -> Any:
+def string_array_flag(
+    long: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any
+) -> Any:
     """Declare pflag's StringArray: repeated, commas are part of the value."""
-    return Flag(long, short, list(default), FlagKind(lambda text: [text], repeated=True), help, **more)
+    return Flag(
+        long, short, list(default), FlagKind(lambda text: [text], repeated=True), help, **more
+    )
 
 
-def typed_flag(long: str, default: Any, parse: Callable[[str], Any], help: str = "", **more: Any) -> Any:
+def typed_flag(
+    long: str, default: Any, parse: Callable[[str], Any], help: str = "", **more: Any
+) -> Any:
     """Declare a value that ``parse`` reads; ``repeated=True``, ``no_value="1h"``: see FlagKind."""
     kind = FlagKind(parse, more.pop("no_value", None), more.pop("repeated", False))
     return Flag(long, "", default, kind, help, **more)
@@ -205,8 +230,10 @@ def parse_timeout(text: str) -> float:
             return goformat.parse_duration(f"{text}s")
         return goformat.parse_duration(text)
     except ValueError:
-        raise ValueError("Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed "
-                         "by a corresponding time unit (e.g. 1s | 2m | 3h)") from None
+        raise ValueError(
+            "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed "
+            "by a corresponding time unit (e.g. 1s | 2m | 3h)"
+        ) from None
 
 
 def split_csv(text: str) -> list[str]:
@@ -232,7 +259,9 @@ def _bare_field(text: str, start: int) -> tuple[str, int]:
     end = len(text) if end < 0 else end
     mark = text.find('"', start, end)
     if mark >= 0:
-        raise ValueError(f'parse error on line 1, column {_column(text, mark)}: bare " in non-quoted-field')
+        raise ValueError(
+            f'parse error on line 1, column {_column(text, mark)}: bare " in non-quoted-field'
+        )
     return text[start:end], end
 
 
@@ -241,14 +270,18 @@ def _quoted_field(text: str, start: int) -> tuple[str, int]:
     field, at = "", start + 1
     while (end := text.find('"', at)) >= 0:
         field += text[at:end]
-        if text[end + 1:end + 2] in ("", ","):
+        if text[end + 1 : end + 2] in ("", ","):
             return field, end + 1
         if text[end + 1] != '"':
-            raise ValueError(f'parse error on line 1, column {_column(text, end)}: extraneous or missing " in '
-                             "quoted-field")
+            raise ValueError(
+                f'parse error on line 1, column {_column(text, end)}: extraneous or missing " in '
+                "quoted-field"
+            )
         field, at = field + '"', end + 2
-    raise ValueError(f'parse error on line 1, column {_column(text, len(text))}: extraneous or missing " in '
-                     "quoted-field")
+    raise ValueError(
+        f'parse error on line 1, column {_column(text, len(text))}: extraneous or missing " in '
+        "quoted-field"
+    )
 
 
 def _column(text: str, position: int) -> int:
@@ -372,7 +405,9 @@ class Parser:
         try:
             value = flag.parse(text)
         except ValueError as error:
-            raise FlagSyntaxError(f'invalid argument {quote(text)} for "{flag.label}" flag: {error}') from None
+            raise FlagSyntaxError(
+                f'invalid argument {quote(text)} for "{flag.label}" flag: {error}'
+            ) from None
         if flag is HELP:
             self._wants_help = value
             return

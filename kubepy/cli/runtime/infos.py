@@ -28,8 +28,16 @@ class Info:
 
     __slots__ = ("name", "namespace", "object", "resource", "source", "subresource")
 
-    def __init__(self, resource: Resource, namespace: str, name: str, *, object: Object | None = None,
-                 source: str = "", subresource: str = "") -> None:
+    def __init__(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        *,
+        object: Object | None = None,
+        source: str = "",
+        subresource: str = "",
+    ) -> None:
         self.resource = resource
         self.namespace = namespace if resource.namespaced else ""
         self.name = name
@@ -56,9 +64,11 @@ class Info:
     def __str__(self) -> str:
         resource = self.resource
         group_version = resource.api_version if resource.group else f"/{resource.version}"
-        return (f'Resource: {quote(resource_text(resource))}, GroupVersionKind: "{group_version}, '
-                f'Kind={resource.kind}"\n'
-                f"Name: {quote(self.name)}, Namespace: {quote(self.namespace)}")
+        return (
+            f'Resource: {quote(resource_text(resource))}, GroupVersionKind: "{group_version}, '
+            f'Kind={resource.kind}"\n'
+            f"Name: {quote(self.name)}, Namespace: {quote(self.namespace)}"
+        )
 
     def get(self, factory: Factory) -> Object:
         """Read the object from the cluster into ``object``. Raises NotFound, of the namespace if that is missing."""
@@ -66,14 +76,20 @@ class Info:
             raise CliError("resource name may not be empty")
         try:
             if self.subresource == "scale":
-                self.object = factory.client.get(self.resource.gvr, self.name, namespace=self.namespace,
-                                                 subresource="scale")
+                self.object = factory.client.get(
+                    self.resource.gvr, self.name, namespace=self.namespace, subresource="scale"
+                )
             elif self.subresource and self.subresource not in self.resource.subresources:
                 raise api_errors.no_such_resource()
             else:
-                self.object = factory.client.get(self.resource.gvr, self.name, namespace=self.namespace)
+                self.object = factory.client.get(
+                    self.resource.gvr, self.name, namespace=self.namespace
+                )
         except Exception as error:
-            if isinstance(error, api_errors.NotFound) and self.namespace not in ("", DEFAULT_NAMESPACE):
+            if isinstance(error, api_errors.NotFound) and self.namespace not in (
+                "",
+                DEFAULT_NAMESPACE,
+            ):
                 factory.client.get("namespaces", self.namespace)
             raise
         return self.object
@@ -123,8 +139,14 @@ class Result:
     :param scopes: the types on the line without names.
     """
 
-    def __init__(self, entries: Iterable[InfoOrError], *, prepare: Act | None = None, single: bool = False,
-                 scopes: Sequence[Scope] = ()) -> None:
+    def __init__(
+        self,
+        entries: Iterable[InfoOrError],
+        *,
+        prepare: Act | None = None,
+        single: bool = False,
+        scopes: Sequence[Scope] = (),
+    ) -> None:
         self._entries = entries
         self._prepare = prepare
         self.single = single
@@ -137,7 +159,9 @@ class Result:
 
     def kept(self) -> Result:
         """Return the same result, read once, so that it can be shown before it is used."""
-        kept = Result(list(self._entries), prepare=self._prepare, single=self.single, scopes=self.scopes)
+        kept = Result(
+            list(self._entries), prepare=self._prepare, single=self.single, scopes=self.scopes
+        )
         kept._ignores_not_found = self._ignores_not_found
         return kept
 

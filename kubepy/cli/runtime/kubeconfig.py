@@ -128,7 +128,9 @@ class ConfigAccess(NamedTuple):
         try:
             os.stat(self.explicit)
         except OSError as error:
-            raise CliError(f"stat {printable(self.explicit)}: {(error.strerror or str(error)).lower()}") from None
+            raise CliError(
+                f"stat {printable(self.explicit)}: {(error.strerror or str(error)).lower()}"
+            ) from None
 
     def write(self, config: Kubeconfig) -> None:
         """Replace the file, which only its owner may read. Raises CliError when it cannot be written, FolderError."""
@@ -143,7 +145,9 @@ class ConfigAccess(NamedTuple):
                 origins.write_private(path, yaml.dump(content).encode())
             else:
                 index.make_own_folder(self.home)
-                origins.write_content(self.home, CONFIG, f"{json.dumps(content, indent=2)}\n".encode())
+                origins.write_content(
+                    self.home, CONFIG, f"{json.dumps(content, indent=2)}\n".encode()
+                )
         except OSError as error:
             raise CliError(f"{path}: {error.strerror}") from None
 
@@ -157,7 +161,9 @@ def _first() -> Kubeconfig:
 def _of_folder(config: Kubeconfig) -> Kubeconfig:
     """Return the contexts of a folder's own file, in which there may only be other names for the first one."""
     first = _first()
-    names_alone = config._replace(current=FIRST, contexts={FIRST: config.contexts.get(FIRST, {})}, is_chosen=False)
+    names_alone = config._replace(
+        current=FIRST, contexts={FIRST: config.contexts.get(FIRST, {})}, is_chosen=False
+    )
     is_same = all(context == first.contexts[FIRST] for context in config.contexts.values())
     return config._replace(is_chosen=not (is_same and names_alone == first))
 
@@ -167,9 +173,21 @@ def _of_folder(config: Kubeconfig) -> Kubeconfig:
 # Of each section: the field of an entry, its Go type, and the types of those of its fields that are read here.
 SECTIONS = {
     "clusters": ("cluster", "Cluster", {"server": "string"}),
-    "contexts": ("context", "Context", {"cluster": "string", "user": "string", "namespace": "string"}),
-    "users": ("user", "AuthInfo", {"as": "string", "as-uid": "string", "as-groups": "[]string",
-                                   "as-user-extra": "map[string][]string"}),
+    "contexts": (
+        "context",
+        "Context",
+        {"cluster": "string", "user": "string", "namespace": "string"},
+    ),
+    "users": (
+        "user",
+        "AuthInfo",
+        {
+            "as": "string",
+            "as-uid": "string",
+            "as-groups": "[]string",
+            "as-user-extra": "map[string][]string",
+        },
+    ),
 }
 
 
@@ -185,19 +203,30 @@ def parse(text: str) -> object:
 def decode(content: object) -> Kubeconfig:
     """Read an API object of kind Config. Raises ValueError in Go's words."""
     if not isinstance(content, dict):
-        raise ValueError("couldn't get version/kind; json parse error: json: cannot unmarshal "
-                         f"{goformat.json_type_name(content)} into Go value of type struct {{ APIVersion string "
-                         r'"json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }')
+        raise ValueError(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal "
+            f"{goformat.json_type_name(content)} into Go value of type struct {{ APIVersion string "
+            r'"json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+        )
     kind, version = content.get("kind") or "Config", content.get("apiVersion") or "v1"
     if (kind, version) != ("Config", "v1"):
-        raise ValueError(f'no kind "{kind}" is registered for version "{version}" in scheme '
-                         '"k8s.io/client-go/tools/clientcmd/api/latest/latest.go:50"')
+        raise ValueError(
+            f'no kind "{kind}" is registered for version "{version}" in scheme '
+            '"k8s.io/client-go/tools/clientcmd/api/latest/latest.go:50"'
+        )
     current = content.get("current-context") or ""
     _check(current, "string", "Config.current-context")
-    clusters, contexts, users = (decode_entries(content.get(section) or [], section) for section in SECTIONS)
+    clusters, contexts, users = (
+        decode_entries(content.get(section) or [], section) for section in SECTIONS
+    )
     known = {"kind", "apiVersion", "current-context", *SECTIONS}
-    return Kubeconfig(current, clusters, contexts, users,
-                      rest=tuple((key, value) for key, value in content.items() if key not in known))
+    return Kubeconfig(
+        current,
+        clusters,
+        contexts,
+        users,
+        rest=tuple((key, value) for key, value in content.items() if key not in known),
+    )
 
 
 def decode_entries(items: object, section: str) -> Entries:
@@ -213,8 +242,10 @@ def decode_entries(items: object, section: str) -> Entries:
         for key in types.keys() & entry.keys():
             _check(entry[key], types[key], f"{go_type}.{section}.{field}.{key}")
         if name in entries:
-            raise ValueError(f'error converting *[]Named{go_type} into *map[string]*api.{go_type}: duplicate name '
-                             f'"{name}" in list')
+            raise ValueError(
+                f"error converting *[]Named{go_type} into *map[string]*api.{go_type}: duplicate name "
+                f'"{name}" in list'
+            )
         entries[name] = dict(entry)
     return entries
 
@@ -226,8 +257,10 @@ def _check(value: object, go_type: str, path: str) -> None:
     else:
         form = str if go_type == "string" else dict
     if value is not None and not isinstance(value, form):
-        raise ValueError(f"json: cannot unmarshal {goformat.json_type_name(value)} into Go struct field {path} of "
-                         f"type {go_type}")
+        raise ValueError(
+            f"json: cannot unmarshal {goformat.json_type_name(value)} into Go struct field {path} of "
+            f"type {go_type}"
+        )
     if go_type == "[]string":
         for item in value or ():  # type: ignore[attr-defined]
             _check(item, "string", path)
@@ -260,7 +293,9 @@ def is_folder(text: str) -> bool:
     """Return whether a word is a state folder: a path, or the name of one in the working directory."""
     if not text or "://" in text:
         return False
-    return os.sep in text or text in (".", "..") or os.path.exists(os.path.join(text, "kubepy.yaml"))
+    return (
+        os.sep in text or text in (".", "..") or os.path.exists(os.path.join(text, "kubepy.yaml"))
+    )
 
 
 def server_of(text: str) -> str:
@@ -273,7 +308,9 @@ def folder_of(server: str, home: str) -> str:
     return server.removeprefix(FOLDER) if server.startswith(FOLDER) else home
 
 
-def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "", user: str = "") -> Target:
+def target(
+    config: Kubeconfig, home: str, context: str = "", cluster: str = "", user: str = ""
+) -> Target:
     """Return the folder and the namespace that a command works on.
 
     :param context: the context that --context names, if it does. Without a file of contexts it may be
@@ -284,13 +321,22 @@ def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "", 
     """
     name = context if context and config.is_chosen else config.current
     if name and name not in config.contexts:
-        raise UnprefixedError(f"Error in configuration: context was not found for specified context: {name}")
+        raise UnprefixedError(
+            f"Error in configuration: context was not found for specified context: {name}"
+        )
     chosen = config.contexts.get(name, {})
     if config.is_chosen:
         if cluster and cluster not in config.clusters and not is_folder(cluster):
             raise CliError(f"no server found for cluster {quote(cluster)}")
         if user and user not in config.users:
             raise CliError(f"auth info {quote(user)} does not exist")
-    server = config.clusters.get(cluster or chosen.get("cluster") or "", {}).get("server") or server_of(cluster)
+    server = config.clusters.get(cluster or chosen.get("cluster") or "", {}).get(
+        "server"
+    ) or server_of(cluster)
     user_name = user or chosen.get("user") or ""
-    return Target(folder_of(server, home), chosen.get("namespace") or "", user_name, config.users.get(user_name, {}))
+    return Target(
+        folder_of(server, home),
+        chosen.get("namespace") or "",
+        user_name,
+        config.users.get(user_name, {}),
+    )

@@ -13,8 +13,19 @@ from typing import Any
 from kubepy.api.values.goformat import to_json
 
 _BREAK = "\\\n"  # YAML folds a line that ends in a backslash into the next one
-_NAMED = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\r": r"\r", "\v": r"\v", "\0": r"\0", "\x1b": r"\e", "\x85": r"\N",
-          "\xa0": r"\_", "\u2028": r"\L", "\u2029": r"\P"}
+_NAMED = {
+    "\a": r"\a",
+    "\b": r"\b",
+    "\f": r"\f",
+    "\r": r"\r",
+    "\v": r"\v",
+    "\0": r"\0",
+    "\x1b": r"\e",
+    "\x85": r"\N",
+    "\xa0": r"\_",
+    "\u2028": r"\L",
+    "\u2029": r"\P",
+}
 _WORDS = frozenset(("null", "true", "false", "t", "f", "y", "n", "yes", "no", "on", "off"))
 _NOT_FINITE = frozenset(("inf", "infinity", "nan"))
 _PREFIXED = re.compile(r"0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+")
@@ -31,10 +42,14 @@ def dump(value: Any) -> str:
 def _node(value: Any, level: int) -> str:
     pad = "  " * level
     if value and isinstance(value, dict):
-        lines = [f"{pad}  {_key(key)}: {_node(entry, level + 1)},\n" for key, entry in value.items()]
+        lines = [
+            f"{pad}  {_key(key)}: {_node(entry, level + 1)},\n" for key, entry in value.items()
+        ]
         return "{\n" + "".join(lines) + pad + "}"
     if value and isinstance(value, list):
-        if all(isinstance(item, dict | list) for item in value):  # brackets stay together: [{ … }, { … }]
+        if all(
+            isinstance(item, dict | list) for item in value
+        ):  # brackets stay together: [{ … }, { … }]
             return "[" + ", ".join(_node(item, level) for item in value) + "]"
         return "[\n" + "".join(f"{pad}  {_node(item, level + 1)},\n" for item in value) + pad + "]"
     return _string(value, level + 1) if isinstance(value, str) else to_json(value)
@@ -59,7 +74,11 @@ def _string(text: str, level: int) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text if text.isprintable() and '"' not in text and "\\" not in text else "".join(map(_character, text))
+    return (
+        text
+        if text.isprintable() and '"' not in text and "\\" not in text
+        else "".join(map(_character, text))
+    )
 
 
 def _character(character: str) -> str:
@@ -78,10 +97,14 @@ def _character(character: str) -> str:
 def _key(text: str) -> str:
     """Return a key, without quotes if it is letters, digits and ``_``, and inside it ``-``, ``.`` and ``/``."""
     last = len(text) - 1
-    is_word = bool(text) and all(character.isalnum() or character == "_" or (character in "-./" and 0 < at < last)
-                                 for at, character in enumerate(text))
+    is_word = bool(text) and all(
+        character.isalnum() or character == "_" or (character in "-./" and 0 < at < last)
+        for at, character in enumerate(text)
+    )
     # A reader of YAML takes some words for something other than a string.
-    if is_word and not (text.lower() in _WORDS or _is_number(text.replace("_", "")) or _is_date(text)):
+    if is_word and not (
+        text.lower() in _WORDS or _is_number(text.replace("_", "")) or _is_date(text)
+    ):
         return text
     return '"' + "\\n".join(_escaped(line).replace("\t", "\\t") for line in text.split("\n")) + '"'
 

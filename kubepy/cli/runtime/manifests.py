@@ -48,8 +48,12 @@ def expand_paths(names: list[str], recursive: bool, errors: list[Exception]) -> 
             errors.append(error)
             continue
         if not paths and not errors:
-            errors.append(CliError(f"error reading [{' '.join(matches)}]: recognized file extensions are "
-                                   f"[{' '.join(EXTENSIONS)}]"))
+            errors.append(
+                CliError(
+                    f"error reading [{' '.join(matches)}]: recognized file extensions are "
+                    f"[{' '.join(EXTENSIONS)}]"
+                )
+            )
     if paths.count("-") > 1:
         errors.append(CliError(STDIN_MULTI_USE))
     return paths
@@ -61,8 +65,10 @@ def _matches(name: str) -> list[str]:
         try:
             urls.parse_url(name)
         except ValueError as error:
-            raise CliError(f"the URL passed to filename {quote(name)} is not valid: parse {quote(name)}: "
-                           f"{error}") from None
+            raise CliError(
+                f"the URL passed to filename {quote(name)} is not valid: parse {quote(name)}: "
+                f"{error}"
+            ) from None
         return [name]
     if os.path.exists(name):
         return [name]
@@ -115,7 +121,9 @@ class Manifest(NamedTuple):
     is_list: bool = False
 
 
-def read(factory: Factory, path: str, validation: str, *, local: bool = False) -> Iterator[Manifest]:
+def read(
+    factory: Factory, path: str, validation: str, *, local: bool = False
+) -> Iterator[Manifest]:
     """Yield the documents of one file (``-``: standard input). An error of the file comes last."""
     try:
         text = read_text(factory, path)
@@ -125,8 +133,9 @@ def read(factory: Factory, path: str, validation: str, *, local: bool = False) -
     yield from read_stream(factory, text, STDIN if path == "-" else path, validation, local=local)
 
 
-def read_stream(factory: Factory, text: str, source: str, validation: str = "Ignore", *,
-                local: bool = False) -> Iterator[Manifest]:
+def read_stream(
+    factory: Factory, text: str, source: str, validation: str = "Ignore", *, local: bool = False
+) -> Iterator[Manifest]:
     """Yield the documents of a text. An error of the text comes last."""
     try:
         for document in yaml.load_each(text):
@@ -142,7 +151,9 @@ def read_stream(factory: Factory, text: str, source: str, validation: str = "Ign
         yield Manifest([error])
 
 
-def read_kustomization(factory: Factory, path: str, validation: str, *, local: bool = False) -> Iterator[Manifest]:
+def read_kustomization(
+    factory: Factory, path: str, validation: str, *, local: bool = False
+) -> Iterator[Manifest]:
     """Yield the objects of a kustomization folder. Raises CliError."""
     for obj in kustomize_target.build(path, factory.say):
         manifest_validation.validate(factory, obj, path, validation)
@@ -158,16 +169,23 @@ def read_text(factory: Factory, path: str) -> str:
     try:
         return decoded(read_bytes(path, MAX_MANIFESTS))
     except IsADirectoryError:
-        raise CliError(f"error parsing {printable(path)}: read {printable(path)}: is a directory") from None
+        raise CliError(
+            f"error parsing {printable(path)}: read {printable(path)}: is a directory"
+        ) from None
     except OSError as error:
-        raise CliError(f"open {printable(path)}: {(error.strerror or str(error)).lower()}") from None
+        raise CliError(
+            f"open {printable(path)}: {(error.strerror or str(error)).lower()}"
+        ) from None
 
 
 def decoded(data: bytes) -> str:
-    for mark, encoding in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"),
-                           (codecs.BOM_UTF16_BE, "utf-16-be")):
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ):
         if data.startswith(mark):
-            return data[len(mark):].decode(encoding, errors="replace")
+            return data[len(mark) :].decode(encoding, errors="replace")
     return data.decode(errors="replace")
 
 
@@ -182,11 +200,18 @@ def manifest_of(factory: Factory, content: Any, source: str, *, local: bool = Fa
     if not is_list(content) or isinstance(info, Exception):
         return Manifest([info])
     if any(isinstance(item.get("items"), list) for item in content["items"] or ()):
-        return Manifest([CliError("*unstructured.Unstructured is not a list: no Items field in this object")])
+        return Manifest(
+            [CliError("*unstructured.Unstructured is not a list: no Items field in this object")]
+        )
     # The items of a typed list (ConfigMapList) may leave out kind and apiVersion.
-    types = {"apiVersion": content.get("apiVersion", ""), "kind": content["kind"].removesuffix("List")}
-    items = (item if item.get("kind") or item.get("apiVersion") else {**item, **types}
-             for item in content["items"] or ())
+    types = {
+        "apiVersion": content.get("apiVersion", ""),
+        "kind": content["kind"].removesuffix("List"),
+    }
+    items = (
+        item if item.get("kind") or item.get("apiVersion") else {**item, **types}
+        for item in content["items"] or ()
+    )
     return Manifest((_item_info(factory, item, source, local) for item in items), is_list=True)
 
 
@@ -205,7 +230,11 @@ def shape_problem(content: Any) -> str:
         if not isinstance(item, dict):
             return f"json: cannot unmarshal {json_type_name(item)} into Go value of type map[string]interface {{}}"
     version = content.get("apiVersion") or ""
-    if not isinstance(content.get("kind"), str) or not content["kind"] or str(version).count("/") > 1:
+    if (
+        not isinstance(content.get("kind"), str)
+        or not content["kind"]
+        or str(version).count("/") > 1
+    ):
         return f"Object 'Kind' is missing in '{to_json(content)}'"
     if not isinstance(version, str):
         return _unmarshal(version, "metadataOnlyObject.TypeMeta.apiVersion", "string")
@@ -236,10 +265,14 @@ def _unmarshal(value: Any, field: str, go_type: str) -> str:
 
 def _item_info(factory: Factory, content: Object, source: str, local: bool) -> InfoOrError:
     """Return an item of a List (``infoForObject``)."""
-    for name, words in (("kind", "'Kind' is missing in 'object has no kind field '"),
-                        ("apiVersion", "'apiVersion' is missing in 'object has no apiVersion field'")):
+    for name, words in (
+        ("kind", "'Kind' is missing in 'object has no kind field '"),
+        ("apiVersion", "'apiVersion' is missing in 'object has no apiVersion field'"),
+    ):
         if not content.get(name):
-            return CliError(f'unable to get type info from the object "*unstructured.Unstructured": Object {words}')
+            return CliError(
+                f'unable to get type info from the object "*unstructured.Unstructured": Object {words}'
+            )
     content.setdefault("metadata", {})
     metadata = content["metadata"]
     # The labels of an item are left to the server to refuse.
@@ -248,7 +281,11 @@ def _item_info(factory: Factory, content: Object, source: str, local: bool) -> I
     if problem := _metadata_problem({"metadata": metadata}):
         return CliError(f"unable to decode {quote(source)}: {problem}")
     info = _info(factory, content, source, local)
-    return CliError(f"unable to recognize {info.reason}") if isinstance(info, NoKindMatchError) else info
+    return (
+        CliError(f"unable to recognize {info.reason}")
+        if isinstance(info, NoKindMatchError)
+        else info
+    )
 
 
 def _info(factory: Factory, content: Object, source: str, local: bool) -> Info | NoKindMatchError:
@@ -274,7 +311,11 @@ def resource_for(factory: Factory, api_version: str, kind: str) -> Resource | No
     resource = scheme.for_kind(api_version, kind) or scheme.for_lowercase_kind(api_version, kind)
     if resource is not None or not kind.endswith("List"):
         return resource
-    if scheme.serves(api_version) if kind == "List" else scheme.for_kind(api_version, kind.removesuffix("List")):
+    if (
+        scheme.serves(api_version)
+        if kind == "List"
+        else scheme.for_kind(api_version, kind.removesuffix("List"))
+    ):
         return _guessed(api_version, kind)._replace(namespaced=False)
     return None
 
@@ -290,5 +331,7 @@ class NoKindMatchError(CliError):
 
     def __init__(self, name: str, namespace: str, source: str, kind: str, api_version: str) -> None:
         self.reason = f"no matches for kind {quote(kind)} in version {quote(api_version)}"
-        super().__init__(f"resource mapping not found for name: {quote(name)} namespace: {quote(namespace)} from "
-                         f"{quote(source)}: {self.reason}\nensure CRDs are installed first")
+        super().__init__(
+            f"resource mapping not found for name: {quote(name)} namespace: {quote(namespace)} from "
+            f"{quote(source)}: {self.reason}\nensure CRDs are installed first"
+        )

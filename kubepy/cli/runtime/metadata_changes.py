@@ -32,16 +32,30 @@ from kubepy.cli.runtime.options import (
 from kubepy.quoting import printable
 
 
-class MetadataOptions(PrintFlags, LocalOptions, SelectorOptions, FieldSelectorOptions, AllNamespacesOptions,
-                      KustomizeOptions, DryRunOptions, FieldManagerOptions, RecordOptions):
+class MetadataOptions(
+    PrintFlags,
+    LocalOptions,
+    SelectorOptions,
+    FieldSelectorOptions,
+    AllNamespacesOptions,
+    KustomizeOptions,
+    DryRunOptions,
+    FieldManagerOptions,
+    RecordOptions,
+):
     """The flags of ``label`` and ``annotate``, which add texts of their own."""
 
     overwrite: bool = bool_flag("overwrite")
     list_: bool = bool_flag("list")
-    all: bool = bool_flag("all", help="Select all resources, in the namespace of the specified resource types.")
-    resource_version: str = string_flag("resource-version", help="If non-empty, the update will only succeed if this "
-                                        "is the current resource-version for the object. Only valid when specifying "
-                                        "a single resource.")
+    all: bool = bool_flag(
+        "all", help="Select all resources, in the namespace of the specified resource types."
+    )
+    resource_version: str = string_flag(
+        "resource-version",
+        help="If non-empty, the update will only succeed if this "
+        "is the current resource-version for the object. Only valid when specifying "
+        "a single resource.",
+    )
 
     def validate(self, resources: Sequence[str], changes: MetadataChanges, example: str) -> None:
         """Raise CliError for flags and words that contradict each other or say too little."""
@@ -52,15 +66,23 @@ class MetadataOptions(PrintFlags, LocalOptions, SelectorOptions, FieldSelectorOp
         has_files = bool(self.filename or self.kustomize)
         if self.local:
             if changes.dry_run == SERVER:
-                raise CliError("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
+                raise CliError(
+                    "cannot specify --local and --dry-run=server - did you mean --dry-run=client?"
+                )
             if resources:
-                raise CliError(f"can only use local files by -f {example}.yaml or --filename={example}.json when "
-                               "--local=true is set")
+                raise CliError(
+                    f"can only use local files by -f {example}.yaml or --filename={example}.json when "
+                    "--local=true is set"
+                )
             if not has_files:
-                raise CliError(f"one or more files must be specified as -f {example}.yaml or "
-                               f"--filename={example}.json")
+                raise CliError(
+                    f"one or more files must be specified as -f {example}.yaml or "
+                    f"--filename={example}.json"
+                )
         elif not resources and not has_files:
-            raise CliError("one or more resources must be specified as <resource> <name> or <resource>/<name>")
+            raise CliError(
+                "one or more resources must be specified as <resource> <name> or <resource>/<name>"
+            )
         if not changes.set and not changes.remove and not self.list_:
             raise CliError(f"at least one {changes.field.removesuffix('s')} update is required")
 
@@ -76,8 +98,14 @@ class MetadataChanges(NamedTuple):
 
 def find_objects(factory: Factory, options: MetadataOptions, resources: Sequence[str]) -> Result:
     """Find the objects to change. Raises CliError for --resource-version with several."""
-    result = Builder(factory, options, args=resources, bare_types=options.all, latest=not options.local,
-                     local=options.local).do()
+    result = Builder(
+        factory,
+        options,
+        args=resources,
+        bare_types=options.all,
+        latest=not options.local,
+        local=options.local,
+    ).do()
     if options.resource_version and not result.single:
         raise CliError("--resource-version may only be used with a single resource")
     return result
@@ -103,16 +131,27 @@ def is_local(options: MetadataOptions, changes: MetadataChanges) -> bool:
     return bool(options.local or options.list_ or changes.dry_run == CLIENT)
 
 
-def send(factory: Factory, options: MetadataOptions, info: Info, changes: MetadataChanges) -> Object:
+def send(
+    factory: Factory, options: MetadataOptions, info: Info, changes: MetadataChanges
+) -> Object:
     """Patch the map in the cluster, with the change cause of --record; returns the patched object."""
     meta: Object = {"annotations": {CHANGE_CAUSE: command_line(options)}} if options.record else {}
-    meta[changes.field] = {**meta.get(changes.field, {}), **changes.set, **dict.fromkeys(changes.remove)}
+    meta[changes.field] = {
+        **meta.get(changes.field, {}),
+        **changes.set,
+        **dict.fromkeys(changes.remove),
+    }
     if options.resource_version:
         meta["resourceVersion"] = options.resource_version
-    return factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, {"metadata": meta}),
-                                namespace=info.namespace,
-                                options=PatchOptions(dry_run=changes.dry_run == SERVER,
-                                                     field_manager=options.field_manager))
+    return factory.client.patch(
+        info.resource.gvr,
+        info.name,
+        Patch(MERGE_PATCH, {"metadata": meta}),
+        namespace=info.namespace,
+        options=PatchOptions(
+            dry_run=changes.dry_run == SERVER, field_manager=options.field_manager
+        ),
+    )
 
 
 def print_list(factory: Factory, info: Info, changes: MetadataChanges, *, single: bool) -> None:

@@ -34,40 +34,67 @@ class Notes(NamedTuple):
         """Say which pods have no node, the scheduler's reason, and the command that helps. ``owner``: only those that
         this workload selects."""
         selector = selectors.from_label_selector(owner["spec"].get("selector")) if owner else None
-        waiting: dict[tuple[str, str], list[Object]] = {}  # by the scheduler's message and what they want of a node
+        waiting: dict[
+            tuple[str, str], list[Object]
+        ] = {}  # by the scheduler's message and what they want of a node
         namespace = owner["metadata"]["namespace"] if owner else None
         for pod in client.find_recorded("pods", "phase", "Pending", namespace):
-            if (pod["spec"].get("nodeName") or "deletionTimestamp" in pod["metadata"]
-                    or (selector and not selector.matches(pod["metadata"].get("labels")))):
+            if (
+                pod["spec"].get("nodeName")
+                or "deletionTimestamp" in pod["metadata"]
+                or (selector and not selector.matches(pod["metadata"].get("labels")))
+            ):
                 continue
-            message = next((condition.get("message", "") for condition in pod.get("status", {}).get("conditions") or ()
-                            if condition["type"] == "PodScheduled" and condition["status"] == "False"), "")
+            message = next(
+                (
+                    condition.get("message", "")
+                    for condition in pod.get("status", {}).get("conditions") or ()
+                    if condition["type"] == "PodScheduled" and condition["status"] == "False"
+                ),
+                "",
+            )
             if message:
                 waiting.setdefault((message, str(pod["spec"].get("nodeSelector"))), []).append(pod)
         nodes = client.list("nodes").items if waiting else []
         if waiting and not nodes:
-            waiting = {("there are no nodes", ""): [pod for pods in waiting.values() for pod in pods]}
+            waiting = {
+                ("there are no nodes", ""): [pod for pods in waiting.values() for pod in pods]
+            }
         for (message, _), pods in waiting.items():
             first = pods[0]["metadata"]
             name = f"{first['namespace']}/{first['name']}"
             subject = f"pod {name} is" if len(pods) == 1 else f"{len(pods)} pods ({name} …) are"
-            reason = message.partition(". no new claims")[0].partition(". preemption:")[0].rstrip(".")
+            reason = (
+                message.partition(". no new claims")[0].partition(". preemption:")[0].rstrip(".")
+            )
             help = next(filter(None, self._remedies(message, pods[0], nodes)))
             self.say(f"note: {subject} Pending: {reason}: {help}")
 
     def _remedies(self, message: str, pod: Object, nodes: Sequence[Object]) -> Iterator[str]:
         """Yield the commands that help an unschedulable pod, by the scheduler's message, the best one first."""
+
         def on_node(command: str, arguments: Callable[[Object], str | None]) -> str:
             changes = ((node["metadata"]["name"], arguments(node["spec"])) for node in nodes)
-            node, words = next(((name, words) for name, words in changes if words is not None), ("", ""))
+            node, words = next(
+                ((name, words) for name, words in changes if words is not None), ("", "")
+            )
             return f'"{self.program} {command} {node}{words}"' if node else ""
 
         def taint(spec: Object) -> str | None:
-            return next((f" {taint['key']}:{taint['effect']}-" for taint in spec.get("taints") or ()
-                         if "node.kubernetes.io/" not in taint["key"] and taint["effect"] != "PreferNoSchedule"), None)
+            return next(
+                (
+                    f" {taint['key']}:{taint['effect']}-"
+                    for taint in spec.get("taints") or ()
+                    if "node.kubernetes.io/" not in taint["key"]
+                    and taint["effect"] != "PreferNoSchedule"
+                ),
+                None,
+            )
 
         namespace = pod["metadata"]["namespace"]
-        labels = "".join(f" {key}={value}" for key, value in (pod["spec"].get("nodeSelector") or {}).items())
+        labels = "".join(
+            f" {key}={value}" for key, value in (pod["spec"].get("nodeSelector") or {}).items()
+        )
         if "there are no nodes" in message:
             yield f"make one with {self.new_node(nodes, pod)}"
         if "unschedulable" in message:
@@ -92,8 +119,11 @@ class Notes(NamedTuple):
         node: dict[str, Any] = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
         default = kubelet_nodes.DEFAULT_CAPACITY
         requests = pod_objects.pod_requests(pod) if pod else {}
-        larger = {resource: str(quantity) for resource, quantity in requests.items()
-                  if resource not in default or Quantity.parse(default[resource]) < quantity}
+        larger = {
+            resource: str(quantity)
+            for resource, quantity in requests.items()
+            if resource not in default or Quantity.parse(default[resource]) < quantity
+        }
         if larger:
             node["status"] = {"capacity": {**default, **larger}}
         return f"echo '{json.dumps(node, separators=(',', ':'))}' | {self.program} create -f -"

@@ -38,8 +38,10 @@ def type_name(obj: Object) -> str:
     """Return the name of the object's Go type. Raises CliError for a kind that kubectl has no type for."""
     if name := go_types.type_of(obj):
         return name
-    raise CliError(f'no kind {quote(obj["kind"])} is registered for version {quote(obj["apiVersion"])} in scheme '
-                   '"pkg/scheme/scheme.go:28"')
+    raise CliError(
+        f"no kind {quote(obj['kind'])} is registered for version {quote(obj['apiVersion'])} in scheme "
+        '"pkg/scheme/scheme.go:28"'
+    )
 
 
 def typed(obj: Object, source: str) -> Object:
@@ -62,7 +64,9 @@ def two_way_patch(before: Object, after: Object) -> tuple[Object, str]:
     if schema is None:
         return patch_documents.create_merge_patch(before, after), requests.MERGE_PATCH
     try:
-        return patch_documents.two_way_strategic(before, after, schema), requests.STRATEGIC_MERGE_PATCH
+        return patch_documents.two_way_strategic(
+            before, after, schema
+        ), requests.STRATEGIC_MERGE_PATCH
     except patches.PatchError as error:
         raise CliError(str(error)) from None
 
@@ -118,7 +122,9 @@ def modified_configuration(obj: Object) -> Object:
 def without_annotation(obj: Object) -> Object:
     """Return a manifest without the last-applied annotation, and with a map of annotations even if it is empty."""
     meta = obj["metadata"]
-    kept = {key: value for key, value in (meta.get("annotations") or {}).items() if key != LAST_APPLIED}
+    kept = {
+        key: value for key, value in (meta.get("annotations") or {}).items() if key != LAST_APPLIED
+    }
     return {**obj, "metadata": {**meta, "annotations": kept}}
 
 
@@ -149,7 +155,10 @@ def original_configuration(obj: Object) -> str | None:
 def record(obj: Object, options: Options) -> None:
     """Annotate an object with the command line that changes it; changes the object."""
     metadata = obj["metadata"]
-    metadata["annotations"] = {**(metadata.get("annotations") or {}), CHANGE_CAUSE: command_line(options)}
+    metadata["annotations"] = {
+        **(metadata.get("annotations") or {}),
+        CHANGE_CAUSE: command_line(options),
+    }
 
 
 def cause(options: Options) -> Object:
@@ -161,4 +170,6 @@ def command_line(options: Options) -> str:
     """Return the command with its words and, behind them, the flags in the order they were given in."""
     line = options.line
     program = program_of(line.path)
-    return " ".join([program, *line.typed, *line.args, *(f"--{name}={text}" for name, text in line.flags_set)])
+    return " ".join(
+        [program, *line.typed, *line.args, *(f"--{name}={text}" for name, text in line.flags_set)]
+    )

@@ -38,8 +38,15 @@ Printer = Callable[[Object], None]
 SUFFIXES = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
 
 
-def printer_for(factory: Factory, options: PrintFlags, operation: str = "", dry_run: str = "none", *,
-                formats: tuple[str, ...] = FORMATS, typed: bool = False) -> Printer:
+def printer_for(
+    factory: Factory,
+    options: PrintFlags,
+    operation: str = "",
+    dry_run: str = "none",
+    *,
+    formats: tuple[str, ...] = FORMATS,
+    typed: bool = False,
+) -> Printer:
     """Return the printer that ``-o`` and ``--template`` ask for; without them that of ``kind/name operation``.
 
     :param typed: kubectl has the object as a Go struct, not as a map: fields stand in the struct's order, and numbers
@@ -48,14 +55,21 @@ def printer_for(factory: Factory, options: PrintFlags, operation: str = "", dry_
     """
     style, argument = requested(options)
     if style in ("", "name") and "name" in formats:
-        return name_printer(factory, operation + SUFFIXES[dry_run] if operation else "", short=style == "name")
+        return name_printer(
+            factory, operation + SUFFIXES[dry_run] if operation else "", short=style == "name"
+        )
     if style not in formats:
         raise no_printer(options.output, formats)
     return format_printer(factory, options, (style, argument), typed=typed)
 
 
-def format_printer(factory: Factory, options: PrintFlags, style_and_argument: tuple[str, str], *,
-                   typed: bool = False) -> Printer:
+def format_printer(
+    factory: Factory,
+    options: PrintFlags,
+    style_and_argument: tuple[str, str],
+    *,
+    typed: bool = False,
+) -> Printer:
     """Return the printer of a format for whole objects or templates."""
     style, argument = style_and_argument
     if style in JSON_AND_YAML:
@@ -66,11 +80,15 @@ def format_printer(factory: Factory, options: PrintFlags, style_and_argument: tu
         try:
             argument = read_string(argument)
         except OSError as error:
-            raise CliError(f"error reading --template {printable(argument)}, open {printable(argument)}: "
-                           f"{(error.strerror or str(error)).lower()}") from None
+            raise CliError(
+                f"error reading --template {printable(argument)}, open {printable(argument)}: "
+                f"{(error.strerror or str(error)).lower()}"
+            ) from None
     missing_ok = options.allow_missing_template_keys
     if style in JSONPATHS:
-        return _jsonpath_printer(factory, argument, missing_ok, as_json=style == "jsonpath-as-json", typed=typed)
+        return _jsonpath_printer(
+            factory, argument, missing_ok, as_json=style == "jsonpath-as-json", typed=typed
+        )
     return _template_printer(factory, argument, missing_ok, typed=typed)
 
 
@@ -88,8 +106,10 @@ def requested(options: PrintFlags) -> tuple[str, str]:
 
 
 def no_printer(output: str, formats: tuple[str, ...]) -> CliError:
-    return CliError(f"unable to match a printer suitable for the output format {quote(output)}, allowed formats are: "
-                    f"{','.join(sorted(formats))}")
+    return CliError(
+        f"unable to match a printer suitable for the output format {quote(output)}, allowed formats are: "
+        f"{','.join(sorted(formats))}"
+    )
 
 
 class ItemStream:
@@ -141,7 +161,9 @@ def name_of_kind(obj: Object) -> str:
 # --- JSON, YAML and KYAML -----------------------------------------------------------------------------------------
 
 
-def document_printer(factory: Factory, options: PrintFlags, style: str, *, typed: bool = False) -> Printer:
+def document_printer(
+    factory: Factory, options: PrintFlags, style: str, *, typed: bool = False
+) -> Printer:
     """Return a printer of documents; those of YAML after the first are set off by ``---``."""
     printed = 0
 
@@ -149,8 +171,11 @@ def document_printer(factory: Factory, options: PrintFlags, style: str, *, typed
         nonlocal printed
         printed += 1
         shown = shown_object(factory, obj, managers=options.show_managed_fields)
-        pieces = list_pieces(style, shown) if isinstance(shown.get("items"), ItemStream) \
+        pieces = (
+            list_pieces(style, shown)
+            if isinstance(shown.get("items"), ItemStream)
             else iter([document(style, shown, typed=typed)])
+        )
         factory.print("---\n" if printed > 1 and style == "yaml" else "", end="")
         while text := "".join(islice(pieces, PRINTED_TOGETHER)):
             factory.print(text, end="")
@@ -201,12 +226,16 @@ def shown_object(factory: Factory, obj: Object, *, managers: bool) -> Object:
 
     Upstream: ``OmitManagedFieldsPrinter``.
     """
+
     def show(item: Object) -> Object:
         return shown_object(factory, item, managers=managers)
 
     if is_list(obj):
         items = obj["items"]
-        return {**obj, "items": items.map(show) if isinstance(items, ItemStream) else list(map(show, items))}
+        return {
+            **obj,
+            "items": items.map(show) if isinstance(items, ItemStream) else list(map(show, items)),
+        }
     if managers and factory.has_cluster and isinstance(obj.get("metadata"), dict):
         return factory.client.with_managed_fields(obj)
     return without_managers(obj)
@@ -217,13 +246,18 @@ def without_managers(obj: Object) -> Object:
     meta = obj.get("metadata")
     if not isinstance(meta, dict) or "managedFields" not in meta:
         return obj
-    return {**obj, "metadata": {key: value for key, value in meta.items() if key != "managedFields"}}
+    return {
+        **obj,
+        "metadata": {key: value for key, value in meta.items() if key != "managedFields"},
+    }
 
 
 # --- templates ----------------------------------------------------------------------------------------------------
 
 
-def _jsonpath_printer(factory: Factory, template: str, missing_ok: bool, *, as_json: bool, typed: bool) -> Printer:
+def _jsonpath_printer(
+    factory: Factory, template: str, missing_ok: bool, *, as_json: bool, typed: bool
+) -> Printer:
     try:
         path = jsonpath.parse(template, missing_ok)
     except jsonpath.JSONPathError as error:
@@ -263,7 +297,9 @@ def _template_printer(factory: Factory, template: str, missing_ok: bool, *, type
 
     def print_template(obj: Object) -> None:
         try:
-            text = parsed.render(shown_object(factory, obj, managers=managers), missing_ok=missing_ok)
+            text = parsed.render(
+                shown_object(factory, obj, managers=managers), missing_ok=missing_ok
+            )
         except gotemplate.ExecutionError as error:
             shown = shown_object(factory, obj, managers=True)
             begun, message = parsed.explain(shown, error, _json(shown, typed))

@@ -28,10 +28,15 @@ with lazy_imports():
 class OverrideOptions(Options):
     """``--overrides`` and ``--override-type``."""
 
-    overrides: str = string_flag("overrides", help="Inline JSON that overrides the generated object. It has to name "
-                                 "its apiVersion.")
-    override_type: str = string_flag("override-type", default="merge", help="How to override the generated object: "
-                                     "json, merge, or strategic.")
+    overrides: str = string_flag(
+        "overrides",
+        help="Inline JSON that overrides the generated object. It has to name its apiVersion.",
+    )
+    override_type: str = string_flag(
+        "override-type",
+        default="merge",
+        help="How to override the generated object: json, merge, or strategic.",
+    )
 
 
 def overridden(options: OverrideOptions, obj: Object) -> Object:
@@ -108,17 +113,23 @@ def _check_operation(operation: Any) -> None:
     if not isinstance(operation, dict) or operation.get("op") not in OPERATIONS:
         raise CliError(f"invalid operation {shown}: unsupported operation")
     if operation["op"] in ("add", "replace") and "value" not in operation:
-        raise CliError(f"invalid operation {shown}: failed to decode 'value': operation, missing value field: missing "
-                       "value")
+        raise CliError(
+            f"invalid operation {shown}: failed to decode 'value': operation, missing value field: missing "
+            "value"
+        )
     if "path" not in operation:
-        raise CliError(f"invalid operation {shown}: failed to decode 'path': operation missing path field: missing "
-                       "value")
+        raise CliError(
+            f"invalid operation {shown}: failed to decode 'path': operation missing path field: missing "
+            "value"
+        )
 
 
 def _obstacle(obj: Any, operation: dict[str, Any]) -> str:
     """Return the reason why an operation cannot be applied, "" if none is known."""
     op, path = operation["op"], operation["path"]
-    *parents, key = (part.replace("~1", "/").replace("~0", "~") for part in f"{path}".split("/")[1:] or [""])
+    *parents, key = (
+        part.replace("~1", "/").replace("~0", "~") for part in f"{path}".split("/")[1:] or [""]
+    )
     holder: Any = obj
     for part in parents:
         holder = _child(holder, part)
@@ -148,12 +159,16 @@ def _child(holder: Any, key: str) -> Any:
 def _decoded(obj: Any) -> Object:
     """Return what the object's Go type keeps of it, since kubectl decodes it. Raises CliError."""
     if not isinstance(obj, dict):
-        raise CliError("couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of "
-                       'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
-                       '"json:\\"kind,omitempty\\"" }')
+        raise CliError(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of "
+            'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
+            '"json:\\"kind,omitempty\\"" }'
+        )
     for field, word in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not obj.get(field):
-            raise CliError(f"Object '{word}' is missing in '{goformat.to_json(obj, sort_keys=False)}'")
+            raise CliError(
+                f"Object '{word}' is missing in '{goformat.to_json(obj, sort_keys=False)}'"
+            )
     name = type_name(obj)
     try:
         kept = go_types.decode(obj).object

@@ -56,7 +56,9 @@ class Progress:
             self._drawn, self._shown = 0, ""
 
     def _draw(self, screen: terminal.Terminal, text: str) -> None:
-        room = terminal.width_of(screen) - 1  # in the last column the cursor would go to the next line
+        room = (
+            terminal.width_of(screen) - 1
+        )  # in the last column the cursor would go to the next line
         shown = terminal.shortened(terminal.cleaned(text, screen.encoding), room)
         if shown == self._shown:
             return

@@ -52,7 +52,11 @@ def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
 
     def compare(left: _Valued, right: _Valued) -> int:
         left_value, right_value = left.values[0], right.values[0]
-        return -1 if _less(field, left_value, right_value) else int(_less(field, right_value, left_value))
+        return (
+            -1
+            if _less(field, left_value, right_value)
+            else int(_less(field, right_value, left_value))
+        )
 
     absent = [valued.obj for valued in reversed(candidates) if not valued.values]
     in_order = sorted((valued for valued in candidates if valued.values), key=cmp_to_key(compare))
@@ -60,7 +64,9 @@ def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
 
 
 def no_such_field(field: str) -> CliError:
-    return CliError(f"couldn't find any field with path {quote(relaxed(field))} in the list of objects")
+    return CliError(
+        f"couldn't find any field with path {quote(relaxed(field))} in the list of objects"
+    )
 
 
 def _less(field: str, left: Any, right: Any) -> bool:
@@ -76,7 +82,9 @@ def _less(field: str, left: Any, right: Any) -> bool:
 
 
 def _unsortable(field: str, reason: str) -> UnsortableError:
-    return UnsortableError(f"Field {relaxed(field)} is an unsortable type: interface, err: {reason}")
+    return UnsortableError(
+        f"Field {relaxed(field)} is an unsortable type: interface, err: {reason}"
+    )
 
 
 def _quantity(value: Any) -> Any:

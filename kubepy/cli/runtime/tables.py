@@ -48,16 +48,29 @@ def lines(resource: Resource, objects: Sequence[Object], style: Style, now: date
         columns, rows = kinds.table(resource, objects, now, style.subresource)
     else:
         columns, rows = printers.print_table(printers.print_bare, objects, now)
-    named = next((index for index, column in enumerate(columns) if column.name == "Name" and not style.subresource), -1)
+    named = next(
+        (
+            index
+            for index, column in enumerate(columns)
+            if column.name == "Name" and not style.subresource
+        ),
+        -1,
+    )
     shown = [index for index, column in enumerate(columns) if style.wide or column.priority == 0]
     text = []
     if style.headers:
-        labels = [label.rpartition("/")[2].upper() for label in style.labels]  # example.org/team is headed TEAM
+        labels = [
+            label.rpartition("/")[2].upper() for label in style.labels
+        ]  # example.org/team is headed TEAM
         labels += ["LABELS"] if style.show_labels else []
-        text.append(_join([columns[index].name.upper() for index in shown], labels, "NAMESPACE", style))
+        text.append(
+            _join([columns[index].name.upper() for index in shown], labels, "NAMESPACE", style)
+        )
     for obj, cells in zip(objects, rows, strict=True):
         kind = f"{printed_kind(resource)}/" if style.with_kind else ""
-        own = [kind + show(cells[index]) if index == named else show(cells[index]) for index in shown]
+        own = [
+            kind + show(cells[index]) if index == named else show(cells[index]) for index in shown
+        ]
         labels = [labels_of(obj).get(label, "") for label in style.labels]
         labels += [format_labels(labels_of(obj))] if style.show_labels else []
         text.append(_join(own, labels, namespace_of(obj), style))
@@ -85,7 +98,9 @@ def show(cell: object) -> str:
 
 def escaped(text: str) -> str:
     """Escape characters that would steer a terminal (``printers.WriteEscaped``)."""
-    return text.replace("\x1b", "^[").replace("\r", "\\r") if "\x1b" in text or "\r" in text else text
+    return (
+        text.replace("\x1b", "^[").replace("\r", "\\r") if "\x1b" in text or "\r" in text else text
+    )
 
 
 def format_lines(text: list[str], remembered: list[int] | None = None) -> str:
@@ -119,10 +134,17 @@ def align(lines: list[str], layout: Layout) -> str:
     formats = {tuple(cell_widths): "" for cell_widths in widths}
     for columns in formats:
         formats[columns] = "".join(f"%-{width}s" for width in columns) + "%s\n"
-    return "".join([formats[tuple(cell_widths)] % tuple(row) for row, cell_widths in zip(rows, widths, strict=True)])
+    return "".join(
+        [
+            formats[tuple(cell_widths)] % tuple(row)
+            for row, cell_widths in zip(rows, widths, strict=True)
+        ]
+    )
 
 
-def _measure(rows: list[list[str]], widths: list[list[int]], start: int, stop: int, layout: Layout) -> None:
+def _measure(
+    rows: list[list[str]], widths: list[list[int]], start: int, stop: int, layout: Layout
+) -> None:
     """Set the widths of the columns to the right of those already set, block by block."""
     line = start
     while line < stop:
@@ -133,9 +155,11 @@ def _measure(rows: list[list[str]], widths: list[list[int]], start: int, stop: i
         end = line
         while end < stop and column < len(rows[end]) - 1:
             end += 1
-        width = max(layout.min_width, max(len(rows[at][column]) for at in range(line, end)) + layout.padding)
+        width = max(
+            layout.min_width, max(len(rows[at][column]) for at in range(line, end)) + layout.padding
+        )
         if layout.remembered is not None:
-            layout.remembered.extend(widths[line][len(layout.remembered):])
+            layout.remembered.extend(widths[line][len(layout.remembered) :])
             if len(layout.remembered) == column:
                 layout.remembered.append(width)
             width = layout.remembered[column] = max(layout.remembered[column], width)

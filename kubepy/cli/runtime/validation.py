@@ -32,8 +32,10 @@ def validate(factory: Factory, content: Any, source: str, validation: str) -> No
     """
     problems = [] if validation == "Ignore" else problems_of(factory, content, validation)
     if problems:
-        raise CliError(f"error validating {quote(source)}: error validating data: {one_text(problems)}; "
-                       f"{STOP_VALIDATE}")
+        raise CliError(
+            f"error validating {quote(source)}: error validating data: {one_text(problems)}; "
+            f"{STOP_VALIDATE}"
+        )
 
 
 def problems_of(factory: Factory, content: Any, validation: str) -> list[str]:
@@ -48,7 +50,11 @@ def problems_of(factory: Factory, content: Any, validation: str) -> list[str]:
         return _object_problems(content)
     if not isinstance(content.get("items"), list):
         return [NO_OBJECT]
-    return [problem for item in content["items"] for problem in type_problems(item) or _object_problems(item)]
+    return [
+        problem
+        for item in content["items"]
+        for problem in type_problems(item) or _object_problems(item)
+    ]
 
 
 def one_text(problems: list[str]) -> str:
@@ -82,14 +88,26 @@ def _problems(value: Any, schema: Schema, path: str, type_path: str) -> Iterator
     """Yield the problems of a value at ``path`` in the object and ``type_path`` in its types."""
     if schema.name:
         type_path = schema.name
-    kind = "boolean" if isinstance(value, bool) else \
-        {dict: "map", list: "array", int: "integer", float: "number"}.get(type(value), "string")
-    expected = "string" if schema.int_or_string or schema.go_name == "Quantity" else \
-        {"object": "map"}.get(schema.type, schema.type)  # "" where anything is allowed
+    kind = (
+        "boolean"
+        if isinstance(value, bool)
+        else {dict: "map", list: "array", int: "integer", float: "number"}.get(
+            type(value), "string"
+        )
+    )
+    expected = (
+        "string"
+        if schema.int_or_string or schema.go_name == "Quantity"
+        else {"object": "map"}.get(schema.type, schema.type)
+    )  # "" where anything is allowed
     # A scalar passes for another: anything for a string, one number for the other.
-    passes = kind not in ("map", "array") and (expected == "string" or {kind, expected} == {"number", "integer"})
+    passes = kind not in ("map", "array") and (
+        expected == "string" or {kind, expected} == {"number", "integer"}
+    )
     if expected and kind != expected and not passes:
-        yield _error(path, f"invalid type for {type_path}: got {quote(kind)}, expected {quote(expected)}")
+        yield _error(
+            path, f"invalid type for {type_path}: got {quote(kind)}, expected {quote(expected)}"
+        )
     elif kind == "map" and schema.fields():
         yield from _field_problems(value, schema, path, type_path)
     elif kind == "map" and (values := schema.values()):

@@ -50,7 +50,9 @@ class SetOptions(FilenameOptions, PrintFlags, DryRunOptions, FieldManagerOptions
 
     filename: list[str] = filename_flag("identifying the resource to get from the cluster.")
     field_manager: str = field_manager_flag("kubectl-set")
-    all: bool = bool_flag("all", help="Select all resources in the namespace of the specified resource types.")
+    all: bool = bool_flag(
+        "all", help="Select all resources in the namespace of the specified resource types."
+    )
 
 
 class SetSelectedOptions(SetOptions, KustomizeOptions, SelectorOptions):
@@ -73,7 +75,9 @@ class Setter:
     def refuse_local_server(self) -> None:
         """Raise CliError for a command that may not contact the cluster, and is to do so for a dry run."""
         if self.options.local and self.strategy == SERVER:
-            raise CliError("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
+            raise CliError(
+                "cannot specify --local and --dry-run=server - did you mean --dry-run=client?"
+            )
 
     def find(self, args: Sequence[str], *, drops_words: bool = False) -> Result:
         """Find the objects to change, as the cluster has them, or as their files say with --local.
@@ -83,8 +87,15 @@ class Setter:
         local = self.options.local
         if local and args and not drops_words:
             raise CliError(LOCAL_RESOURCE)
-        return Builder(self.factory, self.options, args=() if local else args, bare_types=self.options.all,
-                       latest=not local, local=local, typed=True).do()
+        return Builder(
+            self.factory,
+            self.options,
+            args=() if local else args,
+            bare_types=self.options.all,
+            latest=not local,
+            local=local,
+            typed=True,
+        ).do()
 
     def infos(self, args: Sequence[str], *, drops_words: bool = False) -> list[Info]:
         """Return all objects to change, see :meth:`find`."""
@@ -99,8 +110,15 @@ class Setter:
         if self.options.local:
             info.object = typed(info.content, info.source)
 
-    def change_each(self, infos: Sequence[Info], change: Change, *, failed: str,
-                    errors: list[Exception] | None = None, always: bool = False) -> None:
+    def change_each(
+        self,
+        infos: Sequence[Info],
+        change: Change,
+        *,
+        failed: str,
+        errors: list[Exception] | None = None,
+        always: bool = False,
+    ) -> None:
         """Change every object and print it.
 
         :param failed: what comes before the message of a patch that the API refuses.
@@ -137,9 +155,16 @@ class Setter:
         if not patch and not always:
             return
         if not self.options.local and self.strategy != CLIENT:
-            patch_options = PatchOptions(dry_run=self.strategy == SERVER, field_manager=self.options.field_manager)
-            changed = self.factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch),
-                                                namespace=info.namespace, options=patch_options)
+            patch_options = PatchOptions(
+                dry_run=self.strategy == SERVER, field_manager=self.options.field_manager
+            )
+            changed = self.factory.client.patch(
+                info.resource.gvr,
+                info.name,
+                Patch(patch_type, patch),
+                namespace=info.namespace,
+                options=patch_options,
+            )
         self.print(changed)
 
 
@@ -162,8 +187,10 @@ def pod_spec_of(obj: Object) -> Object:
     if obj["kind"] == "CronJob":
         spec = spec["jobTemplate"]["spec"]
     elif obj["kind"] not in TEMPLATED:
-        raise CliError("the object is not a pod or does not have a pod template: "
-                       f"*{obj['apiVersion'].rpartition('/')[2]}.{obj['kind']}")  # Go's type
+        raise CliError(
+            "the object is not a pod or does not have a pod template: "
+            f"*{obj['apiVersion'].rpartition('/')[2]}.{obj['kind']}"
+        )  # Go's type
     pod_spec: Object = spec["template"]["spec"]
     return pod_spec
 
@@ -177,7 +204,9 @@ def all_containers(spec: Object) -> Iterator[Object]:
 def select_containers(spec: Object, pattern: str) -> list[Object]:
     """Return the containers whose names match ``pattern``, in which ``*`` stands for any text."""
     expression = re.compile(".*".join(re.escape(part) for part in pattern.split("*")))
-    return [container for container in all_containers(spec) if expression.fullmatch(container["name"])]
+    return [
+        container for container in all_containers(spec) if expression.fullmatch(container["name"])
+    ]
 
 
 def split_pairs(words: list[str], kind: str) -> tuple[list[str], dict[str, str]]:

@@ -20,7 +20,13 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_array_flag, string_flag, string_slice_flag
 from kubepy.cli.runtime.manifests import STDIN_MULTI_USE
 from kubepy.cli.runtime.options import local_flag
-from kubepy.cli.set.change import SetSelectedOptions, Setter, pod_spec_of, refuse_all_of_selected, select_containers
+from kubepy.cli.set.change import (
+    SetSelectedOptions,
+    Setter,
+    pod_spec_of,
+    refuse_all_of_selected,
+    select_containers,
+)
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
@@ -32,17 +38,36 @@ class SetEnvOptions(SetSelectedOptions):
     """The flags of ``set env``."""
 
     local: bool = local_flag("set env")
-    containers: str = string_flag("containers", "c", "*", help="The names of containers in the selected pod templates "
-                                  "to change - may use wildcards.")
-    from_: str = string_flag("from", help="The name of a resource from which to inject environment variables.")
+    containers: str = string_flag(
+        "containers",
+        "c",
+        "*",
+        help="The names of containers in the selected pod templates to change - may use wildcards.",
+    )
+    from_: str = string_flag(
+        "from", help="The name of a resource from which to inject environment variables."
+    )
     prefix: str = string_flag("prefix", help="Prefix to append to variable names.")
-    env: list[str] = string_array_flag("env", "e", help="Specify a key-value pair for an environment variable to set "
-                                       "into each container.")
-    keys: list[str] = string_slice_flag("keys", help="Comma-separated list of keys to import from specified resource.")
-    list: bool = bool_flag("list", help="If true, display the environment and any changes in the standard format.")
-    resolve: bool = bool_flag("resolve", help="If true, show secret or configmap references when listing variables.")
-    overwrite: bool = bool_flag("overwrite", default=True, help="If true, allow environment to be overwritten, "
-                                "otherwise reject updates that overwrite existing environment.")
+    env: list[str] = string_array_flag(
+        "env",
+        "e",
+        help="Specify a key-value pair for an environment variable to set into each container.",
+    )
+    keys: list[str] = string_slice_flag(
+        "keys", help="Comma-separated list of keys to import from specified resource."
+    )
+    list: bool = bool_flag(
+        "list", help="If true, display the environment and any changes in the standard format."
+    )
+    resolve: bool = bool_flag(
+        "resolve", help="If true, show secret or configmap references when listing variables."
+    )
+    overwrite: bool = bool_flag(
+        "overwrite",
+        default=True,
+        help="If true, allow environment to be overwritten, "
+        "otherwise reject updates that overwrite existing environment.",
+    )
 
 
 class EnvChanges(NamedTuple):
@@ -52,7 +77,10 @@ class EnvChanges(NamedTuple):
     remove: list[str]
 
 
-@command("env RESOURCE/NAME KEY_1=VAL_1 ... KEY_N=VAL_N", SetEnvOptions, examples="""
+@command(
+    "env RESOURCE/NAME KEY_1=VAL_1 ... KEY_N=VAL_N",
+    SetEnvOptions,
+    examples="""
 # Set a variable in every container of a Deployment
 kubepy set env deploy/web LEVEL=debug
 
@@ -88,7 +116,8 @@ env | grep ^APP_ | kubepy set env deploy/web -
 
 # Change the object that a file names
 kubepy set env -f web.yaml LEVEL=warn
-""")
+""",
+)
 def env(factory: Factory, options: SetEnvOptions) -> None:
     """Update environment variables on a pod template, list them, or take them from a config map or secret."""
     refuse_all_of_selected(options)
@@ -96,7 +125,9 @@ def env(factory: Factory, options: SetEnvOptions) -> None:
     setter = Setter(factory, options, "env updated")
     setter.refuse_local_server()
     if not options.filename and not resources:
-        raise CliError("one or more resources must be specified as <resource> <name> or <resource>/<name>")
+        raise CliError(
+            "one or more resources must be specified as <resource> <name> or <resource>/<name>"
+        )
     if options.list and options.output:
         raise CliError("--list and --output may not be specified together")
     if options.keys and not options.from_:
@@ -106,14 +137,19 @@ def env(factory: Factory, options: SetEnvOptions) -> None:
         raise CliError(STDIN_MULTI_USE)
     changes.add.extend(_imported_variables(factory, options))
     if options.prefix:
-        changes = changes._replace(add=[{**variable, "name": options.prefix + variable["name"]}
-                                        for variable in changes.add])
+        changes = changes._replace(
+            add=[
+                {**variable, "name": options.prefix + variable["name"]} for variable in changes.add
+            ]
+        )
 
     def change(obj: Object) -> None:
         containers = select_containers(pod_spec_of(obj), options.containers)
         if not containers:
-            factory.warn(f'{obj["kind"]}/{name_of(obj)} does not have any containers matching '
-                         f"{quote(options.containers)}")
+            factory.warn(
+                f"{obj['kind']}/{name_of(obj)} does not have any containers matching "
+                f"{quote(options.containers)}"
+            )
         for container in containers:
             _change_container(options, container, changes)
             if options.list:
@@ -129,10 +165,16 @@ def env(factory: Factory, options: SetEnvOptions) -> None:
 
 def split_args(words: list[str]) -> tuple[list[str], list[str]]:
     """Split words into resources, and ``KEY=value`` and ``KEY-`` after them. Raises CliError."""
-    positions = [index for index, word in enumerate(words) if re.search(r".=", word, re.S) or word.endswith("-")]
+    positions = [
+        index
+        for index, word in enumerate(words)
+        if re.search(r".=", word, re.S) or word.endswith("-")
+    ]
     first = positions[0] if positions else len(words)
     if positions != list(range(first, len(words))):
-        raise CliError(f"all resources must be specified before environment changes: {' '.join(words)}")
+        raise CliError(
+            f"all resources must be specified before environment changes: {' '.join(words)}"
+        )
     return words[:first], words[first:]
 
 
@@ -156,7 +198,9 @@ def parse_changes(factory: Factory, words: list[str]) -> EnvChanges:
         else:
             raise CliError(f"unknown environment variable: {word}")
     if names & set(changes.remove):
-        raise CliError("can not both modify and remove the same environment variable in the same command")
+        raise CliError(
+            "can not both modify and remove the same environment variable in the same command"
+        )
     return changes
 
 
@@ -181,7 +225,9 @@ def _imported_variables(factory: Factory, options: SetEnvOptions) -> list[Object
             name = re.sub(r"[^a-zA-Z0-9_]", "_", key).upper()
             if name != key:
                 factory.warn(f"key {key} transferred to {name}")
-            variables.append({"name": name, "valueFrom": {field: {"key": key, "name": name_of(source)}}})
+            variables.append(
+                {"name": name, "valueFrom": {field: {"key": key, "name": name_of(source)}}}
+            )
     return variables
 
 
@@ -192,7 +238,9 @@ def _change_container(options: SetEnvOptions, container: Object, changes: EnvCha
             for old in before:
                 value = old.get("value", "")
                 if old["name"] == new["name"] and value != new.get("value", ""):
-                    raise CliError(f"'{old['name']}' already has a value ({value}), and --overwrite is false")
+                    raise CliError(
+                        f"'{old['name']}' already has a value ({value}), and --overwrite is false"
+                    )
     after = merged(before, changes)
     if after:
         container["env"] = after
@@ -217,7 +265,9 @@ def merged(before: list[Object], changes: EnvChanges) -> list[Object]:
 # --- listing: references and the values that they have now --------------------------------------------------------
 
 
-def _list_variables(factory: Factory, options: SetEnvOptions, obj: Object, container: Object) -> None:
+def _list_variables(
+    factory: Factory, options: SetEnvOptions, obj: Object, container: Object
+) -> None:
     """Print the container's variables, and report on stderr the references that cannot be resolved."""
     factory.print(printable(f"# {obj['kind']} {name_of(obj)}, container {container['name']}"))
     names_by_error: dict[str, list[str]] = {}
@@ -232,9 +282,13 @@ def _list_variables(factory: Factory, options: SetEnvOptions, obj: Object, conta
                 if not is_expected(error):
                     raise
                 names_by_error.setdefault(str(error), []).append(name)
-        factory.print(f"{name}={value}" if value is not None else f"# {name} from {reference_text(source)}")
-    for message in sorted(f"error retrieving reference for {', '.join(sorted(names))}: {error}"
-                          for error, names in names_by_error.items()):
+        factory.print(
+            f"{name}={value}" if value is not None else f"# {name} from {reference_text(source)}"
+        )
+    for message in sorted(
+        f"error retrieving reference for {', '.join(sorted(names))}: {error}"
+        for error, names in names_by_error.items()
+    ):
         factory.say(message)
 
 
@@ -292,7 +346,9 @@ def _field_value(metadata: Object, path: str) -> str:
 def _resource_value(resources: Object, reference: Object) -> str:
     """Return an amount in units of the divisor, rounded up."""
     section, _, name = reference["resource"].partition(".")
-    if section not in ("limits", "requests") or not re.fullmatch(r"cpu|memory|ephemeral-storage|hugepages-.*", name):
+    if section not in ("limits", "requests") or not re.fullmatch(
+        r"cpu|memory|ephemeral-storage|hugepages-.*", name
+    ):
         raise CliError(f"Unsupported container resource : {reference['resource']}")
     amount = quantity.Quantity.parse((resources.get(section) or {}).get(name, "0"))
     divisor = quantity.Quantity.parse(reference.get("divisor") or "1")

@@ -37,7 +37,10 @@ class SetImageOptions(SetSelectedOptions, RecordOptions):
     local: bool = local_flag("set image")
 
 
-@command("image (-f FILENAME | TYPE NAME) CONTAINER=IMAGE ...", SetImageOptions, examples="""
+@command(
+    "image (-f FILENAME | TYPE NAME) CONTAINER=IMAGE ...",
+    SetImageOptions,
+    examples="""
 # A new image for one container
 kubepy set image ds/log-agent agent=fluent-bit:3.1
 
@@ -52,7 +55,8 @@ kubepy set image deploy,ds -l tier=front '*=nginx:1.28'
 
 # Print a changed file, without a cluster
 kubepy set image -f web.yaml web=nginx:1.28 --local -o yaml
-""")
+""",
+)
 def image(factory: Factory, options: SetImageOptions) -> None:
     """Update existing container image(s) of resources.
 
@@ -63,12 +67,20 @@ def image(factory: Factory, options: SetImageOptions) -> None:
     infos = setter.infos(resources)
     problems: list[Exception] = []
     if not resources and not options.filename and not options.kustomize:
-        problems.append(CliError("one or more resources must be specified as <resource> <name> or <resource>/<name>"))
+        problems.append(
+            CliError(
+                "one or more resources must be specified as <resource> <name> or <resource>/<name>"
+            )
+        )
     if not images:
         problems.append(CliError("at least one image update is required"))
     elif len(images) > 1 and "*" in images:
-        problems.append(CliError("all containers are already specified by *, but saw more than one"
-                                 " container_name=container_image pairs"))
+        problems.append(
+            CliError(
+                "all containers are already specified by *, but saw more than one"
+                " container_name=container_image pairs"
+            )
+        )
     raise_all(problems)
     setter.refuse_local_server()
     refuse_all_of_selected(options)
@@ -77,14 +89,18 @@ def image(factory: Factory, options: SetImageOptions) -> None:
     def change(obj: Object) -> None:
         errors.extend(set_images(pod_spec_of(obj), images))
 
-    setter.change_each(infos, change, errors=errors, failed="failed to patch image update to pod template: ")
+    setter.change_each(
+        infos, change, errors=errors, failed="failed to patch image update to pod template: "
+    )
 
 
 def set_images(spec: Object, images: dict[str, str]) -> list[Exception]:
     """Set the images of containers by name (``*``: all). Return an error for each name that no container has."""
     errors: list[Exception] = []
     for name, new_image in images.items():
-        containers = [container for container in all_containers(spec) if name in ("*", container["name"])]
+        containers = [
+            container for container in all_containers(spec) if name in ("*", container["name"])
+        ]
         for container in containers:
             container["image"] = new_image
         if not containers:
@@ -99,16 +115,26 @@ class SetResourcesOptions(SetSelectedOptions, RecordOptions):
     """The flags of ``set resources``."""
 
     local: bool = local_flag("set resources")
-    containers: str = string_flag("containers", "c", "*", help="The names of containers in the selected pod templates "
-                                  "to change - may use wildcards.")
-    limits: str = string_flag("limits", help="The resource limits for this container. For example, "
-                              "'cpu=100m,memory=256Mi'.")
-    requests: str = string_flag("requests", help="The resource requests for this container. For example, "
-                                "'cpu=100m,memory=256Mi'.")
+    containers: str = string_flag(
+        "containers",
+        "c",
+        "*",
+        help="The names of containers in the selected pod templates to change - may use wildcards.",
+    )
+    limits: str = string_flag(
+        "limits",
+        help="The resource limits for this container. For example, 'cpu=100m,memory=256Mi'.",
+    )
+    requests: str = string_flag(
+        "requests",
+        help="The resource requests for this container. For example, 'cpu=100m,memory=256Mi'.",
+    )
 
 
-@command("resources (-f FILENAME | TYPE NAME) ([--limits=LIMITS & --requests=REQUESTS])", SetResourcesOptions,
-         examples="""
+@command(
+    "resources (-f FILENAME | TYPE NAME) ([--limits=LIMITS & --requests=REQUESTS])",
+    SetResourcesOptions,
+    examples="""
 # Limits for one container
 kubepy set resources deploy/web -c web --limits=cpu=200m,memory=256Mi
 
@@ -120,7 +146,8 @@ kubepy set resources deploy/web --requests=cpu=0,memory=0 --limits=cpu=0,memory=
 
 # Print a changed file, without a cluster
 kubepy set resources -f web.yaml --limits=memory=512Mi --local -o yaml
-""")
+""",
+)
 def resources(factory: Factory, options: SetResourcesOptions) -> None:
     """Specify compute resource requirements (CPU, memory) for any resource that defines a pod template."""
     setter = Setter(factory, options, "resource requirements updated")
@@ -128,8 +155,13 @@ def resources(factory: Factory, options: SetResourcesOptions) -> None:
     setter.refuse_local_server()
     refuse_all_of_selected(options)
     if not options.limits and not options.requests:
-        raise CliError("you must specify an update to requests or limits (in the form of --requests/--limits)")
-    requirements = {"limits": parse_amounts(options.limits), "requests": parse_amounts(options.requests)}
+        raise CliError(
+            "you must specify an update to requests or limits (in the form of --requests/--limits)"
+        )
+    requirements = {
+        "limits": parse_amounts(options.limits),
+        "requests": parse_amounts(options.requests),
+    }
     errors: list[Exception] = []
 
     def change(obj: Object) -> None:
@@ -141,7 +173,9 @@ def resources(factory: Factory, options: SetResourcesOptions) -> None:
                 if amounts:
                     container.setdefault("resources", {}).setdefault(kind, {}).update(amounts)
 
-    setter.change_each(infos, change, errors=errors, failed="failed to patch resources update to pod template ")
+    setter.change_each(
+        infos, change, errors=errors, failed="failed to patch resources update to pod template "
+    )
 
 
 def parse_amounts(text: str) -> Object:
@@ -150,7 +184,9 @@ def parse_amounts(text: str) -> Object:
     for part in text.split(",") if text else []:
         name, equals, amount = part.partition("=")
         if not equals or "=" in amount:
-            raise CliError(printable(f"Invalid argument syntax {part}, expected <resource>=<value>"))
+            raise CliError(
+                printable(f"Invalid argument syntax {part}, expected <resource>=<value>")
+            )
         try:
             amounts[name] = str(quantity.Quantity.parse(amount))
         except ValueError as error:
@@ -167,13 +203,17 @@ class SetServiceAccountOptions(SetOptions, KustomizeOptions, RecordOptions):
     local: bool = local_flag("set serviceaccount")
 
 
-@command("serviceaccount (-f FILENAME | TYPE NAME) SERVICE_ACCOUNT", SetServiceAccountOptions, examples="""
+@command(
+    "serviceaccount (-f FILENAME | TYPE NAME) SERVICE_ACCOUNT",
+    SetServiceAccountOptions,
+    examples="""
     # Run the pods of a deployment as another service account
     kubepy set serviceaccount deployment/web runner
 
     # Only show what that would change
     kubepy set serviceaccount deployment/web runner --dry-run=client -o yaml
-""")
+""",
+)
 def serviceaccount(factory: Factory, options: SetServiceAccountOptions) -> None:
     """Update the service account of pod template resources."""
     setter = Setter(factory, options, "serviceaccount updated")
@@ -185,5 +225,9 @@ def serviceaccount(factory: Factory, options: SetServiceAccountOptions) -> None:
     def change(obj: Object) -> None:
         pod_spec_of(obj)["serviceAccountName"] = name
 
-    setter.change_each(setter.infos(words, drops_words=True), change, failed="failed to patch ServiceAccountName ",
-                       always=True)
+    setter.change_each(
+        setter.infos(words, drops_words=True),
+        change,
+        failed="failed to patch ServiceAccountName ",
+        always=True,
+    )

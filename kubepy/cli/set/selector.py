@@ -20,22 +20,29 @@ with lazy_imports():
 class SetSelectorOptions(SetOptions, RecordOptions):
     """The flags of ``set selector``."""
 
-    recursive: bool = bool_flag("recursive", "R", True, help="Process the directory used in -f, --filename "
-                                "recursively.")
+    recursive: bool = bool_flag(
+        "recursive", "R", True, help="Process the directory used in -f, --filename recursively."
+    )
     local: bool = local_flag("set selector")
-    resource_version: str = string_flag("resource-version", help="If non-empty, the selectors update will only succeed "
-                                        "if this is the current resource-version for the object. Only valid when "
-                                        "specifying a single resource.")
+    resource_version: str = string_flag(
+        "resource-version",
+        help="If non-empty, the selectors update will only succeed "
+        "if this is the current resource-version for the object. Only valid when "
+        "specifying a single resource.",
+    )
 
 
-@command("selector (-f FILENAME | TYPE NAME) EXPRESSIONS [--resource-version=version]", SetSelectorOptions,
-         examples="""
+@command(
+    "selector (-f FILENAME | TYPE NAME) EXPRESSIONS [--resource-version=version]",
+    SetSelectorOptions,
+    examples="""
     # Point a service to the blue pods
     kubepy set selector svc/web 'app=web,colour=blue'
 
     # Change a manifest without looking at the cluster
     kubepy set selector -f svc.yaml 'app=web' --local -o yaml
-""")
+""",
+)
 def selector(factory: Factory, options: SetSelectorOptions) -> None:
     """Set the selector on a resource. The new selector overwrites the existing one; only services have one to set."""
     parsed = parse_selector(options.args[-1]) if options.args else None
@@ -69,8 +76,11 @@ def parse_selector(text: str) -> Object:
 def equalities(selector: Object) -> dict[str, str]:
     """Return the labels of a selector. Raises CliError for one with expressions."""
     if expressions := selector.get("matchExpressions"):
-        texts = " ".join(f"{{{expression['key']} {expression['operator']} "
-                         f"{goformat.format_value(expression.get('values', []))}}}" for expression in expressions)
+        texts = " ".join(
+            f"{{{expression['key']} {expression['operator']} "
+            f"{goformat.format_value(expression.get('values', []))}}}"
+            for expression in expressions
+        )
         raise CliError(f"match expression [{texts}] not supported on this object")
     labels: dict[str, str] = selector.get("matchLabels", {})
     return labels

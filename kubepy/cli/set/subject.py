@@ -18,14 +18,24 @@ class SetSubjectOptions(SetSelectedOptions):
     """The flags of ``set subject``."""
 
     local: bool = local_flag("set subject")
-    user: list[str] = string_array_flag("user", help="User to bind to the role; repeat this flag for several.")
-    group: list[str] = string_array_flag("group", help="Group to bind to the role; repeat this flag for several.")
-    serviceaccount: list[str] = string_array_flag("serviceaccount", help="Service account to bind to the role, as "
-                                                  "<namespace>:<name>; repeat this flag for several.")
+    user: list[str] = string_array_flag(
+        "user", help="User to bind to the role; repeat this flag for several."
+    )
+    group: list[str] = string_array_flag(
+        "group", help="Group to bind to the role; repeat this flag for several."
+    )
+    serviceaccount: list[str] = string_array_flag(
+        "serviceaccount",
+        help="Service account to bind to the role, as "
+        "<namespace>:<name>; repeat this flag for several.",
+    )
 
 
-@command("subject (-f FILENAME | TYPE NAME) [--user=username] [--group=groupname] "
-         "[--serviceaccount=namespace:serviceaccountname]", SetSubjectOptions, examples="""
+@command(
+    "subject (-f FILENAME | TYPE NAME) [--user=username] [--group=groupname] "
+    "[--serviceaccount=namespace:serviceaccountname]",
+    SetSubjectOptions,
+    examples="""
 # Bind a service account to a cluster role
 kubepy set subject clusterrolebinding observers --serviceaccount=default:robot
 
@@ -35,7 +45,8 @@ kubepy set subject rolebinding tuners --user=ada --user=grace --group=operators
 # Print a changed binding, without a cluster
 kubepy create rolebinding readers --role=pod-watcher --user=ada --dry-run=client -o yaml | \\
   kubepy set subject -f - --local --user=grace -o yaml
-""")
+""",
+)
 def subject(factory: Factory, options: SetSubjectOptions) -> None:
     """Update the user, group, or service account in a role binding or cluster role binding."""
     setter = Setter(factory, options, "subjects updated")
@@ -68,7 +79,12 @@ def subjects_of(factory: Factory, options: SetSubjectOptions, infos: list[Info])
         accounts.add((namespace, name))
     return [
         *({"apiGroup": GROUP, "kind": "User", "name": name} for name in sorted(set(options.user))),
-        *({"apiGroup": GROUP, "kind": "Group", "name": name} for name in sorted(set(options.group))),
-        *({"kind": "ServiceAccount", "name": name, "namespace": namespace or factory.namespace}
-          for namespace, name in sorted(accounts)),
+        *(
+            {"apiGroup": GROUP, "kind": "Group", "name": name}
+            for name in sorted(set(options.group))
+        ),
+        *(
+            {"kind": "ServiceAccount", "name": name, "namespace": namespace or factory.namespace}
+            for namespace, name in sorted(accounts)
+        ),
     ]

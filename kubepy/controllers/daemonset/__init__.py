@@ -14,11 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.api.clock import later
 from kubepy.api.errors import AlreadyExists, NotFound, Status
-from kubepy.api.meta import controller_of, is_being_deleted, labels_of, name_of, namespace_of, uid_of
+from kubepy.api.meta import (
+    controller_of,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from kubepy.api.objects.pods import next_availability, node_name
 from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.daemonset.decide import DaemonSetActions, decide, new_status
-from kubepy.controllers.daemonset.placement import PLACEMENT_PARTS, Placement, node_should_run_daemon_pod
+from kubepy.controllers.daemonset.placement import (
+    PLACEMENT_PARTS,
+    Placement,
+    node_should_run_daemon_pod,
+)
 from kubepy.controllers.daemonset.pods import (
     DAEMON_POD_PARTS,
     HASH_LABEL,
@@ -71,16 +82,23 @@ class DaemonSetController:
         self._history = history.History(context.client)
         self._expectations: Expectations[Key] = Expectations(context.clock.now)
         self._failed_pods_backoff = FailedPodsBackoff()
-        self._placements: dict[Key, tuple[int, PodTemplateSpec | None, Mapping[str, Placement]]] = {}
+        self._placements: dict[
+            Key, tuple[int, PodTemplateSpec | None, Mapping[str, Placement]]
+        ] = {}
         self._listings = -1  # of the informers, that the nodes are of
-        self._daemon_nodes: dict[str, DaemonNodes] = {}  # by the DaemonSet's uid, of its group in the index of pods
+        self._daemon_nodes: dict[
+            str, DaemonNodes
+        ] = {}  # by the DaemonSet's uid, of its group in the index of pods
         self._own_writes = OwnWrites(context.informers)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, DAEMON_SETS, "DaemonSet", self.queue)
-        self._daemon_pods = context.informers.add_index(PODS, self._index_daemon_pod, self._owners.queries_of_group,
-                                                       DAEMON_POD_PARTS)
+        self._daemon_pods = context.informers.add_index(
+            PODS, self._index_daemon_pod, self._owners.queries_of_group, DAEMON_POD_PARTS
+        )
         self._daemon_pods.changed = self._daemon_pod_changed
-        self._node_parts = context.informers.add_index(NODES, lambda node: ("", node), parts=PLACEMENT_PARTS)
+        self._node_parts = context.informers.add_index(
+            NODES, lambda node: ("", node), parts=PLACEMENT_PARTS
+        )
 
     def remember(self) -> Any:
         return self._failed_pods_backoff.memory()
@@ -109,8 +127,11 @@ class DaemonSetController:
             self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        self._owners.changed(event, lambda key, _: self._expectations.creation_observed(key),
-                             lambda key, _: self._expectations.deletion_observed(key))
+        self._owners.changed(
+            event,
+            lambda key, _: self._expectations.creation_observed(key),
+            lambda key, _: self._expectations.deletion_observed(key),
+        )
 
     def _node_changed(self, event: WatchEvent) -> None:
         """Enqueue a node that is new, or whose labels or taints changed (``shouldIgnoreNodeUpdate``).
@@ -118,8 +139,11 @@ class DaemonSetController:
         Nothing follows from the deletion of a node: its pods' deletion will be seen.
         """
         old, new = event.old, event.new
-        if new is not None and (old is None or labels_of(old) != labels_of(new)
-                                or (old.get("spec") or {}).get("taints") != (new.get("spec") or {}).get("taints")):
+        if new is not None and (
+            old is None
+            or labels_of(old) != labels_of(new)
+            or (old.get("spec") or {}).get("taints") != (new.get("spec") or {}).get("taints")
+        ):
             self.queue.add(event.key)
 
     # --- sync
@@ -162,7 +186,7 @@ class DaemonSetController:
             should_run, should_continue = node_should_run_daemon_pod(daemon_set)(node)
             is_misscheduled = (daemon_set.get("status") or {}).get("numberMisscheduled", 0) > 0
             is_scheduled = uid_of(daemon_set) in owners_on_node
-            if (should_run if not is_scheduled else not should_continue or is_misscheduled):
+            if should_run if not is_scheduled else not should_continue or is_misscheduled:
                 self._owners.wake(daemon_set)
 
     # --- observing
@@ -172,12 +196,25 @@ class DaemonSetController:
         revision. Raises Status, AdoptionError."""
         pods, nodes = self._claim_pods(daemon_set)
         current, old = self._construct_history(daemon_set, pods)
-        generation = None if is_generation_reused(daemon_set, old) else template_generation(daemon_set)
+        generation = (
+            None if is_generation_reused(daemon_set, old) else template_generation(daemon_set)
+        )
         placements = self._placements_of(key, daemon_set)
         now, min_ready_seconds = self._clock.now(), daemon_set["spec"].get("minReadySeconds") or 0
         return DaemonSetState(
-            key, daemon_set, labels_of(current).get(HASH_LABEL, ""), generation, nodes, placements,
-            self._failed_pods_backoff, min_ready_seconds, later(now, -min_ready_seconds), now, pods, old)
+            key,
+            daemon_set,
+            labels_of(current).get(HASH_LABEL, ""),
+            generation,
+            nodes,
+            placements,
+            self._failed_pods_backoff,
+            min_ready_seconds,
+            later(now, -min_ready_seconds),
+            now,
+            pods,
+            old,
+        )
 
     def _placements_of(self, key: Key, daemon_set: DaemonSet) -> Mapping[str, Placement]:
         """Return where all nodes stand, by name; looked at anew after a node or the template has changed."""
@@ -203,12 +240,17 @@ class DaemonSetController:
 
     def _claim_pods(self, daemon_set: DaemonSet) -> tuple[Collection[DaemonPod], DaemonNodes]:
         """Return the DaemonSet's pods, with those that are claimed now, and its nodes. Raises Status, AdoptionError."""
-        to_claim, uid = self._owners.to_claim(PODS, daemon_set, self._daemon_pods), uid_of(daemon_set)
+        to_claim, uid = (
+            self._owners.to_claim(PODS, daemon_set, self._daemon_pods),
+            uid_of(daemon_set),
+        )
         pods: Collection[DaemonPod] = self._daemon_pods.group(uid).values()
         if to_claim:
             selector = from_label_selector(daemon_set["spec"]["selector"])
             manager = RefManager(self._client, PODS, DAEMON_SETS, daemon_set)
-            if claimed := list(map(read_daemon_pod, manager.claim(self._pods.at(to_claim), selector))):
+            if claimed := list(
+                map(read_daemon_pod, manager.claim(self._pods.at(to_claim), selector))
+            ):
                 return [*pods, *claimed], DaemonNodes([*pods, *claimed])
         if self._listings != self._informers.listings:
             self._listings = self._informers.listings
@@ -217,17 +259,20 @@ class DaemonSetController:
             self._daemon_nodes[uid] = DaemonNodes(pods)
         return pods, self._daemon_nodes[uid]
 
-    def _construct_history(self, daemon_set: DaemonSet,
-                           pods: Iterable[DaemonPod]) -> tuple[ControllerRevision, list[ControllerRevision]]:
+    def _construct_history(
+        self, daemon_set: DaemonSet, pods: Iterable[DaemonPod]
+    ) -> tuple[ControllerRevision, list[ControllerRevision]]:
         """Return the revision of the present template, made or renumbered if need be, and the others
         (``constructHistory``). Raises Status, AdoptionError."""
         selector = from_label_selector(daemon_set["spec"]["selector"])
         manager = RefManager(self._client, CONTROLLER_REVISIONS, DAEMON_SETS, daemon_set)
         revisions = [
             # revisions made before the hash label existed get their own name as hash
-            revision if HASH_LABEL in labels_of(revision) else self._history.label(
-                revision, HASH_LABEL, name_of(revision))
-            for revision in manager.claim(self._revisions.claimable_by(daemon_set), selector)]
+            revision
+            if HASH_LABEL in labels_of(revision)
+            else self._history.label(revision, HASH_LABEL, name_of(revision))
+            for revision in manager.claim(self._revisions.claimable_by(daemon_set), selector)
+        ]
         template = daemon_set["spec"]["template"]
         current = [revision for revision in revisions if history.holds(revision, template)]
         old = [revision for revision in revisions if not history.holds(revision, template)]
@@ -235,7 +280,9 @@ class DaemonSetController:
         if not current:
             return self._snapshot(daemon_set, number), old
         kept = self._dedup_current_histories(current, pods)
-        return (self._history.renumber(kept, number) if history.number_of(kept) < number else kept), old
+        return (
+            self._history.renumber(kept, number) if history.number_of(kept) < number else kept
+        ), old
 
     def _snapshot(self, daemon_set: DaemonSet, number: int) -> ControllerRevision:
         """Create a revision. Where its name is taken by another template, the collision count goes up and the sync ends
@@ -249,8 +296,9 @@ class DaemonSetController:
         self._writer.update_status(daemon_set, status)
         raise AlreadyExists(f'controllerrevisions.apps "{name_of(revision)}" already exists')
 
-    def _dedup_current_histories(self, current: list[ControllerRevision],
-                                 pods: Iterable[DaemonPod]) -> ControllerRevision:
+    def _dedup_current_histories(
+        self, current: list[ControllerRevision], pods: Iterable[DaemonPod]
+    ) -> ControllerRevision:
         """Keep the newest of several revisions of one template; the pods of the others become its own."""
         *others, kept = sorted(current, key=history.number_of)
         if others:
@@ -271,24 +319,38 @@ class DaemonSetController:
                 self._failed_pods_backoff.step(pod.backoff_key, state.now)
             self._recorder.event(state.daemon_set, pod.event_type, pod.reason, pod.message)
         if actions.requeue_after is not None:
-            self.queue.add_after(state.key, actions.requeue_after, repeating=actions.is_backoff_at_cap)
+            self.queue.add_after(
+                state.key, actions.requeue_after, repeating=actions.is_backoff_at_cap
+            )
         self._sync_nodes(state, actions)
         limit = state.daemon_set["spec"].get("revisionHistoryLimit", DEFAULT_HISTORY_LIMIT)
         if len(state.old_revisions) > limit:
             live = {pod.hash for pod in state.pods if pod.hash}  # whatever became of these pods
-            self._history.delete(history.surplus(
-                state.old_revisions, limit, lambda revision: labels_of(revision).get(HASH_LABEL) in live))
+            self._history.delete(
+                history.surplus(
+                    state.old_revisions,
+                    limit,
+                    lambda revision: labels_of(revision).get(HASH_LABEL) in live,
+                )
+            )
 
     def _sync_nodes(self, state: DaemonSetState, actions: DaemonSetActions) -> None:
         """Create and delete pods, at most a burst of each; the rest follows when they were observed (``syncNodes``)."""
-        nodes, names = actions.nodes_needing_daemon_pods[:BURST_REPLICAS], actions.pods_to_delete[:BURST_REPLICAS]
+        nodes, names = (
+            actions.nodes_needing_daemon_pods[:BURST_REPLICAS],
+            actions.pods_to_delete[:BURST_REPLICAS],
+        )
         self._expectations.expect(state.key, len(nodes), len(names))
         errors: list[Status] = []
         self._read_ahead([Key(PODS, state.key.namespace, name) for name in names], nodes)
         if nodes:
             pod = new_pod(state.daemon_set, state.hash)
             errors += self._pod_control.create_expected(
-                state.daemon_set, [for_node(pod, node) for node in nodes], self._expectations, state.key)
+                state.daemon_set,
+                [for_node(pod, node) for node in nodes],
+                self._expectations,
+                state.key,
+            )
 
         def delete(name: str) -> None:
             try:
@@ -316,7 +378,9 @@ class DaemonSetController:
         before = state.daemon_set.get("status") or {}
         if status != before:
             stored = self._writer.update_status(state.daemon_set, status)
-            if status.get("observedGeneration") == before.get("observedGeneration"):  # back-offs go by it
+            if status.get("observedGeneration") == before.get(
+                "observedGeneration"
+            ):  # back-offs go by it
                 self._own_writes.note(state.key, stored)
         ready_times = (pod.ready_since for pod in state.pods)
         if (due := next_availability(ready_times, state.min_ready_seconds, state.now)) is not None:

@@ -50,7 +50,11 @@ def decide(state: DaemonSetState) -> DaemonSetActions:
     """
     actions = manage(state)
     strategy = state.daemon_set["spec"].get("updateStrategy") or {}
-    if strategy.get("type") == "RollingUpdate" and not actions.nodes_needing_daemon_pods and not actions.pods_to_delete:
+    if (
+        strategy.get("type") == "RollingUpdate"
+        and not actions.nodes_needing_daemon_pods
+        and not actions.pods_to_delete
+    ):
         actions.nodes_needing_daemon_pods, actions.pods_to_delete = rolling_update(state)
     return actions
 
@@ -61,7 +65,12 @@ def manage(state: DaemonSetState) -> DaemonSetActions:
     failed: list[DaemonPod] = []
     succeeded: list[DaemonPod] = []
     with_surge = allows_surge(state.daemon_set)
-    managed = sorted(node for facts, nodes in state.nodes_by_facts().items() if facts.is_managed for node in nodes)
+    managed = sorted(
+        node
+        for facts, nodes in state.nodes_by_facts().items()
+        if facts.is_managed
+        for node in nodes
+    )
     for node in managed:
         if node not in state.placements:
             continue
@@ -76,18 +85,27 @@ def manage(state: DaemonSetState) -> DaemonSetActions:
             if len(running) > 1:
                 actions.pods_to_delete += surplus_pods(state, running, with_surge=with_surge)
             elif not running and placement.should_run and with_surge:
-                actions.nodes_needing_daemon_pods.append(node)  # a pod that is going does not keep its successor away
+                actions.nodes_needing_daemon_pods.append(
+                    node
+                )  # a pod that is going does not keep its successor away
         else:
             actions.pods_to_delete += [pod.name for pod in pods if not pod.is_being_deleted]
     # Pods that wait for a node that is gone: no scheduler will ever bind them, and nothing else removes them
     # (``getUnscheduledPodsWithoutNode``).
-    actions.pods_to_delete += [pod.name for node in managed if node not in state.placements
-                               for pod in state.pods_on(node) if not pod.is_scheduled]
+    actions.pods_to_delete += [
+        pod.name
+        for node in managed
+        if node not in state.placements
+        for pod in state.pods_on(node)
+        if not pod.is_scheduled
+    ]
     _delete_ended_pods(state, actions, failed, succeeded)
     return actions
 
 
-def surplus_pods(state: DaemonSetState, running: Sequence[DaemonPod], *, with_surge: bool) -> list[str]:
+def surplus_pods(
+    state: DaemonSetState, running: Sequence[DaemonPod], *, with_surge: bool
+) -> list[str]:
     """Return the names of a node's pods that are too many: beyond one, the oldest; with surge beyond two, an old one
     that is ready beside a new one that is not yet available."""
     ordered = oldest_first(running)
@@ -101,14 +119,21 @@ def surplus_pods(state: DaemonSetState, running: Sequence[DaemonPod], *, with_su
     return [pod.name for pod in surplus]
 
 
-def _delete_ended_pods(state: DaemonSetState, actions: DaemonSetActions, failed: list[DaemonPod],
-                       succeeded: list[DaemonPod]) -> None:
+def _delete_ended_pods(
+    state: DaemonSetState,
+    actions: DaemonSetActions,
+    failed: list[DaemonPod],
+    succeeded: list[DaemonPod],
+) -> None:
     """Have pods that ended deleted, with an event; failed ones only after their back-off, one a node at a time."""
     backoff, deleted_keys = state.failed_pods_backoff, set()
     for pod in failed:
         key = backoff_key(state.daemon_set, pod.target_node)
-        seconds = (backoff.remaining(key, state.now) if key not in deleted_keys
-                   else backoff.next_delay(key, state.now).total_seconds())
+        seconds = (
+            backoff.remaining(key, state.now)
+            if key not in deleted_keys
+            else backoff.next_delay(key, state.now).total_seconds()
+        )
         if seconds > 0:
             actions.requeue_after = min(seconds, actions.requeue_after or seconds)
             actions.is_backoff_at_cap &= backoff.is_at_cap(key)

@@ -55,7 +55,10 @@ def daemon_tolerations(pod_spec: PodSpec) -> list[Toleration]:
 
     An own one that differs only in its seconds keeps its place and loses them.
     """
-    def identity(toleration: Mapping[str, Any]) -> tuple[str, ...]:  # the fields that Toleration.MatchToleration reads
+
+    def identity(
+        toleration: Mapping[str, Any],
+    ) -> tuple[str, ...]:  # the fields that Toleration.MatchToleration reads
         return tuple(toleration.get(field, "") for field in ("key", "effect", "operator", "value"))
 
     tolerations = list(pod_spec.get("tolerations") or ())
@@ -74,16 +77,23 @@ def node_should_run_daemon_pod(daemon_set: DaemonSet) -> Callable[[Node], Placem
     template = daemon_set["spec"]["template"]
     tolerations = daemon_tolerations(template["spec"])
     only_node = template["spec"].get("nodeName", "")
-    chooses = bool(only_node or template["spec"].get("nodeSelector") or template["spec"].get("affinity"))
+    chooses = bool(
+        only_node or template["spec"].get("nodeSelector") or template["spec"].get("affinity")
+    )
 
     def placement(node: Node) -> Placement:
         if not chooses and not node["spec"].get("taints"):
             return HERE  # as most nodes
-        if chooses and ((only_node and only_node != name_of(node))
-                        or not required_node_affinity_matches(template, node)):
+        if chooses and (
+            (only_node and only_node != name_of(node))
+            or not required_node_affinity_matches(template, node)
+        ):
             return NOWHERE
         taints = taints_of(node)
-        if not taints or find_untolerated_taint(taints, tolerations, (NO_EXECUTE, NO_SCHEDULE)) is None:
+        if (
+            not taints
+            or find_untolerated_taint(taints, tolerations, (NO_EXECUTE, NO_SCHEDULE)) is None
+        ):
             return HERE
         return Placement(False, find_untolerated_taint(taints, tolerations, (NO_EXECUTE,)) is None)
 

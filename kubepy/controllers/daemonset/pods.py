@@ -23,9 +23,18 @@ GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
 
 # All that is read of a pod to make a DaemonPod of it. Of pods that nothing else asks for only these fields are read.
 DAEMON_POD_PARTS = (
-    "metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.ownerReferences",
-    "metadata.creationTimestamp", "metadata.deletionTimestamp", "spec.nodeName", "spec.affinity", "status.phase",
-    "status.conditions")
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "metadata.labels",
+    "metadata.ownerReferences",
+    "metadata.creationTimestamp",
+    "metadata.deletionTimestamp",
+    "spec.nodeName",
+    "spec.affinity",
+    "status.phase",
+    "status.conditions",
+)
 
 
 class DaemonPod(NamedTuple):
@@ -47,9 +56,18 @@ class DaemonPod(NamedTuple):
 def read_daemon_pod(pod: Pod) -> DaemonPod:
     labels = labels_of(pod)
     return DaemonPod(
-        pod, name_of(pod), target_node_name(pod), phase_of(pod), bool(pod["spec"].get("nodeName")),
-        is_being_deleted(pod), is_pod_active(pod), is_pod_ready(pod), pod_ready_time(pod),
-        labels.get(HASH_LABEL), labels.get(GENERATION_LABEL))
+        pod,
+        name_of(pod),
+        target_node_name(pod),
+        phase_of(pod),
+        bool(pod["spec"].get("nodeName")),
+        is_being_deleted(pod),
+        is_pod_active(pod),
+        is_pod_ready(pod),
+        pod_ready_time(pod),
+        labels.get(HASH_LABEL),
+        labels.get(GENERATION_LABEL),
+    )
 
 
 def target_node_name(pod: Pod) -> str:
@@ -86,7 +104,9 @@ def template_generation(obj: DaemonSet | ControllerRevision) -> str | None:
     return None if generation is None else str(generation)
 
 
-def is_generation_reused(daemon_set: DaemonSet, old_revisions: Iterable[ControllerRevision]) -> bool:
+def is_generation_reused(
+    daemon_set: DaemonSet, old_revisions: Iterable[ControllerRevision]
+) -> bool:
     """Return whether another template was recorded under the present template generation in this DaemonSet's life.
 
     An API server counts on with every template; in a state folder whose index is new, a file that was edited by hand
@@ -94,8 +114,12 @@ def is_generation_reused(daemon_set: DaemonSet, old_revisions: Iterable[Controll
     an older server wrote may hold the same template in other words.
     """
     generation, creation = template_generation(daemon_set), _creation(daemon_set["metadata"])
-    return any(template_generation(revision) == generation and _creation(revision["metadata"]) > creation
-               and not restores(revision, daemon_set) for revision in old_revisions)
+    return any(
+        template_generation(revision) == generation
+        and _creation(revision["metadata"]) > creation
+        and not restores(revision, daemon_set)
+        for revision in old_revisions
+    )
 
 
 # --- new pods -----------------------------------------------------------------------------------------------------
@@ -126,7 +150,10 @@ def for_node(pod: Pod, node: str) -> Pod:
         **(affinity.get("nodeAffinity") or {}),
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms},
     }
-    return cast("Pod", {**pod, "spec": {**pod["spec"], "affinity": {**affinity, "nodeAffinity": node_affinity}}})
+    return cast(
+        "Pod",
+        {**pod, "spec": {**pod["spec"], "affinity": {**affinity, "nodeAffinity": node_affinity}}},
+    )
 
 
 def with_hash(pod: Pod, hash_: str) -> Pod:

@@ -37,8 +37,10 @@ def replace(state: DaemonSetState, max_unavailable: int) -> PodChanges:
             (allowed_replacement if facts.is_unavailable else candidates).extend(nodes)
     chosen = sorted(allowed_replacement)
     if unavailable < max_unavailable:
-        chosen += sorted(candidates)[:max_unavailable - unavailable]
-    return [], [old.name for node in chosen if (old := state.updated_and_old_pod(node)[1]) is not None]
+        chosen += sorted(candidates)[: max_unavailable - unavailable]
+    return [], [
+        old.name for node in chosen if (old := state.updated_and_old_pod(node)[1]) is not None
+    ]
 
 
 def surge(state: DaemonSetState, max_surge: int, desired: int) -> PodChanges:
@@ -57,7 +59,9 @@ def surge(state: DaemonSetState, max_surge: int, desired: int) -> PodChanges:
         if has_surplus:
             surging += 1
             continue
-        new_is_available, old_is_available = (pod is not None and state.is_available(pod) for pod in (new, old))
+        new_is_available, old_is_available = (
+            pod is not None and state.is_available(pod) for pod in (new, old)
+        )
         available_nodes += old_is_available if old else new_is_available
         if old is None:
             continue
@@ -69,8 +73,10 @@ def surge(state: DaemonSetState, max_surge: int, desired: int) -> PodChanges:
             (should_not_run_pods if old_is_available else old_pods).append(old.name)
         else:
             (candidate_nodes if old_is_available else new_nodes).append(node)
-    return ([*new_nodes, *candidate_nodes[:max(max_surge - surging, 0)]],
-            [*old_pods, *should_not_run_pods[:max(available_nodes - desired, 0)]])
+    return (
+        [*new_nodes, *candidate_nodes[: max(max_surge - surging, 0)]],
+        [*old_pods, *should_not_run_pods[: max(available_nodes - desired, 0)]],
+    )
 
 
 def nodes_to_update(state: DaemonSetState) -> list[str]:
@@ -90,7 +96,9 @@ def updated_desired_node_counts(daemon_set: DaemonSet, desired: int) -> tuple[in
     Never both are zero: then one may be unavailable (``updatedDesiredNodeCounts``). Raises ValueError.
     """
     max_surge = surge_count(daemon_set, desired)
-    max_unavailable = scaled_value(_rolling_update(daemon_set).get("maxUnavailable"), desired, round_up=True)
+    max_unavailable = scaled_value(
+        _rolling_update(daemon_set).get("maxUnavailable"), desired, round_up=True
+    )
     if desired > 0 and max_surge == 0 and max_unavailable == 0:
         max_unavailable = 1
     return max_surge, max_unavailable

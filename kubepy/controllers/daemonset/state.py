@@ -24,7 +24,9 @@ class DaemonSetState(NamedTuple):
     key: Key
     daemon_set: DaemonSet
     hash: str  # of the current revision
-    template_generation: str | None  # that pods of the present template carry; None where only the hash counts
+    template_generation: (
+        str | None
+    )  # that pods of the present template carry; None where only the hash counts
     nodes: DaemonNodes
     placements: Mapping[str, Placement]  # of all nodes, by name, in order
     failed_pods_backoff: FailedPodsBackoff
@@ -46,12 +48,16 @@ class DaemonSetState(NamedTuple):
         """Return whether a pod is of the present template, by its hash or by the older generation label
         (``IsPodUpdated``)."""
         return (pod.hash == self.hash and bool(self.hash)) or (
-            self.template_generation is not None and pod.template_generation == self.template_generation)
+            self.template_generation is not None
+            and pod.template_generation == self.template_generation
+        )
 
     def is_available(self, pod: DaemonPod) -> bool:
         """Return whether a pod has been Ready for ``minReadySeconds`` (``IsPodAvailable``)."""
-        return pod.is_ready and (not self.min_ready_seconds or (
-            pod.ready_since is not None and pod.ready_since <= self.latest_available))
+        return pod.is_ready and (
+            not self.min_ready_seconds
+            or (pod.ready_since is not None and pod.ready_since <= self.latest_available)
+        )
 
     def nodes_by_facts(self) -> Mapping[NodeFacts, Collection[str]]:
         """Return all nodes, and those that only pods name, by what follows from them."""
@@ -59,7 +65,10 @@ class DaemonSetState(NamedTuple):
 
     def count_nodes(self) -> Counts:
         """Count the nodes, and one pod on each, for the status."""
-        numbers = [[len(nodes) * count for count in facts.counts] for facts, nodes in self.nodes_by_facts().items()]
+        numbers = [
+            [len(nodes) * count for count in facts.counts]
+            for facts, nodes in self.nodes_by_facts().items()
+        ]
         return Counts(*map(sum, zip(*numbers, strict=True)))
 
     def updated_and_old_pod(self, node: str) -> UpdatedAndOldPod:
@@ -117,7 +126,9 @@ def facts_of(state: DaemonSetState, node: str) -> NodeFacts:
     counts = Counts(misscheduled=int(node in state.placements))
     if should_run:  # one pod a node counts: the oldest scheduled one, also when it is being deleted
         pod = pods[0] if len(pods) == 1 else oldest_first(pods)[0]
-        counts = Counts(1, 1, 0, int(pod.is_ready), int(state.is_available(pod)), int(state.is_updated(pod)))
+        counts = Counts(
+            1, 1, 0, int(pod.is_ready), int(state.is_available(pod)), int(state.is_updated(pod))
+        )
     new, old, has_surplus = state.updated_and_old_pod(node)
     if has_surplus or (new is None) == (old is None):
         is_unavailable, is_old = True, False
@@ -136,7 +147,9 @@ class DaemonNodes:
 
     def __init__(self, pods: Iterable[DaemonPod] = ()) -> None:
         self.pods_on: dict[str, list[DaemonPod]] = {}  # by name; nodes without pods are left out
-        self._changed: set[str] = set()  # nodes whose pods have changed since the facts about them were looked for
+        self._changed: set[str] = (
+            set()
+        )  # nodes whose pods have changed since the facts about them were looked for
         self._facts: dict[str, NodeFacts] = {}
         self._by_facts: dict[NodeFacts, dict[str, None]] = {}
         self._basis: tuple[Any, ...] = ()  # all else that the facts follow from
@@ -151,7 +164,11 @@ class DaemonNodes:
             kept = [pod for pod in self.pods_on.pop(old.target_node, ()) if pod.name != old.name]
             if kept:
                 self.pods_on[old.target_node] = kept
-        if new is not None and new.target_node and not (new.is_being_deleted and new.phase in TERMINAL_PHASES):
+        if (
+            new is not None
+            and new.target_node
+            and not (new.is_being_deleted and new.phase in TERMINAL_PHASES)
+        ):
             self._changed.add(new.target_node)
             pods = self.pods_on.setdefault(new.target_node, [])
             pods.append(new)
@@ -160,8 +177,13 @@ class DaemonNodes:
 
     def by_facts(self, state: DaemonSetState) -> Mapping[NodeFacts, Collection[str]]:
         """Return the nodes of a state, whose nodes these are, by the facts about them."""
-        basis = (state.placements, state.hash, state.template_generation, state.min_ready_seconds,
-                 state.latest_available if state.min_ready_seconds else None)
+        basis = (
+            state.placements,
+            state.hash,
+            state.template_generation,
+            state.min_ready_seconds,
+            state.latest_available if state.min_ready_seconds else None,
+        )
         changed: Iterable[str] = sorted(self._changed)
         if not self._basis or self._basis[0] is not basis[0] or self._basis[1:] != basis[1:]:
             self._facts.clear()
@@ -221,15 +243,23 @@ class FailedPodsBackoff:
     def step(self, key: str, now: datetime) -> None:
         """Note that a failed pod is being deleted; drop the entries of others that were not used for long."""
         self._delays[key] = _Delay(self.next_delay(key, now), now)
-        self._delays = {key: delay for key, delay in self._delays.items() if now - delay.since <= MAX_AGE}
+        self._delays = {
+            key: delay for key, delay in self._delays.items() if now - delay.since <= MAX_AGE
+        }
 
     def memory(self) -> dict[str, Any]:
-        return {key: [delay.length.total_seconds(), format_micro_time(delay.since)]
-                for key, delay in self._delays.items()}
+        return {
+            key: [delay.length.total_seconds(), format_micro_time(delay.since)]
+            for key, delay in self._delays.items()
+        }
 
     def recall(self, memory: dict[str, Any]) -> None:
-        self._delays.update({key: _Delay(timedelta(seconds=length), parse_time(since))
-                             for key, (length, since) in memory.items()})
+        self._delays.update(
+            {
+                key: _Delay(timedelta(seconds=length), parse_time(since))
+                for key, (length, since) in memory.items()
+            }
+        )
 
 
 def backoff_key(daemon_set: DaemonSet, node: str) -> str:

@@ -13,7 +13,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from kubepy.api.errors import AlreadyExists, Status
-from kubepy.api.meta import annotations_of, controller_of, is_being_deleted, is_controlled_by, name_of, namespace_of
+from kubepy.api.meta import (
+    annotations_of,
+    controller_of,
+    is_being_deleted,
+    is_controlled_by,
+    name_of,
+    namespace_of,
+)
 from kubepy.api.objects.deployments import by_age, old_replica_sets, same_template
 from kubepy.api.objects.pods import is_pod_terminal
 from kubepy.api.selectors import from_label_selector
@@ -59,13 +66,18 @@ class DeploymentController:
         self._recorder = Recorder(context.client, self.name)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, DEPLOYMENTS, "Deployment", self.queue)
-        self._deleted: dict[Key, list[ReplicaSet]] = {}  # ReplicaSets of a Deployment that went since its last sync
+        self._deleted: dict[
+            Key, list[ReplicaSet]
+        ] = {}  # ReplicaSets of a Deployment that went since its last sync
 
     # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {DEPLOYMENTS: self._deployment_changed, REPLICA_SETS: self._replica_set_changed,
-                PODS: self._pod_changed}
+        return {
+            DEPLOYMENTS: self._deployment_changed,
+            REPLICA_SETS: self._replica_set_changed,
+            PODS: self._pod_changed,
+        }
 
     def _deployment_changed(self, event: WatchEvent) -> None:
         if event.new is None:
@@ -73,8 +85,14 @@ class DeploymentController:
         self.queue.add(event.key)
 
     def _replica_set_changed(self, event: WatchEvent) -> None:
-        if event.new is None and event.old is not None and (owner := self._owners.owner_of(event.old)) is not None:
-            self._deleted.setdefault(self._owners.key_of(owner), []).append(cast("ReplicaSet", event.old))
+        if (
+            event.new is None
+            and event.old is not None
+            and (owner := self._owners.owner_of(event.old)) is not None
+        ):
+            self._deleted.setdefault(self._owners.key_of(owner), []).append(
+                cast("ReplicaSet", event.old)
+            )
         self._owners.changed(event)
         if event.new is not None and is_being_deleted(event.new):
             self._owners.wake(self._owners.owner_of(event.new))
@@ -86,7 +104,9 @@ class DeploymentController:
         reference = controller_of(event.old)
         if reference is None or reference["kind"] != "ReplicaSet":
             return
-        owner = self._owners.owner_of(self._replica_sets.get(namespace_of(event.old), reference["name"]))
+        owner = self._owners.owner_of(
+            self._replica_sets.get(namespace_of(event.old), reference["name"])
+        )
         if owner is not None and not is_rolling(owner):
             self._owners.wake(owner)
 
@@ -112,11 +132,19 @@ class DeploymentController:
         selector = from_label_selector(deployment["spec"].get("selector"))
         replica_sets = by_age(manager.claim(self._replica_sets.claimable_by(deployment), selector))
         has_running_old_pods = not is_rolling(deployment) and any(
-            not is_pod_terminal(pod) for old in old_replica_sets(deployment, replica_sets)
-            for pod in self._pods.controlled_by(old))
-        return DeploymentState(key, deployment, deployment, replica_sets,
-                               outlived(deployment, self._deleted.get(key, [])), has_running_old_pods,
-                               self._clock.now())
+            not is_pod_terminal(pod)
+            for old in old_replica_sets(deployment, replica_sets)
+            for pod in self._pods.controlled_by(old)
+        )
+        return DeploymentState(
+            key,
+            deployment,
+            deployment,
+            replica_sets,
+            outlived(deployment, self._deleted.get(key, [])),
+            has_running_old_pods,
+            self._clock.now(),
+        )
 
     # --- acting
 
@@ -133,12 +161,18 @@ class DeploymentController:
                 self._replica_set_writer.delete(replica_set)
             case UpdateDeploymentStatus(deployment):
                 stored, annotations = state.stored, annotations_of(deployment)
-                if deployment["status"] == stored.get("status") and annotations == annotations_of(stored):
+                if deployment["status"] == stored.get("status") and annotations == annotations_of(
+                    stored
+                ):
                     return state._replace(deployment=deployment)
-                return state.with_stored(self._deployment_writer.update_status(deployment, deployment["status"]))
+                return state.with_stored(
+                    self._deployment_writer.update_status(deployment, deployment["status"])
+                )
             case RollBack(rollback):
                 self._deployment_writer.update(rollback.deployment)
-                self._recorder.event(state.deployment, rollback.event_type, rollback.reason, rollback.message)
+                self._recorder.event(
+                    state.deployment, rollback.event_type, rollback.reason, rollback.message
+                )
             case RequeueAt(due):
                 self.queue.add_at(state.key, due)
         return state
@@ -146,18 +180,29 @@ class DeploymentController:
     def _scale(self, state: DeploymentState, action: ScaleReplicaSet) -> DeploymentState:
         """Scale a ReplicaSet as it is by now. Raises Status."""
         replica_set = state.current(action.replica_set)
-        before, scaled = replicas(replica_set), scaled_replica_set(state.deployment, replica_set, action.size)
-        if action.size == before and not (action.force and annotations_of(scaled) != annotations_of(replica_set)):
+        before, scaled = (
+            replicas(replica_set),
+            scaled_replica_set(state.deployment, replica_set, action.size),
+        )
+        if action.size == before and not (
+            action.force and annotations_of(scaled) != annotations_of(replica_set)
+        ):
             return state
         state = state.with_replica_set(self._replica_set_writer.update(scaled))
         if action.size != before:
             self._record_scaling(state.deployment, replica_set, before, action.size)
         return state
 
-    def _record_scaling(self, deployment: Deployment, replica_set: ReplicaSet, before: int, after: int) -> None:
+    def _record_scaling(
+        self, deployment: Deployment, replica_set: ReplicaSet, before: int, after: int
+    ) -> None:
         direction = "up" if after > before else "down"
-        self._recorder.event(deployment, "Normal", "ScalingReplicaSet",
-                             f"Scaled {direction} replica set {name_of(replica_set)} from {before} to {after}")
+        self._recorder.event(
+            deployment,
+            "Normal",
+            "ScalingReplicaSet",
+            f"Scaled {direction} replica set {name_of(replica_set)} from {before} to {after}",
+        )
 
     def _create(self, state: DeploymentState, action: CreateReplicaSet) -> DeploymentState:
         """Create a ReplicaSet, or take the one that has the name already if it is the same. Raises Status."""
@@ -167,7 +212,8 @@ class DeploymentController:
         except AlreadyExists:
             created = self._replica_set_writer.get(namespace, name_of(replica_set))
             if not is_controlled_by(created, state.deployment) or not same_template(
-                    created["spec"]["template"], state.deployment["spec"]["template"]):
+                created["spec"]["template"], state.deployment["spec"]["template"]
+            ):
                 self.act_on_all(state, note_collision(state))
                 raise
         except Status as error:
@@ -179,7 +225,9 @@ class DeploymentController:
         else:
             if (size := replicas(replica_set)) > 0:
                 self._record_scaling(state.deployment, created, 0, size)
-        return self.act_on_all(state.with_replica_set(created), note_created(state, created, action.revision))
+        return self.act_on_all(
+            state.with_replica_set(created), note_created(state, created, action.revision)
+        )
 
     def act_on_all(self, state: DeploymentState, actions: Iterable[Action]) -> DeploymentState:
         for action in actions:

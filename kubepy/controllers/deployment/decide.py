@@ -63,8 +63,15 @@ class RequeueAt(NamedTuple):
     due: datetime
 
 
-Action = (CreateReplicaSet | UpdateReplicaSet | ScaleReplicaSet | DeleteReplicaSet | UpdateDeploymentStatus | RollBack
-          | RequeueAt)
+Action = (
+    CreateReplicaSet
+    | UpdateReplicaSet
+    | ScaleReplicaSet
+    | DeleteReplicaSet
+    | UpdateDeploymentStatus
+    | RollBack
+    | RequeueAt
+)
 Step = Callable[[DeploymentState], Sequence[Action]]
 
 
@@ -83,13 +90,29 @@ def decide(state: DeploymentState) -> Sequence[Step]:
     if is_scaling_event(state):
         return check_paused_conditions, sync_revision, sync_revision, scale, sync_status
     if sizes.is_rolling(deployment):
-        return (check_paused_conditions, sync_revision, get_new_replica_set, rollout_rolling, sync_rollout_status,
-                requeue_stuck_deployment)
+        return (
+            check_paused_conditions,
+            sync_revision,
+            get_new_replica_set,
+            rollout_rolling,
+            sync_rollout_status,
+            requeue_stuck_deployment,
+        )
     recreate: Sequence[Step] = (scale_down_old_replica_sets_for_recreate,)
     if not sizes.active(state.old_replica_sets) and not old_pods_running(state):
-        recreate = get_new_replica_set, scale_up_new_replica_set_for_recreate, cleanup_complete_deployment
-    return (check_paused_conditions, sync_revision, sync_revision, *recreate, sync_rollout_status,
-            requeue_stuck_deployment)
+        recreate = (
+            get_new_replica_set,
+            scale_up_new_replica_set_for_recreate,
+            cleanup_complete_deployment,
+        )
+    return (
+        check_paused_conditions,
+        sync_revision,
+        sync_revision,
+        *recreate,
+        sync_rollout_status,
+        requeue_stuck_deployment,
+    )
 
 
 # --- paused and scaled Deployments --------------------------------------------------------------------------------
@@ -112,8 +135,10 @@ def check_paused_conditions(state: DeploymentState) -> Sequence[Action]:
 def is_scaling_event(state: DeploymentState) -> bool:
     """Return whether ``spec.replicas`` has changed since an active ReplicaSet was scaled last."""
     desired = str(sizes.replicas(state.deployment))
-    annotated = [annotations_of(replica_set).get(DESIRED_REPLICAS, "")
-                 for replica_set in sizes.active(state.replica_sets)]
+    annotated = [
+        annotations_of(replica_set).get(DESIRED_REPLICAS, "")
+        for replica_set in sizes.active(state.replica_sets)
+    ]
     return any(text.isdigit() and text != desired for text in annotated)
 
 
@@ -125,8 +150,12 @@ def scale(state: DeploymentState) -> Sequence[Action]:
     if sizes.is_saturated(state.deployment, state.new_replica_set):
         return [ScaleReplicaSet(old, 0) for old in sizes.active(state.old_replica_sets)]
     if sizes.is_rolling(state.deployment):
-        return [ScaleReplicaSet(replica_set, size, force=True) for replica_set, size
-                in sizes.proportional_sizes(state.deployment, sizes.active(state.replica_sets))]
+        return [
+            ScaleReplicaSet(replica_set, size, force=True)
+            for replica_set, size in sizes.proportional_sizes(
+                state.deployment, sizes.active(state.replica_sets)
+            )
+        ]
     return ()
 
 
@@ -142,8 +171,11 @@ def roll_back(state: DeploymentState) -> Sequence[Action]:
 
 def rollout_rolling(state: DeploymentState) -> Sequence[Action]:
     """Scale up if there is room, else down, else clean up."""
-    return (reconcile_new_replica_set(state) or reconcile_old_replica_sets(state)
-            or cleanup_complete_deployment(state))
+    return (
+        reconcile_new_replica_set(state)
+        or reconcile_old_replica_sets(state)
+        or cleanup_complete_deployment(state)
+    )
 
 
 def reconcile_new_replica_set(state: DeploymentState) -> Sequence[Action]:
@@ -165,7 +197,9 @@ def reconcile_old_replica_sets(state: DeploymentState) -> Sequence[Action]:
 
 def old_pods_running(state: DeploymentState) -> bool:
     """Return whether an old ReplicaSet has pods, by its status or in fact."""
-    return state.has_running_old_pods or any(sizes.count(old, "replicas") > 0 for old in state.old_replica_sets)
+    return state.has_running_old_pods or any(
+        sizes.count(old, "replicas") > 0 for old in state.old_replica_sets
+    )
 
 
 def scale_down_old_replica_sets_for_recreate(state: DeploymentState) -> Sequence[Action]:
@@ -196,14 +230,30 @@ def sync_revision(state: DeploymentState) -> Sequence[Action]:
     new, deployment = state.new_replica_set, state.deployment
     if new is None:
         return ()
-    annotations = annotations_with_revision(deployment, annotations_of(new), next_revision(state.old_replica_sets))
+    annotations = annotations_with_revision(
+        deployment, annotations_of(new), next_revision(state.old_replica_sets)
+    )
     seconds = deployment["spec"].get("minReadySeconds", 0)
     if annotations != annotations_of(new) or seconds != new["spec"].get("minReadySeconds", 0):
-        return (UpdateReplicaSet({**new, "metadata": {**new["metadata"], "annotations": annotations},
-                                  "spec": {**new["spec"], "minReadySeconds": seconds}}),)
-    state = state._replace(deployment=with_revision(deployment, annotations_of(new).get(REVISION, "")))
-    if status.has_progress_deadline(deployment) and status.progressing_condition(deployment) is None:
-        return _update_progressing(state, "True", "FoundNewReplicaSet", f'Found new replica set "{name_of(new)}"')
+        return (
+            UpdateReplicaSet(
+                {
+                    **new,
+                    "metadata": {**new["metadata"], "annotations": annotations},
+                    "spec": {**new["spec"], "minReadySeconds": seconds},
+                }
+            ),
+        )
+    state = state._replace(
+        deployment=with_revision(deployment, annotations_of(new).get(REVISION, ""))
+    )
+    if (
+        status.has_progress_deadline(deployment)
+        and status.progressing_condition(deployment) is None
+    ):
+        return _update_progressing(
+            state, "True", "FoundNewReplicaSet", f'Found new replica set "{name_of(new)}"'
+        )
     if annotations_of(state.deployment).get(REVISION) != annotations_of(state.stored).get(REVISION):
         return _update_status(state, state.deployment.get("status") or {})
     return ()
@@ -213,8 +263,9 @@ def note_created(state: DeploymentState, created: ReplicaSet, revision: int) -> 
     """Give the Deployment the revision of the ReplicaSet that was created, and say that it made progress."""
     state = state._replace(deployment=with_revision(state.deployment, str(revision)))
     if status.has_progress_deadline(state.deployment):
-        return _update_progressing(state, "True", "NewReplicaSetCreated",
-                                   f'Created new replica set "{name_of(created)}"')
+        return _update_progressing(
+            state, "True", "NewReplicaSetCreated", f'Created new replica set "{name_of(created)}"'
+        )
     return _update_status(state, state.deployment.get("status") or {})
 
 
@@ -247,12 +298,18 @@ def cleanup_complete_deployment(state: DeploymentState) -> Sequence[Action]:
 def cleanup_deployment(state: DeploymentState) -> Sequence[Action]:
     """Delete the oldest revisions beyond the history limit that have no pods."""
     limit = state.deployment["spec"].get("revisionHistoryLimit", NO_LIMIT)
-    old = [replica_set for replica_set in state.old_replica_sets if not is_being_deleted(replica_set)]
+    old = [
+        replica_set for replica_set in state.old_replica_sets if not is_being_deleted(replica_set)
+    ]
     surplus = max(0, len(old) - limit) if limit != NO_LIMIT else 0
     return [
-        DeleteReplicaSet(replica_set) for replica_set in sorted(old, key=revision_or_zero)[:surplus]
-        if sizes.count(replica_set, "replicas") == 0 and sizes.replicas(replica_set) == 0
-        and sizes.count(replica_set, "observedGeneration") >= replica_set["metadata"].get("generation", 0)]
+        DeleteReplicaSet(replica_set)
+        for replica_set in sorted(old, key=revision_or_zero)[:surplus]
+        if sizes.count(replica_set, "replicas") == 0
+        and sizes.replicas(replica_set) == 0
+        and sizes.count(replica_set, "observedGeneration")
+        >= replica_set["metadata"].get("generation", 0)
+    ]
 
 
 # --- status -------------------------------------------------------------------------------------------------------
@@ -275,7 +332,10 @@ def requeue_stuck_deployment(state: DeploymentState) -> Sequence[Action]:
     condition = status.progressing_condition(state.deployment)
     if condition is None or not status.has_progress_deadline(state.deployment):
         return ()
-    if _is_complete(state) or condition.get("reason") in ("ProgressDeadlineExceeded", "NewReplicaSetAvailable"):
+    if _is_complete(state) or condition.get("reason") in (
+        "ProgressDeadlineExceeded",
+        "NewReplicaSetAvailable",
+    ):
         return ()
     return (RequeueAt(later(status.progress_deadline(state.deployment, condition), 1)),)
 
@@ -288,6 +348,8 @@ def _update_status(state: DeploymentState, new_status: DeploymentStatus) -> Sequ
     return (UpdateDeploymentStatus({**state.deployment, "status": new_status}),)
 
 
-def _update_progressing(state: DeploymentState, verdict: str, reason: str, message: str) -> Sequence[Action]:
+def _update_progressing(
+    state: DeploymentState, verdict: str, reason: str, message: str
+) -> Sequence[Action]:
     """Set the Progressing condition; the write carries the annotations as they are known."""
     return _update_status(state, status.with_progressing(state, verdict, reason, message))

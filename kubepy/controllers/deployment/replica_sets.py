@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 ROLLBACK_TO = "deprecated.deployment.rollback.to"
 NOT_COPIED = {
-    "kubectl.kubernetes.io/last-applied-configuration", REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS,
+    "kubectl.kubernetes.io/last-applied-configuration",
+    REVISION,
+    REVISION_HISTORY,
+    DESIRED_REPLICAS,
+    MAX_REPLICAS,
     ROLLBACK_TO,
 }
 HISTORY_LENGTH = 2000  # characters
@@ -54,17 +58,24 @@ def outlived(deployment: Deployment, deleted: Sequence[ReplicaSet]) -> Sequence[
     its revision. Here several deletions are often seen at once.
     """
     template = deployment["spec"]["template"]
-    newest = [index for index, replica_set in enumerate(deleted)
-              if same_template(replica_set["spec"]["template"], template)]
-    return deleted[newest[-1] + 1:] if newest else []
+    newest = [
+        index
+        for index, replica_set in enumerate(deleted)
+        if same_template(replica_set["spec"]["template"], template)
+    ]
+    return deleted[newest[-1] + 1 :] if newest else []
 
 
-def annotations_with_revision(deployment: Deployment, annotations: Mapping[str, str], revision: int) -> dict[str, str]:
+def annotations_with_revision(
+    deployment: Deployment, annotations: Mapping[str, str], revision: int
+) -> dict[str, str]:
     """Return the annotations of the newest ReplicaSet: the Deployment's own, and a revision that only ever rises.
 
     One that had a revision already has been rolled back to: its former number goes into the history.
     """
-    copied = {key: value for key, value in annotations_of(deployment).items() if key not in NOT_COPIED}
+    copied = {
+        key: value for key, value in annotations_of(deployment).items() if key not in NOT_COPIED
+    }
     before = annotations.get(REVISION, "")
     number = int_or_none(before or "0")
     result = {**annotations, **copied}
@@ -87,8 +98,11 @@ def size_annotations(deployment: Deployment) -> dict[str, str]:
 def scaled_replica_set(deployment: Deployment, replica_set: ReplicaSet, size: int) -> ReplicaSet:
     """Return the ReplicaSet with another size, and with the size annotations of now."""
     annotations = {**annotations_of(replica_set), **size_annotations(deployment)}
-    return {**replica_set, "metadata": {**replica_set["metadata"], "annotations": annotations},
-            "spec": {**replica_set["spec"], "replicas": size}}
+    return {
+        **replica_set,
+        "metadata": {**replica_set["metadata"], "annotations": annotations},
+        "spec": {**replica_set["spec"], "replicas": size},
+    }
 
 
 def new_replica_set(deployment: Deployment, revision: int, size: int) -> ReplicaSet:
@@ -99,23 +113,33 @@ def new_replica_set(deployment: Deployment, revision: int, size: int) -> Replica
     template, spec = deployment["spec"]["template"], deployment["spec"]
     hash_ = compute_hash(template, (deployment.get("status") or {}).get("collisionCount"))
     labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: hash_}
-    selector = {**spec["selector"], "matchLabels": {**(spec["selector"].get("matchLabels") or {}), HASH_LABEL: hash_}}
+    selector = {
+        **spec["selector"],
+        "matchLabels": {**(spec["selector"].get("matchLabels") or {}), HASH_LABEL: hash_},
+    }
     new_spec: Object = {
         "replicas": size,
         "selector": selector,
-        "template": {**template, "metadata": {**(template.get("metadata") or {}), "labels": labels}},
+        "template": {
+            **template,
+            "metadata": {**(template.get("metadata") or {}), "labels": labels},
+        },
     }
     if spec.get("minReadySeconds"):
         new_spec["minReadySeconds"] = spec["minReadySeconds"]
-    return cast("ReplicaSet", {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {
-            "name": f"{name_of(deployment)[:MAX_NAME - len(hash_) - 1]}-{hash_}",
-            "namespace": namespace_of(deployment),
-            "labels": labels,
-            "annotations": annotations_with_revision(deployment, {}, revision) | size_annotations(deployment),
-            "ownerReferences": [new_controller_ref(deployment)],
+    return cast(
+        "ReplicaSet",
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {
+                "name": f"{name_of(deployment)[: MAX_NAME - len(hash_) - 1]}-{hash_}",
+                "namespace": namespace_of(deployment),
+                "labels": labels,
+                "annotations": annotations_with_revision(deployment, {}, revision)
+                | size_annotations(deployment),
+                "ownerReferences": [new_controller_ref(deployment)],
+            },
+            "spec": new_spec,
         },
-        "spec": new_spec,
-    })
+    )

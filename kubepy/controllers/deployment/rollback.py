@@ -35,13 +35,20 @@ def rollback_revision(deployment: Deployment) -> int | None:
     return int_or_none(annotations_of(deployment).get(ROLLBACK_TO, ""))
 
 
-def roll_back(deployment: Deployment, replica_sets: Sequence[ReplicaSet], revision: int) -> DeploymentRollback:
+def roll_back(
+    deployment: Deployment, replica_sets: Sequence[ReplicaSet], revision: int
+) -> DeploymentRollback:
     """Return the rollback to a revision; in any case the Deployment loses the annotation."""
     revisions = sorted(map(revision_or_zero, replica_sets), reverse=True)
     revision = revision or (revisions[1] if len(revisions) > 1 else 0)
     if not revision:
-        return DeploymentRollback(_without_rollback(deployment), "Warning", NOT_FOUND, "Unable to find last revision.")
-    target = next((replica_set for replica_set in replica_sets if revision_or_zero(replica_set) == revision), None)
+        return DeploymentRollback(
+            _without_rollback(deployment), "Warning", NOT_FOUND, "Unable to find last revision."
+        )
+    target = next(
+        (replica_set for replica_set in replica_sets if revision_or_zero(replica_set) == revision),
+        None,
+    )
     if target is None:
         message = "Unable to find the revision to rollback to."
         return DeploymentRollback(_without_rollback(deployment), "Warning", NOT_FOUND, message)
@@ -49,18 +56,37 @@ def roll_back(deployment: Deployment, replica_sets: Sequence[ReplicaSet], revisi
         message = f'The rollback revision contains the same template as current deployment "{name_of(deployment)}"'
         return DeploymentRollback(_without_rollback(deployment), "Warning", UNCHANGED, message)
     message = f'Rolled back deployment "{name_of(deployment)}" to revision {revision}'
-    return DeploymentRollback(_without_rollback(_with_template_of(deployment, target)), "Normal", DONE, message)
+    return DeploymentRollback(
+        _without_rollback(_with_template_of(deployment, target)), "Normal", DONE, message
+    )
 
 
 def _without_rollback(deployment: Deployment) -> Deployment:
-    annotations = {key: value for key, value in annotations_of(deployment).items() if key != ROLLBACK_TO}
+    annotations = {
+        key: value for key, value in annotations_of(deployment).items() if key != ROLLBACK_TO
+    }
     return {**deployment, "metadata": {**deployment["metadata"], "annotations": annotations}}
 
 
 def _with_template_of(deployment: Deployment, replica_set: ReplicaSet) -> Deployment:
     """Return the Deployment with the template and the annotations of a revision; those of no revision stay."""
-    own = {key: value for key, value in annotations_of(deployment).items() if key in NOT_COPIED - {ROLLBACK_TO}}
-    copied = {key: value for key, value in annotations_of(replica_set).items() if key not in NOT_COPIED}
-    spec = {**deployment["spec"], "template": template_without_hash(replica_set["spec"]["template"])}
-    return cast("Deployment", {
-        **deployment, "metadata": {**deployment["metadata"], "annotations": own | copied}, "spec": spec})
+    own = {
+        key: value
+        for key, value in annotations_of(deployment).items()
+        if key in NOT_COPIED - {ROLLBACK_TO}
+    }
+    copied = {
+        key: value for key, value in annotations_of(replica_set).items() if key not in NOT_COPIED
+    }
+    spec = {
+        **deployment["spec"],
+        "template": template_without_hash(replica_set["spec"]["template"]),
+    }
+    return cast(
+        "Deployment",
+        {
+            **deployment,
+            "metadata": {**deployment["metadata"], "annotations": own | copied},
+            "spec": spec,
+        },
+    )

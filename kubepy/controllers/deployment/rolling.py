@@ -30,7 +30,9 @@ def scale_down_old(deployment: Deployment, new: ReplicaSet, old: Sequence[Replic
         return scales
     sizes = {name_of(replica_set): replicas(replica_set) for replica_set in old}
     sizes |= {name_of(replica_set): size for replica_set, size in scales}
-    spare = sum(count(replica_set, "availableReplicas") for replica_set in [*old, new]) - min_available
+    spare = (
+        sum(count(replica_set, "availableReplicas") for replica_set in [*old, new]) - min_available
+    )
     for replica_set in by_age(old):  # scaleDownOldReplicaSetsForRollingUpdate
         size = sizes[name_of(replica_set)]
         cut = min(size, spare)

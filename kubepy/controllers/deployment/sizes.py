@@ -82,11 +82,16 @@ def is_saturated(deployment: Deployment, replica_set: ReplicaSet | None) -> bool
     if replica_set is None:
         return False
     desired = replicas(deployment)
-    return (replicas(replica_set) == desired and annotations_of(replica_set).get(DESIRED_REPLICAS) == str(desired)
-            and count(replica_set, "availableReplicas") == desired)
+    return (
+        replicas(replica_set) == desired
+        and annotations_of(replica_set).get(DESIRED_REPLICAS) == str(desired)
+        and count(replica_set, "availableReplicas") == desired
+    )
 
 
-def proportional_sizes(deployment: Deployment, replica_sets: Sequence[ReplicaSet]) -> list[tuple[ReplicaSet, int]]:
+def proportional_sizes(
+    deployment: Deployment, replica_sets: Sequence[ReplicaSet]
+) -> list[tuple[ReplicaSet, int]]:
     """Return the active ReplicaSets with the sizes they are to have, in the order in which to scale them.
 
     The replicas to add or take away are shared in proportion to their sizes; the largest gets what rounding leaves.
@@ -96,7 +101,9 @@ def proportional_sizes(deployment: Deployment, replica_sets: Sequence[ReplicaSet
     if not to_add or not replica_sets:
         return [(replica_set, replicas(replica_set)) for replica_set in replica_sets]
     oldest_first = by_age(replica_sets)
-    largest_first = sorted(reversed(oldest_first) if to_add > 0 else oldest_first, key=replicas, reverse=True)
+    largest_first = sorted(
+        reversed(oldest_first) if to_add > 0 else oldest_first, key=replicas, reverse=True
+    )
     sizes: dict[str, int] = {}
     added = 0
     for replica_set in largest_first:

@@ -27,7 +27,9 @@ class DeploymentState(NamedTuple):
     stored: Deployment
     replica_sets: Sequence[ReplicaSet]  # that it controls, oldest first
     outlived_replica_sets: Sequence[ReplicaSet]
-    has_running_old_pods: bool  # a pod of an old ReplicaSet has not ended; looked at only to recreate
+    has_running_old_pods: (
+        bool  # a pod of an old ReplicaSet has not ended; looked at only to recreate
+    )
     now: datetime
 
     @property
@@ -40,7 +42,9 @@ class DeploymentState(NamedTuple):
 
     def current(self, replica_set: AnyObject) -> ReplicaSet:
         """Return a ReplicaSet as the writes of this sync have left it."""
-        return next(current for current in self.replica_sets if uid_of(current) == uid_of(replica_set))
+        return next(
+            current for current in self.replica_sets if uid_of(current) == uid_of(replica_set)
+        )
 
     def with_replica_set(self, replica_set: ReplicaSet) -> DeploymentState:
         """Return the state with a ReplicaSet that was created or updated."""

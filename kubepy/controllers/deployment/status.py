@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, cast
 
 from kubepy.api.clock import format_time, later, parse_optional_time
 from kubepy.api.meta import AnyObject, Object, name_of
-from kubepy.controllers.conditions import Conditions, conditions_of, find_condition, with_condition, without_condition
+from kubepy.controllers.conditions import (
+    Conditions,
+    conditions_of,
+    find_condition,
+    with_condition,
+    without_condition,
+)
 from kubepy.controllers.deployment.sizes import count, max_unavailable, replicas, total
 from kubepy.controllers.deployment.state import DeploymentState
 
@@ -19,18 +25,30 @@ PROGRESSING = "Progressing"
 NO_DEADLINE = 2**31 - 1
 
 
-def new_condition(condition_type: str, status: str, reason: str, message: str, now: datetime) -> Object:
+def new_condition(
+    condition_type: str, status: str, reason: str, message: str, now: datetime
+) -> Object:
     time = format_time(now)
-    return {"type": condition_type, "status": status, "reason": reason, "message": message,
-            "lastUpdateTime": time, "lastTransitionTime": time}
+    return {
+        "type": condition_type,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastUpdateTime": time,
+        "lastTransitionTime": time,
+    }
 
 
-def with_progressing(state: DeploymentState, status: str, reason: str, message: str) -> DeploymentStatus:
+def with_progressing(
+    state: DeploymentState, status: str, reason: str, message: str
+) -> DeploymentStatus:
     """Return the status that the Deployment has, with this Progressing condition."""
     before = state.deployment.get("status") or {}
     condition = new_condition(PROGRESSING, status, reason, message, state.now)
-    return cast("DeploymentStatus", {
-        **before, "conditions": with_condition(conditions_of(state.deployment), condition)})
+    return cast(
+        "DeploymentStatus",
+        {**before, "conditions": with_condition(conditions_of(state.deployment), condition)},
+    )
 
 
 def has_progress_deadline(deployment: Deployment) -> bool:
@@ -63,11 +81,21 @@ def calculate_status(state: DeploymentState) -> DeploymentStatus:
     if "collisionCount" in (before := deployment.get("status") or {}):
         status["collisionCount"] = before["collisionCount"]
     if available >= replicas(deployment) - max_unavailable(deployment):
-        availability = new_condition("Available", "True", "MinimumReplicasAvailable",
-                                     "Deployment has minimum availability.", state.now)
+        availability = new_condition(
+            "Available",
+            "True",
+            "MinimumReplicasAvailable",
+            "Deployment has minimum availability.",
+            state.now,
+        )
     else:
-        availability = new_condition("Available", "False", "MinimumReplicasUnavailable",
-                                     "Deployment does not have minimum availability.", state.now)
+        availability = new_condition(
+            "Available",
+            "False",
+            "MinimumReplicasUnavailable",
+            "Deployment does not have minimum availability.",
+            state.now,
+        )
     status["conditions"] = with_condition(conditions_of(deployment), availability)
     return cast("DeploymentStatus", status)
 
@@ -79,7 +107,11 @@ def _sum(replica_sets: Iterable[ReplicaSet], field: str) -> int:
 def _terminating_replicas(replica_sets: Iterable[ReplicaSet]) -> int | None:
     """Return their sum; None when the status of a ReplicaSet that has been looked at does not say."""
     statuses = [replica_set.get("status") or {} for replica_set in replica_sets]
-    observed = [status for status in statuses if status.get("observedGeneration") or "terminatingReplicas" in status]
+    observed = [
+        status
+        for status in statuses
+        if status.get("observedGeneration") or "terminatingReplicas" in status
+    ]
     if any("terminatingReplicas" not in status for status in observed):
         return None
     return sum(status["terminatingReplicas"] for status in observed)
@@ -88,8 +120,10 @@ def _terminating_replicas(replica_sets: Iterable[ReplicaSet]) -> int | None:
 def is_complete(deployment: Deployment, status: AnyObject) -> bool:
     """``DeploymentComplete``."""
     desired = replicas(deployment)
-    return (all(status.get(name, 0) == desired for name in ("updatedReplicas", "replicas", "availableReplicas"))
-            and status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0))
+    return all(
+        status.get(name, 0) == desired
+        for name in ("updatedReplicas", "replicas", "availableReplicas")
+    ) and status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
 
 
 def is_progressing(deployment: Deployment, status: AnyObject) -> bool:
@@ -98,7 +132,9 @@ def is_progressing(deployment: Deployment, status: AnyObject) -> bool:
     old_before = before.get("replicas", 0) - before.get("updatedReplicas", 0)
     old_now = status.get("replicas", 0) - status.get("updatedReplicas", 0)
     return old_now < old_before or any(
-        status.get(name, 0) > before.get(name, 0) for name in ("updatedReplicas", "readyReplicas", "availableReplicas"))
+        status.get(name, 0) > before.get(name, 0)
+        for name in ("updatedReplicas", "readyReplicas", "availableReplicas")
+    )
 
 
 def is_timed_out(deployment: Deployment, status: AnyObject, now: datetime) -> bool:
@@ -123,8 +159,11 @@ def rollout_status(state: DeploymentState) -> DeploymentStatus:
     """
     status = cast(Object, calculate_status(state))
     condition = progressing_condition(state.deployment)
-    is_settled = (status.get("replicas", 0) == status.get("updatedReplicas", 0) and condition is not None
-                  and condition.get("reason") == "NewReplicaSetAvailable")
+    is_settled = (
+        status.get("replicas", 0) == status.get("updatedReplicas", 0)
+        and condition is not None
+        and condition.get("reason") == "NewReplicaSetAvailable"
+    )
     if not has_progress_deadline(state.deployment):
         status["conditions"] = without_condition(status["conditions"], PROGRESSING)
     elif not is_settled:
@@ -137,22 +176,44 @@ def rollout_status(state: DeploymentState) -> DeploymentStatus:
     return cast("DeploymentStatus", status)
 
 
-def _progress_conditions(state: DeploymentState, status: Object, current: Object | None) -> Conditions:
+def _progress_conditions(
+    state: DeploymentState, status: Object, current: Object | None
+) -> Conditions:
     """Return the conditions with the Progressing one of this status."""
     deployment, new = state.deployment, state.new_replica_set
     conditions: Conditions = status["conditions"]
-    subject = f'ReplicaSet "{name_of(new)}"' if new is not None else f'Deployment "{name_of(deployment)}"'
+    subject = (
+        f'ReplicaSet "{name_of(new)}"' if new is not None else f'Deployment "{name_of(deployment)}"'
+    )
     if is_complete(deployment, status):
-        return with_condition(conditions, new_condition(
-            PROGRESSING, "True", "NewReplicaSetAvailable", f"{subject} has successfully progressed.", state.now))
+        return with_condition(
+            conditions,
+            new_condition(
+                PROGRESSING,
+                "True",
+                "NewReplicaSetAvailable",
+                f"{subject} has successfully progressed.",
+                state.now,
+            ),
+        )
     if is_progressing(deployment, status):
-        condition = new_condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing.", state.now)
+        condition = new_condition(
+            PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing.", state.now
+        )
         if current is not None and current["status"] == "True":
             condition["lastTransitionTime"] = current.get("lastTransitionTime")
         return [*without_condition(conditions, PROGRESSING), condition]
     if is_timed_out(deployment, status, state.now):
-        return with_condition(conditions, new_condition(
-            PROGRESSING, "False", "ProgressDeadlineExceeded", f"{subject} has timed out progressing.", state.now))
+        return with_condition(
+            conditions,
+            new_condition(
+                PROGRESSING,
+                "False",
+                "ProgressDeadlineExceeded",
+                f"{subject} has timed out progressing.",
+                state.now,
+            ),
+        )
     return conditions
 
 

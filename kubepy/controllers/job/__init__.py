@@ -14,17 +14,33 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.clock import format_micro_time, parse_time
 from kubepy.api.errors import NotFound, Status
-from kubepy.api.meta import AnyObject, controller_of, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.api.meta import (
+    AnyObject,
+    controller_of,
+    is_being_deleted,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from kubepy.api.objects.pods import is_pod_ready, phase_of
 from kubepy.api.selectors import LabelSelector
 from kubepy.controllers.job import status
 from kubepy.controllers.job.backoff import BackoffRecord
 from kubepy.controllers.job.decide import COMPLETED, JobActions, decide, is_complete
-from kubepy.controllers.job.pods import FINALIZER, has_tracking_finalizer, without_tracking_finalizer
+from kubepy.controllers.job.pods import (
+    FINALIZER,
+    has_tracking_finalizer,
+    without_tracking_finalizer,
+)
 from kubepy.controllers.job.state import JobState, is_finished, new_job_state
 from kubepy.controllers.job.status import JobEvent, JobOutcome
 from kubepy.controllers.ownership import Ownership
-from kubepy.controllers.pod_control import PodControl, failures, is_namespace_terminating, slow_start
+from kubepy.controllers.pod_control import (
+    PodControl,
+    failures,
+    is_namespace_terminating,
+    slow_start,
+)
 from kubepy.controllers.ref_manager import RefManager
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import JOBS, PODS, ResourceClient
@@ -58,11 +74,16 @@ class JobController:
         self._backoffs: dict[str, BackoffRecord] = {}  # by the Job's uid
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, JOBS, "Job", self.queue)
-        self._members = context.informers.add_index(PODS, self._index_pod, self._owners.queries_of_group)
+        self._members = context.informers.add_index(
+            PODS, self._index_pod, self._owners.queries_of_group
+        )
 
     def remember(self) -> Any:
-        return {uid: [record.failures, format_micro_time(record.last_failure)]
-                for uid, record in sorted(self._backoffs.items()) if record.last_failure is not None}
+        return {
+            uid: [record.failures, format_micro_time(record.last_failure)]
+            for uid, record in sorted(self._backoffs.items())
+            if record.last_failure is not None
+        }
 
     def recall(self, memory: Any) -> None:
         for uid, (failed, last) in memory.items():
@@ -120,7 +141,9 @@ class JobController:
         to_claim = self._owners.to_claim(PODS, job, self._members)
         claimed = manager.claim(self._pods.at(to_claim), selector) if to_claim else []
         pods = sorted([*self._members.group(uid_of(job)).values(), *claimed], key=name_of)
-        return new_job_state(key, job, pods, self._backoffs.get(uid_of(job), BackoffRecord()), self._clock.now())
+        return new_job_state(
+            key, job, pods, self._backoffs.get(uid_of(job), BackoffRecord()), self._clock.now()
+        )
 
     def _index_pod(self, pod: Pod) -> tuple[str, Pod] | None:
         """Group the pods that Jobs control by the Job's uid; those that are to be claimed are apart.
@@ -164,8 +187,10 @@ class JobController:
         """Write down the pods that have ended before their finalizers go: a controller that ends in between would
         forget them (``flushUncountedAndRemoveFinalizers``). Returns the Job as it is stored then."""
         before: JobStatus = state.observed.get("status") or {}
-        if all((written.get(field) or None) == (before.get(field) or None)
-               for field in ("uncountedTerminatedPods", "completedIndexes", "failedIndexes")):
+        if all(
+            (written.get(field) or None) == (before.get(field) or None)
+            for field in ("uncountedTerminatedPods", "completedIndexes", "failedIndexes")
+        ):
             return state.observed
         return self._job_writer.update_status(state.observed, written)
 
@@ -189,7 +214,9 @@ class JobController:
             try:
                 self._pod_control.create(state.job, pod)
             except Status as error:
-                if not is_namespace_terminating(error):  # else all further creations would fail alike: no error
+                if not is_namespace_terminating(
+                    error
+                ):  # else all further creations would fail alike: no error
                     raise
             else:
                 created += 1

@@ -23,7 +23,9 @@ class BackoffRecord(NamedTuple):
     last_failure: datetime | None = None
 
 
-def new_backoff_record(before: BackoffRecord, succeeded: Iterable[Pod], failed: Iterable[Pod]) -> BackoffRecord:
+def new_backoff_record(
+    before: BackoffRecord, succeeded: Iterable[Pod], failed: Iterable[Pod]
+) -> BackoffRecord:
     """Return the record with pods that have ended since (``newBackoffRecord``)."""
     successes = sorted(map(finish_time, succeeded))
     failures = sorted(map(finish_time, failed))
@@ -49,17 +51,31 @@ def finish_time(pod: Pod) -> datetime:
     if ready is not None and ready["status"] == "False" and ready.get("lastTransitionTime"):
         return parse_time(ready["lastTransitionTime"])
     if metadata.get("deletionTimestamp"):
-        return later(parse_time(metadata["deletionTimestamp"]), -(metadata.get("deletionGracePeriodSeconds") or 0))
+        return later(
+            parse_time(metadata["deletionTimestamp"]),
+            -(metadata.get("deletionGracePeriodSeconds") or 0),
+        )
     return parse_time(metadata["creationTimestamp"])
 
 
 def _containers_finish_time(pod: Pod) -> datetime | None:
     """Return the time when the last container ended, sidecars among them; None while one runs."""
     status = pod.get("status") or {}
-    sidecars = {container["name"] for container in pod["spec"].get("initContainers") or ()
-                if is_restartable_init_container(container)}
-    statuses = [*(status.get("containerStatuses") or []),
-                *(container for container in status.get("initContainerStatuses") or []
-                  if container["name"] in sidecars)]
-    times = [((container.get("state") or {}).get("terminated") or {}).get("finishedAt", "") for container in statuses]
+    sidecars = {
+        container["name"]
+        for container in pod["spec"].get("initContainers") or ()
+        if is_restartable_init_container(container)
+    }
+    statuses = [
+        *(status.get("containerStatuses") or []),
+        *(
+            container
+            for container in status.get("initContainerStatuses") or []
+            if container["name"] in sidecars
+        ),
+    ]
+    times = [
+        ((container.get("state") or {}).get("terminated") or {}).get("finishedAt", "")
+        for container in statuses
+    ]
     return max(map(parse_time, times)) if times and all(times) else None

@@ -14,7 +14,11 @@ from kubepy.api.meta import is_being_deleted
 from kubepy.api.objects.pods import is_pod_terminating, phase_of
 from kubepy.controllers.conditions import conditions_of, find_condition
 from kubepy.controllers.job.backoff import BackoffRecord, finish_time, remaining_delay
-from kubepy.controllers.job.indexes import first_pending_indexes, index_absolute_failure_count, indexes_of
+from kubepy.controllers.job.indexes import (
+    first_pending_indexes,
+    index_absolute_failure_count,
+    indexes_of,
+)
 from kubepy.controllers.job.pods import (
     active_pods_for_removal,
     for_index,
@@ -28,7 +32,12 @@ from kubepy.controllers.job.policies import (
     match_success_policy,
     only_replaces_failed_pods,
 )
-from kubepy.controllers.job.state import FAILURE_TARGET, SUCCESS_CRITERIA_MET, JobState, is_suspended
+from kubepy.controllers.job.state import (
+    FAILURE_TARGET,
+    SUCCESS_CRITERIA_MET,
+    JobState,
+    is_suspended,
+)
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Job, Pod
@@ -44,7 +53,9 @@ class Ending(NamedTuple):
     message: str
 
 
-COMPLETED = Ending(SUCCESS_CRITERIA_MET, "CompletionsReached", "Reached expected number of succeeded pods")
+COMPLETED = Ending(
+    SUCCESS_CRITERIA_MET, "CompletionsReached", "Reached expected number of succeeded pods"
+)
 
 
 class JobActions(NamedTuple):
@@ -98,7 +109,9 @@ def wanted_active_pods(state: JobState) -> int:
 
 def create_pods(state: JobState, count: int) -> JobActions:
     """Create pods, unless those that failed did so too short a time ago."""
-    if not has_backoff_limit_per_index(state.job) and (delay := remaining_delay(state.backoff, state.now)):
+    if not has_backoff_limit_per_index(state.job) and (
+        delay := remaining_delay(state.backoff, state.now)
+    ):
         return JobActions(requeue_after=delay)
     pod = new_pod(state.job)
     if not is_indexed(state.job):
@@ -111,11 +124,14 @@ def create_pods(state: JobState, count: int) -> JobActions:
     delays = dict.fromkeys(pending, 0.0)
     for index in delays.keys() & replaced.keys():  # failures of an index count apart
         failures = index_absolute_failure_count(replaced[index]) + 1
-        delays[index] = remaining_delay(BackoffRecord(failures, finish_time(replaced[index])), state.now)
+        delays[index] = remaining_delay(
+            BackoffRecord(failures, finish_time(replaced[index])), state.now
+        )
     due = [index for index in pending if not delays[index]]
     return JobActions(
         create=[for_index(state.job, pod, index, replaced.get(index)) for index in due],
-        requeue_after=min(delays.values()) if pending and not due else None)
+        requeue_after=min(delays.values()) if pending and not due else None,
+    )
 
 
 # --- the end ------------------------------------------------------------------------------------------------------
@@ -144,7 +160,10 @@ def is_complete(state: JobState, active: int) -> bool:
 
 def active_deadline(job: Job) -> datetime | None:
     """Return the time at which the Job must have ended; None for one without a deadline, or that does not run."""
-    seconds, started = job["spec"].get("activeDeadlineSeconds"), (job.get("status") or {}).get("startTime")
+    seconds, started = (
+        job["spec"].get("activeDeadlineSeconds"),
+        (job.get("status") or {}).get("startTime"),
+    )
     if seconds is None or not started or is_suspended(job):
         return None
     return later(parse_time(started), seconds)
@@ -154,17 +173,23 @@ def _failure_by_policy(state: JobState) -> Ending | None:
     if state.job["spec"].get("podFailurePolicy") is None:
         return None
     for pod in state.pods:
-        if is_pod_failed(pod, state.job) and (message := match_pod_failure_policy(state.job, pod).message):
+        if is_pod_failed(pod, state.job) and (
+            message := match_pod_failure_policy(state.job, pod).message
+        ):
             return Ending(FAILURE_TARGET, "PodFailurePolicy", message)
     return None
 
 
 def _failure_by_limit(state: JobState) -> Ending | None:
     if state.failed > state.job["spec"]["backoffLimit"] or past_backoff_limit_on_failure(state):
-        return Ending(FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+        return Ending(
+            FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        )
     due = active_deadline(state.job)
     if due is not None and due <= state.now:
-        return Ending(FAILURE_TARGET, "DeadlineExceeded", "Job was active longer than specified deadline")
+        return Ending(
+            FAILURE_TARGET, "DeadlineExceeded", "Job was active longer than specified deadline"
+        )
     return None
 
 
@@ -173,9 +198,14 @@ def past_backoff_limit_on_failure(state: JobState) -> bool:
     if state.job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     restarts: int = sum(
-        container.get("restartCount", 0) for pod in state.pods if phase_of(pod) in ("Running", "Pending")
-        for container in [*(pod["status"].get("initContainerStatuses") or ()),
-                          *(pod["status"].get("containerStatuses") or ())])
+        container.get("restartCount", 0)
+        for pod in state.pods
+        if phase_of(pod) in ("Running", "Pending")
+        for container in [
+            *(pod["status"].get("initContainerStatuses") or ()),
+            *(pod["status"].get("containerStatuses") or ()),
+        ]
+    )
     limit: int = state.job["spec"]["backoffLimit"]
     return restarts >= limit if limit else restarts > 0
 
@@ -186,8 +216,11 @@ def _failure_by_indexes(state: JobState) -> Ending | None:
     spec, failed = state.job["spec"], len(state.failed_indexes)
     max_failed_indexes = spec.get("maxFailedIndexes")
     if max_failed_indexes is not None and failed > max_failed_indexes:
-        return Ending(FAILURE_TARGET, "MaxFailedIndexesExceeded",
-                      "Job has exceeded the specified maximal number of failed indexes")
+        return Ending(
+            FAILURE_TARGET,
+            "MaxFailedIndexesExceeded",
+            "Job has exceeded the specified maximal number of failed indexes",
+        )
     if failed and failed + len(state.completed) >= spec["completions"]:
         return Ending(FAILURE_TARGET, "FailedIndexes", "Job has failed indexes")
     return None

@@ -62,7 +62,9 @@ def format_indexes(indexes: Iterable[int]) -> str:
         else:
             runs.append([index])
     return ",".join(
-        f"{run[0]}" if len(run) == 1 else f"{run[0]}{',' if run[1] == run[0] + 1 else '-'}{run[1]}" for run in runs)
+        f"{run[0]}" if len(run) == 1 else f"{run[0]}{',' if run[1] == run[0] + 1 else '-'}{run[1]}"
+        for run in runs
+    )
 
 
 def first_pending_indexes(taken: Indexes, count: int, completions: int) -> list[int]:

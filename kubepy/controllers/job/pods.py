@@ -51,13 +51,18 @@ def new_pod(job: Job) -> Pod:
     metadata, spec = template.get("metadata") or {}, template["spec"]
     if is_indexed(job):
         if spec.get("initContainers"):
-            spec = {**spec, "initContainers": list(map(_with_index_variable, spec["initContainers"]))}
+            spec = {
+                **spec,
+                "initContainers": list(map(_with_index_variable, spec["initContainers"])),
+            }
         if spec.get("containers"):
             spec = {**spec, "containers": list(map(_with_index_variable, spec["containers"]))}
     finalizers = metadata.get("finalizers") or []
     if FINALIZER not in finalizers:
         finalizers = [*finalizers, FINALIZER]
-    return pod_from_template(job, {"metadata": {**metadata, "finalizers": finalizers}, "spec": spec})
+    return pod_from_template(
+        job, {"metadata": {**metadata, "finalizers": finalizers}, "spec": spec}
+    )
 
 
 def _with_index_variable(container: Container) -> Container:
@@ -65,7 +70,10 @@ def _with_index_variable(container: Container) -> Container:
     if any(variable["name"] == INDEX_VARIABLE for variable in variables):
         return container
     source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
-    return cast("Container", {**container, "env": [*variables, {"name": INDEX_VARIABLE, "valueFrom": source}]})
+    return cast(
+        "Container",
+        {**container, "env": [*variables, {"name": INDEX_VARIABLE, "valueFrom": source}]},
+    )
 
 
 def for_index(job: Job, pod: Pod, index: int, replaced: Pod | None) -> Pod:
@@ -78,15 +86,19 @@ def for_index(job: Job, pod: Pod, index: int, replaced: Pod | None) -> Pod:
     annotations = {**(metadata.get("annotations") or {}), INDEX: str(index)}
     if has_backoff_limit_per_index(job):
         annotations |= _failure_annotations(job, replaced)
-    return cast("Pod", {
-        **pod,
-        "metadata": {
-            **metadata,
-            "annotations": annotations,
-            "labels": {**(metadata.get("labels") or {}), INDEX: str(index)},
-            "generateName": f"{name_of(job)[:MAX_GENERATED_PREFIX - len(suffix)]}{suffix}",
+    return cast(
+        "Pod",
+        {
+            **pod,
+            "metadata": {
+                **metadata,
+                "annotations": annotations,
+                "labels": {**(metadata.get("labels") or {}), INDEX: str(index)},
+                "generateName": f"{name_of(job)[: MAX_GENERATED_PREFIX - len(suffix)]}{suffix}",
+            },
+            "spec": {**pod["spec"], "hostname": f"{name_of(job)}-{index}"},
         },
-        "spec": {**pod["spec"], "hostname": f"{name_of(job)}-{index}"}})
+    )
 
 
 def _failure_annotations(job: Job, replaced: Pod | None) -> dict[str, str]:
@@ -103,8 +115,10 @@ def _failure_annotations(job: Job, replaced: Pod | None) -> dict[str, str]:
 
 def active_pods_for_removal(job: Job, active: list[Pod], at_least: int) -> list[Pod]:
     """Return the pods that are too many; of an Indexed Job also those without a place (``activePodsForRemoval``)."""
-    left, surplus = (_split_by_index(active, job["spec"]["completions"]) if is_indexed(job) else (active, []))
-    return surplus + sort_active_pods(left)[:max(at_least - len(surplus), 0)]
+    left, surplus = (
+        _split_by_index(active, job["spec"]["completions"]) if is_indexed(job) else (active, [])
+    )
+    return surplus + sort_active_pods(left)[: max(at_least - len(surplus), 0)]
 
 
 def _split_by_index(active: Iterable[Pod], completions: int) -> tuple[list[Pod], list[Pod]]:

@@ -51,7 +51,9 @@ def match_pod_failure_policy(job: Job, pod: Pod) -> FailureMatch:
         if not reason:
             continue
         if rule["action"] == "FailJob":
-            return FailureMatch(action="FailJob", message=f"{reason} matching FailJob rule at index {position}")
+            return FailureMatch(
+                action="FailJob", message=f"{reason} matching FailJob rule at index {position}"
+            )
         return FailureMatch(counts=rule["action"] != "Ignore", action=rule["action"])
     return FailureMatch()
 
@@ -60,17 +62,28 @@ def _match(rule: PodFailurePolicyRule, pod: Pod) -> str:
     """Return how the pod matches the rule, in words; "" if it does not."""
     pod_name, status = f"{namespace_of(pod)}/{name_of(pod)}", pod.get("status") or {}
     if rule.get("onExitCodes") is not None:
-        statuses = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
+        statuses = [
+            *(status.get("containerStatuses") or []),
+            *(status.get("initContainerStatuses") or []),
+        ]
         container, code = _first_failed_container(statuses, rule["onExitCodes"])
-        return f"Container {container} for pod {pod_name} failed with exit code {code}" if code else ""
-    patterns = {(pattern["type"], pattern.get("status")) for pattern in rule.get("onPodConditions") or []}
-    matching = [condition["type"] for condition in status.get("conditions") or []
-                if (condition["type"], condition.get("status")) in patterns]
+        return (
+            f"Container {container} for pod {pod_name} failed with exit code {code}" if code else ""
+        )
+    patterns = {
+        (pattern["type"], pattern.get("status")) for pattern in rule.get("onPodConditions") or []
+    }
+    matching = [
+        condition["type"]
+        for condition in status.get("conditions") or []
+        if (condition["type"], condition.get("status")) in patterns
+    ]
     return f"Pod {pod_name} has condition {matching[0]}" if matching else ""
 
 
-def _first_failed_container(statuses: Iterable[ContainerStatus],
-                            requirement: PodFailurePolicyOnExitCodesRequirement) -> tuple[str, int]:
+def _first_failed_container(
+    statuses: Iterable[ContainerStatus], requirement: PodFailurePolicyOnExitCodesRequirement
+) -> tuple[str, int]:
     """Return name and exit code of the first container that failed as required; the code is 0 without one."""
     for status in statuses:
         code = ((status.get("state") or {}).get("terminated") or {}).get("exitCode", 0)
@@ -95,4 +108,6 @@ def _is_met(rule: SuccessPolicyRule, succeeded: Indexes, completions: int) -> bo
     if rule.get("succeededIndexes") is None:
         return count is not None and len(succeeded) >= count
     required = parse_indexes(rule["succeededIndexes"], completions)
-    return bool(required) and (required <= succeeded or (count is not None and len(required & succeeded) >= count))
+    return bool(required) and (
+        required <= succeeded or (count is not None and len(required & succeeded) >= count)
+    )

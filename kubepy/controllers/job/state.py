@@ -19,14 +19,21 @@ from kubepy.controllers.job.indexes import (
     indexes_of,
     parse_indexes,
 )
-from kubepy.controllers.job.pods import has_backoff_limit_per_index, has_tracking_finalizer, is_indexed
+from kubepy.controllers.job.pods import (
+    has_backoff_limit_per_index,
+    has_tracking_finalizer,
+    is_indexed,
+)
 from kubepy.controllers.job.policies import is_pod_failed, match_pod_failure_policy
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Job, Pod
     from kubepy.runtime.reconcile import Key
 
-SUCCESS_CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"  # conditions while pods still run
+SUCCESS_CRITERIA_MET, FAILURE_TARGET = (
+    "SuccessCriteriaMet",
+    "FailureTarget",
+)  # conditions while pods still run
 FINAL = {SUCCESS_CRITERIA_MET: "Complete", FAILURE_TARGET: "Failed"}
 Uids = Mapping[str, Sequence[str]]  # of pods, by "succeeded" and "failed"
 
@@ -53,14 +60,21 @@ class JobState(NamedTuple):
     @property
     def failed(self) -> int:
         counted = sum(match_pod_failure_policy(self.job, pod).counts for pod in self.new_failed)
-        return (self.job.get("status") or {}).get("failed", 0) + counted + len(self.uncounted["failed"])
+        return (
+            (self.job.get("status") or {}).get("failed", 0)
+            + counted
+            + len(self.uncounted["failed"])
+        )
 
     @property
     def succeeded(self) -> int:
         if is_indexed(self.job):
             return len(self.completed)
-        return ((self.job.get("status") or {}).get("succeeded", 0) + len(self.new_succeeded)
-                + len(self.uncounted["succeeded"]))
+        return (
+            (self.job.get("status") or {}).get("succeeded", 0)
+            + len(self.new_succeeded)
+            + len(self.uncounted["succeeded"])
+        )
 
     @property
     def terminating(self) -> int:
@@ -71,17 +85,26 @@ class JobState(NamedTuple):
         if not has_backoff_limit_per_index(self.job):
             return {}
         settled = self.completed | self.failed_indexes | indexes_of(self.active_pods)
-        failed = [pod for pod in self.pods
-                  if has_tracking_finalizer(pod) and has_valid_index(self.job, pod) and is_pod_failed(pod, self.job)]
+        failed = [
+            pod
+            for pod in self.pods
+            if has_tracking_finalizer(pod)
+            and has_valid_index(self.job, pod)
+            and is_pod_failed(pod, self.job)
+        ]
         last: dict[int, Pod] = {}
-        for pod in sorted(failed, key=lambda pod: (index_absolute_failure_count(pod), finish_time(pod))):
+        for pod in sorted(
+            failed, key=lambda pod: (index_absolute_failure_count(pod), finish_time(pod))
+        ):
             index = completion_index(pod)
             if index is not None and index not in settled:
                 last[index] = pod
         return last
 
 
-def new_job_state(key: Key, job: Job, pods: Sequence[Pod], backoff: BackoffRecord, now: datetime) -> JobState:
+def new_job_state(
+    key: Key, job: Job, pods: Sequence[Pod], backoff: BackoffRecord, now: datetime
+) -> JobState:
     """Return the state of a Job with these pods; ``backoff`` is the record of the pods that were counted before."""
     observed, status = job, job.get("status") or {}
     if not status.get("startTime") and not is_suspended(job):
@@ -89,20 +112,36 @@ def new_job_state(key: Key, job: Job, pods: Sequence[Pod], backoff: BackoffRecor
     uids = status.get("uncountedTerminatedPods") or {}
     succeeded_uids, failed_uids = list(uids.get("succeeded") or ()), list(uids.get("failed") or ())
     tracked = [pod for pod in pods if has_tracking_finalizer(pod) and has_valid_index(job, pod)]
-    new_succeeded = [pod for pod in tracked if phase_of(pod) == "Succeeded" and uid_of(pod) not in succeeded_uids]
-    new_failed = [pod for pod in tracked if is_pod_failed(pod, job) and uid_of(pod) not in failed_uids]
+    new_succeeded = [
+        pod for pod in tracked if phase_of(pod) == "Succeeded" and uid_of(pod) not in succeeded_uids
+    ]
+    new_failed = [
+        pod for pod in tracked if is_pod_failed(pod, job) and uid_of(pod) not in failed_uids
+    ]
     completed: Indexes = set()
     failed_indexes: Indexes = set()
     if is_indexed(job):
         completions = job["spec"]["completions"]
-        completed = parse_indexes(status.get("completedIndexes", ""), completions) | indexes_of(new_succeeded)
+        completed = parse_indexes(status.get("completedIndexes", ""), completions) | indexes_of(
+            new_succeeded
+        )
         if has_backoff_limit_per_index(job):
             failed_indexes = parse_indexes(status.get("failedIndexes") or "", completions)
             failed_indexes |= indexes_of(pod for pod in new_failed if is_index_failed(job, pod))
     return JobState(
-        key, job, observed, pods, [pod for pod in pods if is_pod_active(pod)],
-        {"succeeded": succeeded_uids, "failed": failed_uids}, new_succeeded, new_failed, completed, failed_indexes,
-        new_backoff_record(backoff, new_succeeded, new_failed), now)
+        key,
+        job,
+        observed,
+        pods,
+        [pod for pod in pods if is_pod_active(pod)],
+        {"succeeded": succeeded_uids, "failed": failed_uids},
+        new_succeeded,
+        new_failed,
+        completed,
+        failed_indexes,
+        new_backoff_record(backoff, new_succeeded, new_failed),
+        now,
+    )
 
 
 def has_valid_index(job: Job, pod: Pod) -> bool:
@@ -120,8 +159,10 @@ def is_index_failed(job: Job, pod: Pod) -> bool:
 
 
 def is_finished(job: Job) -> bool:
-    return any(condition["type"] in FINAL.values() and condition["status"] == "True"
-               for condition in conditions_of(job))
+    return any(
+        condition["type"] in FINAL.values() and condition["status"] == "True"
+        for condition in conditions_of(job)
+    )
 
 
 def is_suspended(job: Job) -> bool:

@@ -16,7 +16,11 @@ from kubepy.api.objects.pods import is_pod_ready, phase_of
 from kubepy.controllers.conditions import conditions_of, ensure_job_condition, new_job_condition
 from kubepy.controllers.job.decide import Ending
 from kubepy.controllers.job.indexes import format_indexes
-from kubepy.controllers.job.pods import has_backoff_limit_per_index, has_tracking_finalizer, is_indexed
+from kubepy.controllers.job.pods import (
+    has_backoff_limit_per_index,
+    has_tracking_finalizer,
+    is_indexed,
+)
 from kubepy.controllers.job.policies import is_pod_failed, match_pod_failure_policy
 from kubepy.controllers.job.state import (
     FINAL,
@@ -42,7 +46,9 @@ class JobOutcome(NamedTuple):
 
 def first_outcome(state: JobState) -> JobOutcome:
     """Return the numbers before anything was done."""
-    return JobOutcome(len(state.active_pods), sum(map(is_pod_ready, state.active_pods)), state.terminating)
+    return JobOutcome(
+        len(state.active_pods), sum(map(is_pod_ready, state.active_pods)), state.terminating
+    )
 
 
 class Tracking(NamedTuple):
@@ -63,15 +69,23 @@ def suspension_event(state: JobState) -> JobEvent | None:
     before = conditions_of(state.job)
     if ensure_job_condition(before, _suspended_condition(state)) == before:
         return None
-    return JobEvent("Normal", *(("Suspended", "Job suspended") if is_suspended(state.job)
-                                else ("Resumed", "Job resumed")))
+    return JobEvent(
+        "Normal",
+        *(
+            ("Suspended", "Job suspended")
+            if is_suspended(state.job)
+            else ("Resumed", "Job resumed")
+        ),
+    )
 
 
 def with_suspension(state: JobState) -> JobStatus:
     """Return the status with the Suspended condition; a Job's time begins again when it is resumed."""
     status = cast(Object, dict(state.job.get("status") or {}))
     if suspension_event(state) is not None:
-        status["conditions"] = ensure_job_condition(conditions_of(state.job), _suspended_condition(state))
+        status["conditions"] = ensure_job_condition(
+            conditions_of(state.job), _suspended_condition(state)
+        )
         status.pop("startTime", None)
         if not is_suspended(state.job):
             status["startTime"] = format_time(state.now)
@@ -92,10 +106,21 @@ def track(state: JobState, outcome: JobOutcome, ending: Ending | None) -> Tracki
     job = state.job
     awaiting = {uid_of(pod) for pod in state.pods_awaiting_replacement().values()}
     ends = is_being_deleted(job) or ending is not None
-    done = [pod for pod in state.pods if has_tracking_finalizer(pod) and uid_of(pod) not in outcome.released
-            and (ends or phase_of(pod) == "Succeeded" or (is_pod_failed(pod, job) and uid_of(pod) not in awaiting))]
+    done = [
+        pod
+        for pod in state.pods
+        if has_tracking_finalizer(pod)
+        and uid_of(pod) not in outcome.released
+        and (
+            ends
+            or phase_of(pod) == "Succeeded"
+            or (is_pod_failed(pod, job) and uid_of(pod) not in awaiting)
+        )
+    ]
     succeeded, failed = list(state.uncounted["succeeded"]), list(state.uncounted["failed"])
-    is_failing = ending is not None and ending.condition_type != SUCCESS_CRITERIA_MET  # then every pod counts as failed
+    is_failing = (
+        ending is not None and ending.condition_type != SUCCESS_CRITERIA_MET
+    )  # then every pod counts as failed
     for pod in done:
         uid = uid_of(pod)
         if uid in failed:
@@ -103,22 +128,41 @@ def track(state: JobState, outcome: JobOutcome, ending: Ending | None) -> Tracki
         if phase_of(pod) == "Succeeded":
             if not is_indexed(job) and uid not in succeeded:
                 succeeded.append(uid)
-        elif (is_failing or is_pod_failed(pod, job)) and has_valid_index(job, pod) and match_pod_failure_policy(
-                job, pod).counts:
+        elif (
+            (is_failing or is_pod_failed(pod, job))
+            and has_valid_index(job, pod)
+            and match_pod_failure_policy(job, pod).counts
+        ):
             failed.append(uid)
     return Tracking(done, {"succeeded": succeeded, "failed": failed})
 
 
 def still_uncounted(state: JobState, tracking: Tracking, released: Collection[str]) -> Uids:
     """Return the uids that cannot be counted yet, as their pods still bear the finalizer."""
-    tracked = {uid_of(pod) for pod in state.pods if has_tracking_finalizer(pod) and uid_of(pod) not in released}
-    return {outcome: [uid for uid in uids if uid in tracked] for outcome, uids in tracking.uncounted.items()}
+    tracked = {
+        uid_of(pod)
+        for pod in state.pods
+        if has_tracking_finalizer(pod) and uid_of(pod) not in released
+    }
+    return {
+        outcome: [uid for uid in uids if uid in tracked]
+        for outcome, uids in tracking.uncounted.items()
+    }
 
 
-def new_status(state: JobState, status: JobStatus, outcome: JobOutcome, tracking: Tracking) -> JobStatus:
+def new_status(
+    state: JobState, status: JobStatus, outcome: JobOutcome, tracking: Tracking
+) -> JobStatus:
     """Return ``status`` with all counts (of a Job that goes on, or whose end could not be brought about)."""
-    counted = cast(Object, {**status, "active": outcome.active, "ready": outcome.ready,
-                            "terminating": outcome.terminating})
+    counted = cast(
+        Object,
+        {
+            **status,
+            "active": outcome.active,
+            "ready": outcome.ready,
+            "terminating": outcome.terminating,
+        },
+    )
     uncounted = still_uncounted(state, tracking, outcome.released)
     for name, uids in tracking.uncounted.items():
         counted[name] = counted.get(name, 0) + len(uids) - len(uncounted[name])
@@ -140,10 +184,14 @@ def new_status(state: JobState, status: JobStatus, outcome: JobOutcome, tracking
 def with_ending(state: JobState, status: JobStatus, ending: Ending) -> JobStatus:
     """Return a counted status with the announcement of the end, and the end itself once no pod is left running."""
     changed: Object = {**status}
-    announced = new_job_condition(ending.condition_type, "True", ending.reason, ending.message, state.now)
+    announced = new_job_condition(
+        ending.condition_type, "True", ending.reason, ending.message, state.now
+    )
     changed["conditions"] = ensure_job_condition(changed.get("conditions") or [], announced)
     if is_ended(status):
-        final = new_job_condition(FINAL[ending.condition_type], "True", ending.reason, ending.message, state.now)
+        final = new_job_condition(
+            FINAL[ending.condition_type], "True", ending.reason, ending.message, state.now
+        )
         changed["conditions"] = ensure_job_condition(changed["conditions"], final)
         if ending.condition_type == SUCCESS_CRITERIA_MET:
             changed["completionTime"] = format_time(state.now)

@@ -10,5 +10,10 @@ from kubepy.controllers.persistentvolume.expansion import ExpandController, Simu
 from kubepy.controllers.persistentvolume.provisioner import SimulatedProvisioner
 from kubepy.controllers.persistentvolume.volumes import VolumeController
 
-__all__ = ["ClaimController", "ExpandController", "SimulatedProvisioner", "SimulatedResizer",
-           "VolumeController"]
+__all__ = [
+    "ClaimController",
+    "ExpandController",
+    "SimulatedProvisioner",
+    "SimulatedResizer",
+    "VolumeController",
+]

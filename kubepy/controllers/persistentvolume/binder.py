@@ -69,16 +69,23 @@ class Binder:
             spec["claimRef"] = {**spec["claimRef"]}
             spec["claimRef"].pop("uid", None)
         metadata = with_annotations(volume["metadata"], annotations)
-        self.set_volume_phase(self._volumes.update({**volume, "spec": spec, "metadata": metadata}), "Available")
+        self.set_volume_phase(
+            self._volumes.update({**volume, "spec": spec, "metadata": metadata}), "Available"
+        )
 
-    def update_claim(self, claim: PersistentVolumeClaim, annotations: dict[str, str]) -> PersistentVolumeClaim:
+    def update_claim(
+        self, claim: PersistentVolumeClaim, annotations: dict[str, str]
+    ) -> PersistentVolumeClaim:
         """Update a claim with these annotations."""
-        return self._claims.update({**claim, "metadata": with_annotations(claim["metadata"], annotations)})
+        return self._claims.update(
+            {**claim, "metadata": with_annotations(claim["metadata"], annotations)}
+        )
 
     # --- phases
 
-    def set_volume_phase(self, volume: PersistentVolume, phase: str,
-                         event: PhaseEvent | None = None) -> PersistentVolume:
+    def set_volume_phase(
+        self, volume: PersistentVolume, phase: str, event: PhaseEvent | None = None
+    ) -> PersistentVolume:
         """Set the phase; ``event`` is recorded, and its message is written into the status."""
         status: PersistentVolumeStatus = {**(volume.get("status") or {})}
         if status.get("phase") == phase:
@@ -93,8 +100,13 @@ class Binder:
             self._recorder.event(updated, *event)
         return updated
 
-    def set_claim_phase(self, claim: PersistentVolumeClaim, phase: str, volume: PersistentVolume | None = None,
-                        event: PhaseEvent | None = None) -> PersistentVolumeClaim:
+    def set_claim_phase(
+        self,
+        claim: PersistentVolumeClaim,
+        phase: str,
+        volume: PersistentVolume | None = None,
+        event: PhaseEvent | None = None,
+    ) -> PersistentVolumeClaim:
         """Set the phase of a claim, and what it reports of its volume; ``event`` is recorded."""
         before: PersistentVolumeClaimStatus = claim.get("status") or {}
         if event is not None and before.get("phase") == phase:
@@ -108,8 +120,9 @@ class Binder:
         return updated
 
 
-def claim_status(before: PersistentVolumeClaimStatus, phase: str,
-                 volume: PersistentVolume | None) -> PersistentVolumeClaimStatus:
+def claim_status(
+    before: PersistentVolumeClaimStatus, phase: str, volume: PersistentVolume | None
+) -> PersistentVolumeClaimStatus:
     """Return the status of a claim in a phase, bound to a volume or to none (``updateClaimStatus``)."""
     status: PersistentVolumeClaimStatus = {**before, "phase": phase}
     if volume is None:
@@ -119,7 +132,9 @@ def claim_status(before: PersistentVolumeClaimStatus, phase: str,
         return status
     spec = volume["spec"]
     status["accessModes"] = spec.get("accessModes") or []
-    if before.get("phase") == phase:  # a bound claim may rightly report another capacity than its volume has
+    if (
+        before.get("phase") == phase
+    ):  # a bound claim may rightly report another capacity than its volume has
         return status
     reported = (before.get("capacity") or {}).get("storage")
     if PRE_RESIZE_CAPACITY in annotations_of(volume):

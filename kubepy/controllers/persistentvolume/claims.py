@@ -30,7 +30,12 @@ from kubepy.api.objects.volumes import (
 )
 from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, PhaseEvent
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES
+from kubepy.runtime.informers import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    STORAGE_CLASSES,
+)
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_all, enqueue_object
 
 if TYPE_CHECKING:
@@ -66,26 +71,46 @@ class ClaimController:
     # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {PERSISTENT_VOLUME_CLAIMS: enqueue_object(self.queue), PERSISTENT_VOLUMES: self._volume_changed,
-                STORAGE_CLASSES: self._class_changed, PODS: self._pod_changed}
+        return {
+            PERSISTENT_VOLUME_CLAIMS: enqueue_object(self.queue),
+            PERSISTENT_VOLUMES: self._volume_changed,
+            STORAGE_CLASSES: self._class_changed,
+            PODS: self._pod_changed,
+        }
 
     def _volume_changed(self, event: WatchEvent) -> None:
-        old, new = cast("PersistentVolume | None", event.old), cast("PersistentVolume | None", event.new)
+        old, new = (
+            cast("PersistentVolume | None", event.old),
+            cast("PersistentVolume | None", event.new),
+        )
         volume = new or old
         if volume is not None and (claim_ref := volume["spec"].get("claimRef")):
-            self.queue.add(Key(PERSISTENT_VOLUME_CLAIMS, claim_ref.get("namespace", ""), claim_ref.get("name", "")))
+            self.queue.add(
+                Key(
+                    PERSISTENT_VOLUME_CLAIMS,
+                    claim_ref.get("namespace", ""),
+                    claim_ref.get("name", ""),
+                )
+            )
         elif new is not None and _became_available(old, new):
             enqueue_all(self.queue, PERSISTENT_VOLUME_CLAIMS, self._unbound_claims())
 
     def _class_changed(self, event: WatchEvent) -> None:
         if event.new is not None:
-            claims = (claim for claim in self._unbound_claims() if class_of(claim) in ("", event.key.name))
+            claims = (
+                claim for claim in self._unbound_claims() if class_of(claim) in ("", event.key.name)
+            )
             enqueue_all(self.queue, PERSISTENT_VOLUME_CLAIMS, claims)
 
     def _pod_changed(self, event: WatchEvent) -> None:
         """Reconcile the claims of a pod that could not be scheduled: their events name the pods that they wait for."""
         old, pod = cast("Pod | None", event.old), cast("Pod | None", event.new)
-        if pod is None or node_name(pod) or not _is_unschedulable(pod) or (old and _is_unschedulable(old)):
+        if (
+            pod is None
+            or node_name(pod)
+            or not _is_unschedulable(pod)
+            or (old and _is_unschedulable(old))
+        ):
             return
         for use in uses_of(pod):
             claim = self._claims.get(event.key.namespace, use.claim)
@@ -129,9 +154,13 @@ class ClaimController:
         elif is_bound_to(volume, claim):
             self._binder.bind(volume, claim)
         elif volume["spec"].get("claimRef"):
-            self._refuse(claim, "FailedBinding", f'volume "{name}" already bound to a different claim.')
+            self._refuse(
+                claim, "FailedBinding", f'volume "{name}" already bound to a different claim.'
+            )
         elif reason := mismatch(volume, claim):
-            self._refuse(claim, "VolumeMismatch", f'Cannot bind to requested volume "{name}": {reason}')
+            self._refuse(
+                claim, "VolumeMismatch", f'Cannot bind to requested volume "{name}": {reason}'
+            )
         else:
             self._binder.bind(volume, claim)
 
@@ -147,7 +176,9 @@ class ClaimController:
             self._binder.bind(volume, claim)
         elif not has_class(claim) and (default := default_class(self._classes.list())) is not None:
             changed: PersistentVolumeClaim = {
-                **claim, "spec": {**claim["spec"], "storageClassName": name_of(default)}}
+                **claim,
+                "spec": {**claim["spec"], "storageClassName": name_of(default)},
+            }
             self._binder.update_claim(changed, annotations_of(claim))
         elif waits and SELECTED_NODE not in annotations_of(claim):
             self._report_waiting(claim)
@@ -162,10 +193,18 @@ class ClaimController:
 
     def _report_waiting(self, claim: PersistentVolumeClaim) -> None:
         """Record that the claim waits for its first consumer, or for the pods that are not scheduled yet."""
-        pods = [name_of(pod) for pod in self._pods.list(namespace_of(claim))
-                if _is_unschedulable(pod) and not node_name(pod) and not is_pod_terminal(pod) and mounts(pod, claim)]
+        pods = [
+            name_of(pod)
+            for pod in self._pods.list(namespace_of(claim))
+            if _is_unschedulable(pod)
+            and not node_name(pod)
+            and not is_pod_terminal(pod)
+            and mounts(pod, claim)
+        ]
         if pods:
-            message = f"waiting for pod{'s' if len(pods) > 1 else ''} {','.join(pods)} to be scheduled"
+            message = (
+                f"waiting for pod{'s' if len(pods) > 1 else ''} {','.join(pods)} to be scheduled"
+            )
             self._recorder.event(claim, "Normal", "WaitForPodScheduled", message)
         else:
             self._recorder.event(claim, "Normal", "WaitForFirstConsumer", FIRST_CONSUMER)
@@ -176,14 +215,22 @@ class ClaimController:
         storage_class = self._class_of(claim)
         provisioner = storage_class.get("provisioner", "") if storage_class is not None else ""
         if storage_class is None or provisioner.startswith(IN_TREE):
-            error = (NO_PLUGIN.format(provisioner) if storage_class
-                     else f'storageclass.storage.k8s.io "{class_of(claim)}" not found')
+            error = (
+                NO_PLUGIN.format(provisioner)
+                if storage_class
+                else f'storageclass.storage.k8s.io "{class_of(claim)}" not found'
+            )
             self._recorder.event(claim, "Warning", "ProvisioningFailed", error)
         elif annotations_of(claim).get(STORAGE_PROVISIONER) != provisioner:
-            annotations = {**annotations_of(claim), BETA_STORAGE_PROVISIONER: provisioner,
-                           STORAGE_PROVISIONER: provisioner}
+            annotations = {
+                **annotations_of(claim),
+                BETA_STORAGE_PROVISIONER: provisioner,
+                STORAGE_PROVISIONER: provisioner,
+            }
             updated = self._binder.update_claim(claim, annotations)
-            self._recorder.event(updated, "Normal", "ExternalProvisioning", waiting_for(provisioner))
+            self._recorder.event(
+                updated, "Normal", "ExternalProvisioning", waiting_for(provisioner)
+            )
 
 
 def _became_available(old: PersistentVolume | None, new: PersistentVolume) -> bool:
@@ -206,6 +253,8 @@ def _is_unschedulable(pod: Pod) -> bool:
 
 def waiting_for(provisioner: str) -> str:
     """Return the message of a claim that waits for an external provisioner."""
-    return (f"Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the "
-            "system administrator. If volume creation is delayed, please verify that the provisioner is running and "
-            "correctly registered.")
+    return (
+        f"Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the "
+        "system administrator. If volume creation is delayed, please verify that the provisioner is running and "
+        "correctly registered."
+    )

@@ -14,12 +14,21 @@ from kubepy.api.objects.volumes import capacity, requested_size
 from kubepy.api.values.quantity import Quantity
 from kubepy.controllers.persistentvolume.provisioner import DRIVER
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, Informers, ResourceClient
+from kubepy.runtime.informers import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    Informers,
+    ResourceClient,
+)
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.runtime.workqueue import WorkQueue
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimStatus
+    from kubepy.api.typed import (
+        PersistentVolume,
+        PersistentVolumeClaim,
+        PersistentVolumeClaimStatus,
+    )
 
 EXPANDER = "volume_expand"  # components in events
 RESIZER = f"external-resizer {DRIVER}"
@@ -51,8 +60,10 @@ class _ExpandedClaims:
         self.queue: WorkQueue[Key] = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {PERSISTENT_VOLUME_CLAIMS: self._claim_changed,
-                PERSISTENT_VOLUMES: lambda event: None}  # so that informers hold them
+        return {
+            PERSISTENT_VOLUME_CLAIMS: self._claim_changed,
+            PERSISTENT_VOLUMES: lambda event: None,
+        }  # so that informers hold them
 
     def _claim_changed(self, event: WatchEvent) -> None:
         old, new = event.old, event.new
@@ -75,8 +86,12 @@ class ExpandController(_ExpandedClaims):
         expansion = expansion_of(key, self._informers)
         if expansion is not None:
             level = "Normal" if "csi" in expansion.volume["spec"] else "Warning"
-            self._recorder.event(expansion.claim, level, "ExternalExpanding",
-                                 "waiting for an external controller to expand this PVC")
+            self._recorder.event(
+                expansion.claim,
+                level,
+                "ExternalExpanding",
+                "waiting for an external controller to expand this PVC",
+            )
 
 
 class SimulatedResizer(_ExpandedClaims):
@@ -96,11 +111,18 @@ class SimulatedResizer(_ExpandedClaims):
         if expansion is None or (expansion.volume["spec"].get("csi") or {}).get("driver") != DRIVER:
             return
         claim, volume = expansion
-        self._recorder.event(claim, "Normal", "Resizing", f"External resizer is resizing volume {name_of(volume)}")
+        self._recorder.event(
+            claim, "Normal", "Resizing", f"External resizer is resizing volume {name_of(volume)}"
+        )
         requested = {"storage": claim["spec"]["resources"]["requests"]["storage"]}
         if capacity(volume) < requested_size(claim):
-            self._volume_client.update({**volume, "spec": {**volume["spec"], "capacity": requested}})
-        status: PersistentVolumeClaimStatus = {**claim["status"], "allocatedResources": requested,
-                                               "capacity": requested}
+            self._volume_client.update(
+                {**volume, "spec": {**volume["spec"], "capacity": requested}}
+            )
+        status: PersistentVolumeClaimStatus = {
+            **claim["status"],
+            "allocatedResources": requested,
+            "capacity": requested,
+        }
         self._claim_client.update_status(claim, status)
         self._recorder.event(claim, "Normal", "VolumeResizeSuccessful", "Resize volume succeeded")

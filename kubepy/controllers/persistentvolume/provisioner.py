@@ -73,8 +73,12 @@ class SimulatedProvisioner:
 
     def handlers(self) -> Mapping[str, Handler]:
         enqueue_own = enqueue_object(self.queue, lambda obj: is_assigned(obj) or is_own(obj))
-        return {PERSISTENT_VOLUME_CLAIMS: enqueue_own, PERSISTENT_VOLUMES: enqueue_own,
-                STORAGE_CLASSES: lambda event: None, NODES: lambda event: None}  # so that informers hold them
+        return {
+            PERSISTENT_VOLUME_CLAIMS: enqueue_own,
+            PERSISTENT_VOLUMES: enqueue_own,
+            STORAGE_CLASSES: lambda event: None,
+            NODES: lambda event: None,
+        }  # so that informers hold them
 
     def sync(self, key: Key) -> None:
         if key.resource == PERSISTENT_VOLUME_CLAIMS:
@@ -113,12 +117,20 @@ class SimulatedProvisioner:
         except Status as error:
             self._fail(claim, storage_class, str(error))
             raise
-        self._recorder.event(claim, "Normal", "ProvisioningSucceeded",
-                             f"Successfully provisioned volume {name_of(volume)}")
+        self._recorder.event(
+            claim,
+            "Normal",
+            "ProvisioningSucceeded",
+            f"Successfully provisioned volume {name_of(volume)}",
+        )
 
     def _fail(self, claim: PersistentVolumeClaim, storage_class: StorageClass, error: str) -> None:
-        self._recorder.event(claim, "Warning", "ProvisioningFailed",
-                             f'failed to provision volume with StorageClass "{name_of(storage_class)}": {error}')
+        self._recorder.event(
+            claim,
+            "Warning",
+            "ProvisioningFailed",
+            f'failed to provision volume with StorageClass "{name_of(storage_class)}": {error}',
+        )
 
     # --- volumes
 
@@ -136,7 +148,9 @@ class SimulatedProvisioner:
 def is_assigned(obj: AnyObject) -> bool:
     """Tell whether a claim asks for a volume of this provisioner."""
     annotations = annotations_of(obj)
-    return (annotations.get(STORAGE_PROVISIONER) or annotations.get(BETA_STORAGE_PROVISIONER)) == PROVISIONER
+    return (
+        annotations.get(STORAGE_PROVISIONER) or annotations.get(BETA_STORAGE_PROVISIONER)
+    ) == PROVISIONER
 
 
 def is_own(obj: AnyObject) -> bool:
@@ -153,7 +167,9 @@ def should_provision(claim: PersistentVolumeClaim, storage_class: StorageClass) 
 
 def should_delete(volume: PersistentVolume) -> bool:
     """Tell whether a volume is released, its policy is Delete, and it has the finalizer yet."""
-    if (volume.get("status") or {}).get("phase") != "Released" or not has_finalizer(volume, FINALIZER):
+    if (volume.get("status") or {}).get("phase") != "Released" or not has_finalizer(
+        volume, FINALIZER
+    ):
         return False
     return bool(volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete")
 
@@ -163,7 +179,9 @@ def volume_name(claim: PersistentVolumeClaim) -> str:
     return f"pvc-{uid_of(claim)}"
 
 
-def new_volume(claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node | None) -> PersistentVolume:
+def new_volume(
+    claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node | None
+) -> PersistentVolume:
     """Return a volume reserved for a claim; ``node``: that of the pod that needs it, if selected."""
     name, claim_spec = volume_name(claim), claim["spec"]
     spec: PersistentVolumeSpec = {
@@ -181,9 +199,17 @@ def new_volume(claim: PersistentVolumeClaim, storage_class: StorageClass, node: 
         spec["volumeAttributesClassName"] = attributes_class
     if affinity := node_affinity(storage_class, node):
         spec["nodeAffinity"] = affinity
-    volume: PersistentVolume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {
-        "name": name, "annotations": {PROVISIONED_BY: PROVISIONER}}, "spec": spec}
-    return with_finalizer(volume, FINALIZER) if spec["persistentVolumeReclaimPolicy"] == "Delete" else volume
+    volume: PersistentVolume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "annotations": {PROVISIONED_BY: PROVISIONER}},
+        "spec": spec,
+    }
+    return (
+        with_finalizer(volume, FINALIZER)
+        if spec["persistentVolumeReclaimPolicy"] == "Delete"
+        else volume
+    )
 
 
 def node_affinity(storage_class: StorageClass, node: Node | None) -> VolumeNodeAffinity | None:
@@ -191,10 +217,30 @@ def node_affinity(storage_class: StorageClass, node: Node | None) -> VolumeNodeA
     terms = storage_class.get("allowedTopologies") or []
     if node is not None:
         labels = labels_of(node)
-        terms = [term for term in terms if all(labels.get(requirement["key"]) in requirement["values"]
-                                               for requirement in term.get("matchLabelExpressions") or [])]
+        terms = [
+            term
+            for term in terms
+            if all(
+                labels.get(requirement["key"]) in requirement["values"]
+                for requirement in term.get("matchLabelExpressions") or []
+            )
+        ]
     if not terms:
         return None
-    return {"required": {"nodeSelectorTerms": [
-        {"matchExpressions": [{"key": requirement["key"], "operator": "In", "values": requirement["values"]}
-                              for requirement in term.get("matchLabelExpressions") or []]} for term in terms]}}
+    return {
+        "required": {
+            "nodeSelectorTerms": [
+                {
+                    "matchExpressions": [
+                        {
+                            "key": requirement["key"],
+                            "operator": "In",
+                            "values": requirement["values"],
+                        }
+                        for requirement in term.get("matchLabelExpressions") or []
+                    ]
+                }
+                for term in terms
+            ]
+        }
+    }

@@ -36,14 +36,19 @@ class VolumeController:
         self._binder = Binder(context.client, self._recorder)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {PERSISTENT_VOLUMES: enqueue_object(self.queue), PERSISTENT_VOLUME_CLAIMS: self._claim_changed}
+        return {
+            PERSISTENT_VOLUMES: enqueue_object(self.queue),
+            PERSISTENT_VOLUME_CLAIMS: self._claim_changed,
+        }
 
     def _claim_changed(self, event: WatchEvent) -> None:
         """Reconcile the volumes that the claim names, or named, and those bound to a deleted claim."""
         old, new = (cast("PersistentVolumeClaim | None", claim) for claim in (event.old, event.new))
         names = {claim["spec"].get("volumeName") for claim in (old, new) if claim is not None}
         if new is None and old is not None:
-            names |= {name_of(volume) for volume in self._volumes.list() if is_bound_to(volume, old)}
+            names |= {
+                name_of(volume) for volume in self._volumes.list() if is_bound_to(volume, old)
+            }
         for name in sorted(name for name in names if name):
             self.queue.add(Key(PERSISTENT_VOLUMES, "", name))
 
@@ -61,20 +66,34 @@ class VolumeController:
         elif not claim["spec"].get("volumeName"):
             # The claim's own sync completes a binding, but not with a volume of the other mode.
             if not modes_match(claim, volume):
-                self._recorder.event(volume, "Warning", "VolumeMismatch", "Cannot bind PersistentVolume to requested "
-                                     f'PersistentVolumeClaim "{name_of(claim)}" due to incompatible volumeMode.')
-                self._recorder.event(claim, "Warning", "VolumeMismatch", "Cannot bind PersistentVolume "
-                                     f'"{name_of(volume)}" to requested PersistentVolumeClaim due to incompatible '
-                                     "volumeMode.")
+                self._recorder.event(
+                    volume,
+                    "Warning",
+                    "VolumeMismatch",
+                    "Cannot bind PersistentVolume to requested "
+                    f'PersistentVolumeClaim "{name_of(claim)}" due to incompatible volumeMode.',
+                )
+                self._recorder.event(
+                    claim,
+                    "Warning",
+                    "VolumeMismatch",
+                    "Cannot bind PersistentVolume "
+                    f'"{name_of(volume)}" to requested PersistentVolumeClaim due to incompatible '
+                    "volumeMode.",
+                )
         elif claim["spec"]["volumeName"] == name_of(volume):
             self._binder.set_volume_phase(volume, "Bound")
-        elif (PROVISIONED_BY in annotations_of(volume)
-              and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"):
+        elif (
+            PROVISIONED_BY in annotations_of(volume)
+            and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
+        ):
             self._release(volume)  # it was provisioned for a claim that was bound to another volume
         else:
             self._binder.unbind(volume)
 
-    def _find_claim(self, volume: PersistentVolume, claim_ref: ObjectReference) -> PersistentVolumeClaim | None:
+    def _find_claim(
+        self, volume: PersistentVolume, claim_ref: ObjectReference
+    ) -> PersistentVolumeClaim | None:
         """Return the claim that a volume is bound to, None if it was deleted. Raises Status.
 
         No volume is released before the API has been asked: the informers may not know of a new claim yet.
@@ -96,7 +115,9 @@ class VolumeController:
             volume = self._binder.set_volume_phase(volume, "Released")
         reclaim = decide_reclaim(volume)
         if reclaim.action == "fail":
-            self._binder.set_volume_phase(volume, "Failed", PhaseEvent("Warning", reclaim.reason, reclaim.message))
+            self._binder.set_volume_phase(
+                volume, "Failed", PhaseEvent("Warning", reclaim.reason, reclaim.message)
+            )
         elif reclaim.action == "recycle":
             self._recorder.event(volume, "Normal", "VolumeRecycled", "Volume recycled")
             self._binder.unbind(volume)
@@ -121,10 +142,16 @@ def decide_reclaim(volume: PersistentVolume) -> Reclaim:
         case "Recycle" if "hostPath" in spec or "nfs" in spec:
             return Reclaim("recycle")
         case "Recycle":
-            return Reclaim("fail", "VolumeFailedRecycle", "No recycler plugin found for the volume!")
+            return Reclaim(
+                "fail", "VolumeFailedRecycle", "No recycler plugin found for the volume!"
+            )
         case "Delete":
             return _decide_deletion(volume)
-    return Reclaim("fail", "VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy")
+    return Reclaim(
+        "fail",
+        "VolumeUnknownReclaimPolicy",
+        "Volume has unrecognized PersistentVolumeReclaimPolicy",
+    )
 
 
 def _decide_deletion(volume: PersistentVolume) -> Reclaim:
@@ -134,8 +161,10 @@ def _decide_deletion(volume: PersistentVolume) -> Reclaim:
     if not is_in_tree and ("csi" in spec or (provisioner and not is_host_path_provisioner)):
         return Reclaim("keep")
     if is_in_tree or "hostPath" not in spec:
-        message = (f'error getting deleter volume plugin for volume "{name_of(volume)}": '
-                   "no deletable volume plugin matched")
+        message = (
+            f'error getting deleter volume plugin for volume "{name_of(volume)}": '
+            "no deletable volume plugin matched"
+        )
         return Reclaim("fail", "VolumeFailedDelete", message)
     path = spec["hostPath"].get("path", "")
     if path.startswith("/tmp/") and len(path) > len("/tmp/"):

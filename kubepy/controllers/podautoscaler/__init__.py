@@ -23,8 +23,18 @@ from kubepy.api.scheme import Resource
 from kubepy.api.selectors import LabelSelector, SelectorError, parse_labels
 from kubepy.api.values.goformat import quote
 from kubepy.api.values.quantity import Quantity
-from kubepy.controllers.podautoscaler.metrics import MetricFailure, MetricProposal, MetricTarget, compute_metric
-from kubepy.controllers.podautoscaler.normalization import ReplicaLimits, ScalingDecision, ScalingHistory, normalize
+from kubepy.controllers.podautoscaler.metrics import (
+    MetricFailure,
+    MetricProposal,
+    MetricTarget,
+    compute_metric,
+)
+from kubepy.controllers.podautoscaler.normalization import (
+    ReplicaLimits,
+    ScalingDecision,
+    ScalingHistory,
+    normalize,
+)
 from kubepy.controllers.podautoscaler.replica_calculator import Tolerances, is_usage_changing
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import PODS, ResourceClient, TypedResource
@@ -33,7 +43,9 @@ from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, Watc
 if TYPE_CHECKING:
     from kubepy.api.typed import HorizontalPodAutoscaler, Pod
 
-AUTOSCALERS: TypedResource[HorizontalPodAutoscaler] = TypedResource("horizontalpodautoscalers.autoscaling")
+AUTOSCALERS: TypedResource[HorizontalPodAutoscaler] = TypedResource(
+    "horizontalpodautoscalers.autoscaling"
+)
 SYNC_PERIOD = 15.0  # seconds: --horizontal-pod-autoscaler-sync-period
 TOLERANCE = 0.1
 NO_SCALE = "the HPA controller was unable to get the target's current scale: {}"
@@ -100,7 +112,9 @@ class HorizontalController:
         """Let the next rounds count that will find another pod or target than the last ones."""
         if event.key.resource == PODS:
             pods = [cast("Pod", pod) for pod in (event.old, event.new) if pod]
-            self._expect_rounds(event.key.namespace, lambda autoscaler, history: history.selects_any(pods))
+            self._expect_rounds(
+                event.key.namespace, lambda autoscaler, history: history.selects_any(pods)
+            )
             return
 
         def is_target(autoscaler: HorizontalPodAutoscaler, _: ScalingHistory) -> bool:
@@ -115,13 +129,21 @@ class HorizontalController:
     def _selector_changed(self, namespace: str, selector: str) -> None:
         """Let the next rounds count of autoscalers with pods that another one has, or had, as well."""
         parsed = parse_labels(selector)
-        pods = [pod for pod in self._pods.list(namespace) if parsed.matches(pod["metadata"].get("labels"))]
+        pods = [
+            pod
+            for pod in self._pods.list(namespace)
+            if parsed.matches(pod["metadata"].get("labels"))
+        ]
         self._expect_rounds(namespace, lambda autoscaler, history: history.selects_any(pods))
 
-    def _expect_rounds(self, namespace: str, reads: Callable[[HorizontalPodAutoscaler, ScalingHistory], bool]) -> None:
+    def _expect_rounds(
+        self, namespace: str, reads: Callable[[HorizontalPodAutoscaler, ScalingHistory], bool]
+    ) -> None:
         """Let the next rounds in a namespace not count as repeating if the autoscalers read what has changed."""
         for (place, name), history in self._histories.items():
-            if place != namespace or not self.queue.is_repeating(key := Key(AUTOSCALERS, namespace, name)):
+            if place != namespace or not self.queue.is_repeating(
+                key := Key(AUTOSCALERS, namespace, name)
+            ):
                 continue
             autoscaler = self._autoscalers.get(namespace, name)
             if autoscaler is not None and reads(autoscaler, history):
@@ -143,7 +165,9 @@ class HorizontalController:
                 self._autoscaler_client.update_status(autoscaler, status)
                 reconciliation.is_silent = False
             if reconciliation.is_steady and reconciliation.is_silent:
-                self.queue.rest(key, SYNC_PERIOD)  # the next round would find, write and say the same: nothing
+                self.queue.rest(
+                    key, SYNC_PERIOD
+                )  # the next round would find, write and say the same: nothing
                 history.rests = True
             else:
                 self.queue.add_after(key, SYNC_PERIOD, repeating=reconciliation.is_steady)
@@ -151,8 +175,12 @@ class HorizontalController:
     def _reconcile(self, run: Reconciliation) -> None:
         """Bring the target to the size that it is to have (``reconcileAutoscaler``). Raises ReconcileError."""
         target = self._scale_target(run)
-        run.set_condition("AbleToScale", "True", "SucceededGetScale",
-                          "the HPA controller was able to get the target's current scale")
+        run.set_condition(
+            "AbleToScale",
+            "True",
+            "SucceededGetScale",
+            "the HPA controller was able to get the target's current scale",
+        )
         run.history.record_initial_recommendation(target.replicas, run.now)
         wanted = self._wanted(run, target)
         if wanted.replicas != target.replicas:
@@ -164,10 +192,14 @@ class HorizontalController:
         reference = run.spec["scaleTargetRef"]
         resource = self._resource_of(reference)
         if resource is None:
-            raise run.failed_get_scale(f"no matches for kind {quote(reference['kind'])} in group "
-                                       f"{quote(group_of(reference))}")
+            raise run.failed_get_scale(
+                f"no matches for kind {quote(reference['kind'])} in group "
+                f"{quote(group_of(reference))}"
+            )
         try:
-            scale = self._client.get(resource.key, reference["name"], namespace=run.namespace, subresource="scale")
+            scale = self._client.get(
+                resource.key, reference["name"], namespace=run.namespace, subresource="scale"
+            )
         except Status as error:
             raise run.failed_get_scale(str(error)) from None
         return Scaled(resource, scale)
@@ -180,8 +212,12 @@ class HorizontalController:
         """Decide on the size of the target. Raises ReconcileError."""
         lowest, highest = run.spec.get("minReplicas", 1), run.spec["maxReplicas"]
         if target.replicas == 0:
-            run.set_condition("ScalingActive", "False", "ScalingDisabled",
-                              "scaling is disabled since the replica count of the target is zero")
+            run.set_condition(
+                "ScalingActive",
+                "False",
+                "ScalingDisabled",
+                "scaling is disabled since the replica count of the target is zero",
+            )
             run.metrics = None
             return Wanted(0)
         if target.replicas > highest:
@@ -189,7 +225,11 @@ class HorizontalController:
         if target.replicas < lowest:
             return Wanted(lowest, "Current number of replicas below Spec.MinReplicas")
         proposal = self._compute_replicas(run, target)
-        reason = f"{proposal.name} above target" if proposal.replicas > target.replicas else "All metrics below target"
+        reason = (
+            f"{proposal.name} above target"
+            if proposal.replicas > target.replicas
+            else "All metrics below target"
+        )
         limits = ReplicaLimits(target.replicas, proposal.replicas, lowest, highest)
         decision = normalize(limits, run.spec.get("behavior"), run.history, run.now)
         run.set_decision(decision)
@@ -202,9 +242,15 @@ class HorizontalController:
             selector = self._selector(run, target)
         except ReconcileError as error:
             raise run.failed_compute(str(error), target.replicas, None) from None
-        pods = [pod for pod in self._pods.list(run.namespace) if selector.matches(pod["metadata"].get("labels"))]
+        pods = [
+            pod
+            for pod in self._pods.list(run.namespace)
+            if selector.matches(pod["metadata"].get("labels"))
+        ]
         run.is_steady = not any(is_usage_changing(pod, run.now) for pod in pods)
-        about = MetricTarget(run.namespace, target.replicas, pods, run.now, tolerances_for(run.spec))
+        about = MetricTarget(
+            run.namespace, target.replicas, pods, run.now, tolerances_for(run.spec)
+        )
         statuses: list[Object] = []
         proposals: list[MetricProposal] = []
         failures: list[MetricFailure] = []
@@ -220,33 +266,55 @@ class HorizontalController:
         highest = max(proposals, key=lambda proposal: proposal.replicas, default=None)
         if highest is None or (failures and highest.replicas < target.replicas):
             first = failures[0]
-            run.set_condition("ScalingActive", "False", first.reason,
-                              f"the HPA was unable to compute the replica count: {first.cause}")
+            run.set_condition(
+                "ScalingActive",
+                "False",
+                first.reason,
+                f"the HPA was unable to compute the replica count: {first.cause}",
+            )
             invalid = f"invalid metrics ({len(failures)} invalid out of {len(specs)}), first error is: {first}"
             raise run.failed_compute(invalid, target.replicas, statuses)
-        run.set_condition("ScalingActive", "True", "ValidMetricFound", "the HPA was able to successfully calculate a "
-                                                                       f"replica count from {highest.name}")
+        run.set_condition(
+            "ScalingActive",
+            "True",
+            "ValidMetricFound",
+            f"the HPA was able to successfully calculate a replica count from {highest.name}",
+        )
         return highest
 
     def _selector(self, run: Reconciliation, target: Scaled) -> LabelSelector:
         """Return the selector of the target's pods (``validateAndParseSelector``). Raises ReconcileError."""
         text = target.scale["status"].get("selector", "")
         if not text:
-            raise run.invalid_selector("SelectorRequired", "selector is required",
-                                       "the HPA target's scale is missing a selector")
+            raise run.invalid_selector(
+                "SelectorRequired",
+                "selector is required",
+                "the HPA target's scale is missing a selector",
+            )
         try:
             selector = parse_labels(text)
         except SelectorError as error:
-            message = f"couldn't convert selector into a corresponding internal selector object: {error}"
+            message = (
+                f"couldn't convert selector into a corresponding internal selector object: {error}"
+            )
             raise run.invalid_selector("InvalidSelector", message, message) from None
         if run.history.selector != text:
             run.history.selector = text
             self._selector_changed(run.namespace, text)
-        pods = [pod for pod in self._pods.list(run.namespace) if selector.matches(pod["metadata"].get("labels"))]
-        names = [f"{namespace}/{name}" for (namespace, name), history in sorted(self._histories.items())
-                 if namespace == run.namespace and history.selects_any(pods)]
+        pods = [
+            pod
+            for pod in self._pods.list(run.namespace)
+            if selector.matches(pod["metadata"].get("labels"))
+        ]
+        names = [
+            f"{namespace}/{name}"
+            for (namespace, name), history in sorted(self._histories.items())
+            if namespace == run.namespace and history.selects_any(pods)
+        ]
         if len(names) > 1:
-            message = f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(names)}]"
+            message = (
+                f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(names)}]"
+            )
             raise run.invalid_selector("AmbiguousSelector", message, message, "AmbiguousSelector")
         return selector
 
@@ -255,17 +323,29 @@ class HorizontalController:
         scale = {**target.scale, "spec": {"replicas": wanted.replicas} if wanted.replicas else {}}
         told = f"New size: {wanted.replicas}; reason: {wanted.reason}"
         try:
-            self._client.update(target.resource.key, scale, namespace=run.namespace, subresource="scale")
+            self._client.update(
+                target.resource.key, scale, namespace=run.namespace, subresource="scale"
+            )
         except Status as error:
             run.warn("FailedRescale", f"{told}; error: {error}")
-            run.set_condition("AbleToScale", "False", "FailedUpdateScale",
-                              f"the HPA controller was unable to update the target scale: {error}")
+            run.set_condition(
+                "AbleToScale",
+                "False",
+                "FailedUpdateScale",
+                f"the HPA controller was unable to update the target scale: {error}",
+            )
             run.set_sizes(target.replicas, None)
             raise ReconcileError(str(error)) from None
-        run.set_condition("AbleToScale", "True", "SucceededRescale",
-                          f"the HPA controller was able to update the target scale to {wanted.replicas}")
+        run.set_condition(
+            "AbleToScale",
+            "True",
+            "SucceededRescale",
+            f"the HPA controller was able to update the target scale to {wanted.replicas}",
+        )
         self._recorder.event(run.autoscaler, "Normal", "SuccessfulRescale", told)
-        run.history.store_scale_event(run.spec.get("behavior"), target.replicas, wanted.replicas, run.now)
+        run.history.store_scale_event(
+            run.spec.get("behavior"), target.replicas, wanted.replicas, run.now
+        )
         run.status["lastScaleTime"] = format_time(run.now)
         run.is_steady = False
 
@@ -278,8 +358,13 @@ class Reconciliation:
     :ivar is_silent: nothing was written, and no event told.
     """
 
-    def __init__(self, autoscaler: HorizontalPodAutoscaler, history: ScalingHistory, now: datetime,
-                 recorder: Recorder) -> None:
+    def __init__(
+        self,
+        autoscaler: HorizontalPodAutoscaler,
+        history: ScalingHistory,
+        now: datetime,
+        recorder: Recorder,
+    ) -> None:
         self.autoscaler = autoscaler
         self.history = history
         self.now = now
@@ -299,11 +384,21 @@ class Reconciliation:
     def set_condition(self, kind: str, status: str, reason: str, message: str) -> None:
         """Set a condition in its place in the list (``setConditionInList``)."""
         conditions: list[Object] = list(self.status.get("conditions") or ())
-        index = next((index for index, one in enumerate(conditions) if one.get("type") == kind), len(conditions))
+        index = next(
+            (index for index, one in enumerate(conditions) if one.get("type") == kind),
+            len(conditions),
+        )
         before = conditions[index] if index < len(conditions) else {}
         since = before.get("lastTransitionTime") if before.get("status") == status else None
-        conditions[index:index + 1] = [{"type": kind, "status": status, "reason": reason, "message": message,
-                                        "lastTransitionTime": since or format_time(self.now)}]
+        conditions[index : index + 1] = [
+            {
+                "type": kind,
+                "status": status,
+                "reason": reason,
+                "message": message,
+                "lastTransitionTime": since or format_time(self.now),
+            }
+        ]
         self.status["conditions"] = conditions
 
     def set_decision(self, decision: ScalingDecision) -> None:
@@ -313,10 +408,18 @@ class Reconciliation:
 
     def set_sizes(self, current: int, desired: int | None) -> None:
         """Write the status anew with the conditions and the time of the last change (``setStatus``)."""
-        kept: Object = {key: self.status[key] for key in ("conditions", "lastScaleTime") if key in self.status}
+        kept: Object = {
+            key: self.status[key] for key in ("conditions", "lastScaleTime") if key in self.status
+        }
         counts: Object = {"currentReplicas": current} if current else {}
-        self.status = {**counts, "currentMetrics": self.metrics, **kept,
-                       "desiredReplicas": self.status.get("desiredReplicas", 0) if desired is None else desired}
+        self.status = {
+            **counts,
+            "currentMetrics": self.metrics,
+            **kept,
+            "desiredReplicas": self.status.get("desiredReplicas", 0)
+            if desired is None
+            else desired,
+        }
 
     def warn(self, reason: str, message: str) -> None:
         self.is_silent = False
@@ -327,13 +430,16 @@ class Reconciliation:
         self.set_condition("AbleToScale", "False", "FailedGetScale", NO_SCALE.format(message))
         return ReconcileError(message)
 
-    def invalid_selector(self, event: str, message: str, condition: str,
-                         reason: str = "InvalidSelector") -> ReconcileError:
+    def invalid_selector(
+        self, event: str, message: str, condition: str, reason: str = "InvalidSelector"
+    ) -> ReconcileError:
         self.warn(event, message)
         self.set_condition("ScalingActive", "False", reason, condition)
         return ReconcileError(message)
 
-    def failed_compute(self, message: str, current: int, metrics: list[Object] | None) -> ReconcileError:
+    def failed_compute(
+        self, message: str, current: int, metrics: list[Object] | None
+    ) -> ReconcileError:
         self.metrics = metrics
         self.set_sizes(current, None)
         self.warn("FailedComputeMetricsReplicas", message)
@@ -341,9 +447,13 @@ class Reconciliation:
 
 
 def tolerances_for(spec: Object) -> Tolerances:
-    rules = (((spec.get("behavior") or {}).get(direction) or {}).get("tolerance")
-             for direction in ("scaleDown", "scaleUp"))
-    return Tolerances(*(TOLERANCE if text is None else Quantity.parse(text).nanos / 1e9 for text in rules))
+    rules = (
+        ((spec.get("behavior") or {}).get(direction) or {}).get("tolerance")
+        for direction in ("scaleDown", "scaleUp")
+    )
+    return Tolerances(
+        *(TOLERANCE if text is None else Quantity.parse(text).nanos / 1e9 for text in rules)
+    )
 
 
 def group_of(reference: AnyObject) -> str:

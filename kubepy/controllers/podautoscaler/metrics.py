@@ -27,10 +27,14 @@ from kubepy.controllers.podautoscaler.replica_calculator import (
 if TYPE_CHECKING:
     from kubepy.api.typed import Pod
 
-NO_CUSTOM_METRICS = ("unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) "
-                     "registered")
-NO_EXTERNAL_METRICS = ("unable to fetch metrics from external metrics API: the server could not find the requested "
-                       "resource (get {}.external.metrics.k8s.io)")
+NO_CUSTOM_METRICS = (
+    "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) "
+    "registered"
+)
+NO_EXTERNAL_METRICS = (
+    "unable to fetch metrics from external metrics API: the server could not find the requested "
+    "resource (get {}.external.metrics.k8s.io)"
+)
 ROUGH = 10**6  # nanos in a thousandth
 
 
@@ -80,8 +84,11 @@ def compute_resource_metric(spec: AnyObject, target: MetricTarget) -> MetricProp
     try:
         proposal = compute_usage(source, target, "", "resource")
     except MetricsError as error:
-        raise MetricFailure("FailedGetResourceMetric", str(error),
-                            f"failed to get {source['name']} resource metric value: {error}") from None
+        raise MetricFailure(
+            "FailedGetResourceMetric",
+            str(error),
+            f"failed to get {source['name']} resource metric value: {error}",
+        ) from None
     entry = {"name": source["name"], "current": proposal.status}
     return proposal._replace(status={"type": "Resource", "resource": entry})
 
@@ -91,13 +98,18 @@ def compute_container_resource_metric(spec: AnyObject, target: MetricTarget) -> 
     try:
         proposal = compute_usage(source, target, source["container"], "container resource")
     except MetricsError as error:
-        raise MetricFailure("FailedGetContainerResourceMetric", str(error),
-                            f"failed to get {source['container']} container metric value: {error}") from None
+        raise MetricFailure(
+            "FailedGetContainerResourceMetric",
+            str(error),
+            f"failed to get {source['container']} container metric value: {error}",
+        ) from None
     entry = {"name": source["name"], "container": source["container"], "current": proposal.status}
     return proposal._replace(status={"type": "ContainerResource", "containerResource": entry})
 
 
-def compute_usage(source: AnyObject, target: MetricTarget, container: str, kind: str) -> MetricProposal:
+def compute_usage(
+    source: AnyObject, target: MetricTarget, container: str, kind: str
+) -> MetricProposal:
     """Compute the replicas for the usage of a resource; the status is that of the value alone. Raises MetricsError."""
     resource, goal = source["name"], source["target"]
     average, utilization = goal.get("averageValue"), goal.get("averageUtilization")
@@ -107,7 +119,9 @@ def compute_usage(source: AnyObject, target: MetricTarget, container: str, kind:
             metrics = resource_metrics(target.pods, resource, container, target.now)
         except MetricsError as error:
             raise MetricsError(f"unable to get metrics for resource {resource}: {error}") from None
-        sample = Sample(target.pods, metrics, resource, target.replicas, target.now, target.tolerances)
+        sample = Sample(
+            target.pods, metrics, resource, target.replicas, target.now, target.tolerances
+        )
         if average is not None:
             raw = get_raw_resource_replicas(sample, Quantity.parse(average).milli_value())
             status: Object = {"averageValue": _quantity(resource, raw.usage.average)}
@@ -115,18 +129,28 @@ def compute_usage(source: AnyObject, target: MetricTarget, container: str, kind:
         proposal = get_resource_replicas(sample, utilization, container)
     except MetricsError as error:
         raise MetricsError(f"failed to get {resource} {wanted}: {error}") from None
-    status = {"averageUtilization": proposal.usage.utilization,
-              "averageValue": _quantity(resource, proposal.usage.average)}
-    return MetricProposal(proposal.replicas, f"{resource} {kind} utilization (percentage of request)", status)
+    status = {
+        "averageUtilization": proposal.usage.utilization,
+        "averageValue": _quantity(resource, proposal.usage.average),
+    }
+    return MetricProposal(
+        proposal.replicas, f"{resource} {kind} utilization (percentage of request)", status
+    )
 
 
-def resource_metrics(pods: Sequence[Pod], resource: str, container: str, now: datetime) -> dict[str, PodMetric]:
+def resource_metrics(
+    pods: Sequence[Pod], resource: str, container: str, now: datetime
+) -> dict[str, PodMetric]:
     """Return the usage of pods, or of one container in each (``GetResourceMetric``). Raises MetricsError."""
     measured = {name_of(pod): usage for pod in pods if (usage := container_usage(pod, now))}
     if not measured:
         raise MetricsError("no metrics returned from resource metrics API")
     amounts = {name: amount_of(usage, resource, container) for name, usage in measured.items()}
-    return {name: PodMetric(amount, now, WINDOW) for name, amount in amounts.items() if amount is not None}
+    return {
+        name: PodMetric(amount, now, WINDOW)
+        for name, amount in amounts.items()
+        if amount is not None
+    }
 
 
 def amount_of(usage: Mapping[str, Usage], resource: str, container: str) -> int | None:
@@ -158,18 +182,29 @@ def compute_object_metric(spec: AnyObject, target: MetricTarget) -> MetricPropos
     if goal["type"] == "AverageValue" and goal.get("averageValue") is not None:
         text = f"failed to get {name} object metric: {cause}"
     elif goal["type"] != "Value" or goal.get("value") is None:
-        cause = text = ("invalid object metric source: neither a value target nor an average value target was set")
-    raise MetricFailure("FailedGetObjectMetric", cause, f"failed to get object metric value: {text}")
+        cause = text = (
+            "invalid object metric source: neither a value target nor an average value target was set"
+        )
+    raise MetricFailure(
+        "FailedGetObjectMetric", cause, f"failed to get object metric value: {text}"
+    )
 
 
 def compute_external_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal:
     source = spec["external"]
     name, selector = source["metric"]["name"], go_label_selector(source["metric"].get("selector"))
-    cause = (f"unable to get external metric {target.namespace}/{name}/{selector}: "
-             + NO_EXTERNAL_METRICS.format(name))
-    text = (f"failed to get {name} external metric: {cause}" if source["target"].get("averageValue") is not None
-            else f"failed to get external metric {name}: {cause}")
-    raise MetricFailure("FailedGetExternalMetric", cause, f"failed to get {name} external metric value: {text}")
+    cause = (
+        f"unable to get external metric {target.namespace}/{name}/{selector}: "
+        + NO_EXTERNAL_METRICS.format(name)
+    )
+    text = (
+        f"failed to get {name} external metric: {cause}"
+        if source["target"].get("averageValue") is not None
+        else f"failed to get external metric {name}: {cause}"
+    )
+    raise MetricFailure(
+        "FailedGetExternalMetric", cause, f"failed to get {name} external metric value: {text}"
+    )
 
 
 COMPUTATIONS: Mapping[str, Callable[[AnyObject, MetricTarget], MetricProposal]] = {

@@ -41,16 +41,22 @@ class ScalingHistory:
         self.rests = False  # rounds are left out that would find what the last one has found
 
     def to_json(self) -> Any:
-        changes = ([[change.replicas, format_micro_time(change.time)] for change in kept]
-                   for kept in (self.recommendations, self.scale_ups, self.scale_downs))
+        changes = (
+            [[change.replicas, format_micro_time(change.time)] for change in kept]
+            for kept in (self.recommendations, self.scale_ups, self.scale_downs)
+        )
         return [*changes, self.selector, self.rests]
 
     @classmethod
     def from_json(cls, kept: Any) -> ScalingHistory:
         history = cls()
-        *changes, history.selector, history.rests = kept if len(kept) == 5 else [*kept, False]  # of an earlier version
+        *changes, history.selector, history.rests = (
+            kept if len(kept) == 5 else [*kept, False]
+        )  # of an earlier version
         history.recommendations, history.scale_ups, history.scale_downs = (
-            [SizeChange(replicas, parse_time(time)) for replicas, time in entries] for entries in changes)
+            [SizeChange(replicas, parse_time(time)) for replicas, time in entries]
+            for entries in changes
+        )
         return history
 
     def selects_any(self, pods: Sequence[Pod]) -> bool:
@@ -73,23 +79,33 @@ class ScalingHistory:
             replicas, time = self.recommendations[-1]
             left_out = math.ceil((now - time).total_seconds() / period) - 1
             if left_out > 0:
-                self.recommendations.append(SizeChange(replicas, time + timedelta(seconds=left_out * period)))
+                self.recommendations.append(
+                    SizeChange(replicas, time + timedelta(seconds=left_out * period))
+                )
         self.rests = False
 
     def recommend(self, replicas: int, now: datetime, cutoff: datetime) -> None:
         """Record a recommendation, and forget those before ``cutoff``."""
-        self.recommendations = [*(change for change in self.recommendations if change.time >= cutoff),
-                                SizeChange(replicas, now)]
+        self.recommendations = [
+            *(change for change in self.recommendations if change.time >= cutoff),
+            SizeChange(replicas, now),
+        ]
 
-    def store_scale_event(self, behavior: AnyObject | None, before: int, after: int, now: datetime) -> None:
+    def store_scale_event(
+        self, behavior: AnyObject | None, before: int, after: int, now: datetime
+    ) -> None:
         """Record a change of the target's size, for the rates of ``behavior``; without one nothing needs it."""
         if behavior is None:
             return
         rules = behavior["scaleUp" if after > before else "scaleDown"]
-        longest = max((policy["periodSeconds"] for policy in rules.get("policies") or ()), default=0)
+        longest = max(
+            (policy["periodSeconds"] for policy in rules.get("policies") or ()), default=0
+        )
         events = self.scale_ups if after > before else self.scale_downs
-        events[:] = [*(event for event in events if event.time >= now - timedelta(seconds=longest)),
-                     SizeChange(abs(after - before), now)]
+        events[:] = [
+            *(event for event in events if event.time >= now - timedelta(seconds=longest)),
+            SizeChange(abs(after - before), now),
+        ]
 
 
 class ReplicaLimits(NamedTuple):
@@ -124,18 +140,32 @@ class ScalingDecision(NamedTuple):
 
 READY = Verdict("ReadyForNewScale", "recommended size matches current size")
 WITHIN_RANGE = Verdict("DesiredWithinRange", "the desired count is within the acceptable range")
-UP_STABILIZED = Verdict("ScaleUpStabilized", "recent recommendations were lower than current one, applying the lowest "
-                                             "recent recommendation")
-DOWN_STABILIZED = Verdict("ScaleDownStabilized", "recent recommendations were higher than current one, applying the "
-                                                 "highest recent recommendation")
-TOO_FEW = Verdict("TooFewReplicas", "the desired replica count is less than the minimum replica count")
-TOO_MANY = Verdict("TooManyReplicas", "the desired replica count is more than the maximum replica count")
-UP_LIMIT = Verdict("ScaleUpLimit", "the desired replica count is increasing faster than the maximum scale rate")
-DOWN_LIMIT = Verdict("ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate")
+UP_STABILIZED = Verdict(
+    "ScaleUpStabilized",
+    "recent recommendations were lower than current one, applying the lowest recent recommendation",
+)
+DOWN_STABILIZED = Verdict(
+    "ScaleDownStabilized",
+    "recent recommendations were higher than current one, applying the "
+    "highest recent recommendation",
+)
+TOO_FEW = Verdict(
+    "TooFewReplicas", "the desired replica count is less than the minimum replica count"
+)
+TOO_MANY = Verdict(
+    "TooManyReplicas", "the desired replica count is more than the maximum replica count"
+)
+UP_LIMIT = Verdict(
+    "ScaleUpLimit", "the desired replica count is increasing faster than the maximum scale rate"
+)
+DOWN_LIMIT = Verdict(
+    "ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate"
+)
 
 
-def normalize(limits: ReplicaLimits, behavior: AnyObject | None, history: ScalingHistory,
-              now: datetime) -> ScalingDecision:
+def normalize(
+    limits: ReplicaLimits, behavior: AnyObject | None, history: ScalingHistory, now: datetime
+) -> ScalingDecision:
     """Decide on the size to set, and record the recommendation."""
     if behavior is None:
         stabilized, able = stabilize_recommendation(limits, history, now)
@@ -143,14 +173,20 @@ def normalize(limits: ReplicaLimits, behavior: AnyObject | None, history: Scalin
     else:
         stabilized, able = stabilize_recommendation_with_behaviors(limits, behavior, history, now)
         limits_now = limits._replace(desired=stabilized)
-        replicas, limited = convert_desired_replicas_with_behavior_rate(limits_now, behavior, history, now)
-    return ScalingDecision(replicas, READY if stabilized == limits.desired else able, limited, replicas != stabilized)
+        replicas, limited = convert_desired_replicas_with_behavior_rate(
+            limits_now, behavior, history, now
+        )
+    return ScalingDecision(
+        replicas, READY if stabilized == limits.desired else able, limited, replicas != stabilized
+    )
 
 
 # --- without behavior ---------------------------------------------------------------------------------------------
 
 
-def stabilize_recommendation(limits: ReplicaLimits, history: ScalingHistory, now: datetime) -> tuple[int, Verdict]:
+def stabilize_recommendation(
+    limits: ReplicaLimits, history: ScalingHistory, now: datetime
+) -> tuple[int, Verdict]:
     """Return the highest recommendation of the last five minutes."""
     cutoff = now - DOWNSCALE_STABILIZATION
     recent = [change.replicas for change in history.recommendations if change.time >= cutoff]
@@ -170,30 +206,48 @@ def convert_desired_replicas_with_rules(limits: ReplicaLimits) -> tuple[int, Ver
 # --- with behavior ------------------------------------------------------------------------------------------------
 
 
-def stabilize_recommendation_with_behaviors(limits: ReplicaLimits, behavior: AnyObject, history: ScalingHistory,
-                                            now: datetime) -> tuple[int, Verdict]:
+def stabilize_recommendation_with_behaviors(
+    limits: ReplicaLimits, behavior: AnyObject, history: ScalingHistory, now: datetime
+) -> tuple[int, Verdict]:
     """Bring the present size between the recommendations of both windows."""
     down_window = behavior["scaleDown"].get("stabilizationWindowSeconds")
     up_cutoff = now - timedelta(seconds=behavior["scaleUp"].get("stabilizationWindowSeconds") or 0)
-    down_cutoff = now - (DOWNSCALE_STABILIZATION if down_window is None else timedelta(seconds=down_window))
-    up = min([limits.desired, *(change.replicas for change in history.recommendations if change.time > up_cutoff)])
-    down = max([limits.desired, *(change.replicas for change in history.recommendations if change.time > down_cutoff)])
+    down_cutoff = now - (
+        DOWNSCALE_STABILIZATION if down_window is None else timedelta(seconds=down_window)
+    )
+    up = min(
+        [
+            limits.desired,
+            *(change.replicas for change in history.recommendations if change.time > up_cutoff),
+        ]
+    )
+    down = max(
+        [
+            limits.desired,
+            *(change.replicas for change in history.recommendations if change.time > down_cutoff),
+        ]
+    )
     history.recommend(limits.desired, now, min(up_cutoff, down_cutoff))
     verdict = UP_STABILIZED if limits.desired >= limits.current else DOWN_STABILIZED
     return min(max(limits.current, up), down), verdict
 
 
-def convert_desired_replicas_with_behavior_rate(limits: ReplicaLimits, behavior: AnyObject, history: ScalingHistory,
-                                                now: datetime) -> tuple[int, Verdict]:
+def convert_desired_replicas_with_behavior_rate(
+    limits: ReplicaLimits, behavior: AnyObject, history: ScalingHistory, now: datetime
+) -> tuple[int, Verdict]:
     """Bring a size within the limits and the rates of the policies."""
     if limits.desired > limits.current:
-        allowed = calculate_scale_limit(limits.current, behavior["scaleUp"], history, now, grows=True)
+        allowed = calculate_scale_limit(
+            limits.current, behavior["scaleUp"], history, now, grows=True
+        )
         rate = max(allowed, limits.current)
         highest, verdict = (rate, UP_LIMIT) if limits.highest > rate else (limits.highest, TOO_MANY)
         if limits.desired > highest:
             return highest, verdict
     elif limits.desired < limits.current:
-        allowed = calculate_scale_limit(limits.current, behavior["scaleDown"], history, now, grows=False)
+        allowed = calculate_scale_limit(
+            limits.current, behavior["scaleDown"], history, now, grows=False
+        )
         rate = min(allowed, limits.current)
         lowest, verdict = (rate, DOWN_LIMIT) if limits.lowest < rate else (limits.lowest, TOO_FEW)
         if limits.desired < lowest:
@@ -201,8 +255,9 @@ def convert_desired_replicas_with_behavior_rate(limits: ReplicaLimits, behavior:
     return limits.desired, WITHIN_RANGE
 
 
-def calculate_scale_limit(current: int, rules: Mapping[str, Any], history: ScalingHistory, now: datetime, *,
-                          grows: bool) -> int:
+def calculate_scale_limit(
+    current: int, rules: Mapping[str, Any], history: ScalingHistory, now: datetime, *, grows: bool
+) -> int:
     """Return the size that the policies of one direction allow (``calculateScale{Up,Down}Limit…``)."""
     select = rules.get("selectPolicy", "Max")
     if select == "Disabled":
@@ -210,8 +265,11 @@ def calculate_scale_limit(current: int, rules: Mapping[str, Any], history: Scali
     sizes = []
     for policy in rules.get("policies") or ():
         cutoff = now - timedelta(seconds=policy["periodSeconds"])
-        start = (current - get_replicas_change_since(cutoff, history.scale_ups)
-                 + get_replicas_change_since(cutoff, history.scale_downs))
+        start = (
+            current
+            - get_replicas_change_since(cutoff, history.scale_ups)
+            + get_replicas_change_since(cutoff, history.scale_downs)
+        )
         step = policy["value"] if grows else -policy["value"]
         if policy["type"] == "Pods":
             sizes.append(start + step)

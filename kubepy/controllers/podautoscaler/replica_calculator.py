@@ -19,8 +19,12 @@ from kubepy.api.values.quantity import Quantity
 if TYPE_CHECKING:
     from kubepy.api.typed import Pod
 
-CPU_INITIALIZATION_PERIOD = timedelta(minutes=5)  # in which the first samples of cpu are not trusted
-INITIAL_READINESS_DELAY = timedelta(seconds=30)  # a pod that is not ready after it has been so, once this has passed
+CPU_INITIALIZATION_PERIOD = timedelta(
+    minutes=5
+)  # in which the first samples of cpu are not trusted
+INITIAL_READINESS_DELAY = timedelta(
+    seconds=30
+)  # a pod that is not ready after it has been so, once this has passed
 MAX_INT32 = 2**31 - 1
 
 
@@ -101,7 +105,9 @@ def get_resource_replicas(sample: Sample, target: int, container: str = "") -> P
         utilization = min(used * 100 // requested, MAX_INT32)
         return Usage(utilization / target, used // len(known), utilization)
 
-    return _propose(sample, groups, values, measure, lambda name: requests[name] * max(100, target) // 100)
+    return _propose(
+        sample, groups, values, measure, lambda name: requests[name] * max(100, target) // 100
+    )
 
 
 def get_raw_resource_replicas(sample: Sample, target: int) -> Proposal:
@@ -120,15 +126,23 @@ def trusted_values(sample: Sample) -> tuple[PodGroups, Values]:
     if not sample.pods:
         raise MetricsError("no pods returned by selector while calculating replica count")
     groups = group_pods(sample)
-    values = {name: metric.value for name, metric in sample.metrics.items()
-              if name not in groups.ignored and name not in groups.unready}
+    values = {
+        name: metric.value
+        for name, metric in sample.metrics.items()
+        if name not in groups.ignored and name not in groups.unready
+    }
     if not values:
         raise MetricsError("did not receive metrics for targeted pods (pods might be unready)")
     return groups, values
 
 
-def _propose(sample: Sample, groups: PodGroups, values: Values, measure: Callable[[Values], Usage],
-             assumed: Callable[[str], int]) -> Proposal:
+def _propose(
+    sample: Sample,
+    groups: PodGroups,
+    values: Values,
+    measure: Callable[[Values], Usage],
+    assumed: Callable[[str], int],
+) -> Proposal:
     """Propose replicas by the usage of the ready pods, and in the light of the others.
 
     :param assumed: returns the usage of a pod without metrics that keeps fewer replicas from being too few.
@@ -148,10 +162,16 @@ def _propose(sample: Sample, groups: PodGroups, values: Values, measure: Callabl
     if scale_up_with_unready:
         values |= dict.fromkeys(groups.unready, 0)
     ratio = measure(values).ratio
-    if sample.tolerances.is_within(ratio) or (usage.ratio < 1.0 < ratio) or (ratio < 1.0 < usage.ratio):
+    if (
+        sample.tolerances.is_within(ratio)
+        or (usage.ratio < 1.0 < ratio)
+        or (ratio < 1.0 < usage.ratio)
+    ):
         return unchanged
     replicas = _replicas(ratio * len(values))
-    if (ratio < 1.0 and replicas > sample.current_replicas) or (ratio > 1.0 and replicas < sample.current_replicas):
+    if (ratio < 1.0 and replicas > sample.current_replicas) or (
+        ratio > 1.0 and replicas < sample.current_replicas
+    ):
         return unchanged
     return Proposal(replicas, usage)
 
@@ -192,11 +212,18 @@ def is_usage_changing(pod: Pod, now: datetime) -> bool:
 
 def is_unready_for_cpu(pod: Pod, metric: PodMetric, now: datetime) -> bool:
     """Tell whether a pod's cpu is that of its start, not of its load."""
-    condition, started_text = get_condition(pod, "Ready"), (pod.get("status") or {}).get("startTime")
+    condition, started_text = (
+        get_condition(pod, "Ready"),
+        (pod.get("status") or {}).get("startTime"),
+    )
     if condition is None or not started_text:
         return True
     started, is_ready = parse_time(started_text), condition.get("status") != "False"
-    since = parse_time(condition["lastTransitionTime"]) if condition.get("lastTransitionTime") else started
+    since = (
+        parse_time(condition["lastTransitionTime"])
+        if condition.get("lastTransitionTime")
+        else started
+    )
     if started + CPU_INITIALIZATION_PERIOD > now:
         return not is_ready or metric.timestamp < since + metric.window
     return not is_ready and started + INITIAL_READINESS_DELAY > since
@@ -204,8 +231,12 @@ def is_unready_for_cpu(pod: Pod, metric: PodMetric, now: datetime) -> bool:
 
 def calculate_requests(pods: Iterable[Pod], container: str, resource: str) -> Values:
     """Return the requests of pods or of one container in each (``calculateRequests``). Raises MetricsError."""
-    return {name_of(pod): calculate_pod_level_request(pod, resource) if is_pod_level_requests_set(pod) and not container
-            else calculate_request_from_containers(pod, container, resource) for pod in pods}
+    return {
+        name_of(pod): calculate_pod_level_request(pod, resource)
+        if is_pod_level_requests_set(pod) and not container
+        else calculate_request_from_containers(pod, container, resource)
+        for pod in pods
+    }
 
 
 def is_pod_level_requests_set(pod: Pod) -> bool:
@@ -230,6 +261,8 @@ def calculate_request_from_containers(pod: Pod, container: str, resource: str) -
     for one in chosen:
         request = ((one.get("resources") or {}).get("requests") or {}).get(resource)
         if request is None:
-            raise MetricsError(f"missing request for {resource} in container {one['name']} of Pod {name_of(pod)}")
+            raise MetricsError(
+                f"missing request for {resource} in container {one['name']} of Pod {name_of(pod)}"
+            )
         added += Quantity.parse(request).milli_value()
     return added

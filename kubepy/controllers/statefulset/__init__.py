@@ -12,7 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kubepy.api.errors import Status
-from kubepy.api.meta import controller_of, is_controlled_by, labels_of, name_of, namespace_of, uid_of
+from kubepy.api.meta import (
+    controller_of,
+    is_controlled_by,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from kubepy.api.objects.pods import next_availability
 from kubepy.api.selectors import LabelSelector
 from kubepy.controllers.ownership import Ownership
@@ -47,7 +54,13 @@ with lazy_imports():
     from kubepy.api.types import hashing  # knows all types of the API; most runs make no revision
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import ControllerRevision, PersistentVolumeClaim, Pod, StatefulSet, StatefulSetStatus
+    from kubepy.api.typed import (
+        ControllerRevision,
+        PersistentVolumeClaim,
+        Pod,
+        StatefulSet,
+        StatefulSetStatus,
+    )
 
 HASH_LABEL = "controller.kubernetes.io/hash"
 DEFAULT_HISTORY_LIMIT = 10
@@ -69,14 +82,20 @@ class StatefulSetController:
         self._history = history.History(context.client)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, STATEFUL_SETS, "StatefulSet", self.queue)
-        self._replicas = context.informers.add_index(PODS, self._index_replica, self._owners.queries_of_group)
+        self._replicas = context.informers.add_index(
+            PODS, self._index_replica, self._owners.queries_of_group
+        )
 
     # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
         """Claims and revisions are handled by nobody: they are watched so that the informers have them."""
-        return {STATEFUL_SETS: self._stateful_set_changed, PODS: self._owners.changed,
-                PERSISTENT_VOLUME_CLAIMS: lambda event: None, CONTROLLER_REVISIONS: lambda event: None}
+        return {
+            STATEFUL_SETS: self._stateful_set_changed,
+            PODS: self._owners.changed,
+            PERSISTENT_VOLUME_CLAIMS: lambda event: None,
+            CONTROLLER_REVISIONS: lambda event: None,
+        }
 
     def _stateful_set_changed(self, event: WatchEvent) -> None:
         self.queue.add(event.key)
@@ -104,19 +123,32 @@ class StatefulSetController:
 
     # --- observing
 
-    def observe(self, key: Key, stateful_set: StatefulSet, selector: LabelSelector) -> StatefulSetState:
+    def observe(
+        self, key: Key, stateful_set: StatefulSet, selector: LabelSelector
+    ) -> StatefulSetState:
         """Gather the state of a StatefulSet; its pods and revisions are claimed, and the present template gets its
         revision. Raises Status, AdoptionError."""
         revisions = self._adopt_revisions(stateful_set, selector)
         pods = self._claim_pods(stateful_set, selector)
         update, collisions = self._update_revision(stateful_set, revisions)
         current_name = (stateful_set.get("status") or {}).get("currentRevision")
-        current = next((revision for revision in revisions if name_of(revision) == current_name), update)
+        current = next(
+            (revision for revision in revisions if name_of(revision) == current_name), update
+        )
         return StatefulSetState(
-            key, stateful_set, history.apply_revision(stateful_set, current),
-            history.apply_revision(stateful_set, update), name_of(current), name_of(update), collisions, revisions,
-            pods, self._observed_claims(stateful_set, pods), stateful_set["spec"].get("minReadySeconds", 0),
-            self._clock.now())
+            key,
+            stateful_set,
+            history.apply_revision(stateful_set, current),
+            history.apply_revision(stateful_set, update),
+            name_of(current),
+            name_of(update),
+            collisions,
+            revisions,
+            pods,
+            self._observed_claims(stateful_set, pods),
+            stateful_set["spec"].get("minReadySeconds", 0),
+            self._clock.now(),
+        )
 
     def _index_replica(self, pod: Pod) -> tuple[str, Replica] | None:
         """Group the pods that StatefulSets control by the StatefulSet's uid; those that are to be claimed are apart."""
@@ -133,30 +165,55 @@ class StatefulSetController:
         replicas = list(self._replicas.group(uid_of(stateful_set)).values())
         if to_claim:
             manager = RefManager(self._client, PODS, STATEFUL_SETS, stateful_set)
-            replicas += map(read_replica, manager.claim(
-                self._pods.at(to_claim), selector,
-                lambda pod: parent_name_and_ordinal(pod)[0] == name_of(stateful_set)))
+            replicas += map(
+                read_replica,
+                manager.claim(
+                    self._pods.at(to_claim),
+                    selector,
+                    lambda pod: parent_name_and_ordinal(pod)[0] == name_of(stateful_set),
+                ),
+            )
         return sorted(replicas, key=lambda replica: replica.pod["metadata"]["name"])
 
-    def _observed_claims(self, stateful_set: StatefulSet, pods: Sequence[Replica]) -> dict[str, PersistentVolumeClaim]:
+    def _observed_claims(
+        self, stateful_set: StatefulSet, pods: Sequence[Replica]
+    ) -> dict[str, PersistentVolumeClaim]:
         if not stateful_set["spec"].get("volumeClaimTemplates"):
             return {}
         namespace = namespace_of(stateful_set)
         present = {replica.ordinal for replica in pods}
-        names = {name for ordinal in {*considered_ordinals(stateful_set, present), *present}
-                 for name in claim_names(stateful_set, ordinal)}
-        return {name: claim for name in names if (claim := self._claims.get(namespace, name)) is not None}
+        names = {
+            name
+            for ordinal in {*considered_ordinals(stateful_set, present), *present}
+            for name in claim_names(stateful_set, ordinal)
+        }
+        return {
+            name: claim
+            for name in names
+            if (claim := self._claims.get(namespace, name)) is not None
+        }
 
-    def _adopt_revisions(self, stateful_set: StatefulSet, selector: LabelSelector) -> list[ControllerRevision]:
+    def _adopt_revisions(
+        self, stateful_set: StatefulSet, selector: LabelSelector
+    ) -> list[ControllerRevision]:
         """Return the set's revisions; orphans that its selector matches become its own, whatever their names."""
         manager = RefManager(self._client, CONTROLLER_REVISIONS, STATEFUL_SETS, stateful_set)
-        matching = [revision for revision in self._revisions.claimable_by(stateful_set)
-                    if selector.matches(labels_of(revision))]
-        adopted = [manager.adopt(revision) if controller_of(revision) is None else revision for revision in matching]
-        return history.sort_revisions(revision for revision in adopted if is_controlled_by(revision, stateful_set))
+        matching = [
+            revision
+            for revision in self._revisions.claimable_by(stateful_set)
+            if selector.matches(labels_of(revision))
+        ]
+        adopted = [
+            manager.adopt(revision) if controller_of(revision) is None else revision
+            for revision in matching
+        ]
+        return history.sort_revisions(
+            revision for revision in adopted if is_controlled_by(revision, stateful_set)
+        )
 
-    def _update_revision(self, stateful_set: StatefulSet,
-                         revisions: Sequence[ControllerRevision]) -> tuple[ControllerRevision, int]:
+    def _update_revision(
+        self, stateful_set: StatefulSet, revisions: Sequence[ControllerRevision]
+    ) -> tuple[ControllerRevision, int]:
         """Return the revision of the present template, and the collision count to keep (``getStatefulSetRevisions``).
 
         An equal revision is used again, with the newest number; the newest one also when an older server wrote it in
@@ -180,7 +237,9 @@ class StatefulSetController:
 
     # --- acting
 
-    def act(self, state: StatefulSetState, actions: StatefulSetActions, errors: list[Exception]) -> StatefulSetStatus:
+    def act(
+        self, state: StatefulSetState, actions: StatefulSetActions, errors: list[Exception]
+    ) -> StatefulSetStatus:
         """Take the steps until one fails, of which ``errors`` is told; return the status to write."""
         try:
             for phase in actions.phases:
@@ -198,7 +257,7 @@ class StatefulSetController:
         position, size = 0, 1 if is_ordered(state.stateful_set) else SLOW_START_INITIAL_BATCH_SIZE
         while position < len(steps):
             errors: list[Exception] = []
-            for step in steps[position:position + size]:
+            for step in steps[position : position + size]:
                 try:
                     for action in step:
                         self._do(state, action)
@@ -221,7 +280,9 @@ class StatefulSetController:
                 self._pod_control.delete_stateful_pod(stateful_set, replica.pod)
             case "update":
                 claims_match = state.claims_match_retention_policy(replica)
-                self._pod_control.update_stateful_pod(state.update_set, replica, claims_match=claims_match)
+                self._pod_control.update_stateful_pod(
+                    state.update_set, replica, claims_match=claims_match
+                )
             case "create missing claims":
                 self._pod_control.create_missing_claims(stateful_set, replica.pod)
             case "update claims":
@@ -230,7 +291,11 @@ class StatefulSetController:
     def _truncate_history(self, state: StatefulSetState) -> None:
         """Delete the oldest revisions beyond the limit that neither a pod nor the status uses. Raises Status."""
         limit = state.stateful_set["spec"].get("revisionHistoryLimit", DEFAULT_HISTORY_LIMIT)
-        live = {state.current_revision, state.update_revision, *(replica.revision for replica in state.pods)}
+        live = {
+            state.current_revision,
+            state.update_revision,
+            *(replica.revision for replica in state.pods),
+        }
         if limit >= 0:
             unused = (revision for revision in state.revisions if name_of(revision) not in live)
             self._history.delete(history.surplus(unused, limit))

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from kubepy.api.meta import AnyObject, Object, name_of, namespace_of, new_controller_ref, owner_references, uid_of
+from kubepy.api.meta import (
+    AnyObject,
+    Object,
+    name_of,
+    namespace_of,
+    new_controller_ref,
+    owner_references,
+    uid_of,
+)
 from kubepy.controllers.ref_manager import with_owner_references
 
 if TYPE_CHECKING:
@@ -21,8 +29,10 @@ def claim_name(stateful_set: StatefulSet, template: PersistentVolumeClaim, ordin
 
 
 def claim_names(stateful_set: StatefulSet, ordinal: int) -> list[str]:
-    return [claim_name(stateful_set, template, ordinal)
-            for template in stateful_set["spec"].get("volumeClaimTemplates") or []]
+    return [
+        claim_name(stateful_set, template, ordinal)
+        for template in stateful_set["spec"].get("volumeClaimTemplates") or []
+    ]
 
 
 def new_claims(stateful_set: StatefulSet, ordinal: int) -> list[PersistentVolumeClaim]:
@@ -31,12 +41,21 @@ def new_claims(stateful_set: StatefulSet, ordinal: int) -> list[PersistentVolume
     selector_labels = (stateful_set["spec"].get("selector") or {}).get("matchLabels") or {}
     claims: list[Object] = []
     for template in stateful_set["spec"].get("volumeClaimTemplates") or []:
-        metadata: Object = {**template["metadata"], "name": claim_name(stateful_set, template, ordinal),
-                            "namespace": namespace_of(stateful_set)}
+        metadata: Object = {
+            **template["metadata"],
+            "name": claim_name(stateful_set, template, ordinal),
+            "namespace": namespace_of(stateful_set),
+        }
         if labels := {**(metadata.get("labels") or {}), **selector_labels}:
             metadata["labels"] = labels
-        claims.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata,
-                       "spec": template["spec"]})
+        claims.append(
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": metadata,
+                "spec": template["spec"],
+            }
+        )
     return cast("list[PersistentVolumeClaim]", claims)
 
 
@@ -48,22 +67,31 @@ def retention_policy(stateful_set: StatefulSet) -> tuple[str, str]:
 
 def matches_owner(reference: AnyObject, owner: AnyObject) -> bool:
     """Return whether a reference names the owner by kind and name, whatever its uid."""
-    return bool((reference["apiVersion"], reference["kind"], reference["name"])
-                == (owner["apiVersion"], owner["kind"], name_of(owner)))
+    return bool(
+        (reference["apiVersion"], reference["kind"], reference["name"])
+        == (owner["apiVersion"], owner["kind"], name_of(owner))
+    )
 
 
 def has_stale_owner_ref(claim: PersistentVolumeClaim, owner: AnyObject) -> bool:
     """Return whether the claim belongs to an earlier object of the owner's name (``hasStaleOwnerRef``)."""
-    first = next((reference for reference in owner_references(claim) if matches_owner(reference, owner)), None)
+    first = next(
+        (reference for reference in owner_references(claim) if matches_owner(reference, owner)),
+        None,
+    )
     return first is not None and first["uid"] != uid_of(owner)
 
 
-def has_unexpected_controller(claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: AnyObject) -> bool:
+def has_unexpected_controller(
+    claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: AnyObject
+) -> bool:
     """Return whether something else controls a claim that the retention policy is to handle."""
     if retention_policy(stateful_set) == (RETAIN, RETAIN):
         return False
     for reference in owner_references(claim):
-        owner = next((owner for owner in (stateful_set, pod) if matches_owner(reference, owner)), None)
+        owner = next(
+            (owner for owner in (stateful_set, pod) if matches_owner(reference, owner)), None
+        )
         if owner is not None and reference["uid"] != uid_of(owner):
             return True
         if owner is None and reference.get("controller"):
@@ -83,8 +111,9 @@ def _policy_owner(stateful_set: StatefulSet, pod: AnyObject, in_range: bool) -> 
     return stateful_set if when_deleted == DELETE else None
 
 
-def is_claim_owner_up_to_date(claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: AnyObject,
-                              in_range: bool) -> bool:
+def is_claim_owner_up_to_date(
+    claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: AnyObject, in_range: bool
+) -> bool:
     """Return whether the claim's owners are those of the policy, or not to be touched (``isClaimOwnerUpToDate``)."""
     if not owner_references(claim):
         return _policy_owner(stateful_set, pod, in_range) is None
@@ -93,17 +122,26 @@ def is_claim_owner_up_to_date(claim: PersistentVolumeClaim, stateful_set: Statef
     if has_unexpected_controller(claim, stateful_set, pod):
         return not _is_owned_by(claim, stateful_set) and not _is_owned_by(claim, pod)
     uids = (uid_of(stateful_set), uid_of(pod))
-    if any(reference["uid"] in uids and not reference.get("controller") for reference in owner_references(claim)):
+    if any(
+        reference["uid"] in uids and not reference.get("controller")
+        for reference in owner_references(claim)
+    ):
         return False
     policy_owner = _policy_owner(stateful_set, pod, in_range)
-    return all(_is_owned_by(claim, owner) == (owner is policy_owner) for owner in (stateful_set, pod))
+    return all(
+        _is_owned_by(claim, owner) == (owner is policy_owner) for owner in (stateful_set, pod)
+    )
 
 
-def with_claim_owner(claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: AnyObject, in_range: bool
-                     ) -> PersistentVolumeClaim:
+def with_claim_owner(
+    claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: AnyObject, in_range: bool
+) -> PersistentVolumeClaim:
     """Return the claim with the owners of the policy (``updateClaimOwnerRefForSetAndPod``)."""
-    references = [reference for reference in owner_references(claim)
-                  if not matches_owner(reference, stateful_set) and not matches_owner(reference, pod)]
+    references = [
+        reference
+        for reference in owner_references(claim)
+        if not matches_owner(reference, stateful_set) and not matches_owner(reference, pod)
+    ]
     policy_owner = _policy_owner(stateful_set, pod, in_range)
     if policy_owner is not None and not has_unexpected_controller(claim, stateful_set, pod):
         references.append(new_controller_ref(policy_owner))

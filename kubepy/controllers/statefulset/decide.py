@@ -70,8 +70,9 @@ def decide(state: StatefulSetState) -> StatefulSetActions:
         return (PodAction("delete", replica),), False
 
     phases: list[list[Step]] = []
-    processes: list[tuple[Callable[[StatefulSetState, Replica], tuple[Step, bool]], list[Replica]]] = [
-        (process_replica, replicas), (fix_pod_claim, condemned), (process_condemned, condemned)]
+    processes: list[
+        tuple[Callable[[StatefulSetState, Replica], tuple[Step, bool]], list[Replica]]
+    ] = [(process_replica, replicas), (fix_pod_claim, condemned), (process_condemned, condemned)]
     for process, pods in processes:
         phases.append([])
         for replica in pods:
@@ -79,7 +80,9 @@ def decide(state: StatefulSetState) -> StatefulSetActions:
             phases[-1].append(step)
             if ordered and not may_go_on:
                 return StatefulSetActions(phases, None, status, status)
-    is_whole = len(replicas) == len(ordinals(state.stateful_set))  # else the highest pods are still to be made
+    is_whole = len(replicas) == len(
+        ordinals(state.stateful_set)
+    )  # else the highest pods are still to be made
     update = pod_to_update(state, replicas) if is_whole and is_rolling(state.stateful_set) else None
     return StatefulSetActions(phases, update, status, with_one_less_current(status))
 
@@ -96,7 +99,11 @@ def split_by_range(state: StatefulSetState) -> tuple[list[Replica], list[Replica
             revision = state.current_revision if is_current else state.update_revision
             replica = missing_replica(state.stateful_set, ordinal, revision)
         replicas.append(replica)
-    beyond = [replica for replica in state.pods if replica.ordinal >= 0 and replica.ordinal not in in_range]
+    beyond = [
+        replica
+        for replica in state.pods
+        if replica.ordinal >= 0 and replica.ordinal not in in_range
+    ]
     return replicas, sorted(beyond, key=lambda replica: replica.ordinal, reverse=True)
 
 
@@ -106,11 +113,18 @@ def process_replica(state: StatefulSetState, replica: Replica) -> tuple[Step, bo
         return () if replica.is_being_deleted else (PodAction("delete", replica),), False
     if not replica.is_created:
         return () if state.pod_claim_is_stale(replica) else (PodAction("create", replica),), False
-    actions: Step = (PodAction("create missing claims", replica),) if replica.phase == "Pending" else ()
-    if is_ordered(state.stateful_set) and (replica.is_being_deleted or not state.is_healthy(replica)):
+    actions: Step = (
+        (PodAction("create missing claims", replica),) if replica.phase == "Pending" else ()
+    )
+    if is_ordered(state.stateful_set) and (
+        replica.is_being_deleted or not state.is_healthy(replica)
+    ):
         return actions, False
-    if not (replica.identity_matches and storage_matches(state.stateful_set, replica)
-            and state.claims_match_retention_policy(replica)):
+    if not (
+        replica.identity_matches
+        and storage_matches(state.stateful_set, replica)
+        and state.claims_match_retention_policy(replica)
+    ):
         actions = (*actions, PodAction("update", replica))
     return actions, True
 
@@ -123,7 +137,7 @@ def fix_pod_claim(state: StatefulSetState, replica: Replica) -> tuple[Step, bool
 
 def pod_to_update(state: StatefulSetState, replicas: Sequence[Replica]) -> PodAction | None:
     """Delete the highest pod that is not at the update revision, unless one above it is not available yet."""
-    for replica in reversed(replicas[partition(state.stateful_set):]):
+    for replica in reversed(replicas[partition(state.stateful_set) :]):
         if replica.revision != state.update_revision and not replica.is_being_deleted:
             return PodAction("delete", replica)
         if state.is_unavailable(replica):

@@ -62,7 +62,9 @@ class StatefulPodControl:
             raise
         self._record_pod_event("delete", stateful_set, pod)
 
-    def update_stateful_pod(self, stateful_set: StatefulSet, replica: Replica, *, claims_match: bool) -> None:
+    def update_stateful_pod(
+        self, stateful_set: StatefulSet, replica: Replica, *, claims_match: bool
+    ) -> None:
         """Give a pod its labels and volumes back, and its claims their owners unless they have them.
 
         Raises Status, ClaimError.
@@ -126,28 +128,49 @@ class StatefulPodControl:
                 stored.append(self._claims.get(namespace_of(stateful_set), name))
         for claim in stored:
             if claims.has_unexpected_controller(claim, stateful_set, pod):
-                message = (f"PersistentVolumeClaim {name_of(claim)} has a conflicting OwnerReference that acts as a"
-                           " manging controller, the retention policy is ignored for this claim")
+                message = (
+                    f"PersistentVolumeClaim {name_of(claim)} has a conflicting OwnerReference that acts as a"
+                    " manging controller, the retention policy is ignored for this claim"
+                )
                 self._recorder.event(stateful_set, "Warning", "ConflictingController", message)
             if not claims.is_claim_owner_up_to_date(claim, stateful_set, pod, in_range):
                 self._claims.update(claims.with_claim_owner(claim, stateful_set, pod, in_range))
 
     # --- events
 
-    def _record_pod_event(self, verb: str, stateful_set: StatefulSet, pod: Pod, error: Exception | None = None) -> None:
+    def _record_pod_event(
+        self, verb: str, stateful_set: StatefulSet, pod: Pod, error: Exception | None = None
+    ) -> None:
         word = verb.capitalize()
         subject = f"{word} Pod {name_of(pod)} in StatefulSet {name_of(stateful_set)}"
         if error is None:
-            self._recorder.event(stateful_set, "Normal", f"Successful{word}", f"{subject} successful")
+            self._recorder.event(
+                stateful_set, "Normal", f"Successful{word}", f"{subject} successful"
+            )
         else:
-            self._recorder.event(stateful_set, "Warning", f"Failed{word}", f"{subject} failed error: {error}")
+            self._recorder.event(
+                stateful_set, "Warning", f"Failed{word}", f"{subject} failed error: {error}"
+            )
 
-    def _record_claim_event(self, stateful_set: StatefulSet, pod: Pod, claim: PersistentVolumeClaim,
-                            error: Status | None = None) -> None:
+    def _record_claim_event(
+        self,
+        stateful_set: StatefulSet,
+        pod: Pod,
+        claim: PersistentVolumeClaim,
+        error: Status | None = None,
+    ) -> None:
         subject, set_name = f"Create Claim {name_of(claim)}", name_of(stateful_set)
         if error is None:
-            self._recorder.event(stateful_set, "Normal", "SuccessfulCreate",
-                                 f"{subject} Pod {name_of(pod)} in StatefulSet {set_name} success")
+            self._recorder.event(
+                stateful_set,
+                "Normal",
+                "SuccessfulCreate",
+                f"{subject} Pod {name_of(pod)} in StatefulSet {set_name} success",
+            )
         else:
-            self._recorder.event(stateful_set, "Warning", "FailedCreate",
-                                 f"{subject} for Pod {name_of(pod)} in StatefulSet {set_name} failed error: {error}")
+            self._recorder.event(
+                stateful_set,
+                "Warning",
+                "FailedCreate",
+                f"{subject} for Pod {name_of(pod)} in StatefulSet {set_name} failed error: {error}",
+            )

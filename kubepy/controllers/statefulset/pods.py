@@ -67,11 +67,26 @@ class Replica(NamedTuple):
 def read_replica(pod: Pod) -> Replica:
     parent, ordinal = parent_name_and_ordinal(pod)
     name, labels = name_of(pod), labels_of(pod)
-    identity_matches = ordinal >= 0 and f"{parent}-{ordinal}" == name and labels.get(POD_NAME_LABEL) == name
-    claims = {volume["name"]: volume["persistentVolumeClaim"]["claimName"]
-              for volume in pod["spec"].get("volumes") or [] if volume.get("persistentVolumeClaim")}
-    return Replica(pod, parent, ordinal, labels.get(REVISION_LABEL, ""), phase_of(pod), is_being_deleted(pod),
-                   is_pod_ready(pod), pod_ready_time(pod), identity_matches, claims)
+    identity_matches = (
+        ordinal >= 0 and f"{parent}-{ordinal}" == name and labels.get(POD_NAME_LABEL) == name
+    )
+    claims = {
+        volume["name"]: volume["persistentVolumeClaim"]["claimName"]
+        for volume in pod["spec"].get("volumes") or []
+        if volume.get("persistentVolumeClaim")
+    }
+    return Replica(
+        pod,
+        parent,
+        ordinal,
+        labels.get(REVISION_LABEL, ""),
+        phase_of(pod),
+        is_being_deleted(pod),
+        is_pod_ready(pod),
+        pod_ready_time(pod),
+        identity_matches,
+        claims,
+    )
 
 
 def parent_name_and_ordinal(pod: Pod) -> tuple[str, int]:
@@ -129,7 +144,11 @@ def partition(stateful_set: StatefulSet) -> int:
 def missing_replica(stateful_set: StatefulSet, ordinal: int, revision: str) -> Replica:
     """Return the replica of a pod that is still to be made, at a revision."""
     name = pod_name(stateful_set, ordinal)
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace_of(stateful_set)}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace_of(stateful_set)},
+    }
     return Replica(cast("Pod", pod), name_of(stateful_set), ordinal, revision)
 
 
@@ -147,12 +166,31 @@ def new_stateful_pod(stateful_set: StatefulSet, ordinal: int, revision: str) -> 
     """Return the pod of the set at that revision (``newVersionedStatefulSetPod``)."""
     pod = pod_from_template(stateful_set, stateful_set["spec"]["template"])
     name = pod_name(stateful_set, ordinal)
-    metadata = pod["metadata"]  # with the generateName of the template, though the pod has a name of its own
-    labels = {**metadata.get("labels", {}), **identity_labels(name, ordinal), REVISION_LABEL: revision}
-    spec = cast("PodSpec", {**pod["spec"], "hostname": name, "subdomain": stateful_set["spec"].get("serviceName", "")})
-    return cast("Pod", {**pod, "metadata": {
-        **metadata, "name": name, "namespace": stateful_set["metadata"]["namespace"], "labels": labels},
-        "spec": with_storage(stateful_set, spec, ordinal)})
+    metadata = pod[
+        "metadata"
+    ]  # with the generateName of the template, though the pod has a name of its own
+    labels = {
+        **metadata.get("labels", {}),
+        **identity_labels(name, ordinal),
+        REVISION_LABEL: revision,
+    }
+    spec = cast(
+        "PodSpec",
+        {**pod["spec"], "hostname": name, "subdomain": stateful_set["spec"].get("serviceName", "")},
+    )
+    return cast(
+        "Pod",
+        {
+            **pod,
+            "metadata": {
+                **metadata,
+                "name": name,
+                "namespace": stateful_set["metadata"]["namespace"],
+                "labels": labels,
+            },
+            "spec": with_storage(stateful_set, spec, ordinal),
+        },
+    )
 
 
 def identity_labels(name: str, ordinal: int) -> dict[str, str]:
@@ -162,9 +200,13 @@ def identity_labels(name: str, ordinal: int) -> dict[str, str]:
 def with_storage(stateful_set: StatefulSet, spec: PodSpec, ordinal: int) -> PodSpec:
     """Return the pod spec with a volume for each claim template, in place of others of those names
     (``updateStorage``)."""
-    volumes = [{"name": name_of(template),
-                "persistentVolumeClaim": {"claimName": claim_name(stateful_set, template, ordinal)}}
-               for template in stateful_set["spec"].get("volumeClaimTemplates") or []]
+    volumes = [
+        {
+            "name": name_of(template),
+            "persistentVolumeClaim": {"claimName": claim_name(stateful_set, template, ordinal)},
+        }
+        for template in stateful_set["spec"].get("volumeClaimTemplates") or []
+    ]
     names = {volume["name"] for volume in volumes}
     others = [volume for volume in spec.get("volumes") or [] if volume["name"] not in names]
     return cast("PodSpec", {**spec, "volumes": [*volumes, *others]}) if volumes or others else spec
@@ -178,7 +220,8 @@ def storage_matches(stateful_set: StatefulSet, replica: Replica) -> bool:
     templates = stateful_set["spec"].get("volumeClaimTemplates")
     return not templates or all(
         replica.claims.get(name_of(template)) == claim_name(stateful_set, template, replica.ordinal)
-        for template in templates)
+        for template in templates
+    )
 
 
 def with_identity_and_storage(stateful_set: StatefulSet, replica: Replica) -> Pod:
@@ -186,7 +229,9 @@ def with_identity_and_storage(stateful_set: StatefulSet, replica: Replica) -> Po
     pod, ordinal = replica.pod, replica.ordinal
     metadata, spec = pod["metadata"], pod["spec"]
     if not replica.identity_matches:
-        name = pod_name(stateful_set, ordinal)  # a pod named db-01 is not there under its right name, and fails there
+        name = pod_name(
+            stateful_set, ordinal
+        )  # a pod named db-01 is not there under its right name, and fails there
         labels = {**labels_of(pod), **identity_labels(name, ordinal)}
         metadata = {**metadata, "name": name, "labels": labels}
     if not storage_matches(stateful_set, replica):

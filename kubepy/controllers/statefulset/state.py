@@ -50,11 +50,15 @@ class StatefulSetState(NamedTuple):
             return True
         found = self.claims_of(replica)
         in_range = bool(found) and replica.ordinal in ordinals(self.update_set)
-        return all(claims.is_claim_owner_up_to_date(claim, self.update_set, replica.pod, in_range) for claim in found)
+        return all(
+            claims.is_claim_owner_up_to_date(claim, self.update_set, replica.pod, in_range)
+            for claim in found
+        )
 
     def pod_claim_is_stale(self, replica: Replica) -> bool:
-        """Return whether a claim still belongs to an earlier pod of the name and will go with it (``PodClaimIsStale``).
-        """
+        """Return whether a claim still belongs to an earlier pod of the name and will go with it (``PodClaimIsStale``)."""
         if claims.retention_policy(self.stateful_set)[1] == claims.RETAIN:
             return False
-        return any(claims.has_stale_owner_ref(claim, replica.pod) for claim in self.claims_of(replica))
+        return any(
+            claims.has_stale_owner_ref(claim, replica.pod) for claim in self.claims_of(replica)
+        )

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from kubepy.api.typed import StatefulSet, StatefulSetStatus
 
 
-def compute_replica_status(state: StatefulSetState, replicas: Iterable[Replica]) -> StatefulSetStatus:
+def compute_replica_status(
+    state: StatefulSetState, replicas: Iterable[Replica]
+) -> StatefulSetStatus:
     """Return the status for these pods. A pod that is being deleted counts, but at no revision.
 
     As the API writes it: replicas and availableReplicas always, other counts only when they are not 0.
@@ -48,10 +50,16 @@ def with_one_less_current(status: StatefulSetStatus) -> StatefulSetStatus:
     return {**rest, "currentReplicas": left} if left > 0 else rest
 
 
-def complete_rolling_update(stateful_set: StatefulSet, status: StatefulSetStatus) -> StatefulSetStatus:
+def complete_rolling_update(
+    stateful_set: StatefulSet, status: StatefulSetStatus
+) -> StatefulSetStatus:
     """Return the status in which the update revision has become the current one, if all pods are updated and ready."""
     replicas = stateful_set["spec"].get("replicas", 1)
-    counts = (status.get("updatedReplicas", 0), status.get("readyReplicas", 0), status.get("replicas", 0))
+    counts = (
+        status.get("updatedReplicas", 0),
+        status.get("readyReplicas", 0),
+        status.get("replicas", 0),
+    )
     if not is_rolling(stateful_set) or any(count != replicas for count in counts):
         return status
     completed: StatefulSetStatus = {**status, "currentRevision": status["updateRevision"]}
@@ -60,7 +68,15 @@ def complete_rolling_update(stateful_set: StatefulSet, status: StatefulSetStatus
 
 def is_inconsistent(before: AnyObject, status: StatefulSetStatus) -> bool:
     """Return whether the status is worth writing (``inconsistentStatus``)."""
-    fields = ("replicas", "currentReplicas", "readyReplicas", "updatedReplicas", "availableReplicas",
-              "currentRevision", "updateRevision")
-    return (status["observedGeneration"] > before.get("observedGeneration", 0)
-            or any(before.get(name) != status.get(name) for name in fields))
+    fields = (
+        "replicas",
+        "currentReplicas",
+        "readyReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+        "currentRevision",
+        "updateRevision",
+    )
+    return status["observedGeneration"] > before.get("observedGeneration", 0) or any(
+        before.get(name) != status.get(name) for name in fields
+    )

@@ -24,16 +24,39 @@ from kubepy.storage import Key
 
 PODS, NODES = "pods", "nodes"
 PENDING, STARTING, READY, AVAILABLE, TERMINATING, FAILED, SUCCEEDED = STATES = (
-    "pending", "starting", "ready", "available", "terminating", "failed", "succeeded")
+    "pending",
+    "starting",
+    "ready",
+    "available",
+    "terminating",
+    "failed",
+    "succeeded",
+)
 
 STATE_AFTER = {  # "waiting" and "unavailable" are in state_after
-    "created": PENDING, "scheduled": STARTING, "started": STARTING, "restarted": STARTING, "ready": READY,
-    "available": AVAILABLE, "not-ready": STARTING, "terminating": TERMINATING, "failed": FAILED,
-    "succeeded": SUCCEEDED}
+    "created": PENDING,
+    "scheduled": STARTING,
+    "started": STARTING,
+    "restarted": STARTING,
+    "ready": READY,
+    "available": AVAILABLE,
+    "not-ready": STARTING,
+    "terminating": TERMINATING,
+    "failed": FAILED,
+    "succeeded": SUCCEEDED,
+}
 STATE_BEFORE = {  # of a pod that was there before its first step
-    "scheduled": PENDING, "started": STARTING, "restarted": STARTING, "waiting": STARTING, "ready": STARTING,
-    "available": READY}
-_WAITING = {"ContainerCreating": STARTING, "PodInitializing": STARTING}  # reasons to wait that are no failure
+    "scheduled": PENDING,
+    "started": STARTING,
+    "restarted": STARTING,
+    "waiting": STARTING,
+    "ready": STARTING,
+    "available": READY,
+}
+_WAITING = {
+    "ContainerCreating": STARTING,
+    "PodInitializing": STARTING,
+}  # reasons to wait that are no failure
 _OWN_OWNER = {"replicasets.apps": "deployments.apps", "jobs.batch": "cronjobs.batch"}
 
 
@@ -87,7 +110,9 @@ class Bar:
     def spans(self) -> Iterable[tuple[int, int, str]]:
         """Yield each state with the numbers of the steps at which it begins and ends."""
         ends = [number for number, _ in self.states[1:]] + [self.end]
-        return ((number, end, state) for (number, state), end in zip(self.states, ends, strict=True))
+        return (
+            (number, end, state) for (number, state), end in zip(self.states, ends, strict=True)
+        )
 
 
 def state_after(step: Step, before: str) -> str | None:
@@ -114,7 +139,12 @@ def bars_of(timeline: Timeline) -> list[Bar]:
         if bar is None or step.action == "created":
             new = step.action == "created"
             bar = open_bars[step.key] = Bar(
-                step.key, owners.top(step), number if new else -1, len(timeline.steps), len(timeline.steps))
+                step.key,
+                owners.top(step),
+                number if new else -1,
+                len(timeline.steps),
+                len(timeline.steps),
+            )
             finished = step.action == "deleted" and bar.workload.resource in JOBS
             guess = SUCCEEDED if finished else STATE_BEFORE.get(step.action, AVAILABLE)
             bar.states.append((bar.start, PENDING if new else present.get(step.key) or guess))
@@ -134,13 +164,28 @@ def bars_of(timeline: Timeline) -> list[Bar]:
 def idle_bars(timeline: Timeline, bars: Iterable[Bar]) -> list[Bar]:
     """Return the bars of the pods without a step, of workloads that something happened to."""
     steps, owners = len(timeline.steps), TopControllers(timeline)
-    known, workloads = {bar.key for bar in bars if bar.start < 0}, {course.key for course in timeline.courses}
+    known, workloads = (
+        {bar.key for bar in bars if bar.start < 0},
+        {course.key for course in timeline.courses},
+    )
     idle = []
     for pod in timeline.present:
         workload = owners.top(pod)
         if pod.key not in known and workload in workloads:
-            idle.append(Bar(pod.key, workload, -1, steps, steps, -1, pod.node, pod.revision, pod.owner,
-                            [(-1, state_after(pod, "") or AVAILABLE)]))
+            idle.append(
+                Bar(
+                    pod.key,
+                    workload,
+                    -1,
+                    steps,
+                    steps,
+                    -1,
+                    pod.node,
+                    pod.revision,
+                    pod.owner,
+                    [(-1, state_after(pod, "") or AVAILABLE)],
+                )
+            )
     return idle
 
 
@@ -148,8 +193,11 @@ class TopControllers:
     """The top controllers of a timeline's objects."""
 
     def __init__(self, timeline: Timeline) -> None:
-        self._owners = {step.key: _owner_key(step.owner, step.key.namespace)
-                        for step in (*timeline.present, *timeline.steps) if step.owner}
+        self._owners = {
+            step.key: _owner_key(step.owner, step.key.namespace)
+            for step in (*timeline.present, *timeline.steps)
+            if step.owner
+        }
         self._workloads = {course.key for course in timeline.courses}
 
     def top(self, step: Step) -> Key:
@@ -191,9 +239,15 @@ def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> N
     :param steps: the number of the timeline's steps.
     """
     numbers = list(course.numbers if course else ())
-    staying = numbers[0][1].pods - numbers[0][1].terminating if numbers else sum(bar.start < 0 for bar in bars)
+    staying = (
+        numbers[0][1].pods - numbers[0][1].terminating
+        if numbers
+        else sum(bar.start < 0 for bar in bars)
+    )
     gone, spare, desired = list[Bar](), list[Bar](), -1
-    events = [(number, bar) for bar in bars for number in (bar.start, bar.removed) if 0 <= number < steps]
+    events = [
+        (number, bar) for bar in bars for number in (bar.start, bar.removed) if 0 <= number < steps
+    ]
     for number, bar in sorted(events, key=lambda event: event[0]):
         while numbers and numbers[0][0] <= number + 1:
             desired = numbers.pop(0)[1].desired
@@ -203,7 +257,9 @@ def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> N
             continue
         staying += 1 if new else -1
         waiting, same = gone if new else spare, spare if new else gone
-        partner = next((other for other in waiting if other is not bar and _same_place(bar, other)), None)
+        partner = next(
+            (other for other in waiting if other is not bar and _same_place(bar, other)), None
+        )
         if partner is None:
             same.append(bar)
         else:
@@ -214,7 +270,7 @@ def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> N
             spare.clear()
         else:
             for pods, wanted in ((gone, desired - staying), (spare, staying - desired)):
-                del pods[:max(len(pods) - max(wanted, 0), 0)]
+                del pods[: max(len(pods) - max(wanted, 0), 0)]
 
 
 def _same_place(bar: Bar, other: Bar) -> bool:

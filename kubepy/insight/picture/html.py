@@ -36,8 +36,16 @@ from kubepy.insight.picture.svg import (
 from kubepy.insight.timeline import worst_document
 from kubepy.storage import Key
 
-COLUMNS = ("Workload", "Namespace", "Desired at the end", "Lowest available", "Required then", "Most unavailable",
-           "Most surge", "Updated at the end")
+COLUMNS = (
+    "Workload",
+    "Namespace",
+    "Desired at the end",
+    "Lowest available",
+    "Required then",
+    "Most unavailable",
+    "Most surge",
+    "Updated at the end",
+)
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"  # a page that asks for nothing
 ICON = '\n<link rel="icon" href="data:,">'  # or else a browser asks for /favicon.ico
@@ -46,7 +54,9 @@ ICON = '\n<link rel="icon" href="data:,">'  # or else a browser asks for /favico
 def render_html(timeline: Timeline) -> str:
     """Draw a timeline as a page of its own."""
     drawing = draw(timeline, 0)
-    data = json.dumps(page_data(drawing), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    data = json.dumps(page_data(drawing), ensure_ascii=False, separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )
     return page(f"Timeline: {caption_of(timeline)}", content(drawing), data, drawing.thickness)
 
 
@@ -69,21 +79,32 @@ def live_script() -> str:
 def page(title: str, main: str, data: str, thickness: float = 0) -> str:
     """Return a page; without data it is the live one."""
     head = f'\n<meta http-equiv="Content-Security-Policy" content="{POLICY}">' if data else ICON
-    values = {"title": clean(title), "style": page_style(thickness), "main": main, "data": data, "head": head,
-              "script": f"\n{resource_text('page.js')}" if data else live_script()}
+    values = {
+        "title": clean(title),
+        "style": page_style(thickness),
+        "main": main,
+        "data": data,
+        "head": head,
+        "script": f"\n{resource_text('page.js')}" if data else live_script(),
+    }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], resource_text("page.html"))
 
 
 def page_style(thickness: float) -> str:
     """Return the style of a page: the colours of both themes, the thickness of bars, the drawing, the rest."""
+
     def variables(theme: int) -> str:
         return " ".join(f"--{name}: {colours[theme]};" for name, colours in COLOURS.items())
 
-    return (f"\n:root {{ color-scheme: light; --thickness: {number(thickness)}; {variables(0)} }}\n"
-            "@media (prefers-color-scheme: dark) {\n"
-            f":root:not([data-theme=light]) {{ color-scheme: dark; {variables(1)} }}\n}}\n"
-            f":root[data-theme=dark] {{ color-scheme: dark; {variables(1)} }}\n"
-            + resource_text("drawing.css") + colour_rules() + resource_text("page.css"))
+    return (
+        f"\n:root {{ color-scheme: light; --thickness: {number(thickness)}; {variables(0)} }}\n"
+        "@media (prefers-color-scheme: dark) {\n"
+        f":root:not([data-theme=light]) {{ color-scheme: dark; {variables(1)} }}\n}}\n"
+        f":root[data-theme=dark] {{ color-scheme: dark; {variables(1)} }}\n"
+        + resource_text("drawing.css")
+        + colour_rules()
+        + resource_text("page.css")
+    )
 
 
 def content(drawing: Drawing) -> str:
@@ -91,17 +112,20 @@ def content(drawing: Drawing) -> str:
     height = number(drawing.height)
     return (
         f'<p id="caption">{caption_of(drawing.timeline, drawing.left_out)}, '
-        f'{len(drawing.timeline.steps)} steps</p>\n'
+        f"{len(drawing.timeline.steps)} steps</p>\n"
         f'<div id="picture">\n'
         f'<svg id="drawing" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
         f'aria-label="{clean(description_of(drawing))}">\n'
-        f'{body_of(drawing)}</svg>\n</div>\n{legend(drawing)}{workloads_table(drawing)}')
+        f"{body_of(drawing)}</svg>\n</div>\n{legend(drawing)}{workloads_table(drawing)}"
+    )
 
 
 def legend(drawing: Drawing) -> str:
     """Return the list that explains the picture."""
-    items = "".join(f'<li><svg width="26" height="14" aria-hidden="true">{sample(0, 7)}</svg> '
-                    f"{name}</li>\n" for name, sample in legend_of(drawing))
+    items = "".join(
+        f'<li><svg width="26" height="14" aria-hidden="true">{sample(0, 7)}</svg> {name}</li>\n'
+        for name, sample in legend_of(drawing)
+    )
     return f'<ul id="legend" aria-label="Legend">\n{items}</ul>\n' if items else ""
 
 
@@ -113,17 +137,27 @@ def workloads_table(drawing: Drawing) -> str:
         others = "".join(f"<td>{clean(cell)}</td>" for cell in cells)
         rows.append(f'<tr><th scope="row">{clean(name)}</th>{others}</tr>\n')
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
-    return (f'<div class="scroll"><table id="workloads">\n<caption>Workloads</caption>\n<thead><tr>{head}</tr></thead>'
-            f"\n<tbody>\n{''.join(rows)}</tbody></table></div>\n" if rows else "")
+    return (
+        f'<div class="scroll"><table id="workloads">\n<caption>Workloads</caption>\n<thead><tr>{head}</tr></thead>'
+        f"\n<tbody>\n{''.join(rows)}</tbody></table></div>\n"
+        if rows
+        else ""
+    )
 
 
 def workload_cells(key: Key, judged: Sequence[Availability]) -> list[str]:
     """Return the cells of a workload: the numbers that ``-o json`` has."""
     workload = worst_document(key, judged)
     required = workload["bounds"]["minAvailable"]
-    cells = [workload["namespace"], workload["desired"], workload["minAvailable"],
-             "" if required is None else required, workload["maxUnavailable"], workload["maxSurge"],
-             workload["updated"]]
+    cells = [
+        workload["namespace"],
+        workload["desired"],
+        workload["minAvailable"],
+        "" if required is None else required,
+        workload["maxUnavailable"],
+        workload["maxSurge"],
+        workload["updated"],
+    ]
     return [f"{key.resource}/{key.name}", *map(str, cells)]
 
 
@@ -152,30 +186,77 @@ def page_data(drawing: Drawing) -> Object:
     words, kinds, objects, actions = Distinct(), Distinct(), Distinct(), Distinct()
     timeline, steps, things = drawing.timeline, list[int](), [0]
     for step in timeline.steps:
-        kind = kinds.place((words.place(step.key.resource), words.place(step.key.namespace), words.place(step.owner),
-                            words.place(step.revision)))
+        kind = kinds.place(
+            (
+                words.place(step.key.resource),
+                words.place(step.key.namespace),
+                words.place(step.owner),
+                words.place(step.revision),
+            )
+        )
         things.append(objects.place((words.place(step.key.name), kind, words.place(step.node))))
         action = actions.place((words.place(step.action), words.place(step.reason)))
         steps += [action, things[-1] - things[-2]]
-    own = {bar: things[bar.last + 1] if bar.last >= 0 else objects.place((words.place(bar.key.name), kinds.place((
-        words.place(PODS), words.place(bar.key.namespace), words.place(bar.owner), words.place(bar.revision))),
-        words.place(bar.node))) for bar in drawing.bars}
+    own = {
+        bar: things[bar.last + 1]
+        if bar.last >= 0
+        else objects.place(
+            (
+                words.place(bar.key.name),
+                kinds.place(
+                    (
+                        words.place(PODS),
+                        words.place(bar.key.namespace),
+                        words.place(bar.owner),
+                        words.place(bar.revision),
+                    )
+                ),
+                words.place(bar.node),
+            )
+        )
+        for bar in drawing.bars
+    }
     places = {bar: place for place, (*_, bar) in enumerate(drawing.rows)}
     return {
-        "since": round(timeline.since.timestamp() * 1_000_000), "left": LEFT, "plot": PLOT,
-        "thickness": drawing.thickness, "height": drawing.height,
-        "moments": [[round(moment.x, 2), round(moment.width, 2), moment.steps] for moment in drawing.scale.moments],
+        "since": round(timeline.since.timestamp() * 1_000_000),
+        "left": LEFT,
+        "plot": PLOT,
+        "thickness": drawing.thickness,
+        "height": drawing.height,
+        "moments": [
+            [round(moment.x, 2), round(moment.width, 2), moment.steps]
+            for moment in drawing.scale.moments
+        ],
         "resolution": round(drawing.scale.resolution * 1_000_000) or 1,
         "times": times_of(timeline),
         "gaps": [[round(gap.x + gap.width / 2, 2), gap.text] for gap in drawing.scale.gaps],
         "steps": steps,
-        "bars": [[own[bar], (top + bottom) / 2, bar.start, bar.end,
-                  places[bar.successor] if bar.successor else -1] for top, bottom, bar in drawing.rows],
-        "names": [[round(x, 2), round(width, 2), y, bar.key.name] for x, width, y, bar in drawing.names],
-        "courses": [course_data(key, drawing.judged[key], *drawing.charts[key][::2]) for key in sorted(drawing.judged)],
-        "words": words.values(), "kinds": kinds.values(), "actions": actions.values(),
-        "objects": [part for (before, *_), (name, *rest) in pairwise([(0,), *objects.values()])
-                    for part in (name - before, *rest)]}
+        "bars": [
+            [
+                own[bar],
+                (top + bottom) / 2,
+                bar.start,
+                bar.end,
+                places[bar.successor] if bar.successor else -1,
+            ]
+            for top, bottom, bar in drawing.rows
+        ],
+        "names": [
+            [round(x, 2), round(width, 2), y, bar.key.name] for x, width, y, bar in drawing.names
+        ],
+        "courses": [
+            course_data(key, drawing.judged[key], *drawing.charts[key][::2])
+            for key in sorted(drawing.judged)
+        ],
+        "words": words.values(),
+        "kinds": kinds.values(),
+        "actions": actions.values(),
+        "objects": [
+            part
+            for (before, *_), (name, *rest) in pairwise([(0,), *objects.values()])
+            for part in (name - before, *rest)
+        ],
+    }
 
 
 def times_of(timeline: Timeline) -> list[int]:
@@ -190,8 +271,13 @@ def times_of(timeline: Timeline) -> list[int]:
 def course_data(key: Key, judged: Sequence[Availability], top: float, bottom: float) -> list[Any]:
     """Return [resource/name, namespace, top, bottom, changes, order]: its numbers, with how many were required (-1:
     nothing says so), as differences to those before; the order has the place of each among the distinct ones."""
-    rows = [(step, *numbers, -1 if required is None else required) for step, numbers, _, required, *_ in judged]
+    rows = [
+        (step, *numbers, -1 if required is None else required)
+        for step, numbers, _, required, *_ in judged
+    ]
     changes = Distinct()
-    order = [changes.place(tuple(value - old for value, old in zip(row, before, strict=True)))
-             for before, row in pairwise([(0,) * 8, *rows])]
+    order = [
+        changes.place(tuple(value - old for value, old in zip(row, before, strict=True)))
+        for before, row in pairwise([(0,) * 8, *rows])
+    ]
     return [f"{key.resource}/{key.name}", key.namespace, top, bottom, changes.values(), order]

@@ -16,10 +16,18 @@ from typing import NamedTuple
 from kubepy.api.values.goformat import format_duration
 from kubepy.insight import Timeline
 
-MOMENTS_SHARE, GAP_SHARE = 0.3, 0.15  # of the width: for moments at least, and for a gap where there are few
-BREAK_RATIO = 3.0  # gaps are cut short that last this many times longer than all shorter ones together
+MOMENTS_SHARE, GAP_SHARE = (
+    0.3,
+    0.15,
+)  # of the width: for moments at least, and for a gap where there are few
+BREAK_RATIO = (
+    3.0  # gaps are cut short that last this many times longer than all shorter ones together
+)
 BREAKS_SHARE = 0.6  # of the room of other gaps, for those that are cut short: at most
-RESOLUTION, NEAR_SECONDS = 300, 0.2  # times of the span that can be told apart; what is nearer is one moment
+RESOLUTION, NEAR_SECONDS = (
+    300,
+    0.2,
+)  # times of the span that can be told apart; what is nearer is one moment
 PADDING = 0.04  # of the width, before the first step and after the last one
 
 
@@ -54,8 +62,14 @@ class Scale:
         groups = moments_of(timeline)
         span = (timeline.until - timeline.since).total_seconds()
         self.resolution = 10.0 ** min(floor(log10(span / RESOLUTION)), 0) if span > 0 else 1.0
-        moments = [timeline.since, *(at for at, _ in groups), max([timeline.until, *(at for at, _ in groups)])]
-        seconds = [max((after - before).total_seconds(), 0.0) for before, after in pairwise(moments)]
+        moments = [
+            timeline.since,
+            *(at for at, _ in groups),
+            max([timeline.until, *(at for at, _ in groups)]),
+        ]
+        seconds = [
+            max((after - before).total_seconds(), 0.0) for before, after in pairwise(moments)
+        ]
         room = width * (1 - 2 * PADDING)
         shares, shortened = gap_shares(seconds)
         weights = [sqrt(count) for _, count in groups]
@@ -115,8 +129,10 @@ def gap_shares(seconds: list[float]) -> tuple[list[float], list[bool]]:
     rest = sum(gap for gap, short in zip(seconds, shortened, strict=True) if not short)
     sizes = [1 + log10(gap / shortest) / 2 for gap in seconds if gap >= shortest]
     unit = min(rest * 0.15, rest * BREAKS_SHARE / sum(sizes))
-    lengths = [(1 + log10(gap / shortest) / 2) * unit if short else gap
-               for gap, short in zip(seconds, shortened, strict=True)]
+    lengths = [
+        (1 + log10(gap / shortest) / 2) * unit if short else gap
+        for gap, short in zip(seconds, shortened, strict=True)
+    ]
     return [length / sum(lengths) for length in lengths], shortened
 
 

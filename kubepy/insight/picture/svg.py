@@ -47,16 +47,36 @@ CHARTS = ((34, 48), (18, 20))  # the heights of a chart's head and of itself: or
 LABEL_HEIGHT = 12
 MOST_IDLE = 100  # pods without a step that are drawn
 REVISIONS = 8
-STATE_NAMES = {PENDING: "not scheduled", STARTING: "not ready", READY: "ready", AVAILABLE: "available",
-               TERMINATING: "terminating", FAILED: "failing", SUCCEEDED: "succeeded"}
+STATE_NAMES = {
+    PENDING: "not scheduled",
+    STARTING: "not ready",
+    READY: "ready",
+    AVAILABLE: "available",
+    TERMINATING: "terminating",
+    FAILED: "failing",
+    SUCCEEDED: "succeeded",
+}
 COLOURS = {  # name: light, dark. Revisions differ for colour-blind eyes too; text has a contrast of 4.5 at least
-    "ground": ("#ffffff", "#14181d"), "text": ("#1b2127", "#e8edf2"), "faint": ("#596673", "#a2b0bd"),
-    "stripe": ("#f5f7f9", "#1a2027"), "moment": ("#1b212712", "#e8edf214"), "frame": ("#a9b4bf", "#566472"),
-    "band": ("#bfe3d0", "#1d4735"), "bound": ("#2b7a55", "#5fb98f"), "fail": ("#b3122b", "#ff7d87"),
-    "inbar": ("#ffffff", "#0b0e11"), "none": ("#56616b", "#aab5bf"),
-    "r0": ("#0b63a8", "#6cb6f5"), "r1": ("#b45309", "#f5a742"), "r2": ("#0f7660", "#4fd0ac"),
-    "r3": ("#8a3f92", "#d9a0e4"), "r4": ("#6b6100", "#dccb4a"), "r5": ("#3f4fbf", "#a8b1ff"),
-    "r6": ("#c02f6d", "#f27fb2"), "r7": ("#2a3740", "#e6edf1")}
+    "ground": ("#ffffff", "#14181d"),
+    "text": ("#1b2127", "#e8edf2"),
+    "faint": ("#596673", "#a2b0bd"),
+    "stripe": ("#f5f7f9", "#1a2027"),
+    "moment": ("#1b212712", "#e8edf214"),
+    "frame": ("#a9b4bf", "#566472"),
+    "band": ("#bfe3d0", "#1d4735"),
+    "bound": ("#2b7a55", "#5fb98f"),
+    "fail": ("#b3122b", "#ff7d87"),
+    "inbar": ("#ffffff", "#0b0e11"),
+    "none": ("#56616b", "#aab5bf"),
+    "r0": ("#0b63a8", "#6cb6f5"),
+    "r1": ("#b45309", "#f5a742"),
+    "r2": ("#0f7660", "#4fd0ac"),
+    "r3": ("#8a3f92", "#d9a0e4"),
+    "r4": ("#6b6100", "#dccb4a"),
+    "r5": ("#3f4fbf", "#a8b1ff"),
+    "r6": ("#c02f6d", "#f27fb2"),
+    "r7": ("#2a3740", "#e6edf1"),
+}
 Number = int | float
 
 
@@ -86,7 +106,7 @@ def shortened(text: str, room: float, size: float = 6.3) -> str:
     if not room or len(text) <= most:
         return text
     head = max((most - 1) // 2, 1)
-    return f"{text[:head]}…{text[len(text) - max(most - 1 - head, 0):]}"
+    return f"{text[:head]}…{text[len(text) - max(most - 1 - head, 0) :]}"
 
 
 class Drawing:
@@ -110,10 +130,18 @@ class Drawing:
         self.events = defaultdict[Key, list[int]](list)
         for place, step in enumerate(timeline.steps):
             if step.key.resource != PODS:
-                self.events[step.key if step.key.resource == NODES else owners.top(step)].append(place)
-        self.workloads = sorted({*(course.key for course in timeline.courses), *(bar.workload for bar in self.bars)})
+                self.events[step.key if step.key.resource == NODES else owners.top(step)].append(
+                    place
+                )
+        self.workloads = sorted(
+            {*(course.key for course in timeline.courses), *(bar.workload for bar in self.bars)}
+        )
         self.revisions = revision_classes(self.bars, self.workloads)
-        self.plot, self.texts, self.ticks = defaultdict[str, list[str]](list), list[Label](), list[Label]()
+        self.plot, self.texts, self.ticks = (
+            defaultdict[str, list[str]](list),
+            list[Label](),
+            list[Label](),
+        )
         self.rows = list[tuple[float, float, Bar]]()
         self.names = list[tuple[float, float, float, Bar]]()
         self.charts = dict[Key, tuple[float, float, float]]()
@@ -126,7 +154,9 @@ class Drawing:
 
     def box(self, classes: str, x: float, y: float, width: float, height: float) -> None:
         """Fill a rectangle on the time axis."""
-        self.add(classes, f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z")
+        self.add(
+            classes, f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"
+        )
 
     def stroke(self, classes: str, x: float, y: float, width: float) -> None:
         """Draw a horizontal line on the time axis."""
@@ -164,7 +194,9 @@ def quartered(y: float) -> str:
 
 def runs(values: Iterable[tuple[float, tuple[Any, ...]]]) -> Iterable[tuple[Any, ...]]:
     """Yield (begin, end, *value) for each run of equal values along the time axis."""
-    begins = [(value, next(places)[0]) for value, places in groupby(values, key=lambda place: place[1])]
+    begins = [
+        (value, next(places)[0]) for value, places in groupby(values, key=lambda place: place[1])
+    ]
     for (value, x), after in zip_longest(begins, begins[1:]):
         yield x, after[1] if after else float(PLOT), *value
 
@@ -172,10 +204,17 @@ def runs(values: Iterable[tuple[float, tuple[Any, ...]]]) -> Iterable[tuple[Any,
 def draw_chart(drawing: Drawing, course: Course) -> None:
     """Draw the availability of a workload against its band, with the events of it and of what it owns above."""
     _, ceiling, floor = drawing.charts[course.key]
-    places = [(drawing.scale.x(moment.step - 1), moment.numbers, moment) for moment in drawing.judged[course.key]]
-    most = max(1, *(max(numbers.staying, numbers.available, moment.most) for _, numbers, moment in places))
-    least = min(min(numbers.available, numbers.desired if moment.required is None else moment.required)
-                for _, numbers, moment in places)
+    places = [
+        (drawing.scale.x(moment.step - 1), moment.numbers, moment)
+        for moment in drawing.judged[course.key]
+    ]
+    most = max(
+        1, *(max(numbers.staying, numbers.available, moment.most) for _, numbers, moment in places)
+    )
+    least = min(
+        min(numbers.available, numbers.desired if moment.required is None else moment.required)
+        for _, numbers, moment in places
+    )
     base = least - max(most - least, 1) if least > most * 0.75 else 0
 
     def y(value: int) -> float:
@@ -185,17 +224,32 @@ def draw_chart(drawing: Drawing, course: Course) -> None:
         if low is not None:
             drawing.box("band", x, y(high), end - x, y(min(low, high)) - y(high))
             drawing.stroke("bound", x, y(low), end - x)
-    for x, end, available, lacking in runs((x, (numbers.available, moment.lacking)) for x, numbers, moment in places):
+    for x, end, available, lacking in runs(
+        (x, (numbers.available, moment.lacking)) for x, numbers, moment in places
+    ):
         if lacking:
             drawing.stroke("low", x, y(available), end - x)
-    for classes, values in (("count", [numbers.staying for _, numbers, _ in places]),
-                            ("line", [numbers.available for _, numbers, _ in places])):
-        line = list(runs((x, (quartered(y(value)),)) for (x, *_), value in zip(places, values, strict=True)))
-        drawing.add(classes, f"M0 {line[0][2]}" + "".join(
-            f"H{number(end)}{f'V{after[2]}' if after else ''}" for (_, end, _), after in zip_longest(line, line[1:])))
+    for classes, values in (
+        ("count", [numbers.staying for _, numbers, _ in places]),
+        ("line", [numbers.available for _, numbers, _ in places]),
+    ):
+        line = list(
+            runs((x, (quartered(y(value)),)) for (x, *_), value in zip(places, values, strict=True))
+        )
+        drawing.add(
+            classes,
+            f"M0 {line[0][2]}"
+            + "".join(
+                f"H{number(end)}{f'V{after[2]}' if after else ''}"
+                for (_, end, _), after in zip_longest(line, line[1:])
+            ),
+        )
     drawing.stroke("frame", 0, floor, PLOT)
-    drawing.texts += [Label(LEFT - 6, y(value) + 3.5, str(value), "small faint end y")
-                      for value in sorted({base, least, most}) if value in (base, most) or y(value) - y(most) > 9]
+    drawing.texts += [
+        Label(LEFT - 6, y(value) + 3.5, str(value), "small faint end y")
+        for value in sorted({base, least, most})
+        if value in (base, most) or y(value) - y(most) > 9
+    ]
     level = ceiling - 14 if floor - ceiling > 30 else floor - 4
     for place in drawing.events[course.key]:
         drawing.add("event", f"M{number(drawing.scale.x(place))} {number(level)}l4 4l-4 4l-4-4z")
@@ -205,7 +259,11 @@ def draw_chart_labels(drawing: Drawing, course: Course, is_low: bool) -> None:
     """Write a workload's name, its revisions, and how it fared."""
     top, key = drawing.charts[course.key][0], course.key
     kind = f"{key.resource.partition('.')[0]} in {key.namespace}"
-    revisions = [(revision, name) for (workload, revision), name in drawing.revisions.items() if workload == key]
+    revisions = [
+        (revision, name)
+        for (workload, revision), name in drawing.revisions.items()
+        if workload == key
+    ]
     drawing.texts.append(Label(LEFT, top + 14, summary_of(drawing, key), "small summary"))
     drawing.texts.append(Label(8, top + 14, key.name, "name", LEFT - 16))
     if is_low:
@@ -222,16 +280,24 @@ def draw_chart_labels(drawing: Drawing, course: Course, is_low: bool) -> None:
 def summary_of(drawing: Drawing, key: Key) -> str:
     """Say in one line how a workload fared: of Jobs, how their pods ended."""
     if key.resource in JOBS:
-        ends = Counter(state for bar in drawing.bars if bar.workload == key for _, state in bar.states[-2:])
+        ends = Counter(
+            state for bar in drawing.bars if bar.workload == key for _, state in bar.states[-2:]
+        )
         return f"{ends[SUCCEEDED]} pod{'' if ends[SUCCEEDED] == 1 else 's'} succeeded, {ends[FAILED]} failed"
     judged = drawing.judged[key]
     worst, last = extremes(judged), judged[-1].numbers
-    lowest, at_end = worst.lowest, f"{last.available} of {last.desired} available at the end, {last.updated} updated"
+    lowest, at_end = (
+        worst.lowest,
+        f"{last.available} of {last.desired} available at the end, {last.updated} updated",
+    )
     if not worst.is_up:
         return at_end
     budget = f" by budget {lowest.bounds.budget}" if lowest.bounds.budget else ""
-    return (f"at least {lowest.numbers.available} of {lowest.numbers.desired} available"
-            + (f" ({lowest.required} required{budget})" if lowest.required is not None else "") + f"; {at_end}")
+    return (
+        f"at least {lowest.numbers.available} of {lowest.numbers.desired} available"
+        + (f" ({lowest.required} required{budget})" if lowest.required is not None else "")
+        + f"; {at_end}"
+    )
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
@@ -240,14 +306,20 @@ def summary_of(drawing: Drawing, key: Key) -> str:
 def lanes_of(drawing: Drawing) -> dict[str, list[list[Bar]]]:
     """Return the rows of each node: pods of one workload share a row where they do not overlap."""
     nodes = {bar.node for bar in drawing.bars} | {
-        step.key.name for step in drawing.timeline.steps if step.key.resource == NODES}
+        step.key.name for step in drawing.timeline.steps if step.key.resource == NODES
+    }
     order = {workload: place for place, workload in enumerate(drawing.workloads)}
     predecessor = {bar.successor: bar for bar in drawing.bars if bar.successor}
     lanes: dict[str, list[list[Bar]]] = {name: [] for name in sorted(nodes, key=natural)}
     for bar in sorted(drawing.bars, key=lambda bar: (order[bar.workload], bar.start)):
-        free = [lane for lane in lanes[bar.node]
-                if lane[-1].workload == bar.workload and lane[-1].end <= max(bar.start, 0)]
-        lane = next((lane for lane in free if lane[-1] is predecessor.get(bar)), free[0] if free else None)
+        free = [
+            lane
+            for lane in lanes[bar.node]
+            if lane[-1].workload == bar.workload and lane[-1].end <= max(bar.start, 0)
+        ]
+        lane = next(
+            (lane for lane in free if lane[-1] is predecessor.get(bar)), free[0] if free else None
+        )
         if lane is None:
             lanes[bar.node].append([bar])
         else:
@@ -257,7 +329,9 @@ def lanes_of(drawing: Drawing) -> dict[str, list[list[Bar]]]:
 
 def natural(name: str) -> tuple[bool, list[tuple[int, str]]]:
     """Sort node-10 after node-9, and pods without a node last."""
-    return not name, [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+    return not name, [
+        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)
+    ]
 
 
 def draw_nodes(drawing: Drawing, top: float) -> float:
@@ -308,15 +382,22 @@ def draw_node_states(drawing: Drawing, node: str, top: float) -> None:
 
 
 STROKES = {  # of each state: classes, and the part of a bar's thickness; the first is in the colour of the revision
-    PENDING: (("dotted", 0),), STARTING: (("", 100), ("hollow", 70)), READY: (("", 100), ("hollow", 30)),
-    AVAILABLE: (("", 100),), TERMINATING: (("striped", 100),), FAILED: (("", 100), ("hollow", 75), ("broken", 50)),
-    SUCCEEDED: (("thin", 0),)}
+    PENDING: (("dotted", 0),),
+    STARTING: (("", 100), ("hollow", 70)),
+    READY: (("", 100), ("hollow", 30)),
+    AVAILABLE: (("", 100),),
+    TERMINATING: (("striped", 100),),
+    FAILED: (("", 100), ("hollow", 75), ("broken", 50)),
+    SUCCEEDED: (("thin", 0),),
+}
 
 
 def stroke_classes(state: str, colour: str, size: str) -> list[str]:
     """Return the classes of a state's strokes, the first one below the others. They differ without their colour."""
-    words = [[colour if not layer else "", style, f"{size}{part}" if part else ""]
-             for layer, (style, part) in enumerate(STROKES[state])]
+    words = [
+        [colour if not layer else "", style, f"{size}{part}" if part else ""]
+        for layer, (style, part) in enumerate(STROKES[state])
+    ]
     return [" ".join(filter(None, classes)) for classes in words]
 
 
@@ -341,14 +422,22 @@ def draw_link(drawing: Drawing, bar: Bar, y: float, successor_y: float) -> None:
     if successor is None:
         return
     if y == successor_y and bar.end <= successor.start:
-        drawing.stroke("link", drawing.scale.x(bar.end), y, drawing.scale.x(successor.start) - drawing.scale.x(bar.end))
+        drawing.stroke(
+            "link",
+            drawing.scale.x(bar.end),
+            y,
+            drawing.scale.x(successor.start) - drawing.scale.x(bar.end),
+        )
         return
     x = drawing.scale.x(bar.removed)
     end, down = max(x, drawing.scale.x(successor.start)), successor_y > y
     tip = successor_y + drawing.thickness / 2 * (-1 if down else 1)
     arrow = ("l-3 -5l6 0z" if down else "l-3 5l6 0z") if drawing.thickness > 6 else ""
-    drawing.add("link", f"M{number(x)} {number(y + drawing.thickness / 2 * (1 if down else -1))}"
-                        f"L{number(end)} {number(tip)}" + (f"M{number(end)} {number(tip)}{arrow}" if arrow else ""))
+    drawing.add(
+        "link",
+        f"M{number(x)} {number(y + drawing.thickness / 2 * (1 if down else -1))}"
+        f"L{number(end)} {number(tip)}" + (f"M{number(end)} {number(tip)}{arrow}" if arrow else ""),
+    )
 
 
 # --- the whole ----------------------------------------------------------------------------------------------------
@@ -384,13 +473,29 @@ def visible_ticks(drawing: Drawing) -> Iterable[Label]:
     for label in [*drawing.gaps, *drawing.ticks]:
         width = 6.5 * len(label.text) + 8
         start = label.x - (width / 2 if "middle" in label.classes else 4)
-        if all(start + width <= other or end <= start for other, end in taken) and start + width < PLOT + RIGHT:
+        if (
+            all(start + width <= other or end <= start for other, end in taken)
+            and start + width < PLOT + RIGHT
+        ):
             taken.append((start, start + width))
             yield label._replace(x=LEFT + label.x)
 
 
-LAYERS = ("stripe", "moment", "band", "bound", "break", "frame", "count", "line", "low", "event",
-          "down", "cordon", "link")
+LAYERS = (
+    "stripe",
+    "moment",
+    "band",
+    "bound",
+    "break",
+    "frame",
+    "count",
+    "line",
+    "low",
+    "event",
+    "down",
+    "cordon",
+    "link",
+)
 
 
 def plot_of(drawing: Drawing) -> Iterable[str]:
@@ -409,26 +514,33 @@ def body_of(drawing: Drawing) -> str:
     paths = "".join(plot_of(drawing))
     ticks = "".join(map(text_element, visible_ticks(drawing)))
     texts = "".join(map(text_element, drawing.texts))
-    return (f'<svg class="plot" x="{LEFT}" width="{PLOT}" height="{number(drawing.height)}">\n{paths}</svg>\n'
-            f'<g class="ticks">{ticks}</g>\n<g class="texts">{"".join(drawing.keys)}{texts}</g>\n')
+    return (
+        f'<svg class="plot" x="{LEFT}" width="{PLOT}" height="{number(drawing.height)}">\n{paths}</svg>\n'
+        f'<g class="ticks">{ticks}</g>\n<g class="texts">{"".join(drawing.keys)}{texts}</g>\n'
+    )
 
 
 def text_element(label: Label) -> str:
     """Return a text; one that is shortened says the whole when it is pointed at."""
     short = shortened(label.text, label.room, 5.5 if "small" in label.classes else 6.3)
     title = f"<title>{clean(label.text)}</title>" if short != label.text else ""
-    return (f'<text class="{label.classes}" x="{number(label.x)}" y="{number(label.y)}">{clean(short)}{title}</text>\n')
+    return f'<text class="{label.classes}" x="{number(label.x)}" y="{number(label.y)}">{clean(short)}{title}</text>\n'
 
 
 def clean(text: str) -> str:
     """Escape a text for XML, which has no control characters."""
-    return escape(re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text), {'"': "&quot;"})
+    return escape(
+        re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text),
+        {'"': "&quot;"},
+    )
 
 
 def thickness_rules(drawing: Drawing) -> str:
     """Return the style rules for the thickness of bars."""
-    return "".join(f".t{part} {{ stroke-width: {number(max(drawing.thickness * part / 100, 1))}; }}\n"
-                   for part in (100, 75, 70, 50, 30))
+    return "".join(
+        f".t{part} {{ stroke-width: {number(max(drawing.thickness * part / 100, 1))}; }}\n"
+        for part in (100, 75, 70, 50, 30)
+    )
 
 
 @cache
@@ -439,7 +551,10 @@ def resource_text(name: str) -> str:
 
 def colour_rules() -> str:
     """Return the rules that colour the revisions."""
-    return "".join(f".{name} {{ stroke: var(--{name}); }}\n" for name in [*(f"r{n}" for n in range(REVISIONS)), "none"])
+    return "".join(
+        f".{name} {{ stroke: var(--{name}); }}\n"
+        for name in [*(f"r{n}" for n in range(REVISIONS)), "none"]
+    )
 
 
 def themed(rules: str, theme: int) -> str:
@@ -451,35 +566,50 @@ def svg_style(drawing: Drawing) -> str:
     """Return the style of an svg that stands alone: literal colours, since not every viewer knows variables."""
     rules = resource_text("drawing.css") + colour_rules()
     coloured = "".join(line for line in rules.splitlines(keepends=True) if "var(" in line)
-    dark = re.sub(r"(?<=\{ ).*(?= \})", lambda match: "; ".join(
-        part for part in match[0].rstrip(";").split("; ") if "var(" in part), coloured)
-    return (themed(rules, 0) + thickness_rules(drawing)
-            + f"@media (prefers-color-scheme: dark) {{\n{themed(dark, 1)}}}\n")
+    dark = re.sub(
+        r"(?<=\{ ).*(?= \})",
+        lambda match: "; ".join(
+            part for part in match[0].rstrip(";").split("; ") if "var(" in part
+        ),
+        coloured,
+    )
+    return (
+        themed(rules, 0)
+        + thickness_rules(drawing)
+        + f"@media (prefers-color-scheme: dark) {{\n{themed(dark, 1)}}}\n"
+    )
 
 
 def caption_of(timeline: Timeline, left_out: int = 0) -> str:
     """Say from when to when a timeline goes, and how many pods are not drawn."""
     span = format_duration((timeline.until - timeline.since).total_seconds())
-    return f"{format_exact_time(timeline.since)} to {format_exact_time(timeline.until)} ({span})" + (
-        f", without {left_out} pods that stayed as they were" if left_out else "")
+    return (
+        f"{format_exact_time(timeline.since)} to {format_exact_time(timeline.until)} ({span})"
+        + (f", without {left_out} pods that stayed as they were" if left_out else "")
+    )
 
 
 def description_of(drawing: Drawing) -> str:
     """Say in words what a picture shows."""
     courses = "".join(
         f" {course.key.resource}/{course.key.name} in {course.key.namespace}: {summary_of(drawing, course.key)}."
-        for course in sorted(drawing.timeline.courses) if course.numbers)
+        for course in sorted(drawing.timeline.courses)
+        if course.numbers
+    )
     return f"{len(drawing.timeline.steps)} steps.{courses}"
 
 
 def swatch(state: str, x: float, y: float) -> str:
     """Return a sample of a state."""
-    return "".join(f'<path class="{classes}" d="M{number(x)} {number(y)}h26"/>'
-                   for classes in stroke_classes(state, "none", "s"))
+    return "".join(
+        f'<path class="{classes}" d="M{number(x)} {number(y)}h26"/>'
+        for classes in stroke_classes(state, "none", "s")
+    )
 
 
 def legend_of(drawing: Drawing) -> list[tuple[str, Callable[[float, float], str]]]:
     """Return the names of what a drawing shows, each with a function that draws a sample from x on, around y."""
+
     def sample(classes: str, path: str) -> Callable[[float, float], str]:
         return lambda x, y: f'<path class="{classes}" d="M{number(x)} {number(y)}{path}"/>'
 
@@ -488,16 +618,26 @@ def legend_of(drawing: Drawing) -> list[tuple[str, Callable[[float, float], str]
 
     states = {state for bar in drawing.bars for *_, state in bar.spans()}
     signs = (
-        ("available pods", "line", mark("line")), ("pods that stay", "count", mark("count")),
+        ("available pods", "line", mark("line")),
+        ("pods that stay", "count", mark("count")),
         ("allowed", "band", lambda x, y: sample("band", "v-10h26v10z")(x, y + 5)),
-        ("fewer than required", "low", mark("low")), ("change", "event", lambda x, y: sample(
-            "event", "l4 4l-4 4l-4-4z")(x + 13, y - 4)),
+        ("fewer than required", "low", mark("low")),
+        ("change", "event", lambda x, y: sample("event", "l4 4l-4 4l-4-4z")(x + 13, y - 4)),
         ("replaced by", "link", lambda x, y: sample("link", "l0 10m0 0l-3 -5l6 0z")(x + 13, y - 5)),
-        ("node not ready", "down", mark("down")), ("node cordoned", "cordon", mark("cordon")),
-        ("gap, shortened", "break", lambda x, y: sample("break", "v12")(x + 8, y - 6) + sample("break", "v12")(
-            x + 18, y - 6)))
-    return [*((name, partial(swatch, state)) for state, name in STATE_NAMES.items() if state in states),
-            *((name, draw_sample) for name, classes, draw_sample in signs if classes in drawing.plot)]
+        ("node not ready", "down", mark("down")),
+        ("node cordoned", "cordon", mark("cordon")),
+        (
+            "gap, shortened",
+            "break",
+            lambda x, y: (
+                sample("break", "v12")(x + 8, y - 6) + sample("break", "v12")(x + 18, y - 6)
+            ),
+        ),
+    )
+    return [
+        *((name, partial(swatch, state)) for state, name in STATE_NAMES.items() if state in states),
+        *((name, draw_sample) for name, classes, draw_sample in signs if classes in drawing.plot),
+    ]
 
 
 def legend_svg(drawing: Drawing) -> tuple[str, float]:
@@ -524,4 +664,5 @@ def render_svg(timeline: Timeline) -> str:
         f'<style>\n{svg_style(drawing)}</style>\n<rect class="ground" width="{WIDTH}" height="{height}"/>\n'
         f'<text class="title" x="8" y="24">Timeline</text>\n'
         f'<text class="faint" x="8" y="42">{caption_of(timeline, drawing.left_out)}</text>\n'
-        f'{body_of(drawing)}{legend}</svg>\n')
+        f"{body_of(drawing)}{legend}</svg>\n"
+    )

@@ -20,35 +20,61 @@ from kubepy.insight.picture import NODES, PODS, Bar, TopControllers, bars_of, id
 def render_trace(timeline: Timeline) -> str:
     """Return the JSON of a trace, one event a line."""
     trace = Trace(timeline)
-    events = ",\n".join(json.dumps(event, ensure_ascii=False, separators=(",", ":")) for event in trace.events())
+    events = ",\n".join(
+        json.dumps(event, ensure_ascii=False, separators=(",", ":")) for event in trace.events()
+    )
     about = {"since": format_exact_time(timeline.since), "until": format_exact_time(timeline.until)}
-    return f'{{"displayTimeUnit":"ms","otherData":{json.dumps(about)},"traceEvents":[\n{events}\n]}}\n'
+    return (
+        f'{{"displayTimeUnit":"ms","otherData":{json.dumps(about)},"traceEvents":[\n{events}\n]}}\n'
+    )
 
 
 class Trace:
     """The events of one trace."""
 
     def __init__(self, timeline: Timeline) -> None:
-        self._timeline, self._bars, self._owners = timeline, bars_of(timeline), TopControllers(timeline)
+        self._timeline, self._bars, self._owners = (
+            timeline,
+            bars_of(timeline),
+            TopControllers(timeline),
+        )
         self._bars += idle_bars(timeline, self._bars)
         nodes = {bar.node for bar in self._bars} | {
-            step.key.name for step in timeline.steps if step.key.resource == NODES}
-        self._nodes = {name: number for number, name in enumerate(sorted(nodes, key=lambda name: (not name, name)), 1)}
+            step.key.name for step in timeline.steps if step.key.resource == NODES
+        }
+        self._nodes = {
+            name: number
+            for number, name in enumerate(sorted(nodes, key=lambda name: (not name, name)), 1)
+        }
         first = len(self._nodes) + 1
-        self._workloads = {course.key: number for number, course in enumerate(sorted(timeline.courses), first)}
+        self._workloads = {
+            course.key: number for number, course in enumerate(sorted(timeline.courses), first)
+        }
         self._others = first + len(self._workloads)
 
     def events(self) -> Iterable[Object]:
         """Yield all events: names of processes first."""
         for name, number in self._nodes.items():
             yield metadata("process_name", number, f"node {name}" if name else "no node")
-            yield {"ph": "M", "name": "process_sort_index", "pid": number, "tid": 0, "args": {"sort_index": number}}
+            yield {
+                "ph": "M",
+                "name": "process_sort_index",
+                "pid": number,
+                "tid": 0,
+                "args": {"sort_index": number},
+            }
         for workload, number in self._workloads.items():
-            yield metadata("process_name", number, f"{workload.resource}/{workload.name} in {workload.namespace}")
+            yield metadata(
+                "process_name",
+                number,
+                f"{workload.resource}/{workload.name} in {workload.namespace}",
+            )
         threads = {bar.key: number for number, bar in enumerate(self._bars, 1)}
         for bar in self._bars:
             process = self._nodes[bar.node]
-            yield metadata("thread_name", process, f"{bar.key.namespace}/{bar.key.name}", threads[bar.key])
+            yield metadata(
+                "thread_name", process, f"{bar.key.namespace}/{bar.key.name}", threads[bar.key]
+            )
             yield from self._slices(bar, process, threads[bar.key])
         for course in sorted(self._timeline.courses):
             yield from self._counters(course)
@@ -59,30 +85,68 @@ class Trace:
     def _slices(self, bar: Bar, process: int, thread: int) -> Iterable[Object]:
         """Yield a slice for each state of a pod, and one around them."""
         place = {"ph": "X", "pid": process, "tid": thread}
-        about = {"revision": bar.revision, "workload": f"{bar.workload.resource}/{bar.workload.name}"}
+        about = {
+            "revision": bar.revision,
+            "workload": f"{bar.workload.resource}/{bar.workload.name}",
+        }
         if bar.successor:
             about["successor"] = bar.successor.key.name
         start, end = self._time(bar.start), self._time(bar.end)
-        yield {**place, "name": bar.key.name, "cat": "pod", "ts": start, "dur": end - start, "args": about}
+        yield {
+            **place,
+            "name": bar.key.name,
+            "cat": "pod",
+            "ts": start,
+            "dur": end - start,
+            "args": about,
+        }
         for first, last, state in bar.spans():
             start, end = self._time(first), self._time(last)
             reason = self._timeline.steps[first].reason if first >= 0 else ""
-            yield {**place, "name": state, "cat": "state", "ts": start, "dur": end - start, "args": {"reason": reason}}
+            yield {
+                **place,
+                "name": state,
+                "cat": "state",
+                "ts": start,
+                "dur": end - start,
+                "args": {"reason": reason},
+            }
 
     def _counters(self, course: Course) -> Iterable[Object]:
         """Yield the numbers of a workload each time they change."""
         for step, numbers, _, required, *_ in judge(course):
-            counters = {"available": numbers.available, "unavailable": numbers.unavailable, "surge": numbers.surge,
-                        **({"required": required} if required is not None else {})}
-            yield {"ph": "C", "name": "pods", "pid": self._workloads[course.key], "tid": 0, "ts": self._time(step - 1),
-                   "args": counters}
+            counters = {
+                "available": numbers.available,
+                "unavailable": numbers.unavailable,
+                "surge": numbers.surge,
+                **({"required": required} if required is not None else {}),
+            }
+            yield {
+                "ph": "C",
+                "name": "pods",
+                "pid": self._workloads[course.key],
+                "tid": 0,
+                "ts": self._time(step - 1),
+                "args": counters,
+            }
 
     def _instant(self, step: Step) -> Object:
         """Return the event of a step that is no pod's."""
-        process = self._nodes[step.key.name] if step.key.resource == NODES else self._workloads.get(
-            self._owners.top(step), self._others)
-        return {"ph": "i", "s": "p", "name": f"{step.action} {step.key.resource}/{step.key.name}", "cat": "step",
-                "pid": process, "tid": 0, "ts": self._moment(step), "args": {"reason": step.reason}}
+        process = (
+            self._nodes[step.key.name]
+            if step.key.resource == NODES
+            else self._workloads.get(self._owners.top(step), self._others)
+        )
+        return {
+            "ph": "i",
+            "s": "p",
+            "name": f"{step.action} {step.key.resource}/{step.key.name}",
+            "cat": "step",
+            "pid": process,
+            "tid": 0,
+            "ts": self._moment(step),
+            "args": {"reason": step.reason},
+        }
 
     def _moment(self, step: Step) -> int:
         """Return the microseconds from the beginning to a step."""

@@ -37,7 +37,11 @@ from kubepy.insight import Link, stdin_of
 from kubepy.storage import Key
 
 DONE, PROGRESSING, STUCK = "done", "progressing", "stuck"
-REAL, SIMULATED, DESTRUCTIVE = "real", "simulated", "destructive"  # kinds of remedies, see ``marks``
+REAL, SIMULATED, DESTRUCTIVE = (
+    "real",
+    "simulated",
+    "destructive",
+)  # kinds of remedies, see ``marks``
 
 
 class Remedy(NamedTuple):
@@ -104,9 +108,19 @@ class Why(NamedTuple):
 def why_document(why: Why, program: str = "kubepy") -> Object:
     """Return the answer as JSON data; the commands of its remedies begin with the program's name."""
     return {
-        "kind": "Why", "object": why.key._asdict(), "state": why.state, "cause": why.cause,
-        "chain": [{"object": link.key._asdict(), "field": link.field, "value": link.value, "text": link.text}
-                  for link in why.chain],
+        "kind": "Why",
+        "object": why.key._asdict(),
+        "state": why.state,
+        "cause": why.cause,
+        "chain": [
+            {
+                "object": link.key._asdict(),
+                "field": link.field,
+                "value": link.value,
+                "text": link.text,
+            }
+            for link in why.chain
+        ],
         "remedies": [_remedy_document(remedy, program) for remedy in why.remedies],
         "sequence": why.sequence and _sequence_document(why.sequence, program),
         "next": why.next and _next_document(why.next, why.now),
@@ -115,13 +129,24 @@ def why_document(why: Why, program: str = "kubepy") -> Object:
 
 def _remedy_document(remedy: Remedy, program: str) -> Object:
     after = remedy.finishes_after
-    return {**_command_document(remedy.command, program), "kind": remedy.kind, "proven": remedy.proven,
-            "finishesAfter": None if after is None else format_duration(after)}
+    return {
+        **_command_document(remedy.command, program),
+        "kind": remedy.kind,
+        "proven": remedy.proven,
+        "finishesAfter": None if after is None else format_duration(after),
+    }
 
 
 def _sequence_document(sequence: RemedySequence, program: str) -> Object:
-    steps = [{**_command_document(step.command, program), "cause": step.cause, "kind": step.kind,
-              "after": format_duration(step.after)} for step in sequence.steps]
+    steps = [
+        {
+            **_command_document(step.command, program),
+            "cause": step.cause,
+            "kind": step.kind,
+            "after": format_duration(step.after),
+        }
+        for step in sequence.steps
+    ]
     return {"steps": steps, "finishesAfter": format_duration(sequence.finishes_after)}
 
 
@@ -132,5 +157,9 @@ def _command_document(words: tuple[str, ...], program: str) -> Object:
 
 
 def _next_document(upcoming: Next, now: datetime) -> Object:
-    return {"at": format_exact_time(upcoming.at), "after": format_duration((upcoming.at - now).total_seconds()),
-            "controller": upcoming.controller, "object": upcoming.key._asdict()}
+    return {
+        "at": format_exact_time(upcoming.at),
+        "after": format_duration((upcoming.at - now).total_seconds()),
+        "controller": upcoming.controller,
+        "object": upcoming.key._asdict(),
+    }

@@ -28,7 +28,9 @@ class Budget:
     :ivar tries: how many runs may still begin.
     """
 
-    def __init__(self, most: float, whole: Budget | None = None, *, at_once: int | None = None) -> None:
+    def __init__(
+        self, most: float, whole: Budget | None = None, *, at_once: int | None = None
+    ) -> None:
         self.left = most
         self.tries = MOST_TRIES
         self._whole = whole
@@ -51,5 +53,3 @@ class Budget:
         self.left -= number
         if self._whole is not None:
             self._whole._take(number)
-
-

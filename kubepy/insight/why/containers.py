@@ -14,7 +14,13 @@ from kubepy.api.objects.images import image_name_problem
 from kubepy.api.objects.outcomes import OUTCOME, PENDING, POD_OUTCOME, RUNS_FOR, UnknownOutcomeError
 from kubepy.api.objects.pods import node_name, phase_of
 from kubepy.api.objects.usage import AnnotationError
-from kubepy.insight.why.remedies import MADE_ANEW, merge_patch, of_template, replaces_pods, top_owner
+from kubepy.insight.why.remedies import (
+    MADE_ANEW,
+    merge_patch,
+    of_template,
+    replaces_pods,
+    top_owner,
+)
 from kubepy.insight.why.scene import annotated, condition_status, plural, unready_link
 from kubepy.kubelet.lifetimes import NO_RULES, Rules, lifetime_of
 
@@ -23,7 +29,13 @@ if TYPE_CHECKING:
     from kubepy.insight import Finding, Link
     from kubepy.insight.why.scene import Diagnosis, Scene, Words
 
-PULL_REASONS = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable")
+PULL_REASONS = (
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "RegistryUnavailable",
+)
 INVALID_IMAGE_NAME, CRASH_LOOP, OUT_OF_MEMORY = "InvalidImageName", "CrashLoopBackOff", "OOMKilled"
 NOT_READY = "not-ready"  # an outcome, and a cause
 LISTS = (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses"))
@@ -80,19 +92,30 @@ class FailingContainer(NamedTuple):
 def failing_containers(pod: Object) -> Iterator[FailingContainer]:
     """Yield the containers of a pod that wait or have failed, in the order in which a kubelet starts them."""
     for field, statuses_field in LISTS:
-        indexes = {container["name"]: index for index, container in enumerate(pod["spec"].get(field) or ())}
+        indexes = {
+            container["name"]: index for index, container in enumerate(pod["spec"].get(field) or ())
+        }
         for index, status in enumerate((pod.get("status") or {}).get(statuses_field) or ()):
             state = status.get("state") or {}
-            if status["name"] in indexes and ("waiting" in state or (state.get("terminated") or {}).get("exitCode")):
+            if status["name"] in indexes and (
+                "waiting" in state or (state.get("terminated") or {}).get("exitCode")
+            ):
                 place = indexes[status["name"]]
-                yield FailingContainer(pod, pod["spec"][field][place], status, f"status.{statuses_field}[{index}]",
-                                       f"spec.{field}[{place}]")
+                yield FailingContainer(
+                    pod,
+                    pod["spec"][field][place],
+                    status,
+                    f"status.{statuses_field}[{index}]",
+                    f"spec.{field}[{place}]",
+                )
 
 
 # --- what the annotations say ---------------------------------------------------------------------------------------
 
 
-def without_annotation(scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME) -> list[Words]:
+def without_annotation(
+    scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME
+) -> list[Words]:
     """Return the command that takes the annotation away: from the template, the pod, or its node."""
     workload, node = top_owner(scene, pod), scene.get("nodes", "", node_name(pod))
     if annotations_of(pod).get(annotation):
@@ -100,9 +123,17 @@ def without_annotation(scene: Scene, pod: Object, annotation: str = OUTCOME, of_
         if replaces_pods(workload) and annotation in (metadata.get("annotations") or {}):
             patch = {"metadata": {"annotations": {annotation: None}}}
             return [merge_patch(scene, workload, {"spec": {"template": patch}})]
-        return [] if phase_of(pod) == "Failed" else [scene.command(pod, "annotate", scene.word(pod), f"{annotation}-")]
+        return (
+            []
+            if phase_of(pod) == "Failed"
+            else [scene.command(pod, "annotate", scene.word(pod), f"{annotation}-")]
+        )
     if node is not None and (text := annotations_of(node).get(of_node)):
-        alike = [name_of(other) for other in scene.list("nodes") if annotations_of(other).get(of_node) == text]
+        alike = [
+            name_of(other)
+            for other in scene.list("nodes")
+            if annotations_of(other).get(of_node) == text
+        ]
         return [("annotate", "node", *alike, f"{of_node}-")]
     return []
 
@@ -116,10 +147,15 @@ def invalid_image_name(scene: Scene, pod: Object) -> Finding | None:
         if failing.reason == INVALID_IMAGE_NAME:
             return scene.finding(
                 "invalid-image-name",
-                scene.link(pod, f"{failing.path}.state.waiting.reason", f"{failing.title} is not started: "
-                           f"{failing.waiting.get('message') or 'the name of its image cannot be parsed'}"),
+                scene.link(
+                    pod,
+                    f"{failing.path}.state.waiting.reason",
+                    f"{failing.title} is not started: "
+                    f"{failing.waiting.get('message') or 'the name of its image cannot be parsed'}",
+                ),
                 scene.link(pod, f"{failing.spec_path}.image", "this is no valid name of an image"),
-                remedies=set_image(scene, failing))
+                remedies=set_image(scene, failing),
+            )
     return None
 
 
@@ -130,10 +166,16 @@ def image_pull(scene: Scene, pod: Object) -> Finding | None:
             links = [*annotated(scene, pod)]
             return scene.finding(
                 "image-pull",
-                scene.link(pod, f"{failing.path}.state.waiting.reason", f"{failing.title} has no image: "
-                           f"{failing.waiting.get('message') or failing.reason}"),
-                scene.link(pod, f"{failing.spec_path}.image", "this image cannot be pulled"), *links,
-                remedies=without_annotation(scene, pod) if links else set_image(scene, failing))
+                scene.link(
+                    pod,
+                    f"{failing.path}.state.waiting.reason",
+                    f"{failing.title} has no image: "
+                    f"{failing.waiting.get('message') or failing.reason}",
+                ),
+                scene.link(pod, f"{failing.spec_path}.image", "this image cannot be pulled"),
+                *links,
+                remedies=without_annotation(scene, pod) if links else set_image(scene, failing),
+            )
     return None
 
 
@@ -141,10 +183,19 @@ def set_image(scene: Scene, failing: FailingContainer) -> list[Words]:
     """Return the command that sets another image: that of an earlier revision, or the name as it was probably meant."""
     pod, image = failing.pod, failing.container["image"]
     workload = top_owner(scene, pod)
-    earlier = [other for other in earlier_images(scene, workload, failing.name)
-               if other != image and not image_name_problem(other)]
-    names = [*earlier[:1], *(name for name in (image.lower(), image.lower().strip(":@/"))
-                             if image_name_problem(image) and not image_name_problem(name))]
+    earlier = [
+        other
+        for other in earlier_images(scene, workload, failing.name)
+        if other != image and not image_name_problem(other)
+    ]
+    names = [
+        *earlier[:1],
+        *(
+            name
+            for name in (image.lower(), image.lower().strip(":@/"))
+            if image_name_problem(image) and not image_name_problem(name)
+        ),
+    ]
     if not names:
         return []
     target = pod if workload["kind"] in MADE_ANEW else workload  # of a pod the image can be changed
@@ -156,11 +207,18 @@ def earlier_images(scene: Scene, workload: Object, container: str) -> Iterator[s
     """Yield the images that a container had in the revisions of a workload, the latest first."""
     if workload["kind"] == "Deployment":
         annotation = "deployment.kubernetes.io/revision"
-        revisions = [(int(annotations_of(obj).get(annotation) or 0), obj["spec"]["template"])
-                     for obj in scene.owned(workload, "replicasets.apps")]
+        revisions = [
+            (int(annotations_of(obj).get(annotation) or 0), obj["spec"]["template"])
+            for obj in scene.owned(workload, "replicasets.apps")
+        ]
     else:
-        revisions = [(int(obj.get("revision") or 0), ((obj.get("data") or {}).get("spec") or {}).get("template") or {})
-                     for obj in scene.owned(workload, "controllerrevisions.apps")]
+        revisions = [
+            (
+                int(obj.get("revision") or 0),
+                ((obj.get("data") or {}).get("spec") or {}).get("template") or {},
+            )
+            for obj in scene.owned(workload, "controllerrevisions.apps")
+        ]
     for _, template in sorted(revisions, key=lambda revision: -revision[0]):
         spec = template.get("spec") or {}
         for other in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
@@ -180,7 +238,9 @@ def failed_container(scene: Scene, pod: Object) -> Finding | None:
             if not links:
                 links = [*annotated(scene, pod, RUNS_FOR, RUNS_FOR)]
                 remedies = without_annotation(scene, pod, RUNS_FOR, RUNS_FOR)
-            return scene.finding(cause, *failure_links(scene, failing, cause), *links, remedies=remedies)
+            return scene.finding(
+                cause, *failure_links(scene, failing, cause), *links, remedies=remedies
+            )
     return None
 
 
@@ -198,16 +258,29 @@ def failure_links(scene: Scene, failing: FailingContainer, cause: str) -> Iterat
     if failing.reason == CRASH_LOOP:
         restarts = plural(int(failing.status.get("restartCount") or 0), "restart")
         waits = ", and the others wait for it" if failing.is_init else ""
-        yield scene.link(pod, f"{failing.path}.state.waiting.reason",
-                         f"{failing.title} ends again and again, after {restarts} so far{waits}")
+        yield scene.link(
+            pod,
+            f"{failing.path}.state.waiting.reason",
+            f"{failing.title} ends again and again, after {restarts} so far{waits}",
+        )
     if ended and cause == "out-of-memory":
         limit = ((failing.container.get("resources") or {}).get("limits") or {}).get("memory")
-        yield scene.link(pod, f"{path}.reason", f"{failing.title} was killed: it needed more memory than "
-                         f"{f'its limit of {limit}' if limit else 'there was'}")
+        yield scene.link(
+            pod,
+            f"{path}.reason",
+            f"{failing.title} was killed: it needed more memory than "
+            f"{f'its limit of {limit}' if limit else 'there was'}",
+        )
     elif ended:
-        nothing = "" if failing.reason == CRASH_LOOP else ", and nothing starts it again in this pod"
-        yield scene.link(pod, f"{path}.exitCode", f"the last run of {failing.title} ended with exit code "
-                         f"{ended.get('exitCode', 0)}{nothing}")
+        nothing = (
+            "" if failing.reason == CRASH_LOOP else ", and nothing starts it again in this pod"
+        )
+        yield scene.link(
+            pod,
+            f"{path}.exitCode",
+            f"the last run of {failing.title} ended with exit code "
+            f"{ended.get('exitCode', 0)}{nothing}",
+        )
 
 
 def failed_pod(scene: Scene, pod: Object) -> Finding | None:
@@ -217,8 +290,14 @@ def failed_pod(scene: Scene, pod: Object) -> Finding | None:
         return None
     if status["reason"] == "DeadlineExceeded":
         return scene.finding(
-            "deadline-exceeded", scene.link(pod, "status.reason", "it had not ended by its deadline"),
-            scene.link(pod, "spec.activeDeadlineSeconds", "so many seconds after its start it has to be gone"))
+            "deadline-exceeded",
+            scene.link(pod, "status.reason", "it had not ended by its deadline"),
+            scene.link(
+                pod,
+                "spec.activeDeadlineSeconds",
+                "so many seconds after its start it has to be gone",
+            ),
+        )
     text = status.get("message") or f"it has failed: {status['reason']}"
     return scene.finding("pod-rejected", scene.link(pod, "status.reason", text.rstrip(".")))
 
@@ -229,21 +308,37 @@ def failed_pod(scene: Scene, pod: Object) -> Finding | None:
 def not_started(scene: Scene, pod: Object) -> Finding | None:
     """Blame an annotation that keeps the simulated kubelet from starting a pod, or that it cannot read."""
     node = scene.get("nodes", "", node_name(pod))
-    if node is None or phase_of(pod) not in ("", "Pending") or (pod.get("status") or {}).get("containerStatuses"):
+    if (
+        node is None
+        or phase_of(pod) not in ("", "Pending")
+        or (pod.get("status") or {}).get("containerStatuses")
+    ):
         return None
     rules = rules_of(scene)
     try:
-        outcome, cause, text = lifetime_of(cast("Pod", pod), cast("Node", node), rules).outcome, "not-started", ""
+        outcome, cause, text = (
+            lifetime_of(cast("Pod", pod), cast("Node", node), rules).outcome,
+            "not-started",
+            "",
+        )
     except (UnknownOutcomeError, AnnotationError) as error:
         name = error.annotation if isinstance(error, AnnotationError) else OUTCOME
-        outcome, cause, text = PENDING, "invalid-annotation", f"the simulated kubelet cannot follow it: {error}"
+        outcome, cause, text = (
+            PENDING,
+            "invalid-annotation",
+            f"the simulated kubelet cannot follow it: {error}",
+        )
     else:
         name = OUTCOME
     if outcome != PENDING:
         return None
     of_node = POD_OUTCOME if name == OUTCOME else name
-    links = [link._replace(text=text or "the simulated kubelet does not start the pod") if link.field else link
-             for link in annotated(scene, pod, name, of_node)]
+    links = [
+        link._replace(text=text or "the simulated kubelet does not start the pod")
+        if link.field
+        else link
+        for link in annotated(scene, pod, name, of_node)
+    ]
     return scene.finding(cause, *links, remedies=without_annotation(scene, pod, name, of_node))
 
 
@@ -263,11 +358,23 @@ def kept_unready(scene: Scene, pod: Object) -> Finding | None:
     except (UnknownOutcomeError, AnnotationError):
         return None
     links = [*annotated(scene, pod)]
-    if NOT_READY not in (outcome, faults.pod_outcome(pod) if faults is not None else "") or not links:
+    if (
+        NOT_READY not in (outcome, faults.pod_outcome(pod) if faults is not None else "")
+        or not links
+    ):
         return None
-    return scene.finding(NOT_READY, unready_link(scene, pod), *links, remedies=without_annotation(scene, pod))
+    return scene.finding(
+        NOT_READY, unready_link(scene, pod), *links, remedies=without_annotation(scene, pod)
+    )
 
 
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
-    "pods": (failed_pod, invalid_image_name, image_pull, failed_container, not_started, kept_unready),
+    "pods": (
+        failed_pod,
+        invalid_image_name,
+        image_pull,
+        failed_container,
+        not_started,
+        kept_unready,
+    ),
 }

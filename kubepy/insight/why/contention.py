@@ -33,7 +33,10 @@ def contention_below(scene: Scene, deployment: Object) -> Finding | None:
         return finding
     for replica_set in scene.owned(deployment, "replicasets.apps"):
         if (finding := contention(scene, replica_set)) is not None:
-            available, desired = count(deployment, "availableReplicas"), desired_replicas(deployment)
+            available, desired = (
+                count(deployment, "availableReplicas"),
+                desired_replicas(deployment),
+            )
             text = f"{available} of {plural(desired, 'replica')} available"
             return scene.lead(finding, scene.link(deployment, "status.availableReplicas", text))
     return None
@@ -60,9 +63,18 @@ def taints_of_named_node(scene: Scene, owner: Object) -> list[tuple[Link, Words]
     node = scene.get("nodes", "", spec.get("nodeName", ""))
     if node is None:
         return []
-    return [(scene.link(node, f"spec.taints[{index}]", "the pod template names this node, which evicts its pods"),
-             ("taint", "nodes", name_of(node), f"{taint['key']}:{NO_EXECUTE}-"))
-            for index, taint in enumerate(node["spec"].get("taints") or ()) if taint.get("effect") == NO_EXECUTE]
+    return [
+        (
+            scene.link(
+                node,
+                f"spec.taints[{index}]",
+                "the pod template names this node, which evicts its pods",
+            ),
+            ("taint", "nodes", name_of(node), f"{taint['key']}:{NO_EXECUTE}-"),
+        )
+        for index, taint in enumerate(node["spec"].get("taints") or ())
+        if taint.get("effect") == NO_EXECUTE
+    ]
 
 
 def deletion_of_autoscaler(scene: Scene, party: Party) -> list[Words]:
@@ -73,7 +85,13 @@ def deletion_of_autoscaler(scene: Scene, party: Party) -> list[Words]:
     return [scene.command(autoscaler, "delete", scene.word(autoscaler))]
 
 
-OWNERS = ("replicasets.apps", "replicationcontrollers", "statefulsets.apps", "daemonsets.apps", "jobs.batch")
+OWNERS = (
+    "replicasets.apps",
+    "replicationcontrollers",
+    "statefulsets.apps",
+    "daemonsets.apps",
+    "jobs.batch",
+)
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
     **dict.fromkeys(OWNERS, (contention,)),  # of an autoscaler with a rival more is known (intent)
     "deployments.apps": (contention_below,),

@@ -58,7 +58,9 @@ def being_deleted(scene: Scene, obj: Object) -> Finding | None:
         return None
     finding = holder(scene, obj)
     if finding.cause == GOING and not scene.reconciles:
-        link = scene.link(obj, DELETED_AT, "nobody runs the controllers, so nobody goes on with the deletion")
+        link = scene.link(
+            obj, DELETED_AT, "nobody runs the controllers, so nobody goes on with the deletion"
+        )
         return scene.finding("no-controllers", link, remedies=[("controller", "--until-settled")])
     return finding
 
@@ -72,10 +74,15 @@ def holder(scene: Scene, obj: Object) -> Finding:
         return terminating_namespace(scene, obj)
     if foreign := foreign_finalizers(scene, obj):
         return foreign_finalizer(scene, obj, foreign)
-    keepers = (KEEPERS[resource if (resource, finalizer) in KEEPERS else "", finalizer]
-               for finalizer in metadata.get("finalizers") or ())
+    keepers = (
+        KEEPERS[resource if (resource, finalizer) in KEEPERS else "", finalizer]
+        for finalizer in metadata.get("finalizers") or ()
+    )
     findings = [keeper(scene, obj) for keeper in keepers] or [
-        scene.finding(GOING, scene.link(obj, DELETED_AT, "it is being deleted, and nothing holds it"))]
+        scene.finding(
+            GOING, scene.link(obj, DELETED_AT, "it is being deleted, and nothing holds it")
+        )
+    ]
     return next(filter(is_stuck, findings), findings[0])
 
 
@@ -91,13 +98,17 @@ def terminating_pod(scene: Scene, pod: Object) -> Finding:
         return scene.finding(GOING, scene.link(pod, "spec.nodeName", text), remedies=[force])
     if is_down(node, scene.now):
         text = f"it is being deleted, and the kubelet of {node_name(pod)}, which would stop it, does not answer"
-        return scene.lead(dead_node(scene, node, of_terminating=True), scene.link(pod, DELETED_AT, text), [force])
+        return scene.lead(
+            dead_node(scene, node, of_terminating=True), scene.link(pod, DELETED_AT, text), [force]
+        )
     if annotations_of(pod).get(TERMINATION) == "stuck":
         grace = pod["metadata"].get("deletionGracePeriodSeconds")
         return scene.finding(
             "stuck-terminating",
             scene.link(pod, DELETED_AT, f"its grace period of {grace}s ends at this time"),
-            scene.link(pod, f"metadata.annotations['{TERMINATION}']", "its containers do not stop"), remedies=[force])
+            scene.link(pod, f"metadata.annotations['{TERMINATION}']", "its containers do not stop"),
+            remedies=[force],
+        )
     text = "its containers have until then to stop"
     return scene.finding(GOING, scene.link(pod, DELETED_AT, text), remedies=[force])
 
@@ -113,22 +124,38 @@ def dead_node(scene: Scene, node: Object, *, of_terminating: bool) -> Finding:
     if of_terminating and condition_status(node, "Ready") != "True":
         remedies.append(("taint", "node", name, f"{TAINT_OUT_OF_SERVICE}=nodeshutdown:NoExecute"))
     remedies.append(("annotate", "node", name, f"{DOWN_UNTIL}-"))
-    return scene.finding("dead-node", scene.condition_link(node, "Ready", f"its kubelet does not report{back}"),
-                         remedies=remedies)
+    return scene.finding(
+        "dead-node",
+        scene.condition_link(node, "Ready", f"its kubelet does not report{back}"),
+        remedies=remedies,
+    )
 
 
 def pod_of_dead_node(scene: Scene, pod: Object) -> Finding | None:
     """Diagnose a pod that is not ready because its node is dead."""
     node = scene.get(NODES, "", node_name(pod))
     if node is None and node_name(pod) and not is_pod_terminal(pod):
-        return scene.finding("dead-node", scene.link(
-            pod, "spec.nodeName", f"node {node_name(pod)} does not exist; pods of such a node are deleted after 40s"))
+        return scene.finding(
+            "dead-node",
+            scene.link(
+                pod,
+                "spec.nodeName",
+                f"node {node_name(pod)} does not exist; pods of such a node are deleted after 40s",
+            ),
+        )
     if node is None or is_pod_ready(pod) or is_pod_terminal(pod) or not is_down(node, scene.now):
         return None
     started = phase_of(pod) == "Running"
-    text = (f"it counts as not ready since node {name_of(node)} is dead" if started
-            else f"the kubelet of {name_of(node)}, which would start it, does not answer")
-    link = scene.condition_link(pod, "Ready", text) if started else scene.link(pod, "status.phase", text)
+    text = (
+        f"it counts as not ready since node {name_of(node)} is dead"
+        if started
+        else f"the kubelet of {name_of(node)}, which would start it, does not answer"
+    )
+    link = (
+        scene.condition_link(pod, "Ready", text)
+        if started
+        else scene.link(pod, "status.phase", text)
+    )
     return scene.lead(dead_node(scene, node, of_terminating=False), link)
 
 
@@ -147,9 +174,19 @@ def terminating_pods(scene: Scene, workload: Object, pods: Iterable[Object]) -> 
 
 def pods_left_behind(scene: Scene, workload: Object) -> Finding | None:
     """Say about a workload that is done that pods of it are being deleted and do not go."""
-    holders = scene.owned(workload, "replicasets.apps") if workload["kind"] == "Deployment" else [workload]
-    leaving = [pod for holder in holders for pod in scene.owned(holder, PODS) if is_being_deleted(pod)]
-    stuck = [finding for pod in leaving if is_stuck(finding := being_deleted(scene, pod)) and finding is not None]
+    holders = (
+        scene.owned(workload, "replicasets.apps")
+        if workload["kind"] == "Deployment"
+        else [workload]
+    )
+    leaving = [
+        pod for holder in holders for pod in scene.owned(holder, PODS) if is_being_deleted(pod)
+    ]
+    stuck = [
+        finding
+        for pod in leaving
+        if is_stuck(finding := being_deleted(scene, pod)) and finding is not None
+    ]
     if not stuck:
         return None
     text = f"it does not wait for them, but {counted(stuck, 'pod')} left behind, and will not go"
@@ -168,8 +205,12 @@ def is_stuck(finding: Finding | None) -> bool:
 def worst(scene: Scene, objects: Iterable[Object]) -> Finding | None:
     """Return the finding about the first object that could not be deleted, or does not go by itself, with remedies that
     let all such objects go; if there is none, the finding about the first object that is being deleted."""
-    findings = [finding for obj in objects
-                if (finding := scene.diagnose(obj) if is_being_deleted(obj) else undeleted(scene, obj)) is not None]
+    findings = [
+        finding
+        for obj in objects
+        if (finding := scene.diagnose(obj) if is_being_deleted(obj) else undeleted(scene, obj))
+        is not None
+    ]
     stuck = [finding for finding in findings if is_stuck(finding)]
     if not stuck:
         return findings[0] if findings else None
@@ -187,18 +228,22 @@ def merged(commands: tuple[Words, ...]) -> Words:
     first, *others = commands
     if len(commands) > MOST_MERGED or any(len(words) != len(first) for words in others):
         return first
-    places = [place for place, words in enumerate(zip(*commands, strict=True)) if len(set(words)) > 1]
+    places = [
+        place for place, words in enumerate(zip(*commands, strict=True)) if len(set(words)) > 1
+    ]
     if len(places) != 1:
         return first
     names = dict.fromkeys(words[places[0]] for words in commands)
-    return (*first[:places[0]], *names, *first[places[0] + 1:])
+    return (*first[: places[0]], *names, *first[places[0] + 1 :])
 
 
 def undeleted(scene: Scene, obj: Object) -> Finding | None:
     """Return the finding about an object that should have been deleted, where the API refuses that."""
     key = scene.key(obj)
     try:
-        scene.client.delete(key.resource, key.name, namespace=key.namespace, options=DeleteOptions(dry_run=True))
+        scene.client.delete(
+            key.resource, key.name, namespace=key.namespace, options=DeleteOptions(dry_run=True)
+        )
     except Status as error:
         return scene.finding(REFUSED, scene.link(obj, "", f"the API refuses to delete it: {error}"))
     return None
@@ -210,24 +255,37 @@ def undeleted(scene: Scene, obj: Object) -> Finding | None:
 def foreign_finalizers(scene: Scene, obj: Object) -> list[str]:
     """Return the finalizers of an object that no controller of the cluster removes."""
     resource = scene.key(obj).resource
-    return [finalizer for finalizer in obj["metadata"].get("finalizers") or ()
-            if ("", finalizer) not in KEEPERS and (resource, finalizer) not in KEEPERS]
+    return [
+        finalizer
+        for finalizer in obj["metadata"].get("finalizers") or ()
+        if ("", finalizer) not in KEEPERS and (resource, finalizer) not in KEEPERS
+    ]
 
 
 def foreign_finalizer(scene: Scene, obj: Object, foreign: list[str]) -> Finding:
     """Return the finding about finalizers that no controller of the cluster removes."""
-    resource, obj = scene.cluster.scheme.for_kind(obj["apiVersion"], obj["kind"]), scene.client.with_managed_fields(obj)
+    resource, obj = (
+        scene.cluster.scheme.for_kind(obj["apiVersion"], obj["kind"]),
+        scene.client.with_managed_fields(obj),
+    )
     is_custom = resource is not None and resource.custom
-    author = " and ".join(sorted({manager for finalizer in foreign for manager in managers_of(obj, finalizer)}))
+    author = " and ".join(
+        sorted({manager for finalizer in foreign for manager in managers_of(obj, finalizer)})
+    )
     whose = f" (set by {author})" if author else ""
     kept = [finalizer for finalizer in obj["metadata"]["finalizers"] if finalizer not in foreign]
     patch = json.dumps({"metadata": {"finalizers": kept or None}}, separators=(",", ":"))
     names = ", ".join(foreign)
-    text = (f"no controller of this cluster removes {names}{whose}: that is for the operator of {obj['kind']} objects"
-            if is_custom else f"no controller of this cluster removes {names}{whose}")
+    text = (
+        f"no controller of this cluster removes {names}{whose}: that is for the operator of {obj['kind']} objects"
+        if is_custom
+        else f"no controller of this cluster removes {names}{whose}"
+    )
     return scene.finding(
-        "finalizer-without-owner" if is_custom else "finalizer", scene.link(obj, FINALIZERS, text),
-        remedies=[scene.command(obj, "patch", scene.word(obj), "--type=merge", "-p", patch)])
+        "finalizer-without-owner" if is_custom else "finalizer",
+        scene.link(obj, FINALIZERS, text),
+        remedies=[scene.command(obj, "patch", scene.word(obj), "--type=merge", "-p", patch)],
+    )
 
 
 def managers_of(obj: Object, finalizer: str) -> Iterator[str]:
@@ -242,16 +300,30 @@ def foreground(scene: Scene, obj: Object) -> Finding:
     """Diagnose an object in foreground deletion: it waits for the dependents that block it."""
     dependents = [child for child in dependents_of(scene, obj) if is_blocking(child, obj)]
     at_once = scene.command(obj, "delete", scene.word(obj), "--cascade=background")
-    text = (f"{counted(dependents, 'dependent')} still there (foreground deletion)" if dependents
-            else "the garbage collector removes the finalizer: no dependent is left")
+    text = (
+        f"{counted(dependents, 'dependent')} still there (foreground deletion)"
+        if dependents
+        else "the garbage collector removes the finalizer: no dependent is left"
+    )
     link = scene.link(obj, FINALIZERS, text)
     finding = worst(scene, dependents)
     if finding is not None and is_stuck(finding):
-        return scene.finding(finding.cause, link, *finding.chain, remedies=(*finding.remedies, at_once))
-    leaf = finding.chain if finding is not None else [
-        scene.link(child, "metadata.ownerReferences", "the garbage collector has not deleted it yet")
-        for child in dependents[:1]]
-    return scene.finding("foreground-deletion", link, *leaf, remedies=[at_once] if dependents else [])
+        return scene.finding(
+            finding.cause, link, *finding.chain, remedies=(*finding.remedies, at_once)
+        )
+    leaf = (
+        finding.chain
+        if finding is not None
+        else [
+            scene.link(
+                child, "metadata.ownerReferences", "the garbage collector has not deleted it yet"
+            )
+            for child in dependents[:1]
+        ]
+    )
+    return scene.finding(
+        "foreground-deletion", link, *leaf, remedies=[at_once] if dependents else []
+    )
 
 
 def dependents_of(scene: Scene, owner: Object) -> Iterator[Object]:
@@ -265,8 +337,10 @@ def dependents_of(scene: Scene, owner: Object) -> Iterator[Object]:
 
 
 def is_blocking(child: Object, owner: Object) -> bool:
-    return any(reference["uid"] == uid_of(owner) and reference.get("blockOwnerDeletion")
-               for reference in owner_references(child))
+    return any(
+        reference["uid"] == uid_of(owner) and reference.get("blockOwnerDeletion")
+        for reference in owner_references(child)
+    )
 
 
 def orphaning(scene: Scene, obj: Object) -> Finding:
@@ -278,13 +352,19 @@ def tracked_pod(scene: Scene, pod: Object) -> Finding:
     """Diagnose a pod that is kept until its Job has counted it."""
     job = scene.owner(pod)
     if job is None or job["kind"] != "Job":
-        return scene.finding(GOING, scene.link(pod, FINALIZERS, "the Job controller removes the finalizer"))
+        return scene.finding(
+            GOING, scene.link(pod, FINALIZERS, "the Job controller removes the finalizer")
+        )
     text = "the Job controller removes the finalizer when it has counted the pod"
     manager = job["spec"].get("managedBy")
     if manager:
         text = f"the finalizer is for {manager} to remove, which runs its Job"
-        return scene.finding("finalizer", scene.link(pod, FINALIZERS, text), scene.link(job, "spec.managedBy", text),
-                             remedies=foreign_finalizer(scene, pod, [JOB_TRACKING]).remedies)
+        return scene.finding(
+            "finalizer",
+            scene.link(pod, FINALIZERS, text),
+            scene.link(job, "spec.managedBy", text),
+            remedies=foreign_finalizer(scene, pod, [JOB_TRACKING]).remedies,
+        )
     return scene.finding(GOING, scene.link(pod, FINALIZERS, text))
 
 
@@ -296,7 +376,9 @@ def protected_claim(scene: Scene, claim: Object) -> Finding:
     pods = users_of(scene, claim)
     names = ", ".join(name_of(pod) for pod in pods)
     if not pods:
-        return scene.finding(GOING, scene.link(claim, FINALIZERS, "no pod uses it: its finalizer is being removed"))
+        return scene.finding(
+            GOING, scene.link(claim, FINALIZERS, "no pod uses it: its finalizer is being removed")
+        )
     link = scene.link(claim, FINALIZERS, f"it is kept as long as a pod uses it: {names}")
     leaving = [pod for pod in pods if is_being_deleted(pod)]
     if len(leaving) == len(pods) and (finding := worst(scene, leaving)) is not None:
@@ -308,18 +390,35 @@ def protected_claim(scene: Scene, claim: Object) -> Finding:
         if owner is not None and "replicas" in owner.get("spec", {}):
             remedies.append(scene.command(owner, "scale", scene.word(owner), "--replicas=0"))
     volumes = users[0]["spec"].get("volumes") or []
-    index = next((index for index, volume in enumerate(volumes)
-                  if (volume.get("persistentVolumeClaim") or {}).get("claimName") == name_of(claim)), None)
-    text = f"it uses the claim, also now that it has ended ({phase_of(users[0])})" if is_pod_terminal(users[0]) \
+    index = next(
+        (
+            index
+            for index, volume in enumerate(volumes)
+            if (volume.get("persistentVolumeClaim") or {}).get("claimName") == name_of(claim)
+        ),
+        None,
+    )
+    text = (
+        f"it uses the claim, also now that it has ended ({phase_of(users[0])})"
+        if is_pod_terminal(users[0])
         else "it uses the claim"
-    field = "spec.volumes" if index is None else f"spec.volumes[{index}].persistentVolumeClaim.claimName"
-    return scene.finding("claim-protected", link, scene.link(users[0], field, text), remedies=remedies)
+    )
+    field = (
+        "spec.volumes"
+        if index is None
+        else f"spec.volumes[{index}].persistentVolumeClaim.claimName"
+    )
+    return scene.finding(
+        "claim-protected", link, scene.link(users[0], field, text), remedies=remedies
+    )
 
 
 def users_of(scene: Scene, claim: Object) -> list[Object]:
     """Return the pods for which a claim is kept."""
     typed = cast("PersistentVolumeClaim", claim)
-    return [pod for pod in scene.list(PODS, namespace_of(claim)) if is_in_use(typed, cast("Pod", pod))]
+    return [
+        pod for pod in scene.list(PODS, namespace_of(claim)) if is_in_use(typed, cast("Pod", pod))
+    ]
 
 
 def top_owner(scene: Scene, obj: Object) -> Object | None:
@@ -333,17 +432,27 @@ def protected_volume(scene: Scene, volume: Object) -> Finding:
     reference = volume["spec"].get("claimRef") or {}
     claim = scene.get(CLAIMS, reference.get("namespace", ""), reference.get("name", ""))
     if phase_of(volume) != "Bound" or claim is None or not is_bound_to(volume, claim):
-        return scene.finding(GOING, scene.link(volume, FINALIZERS, "no claim is bound to it: its finalizer is removed"))
-    link = scene.link(volume, FINALIZERS,
-                      f"it is kept as long as a claim is bound to it: {namespace_of(claim)}/{name_of(claim)}")
+        return scene.finding(
+            GOING,
+            scene.link(volume, FINALIZERS, "no claim is bound to it: its finalizer is removed"),
+        )
+    link = scene.link(
+        volume,
+        FINALIZERS,
+        f"it is kept as long as a claim is bound to it: {namespace_of(claim)}/{name_of(claim)}",
+    )
     if is_being_deleted(claim) and (finding := scene.diagnose(claim)) is not None:
         return scene.lead(finding, link)
     remedies = [scene.command(claim, "delete", scene.word(claim))]
     pods = [f"pod/{name_of(pod)}" for pod in users_of(scene, claim)]
     if pods:
         remedies = [scene.command(claim, "delete", scene.word(claim), *pods)]
-    return scene.finding("volume-protected", link, scene.link(claim, "spec.volumeName", "it is bound to the volume"),
-                         remedies=remedies)
+    return scene.finding(
+        "volume-protected",
+        link,
+        scene.link(claim, "spec.volumeName", "it is bound to the volume"),
+        remedies=remedies,
+    )
 
 
 def provisioned_volume(scene: Scene, volume: Object) -> Finding:
@@ -357,8 +466,12 @@ def provisioned_volume(scene: Scene, volume: Object) -> Finding:
 def definition_with_objects(scene: Scene, definition: Object) -> Finding:
     """Diagnose a CustomResourceDefinition that is kept until its objects are deleted."""
     objects = scene.list(name_of(definition))
-    link = scene.condition_link(definition, "Terminating", f"it is kept until its objects are gone: "
-                                f"{counted(objects, 'object')} still there", "message")
+    link = scene.condition_link(
+        definition,
+        "Terminating",
+        f"it is kept until its objects are gone: {counted(objects, 'object')} still there",
+        "message",
+    )
     finding = worst(scene, objects)
     return scene.lead(finding, link) if finding is not None else scene.finding(GOING, link)
 
@@ -373,32 +486,56 @@ def terminating_namespace(scene: Scene, namespace: Object) -> Finding:
         return empty_namespace(scene, namespace)
     finding = worst(scene, content)
     is_held = condition_status(namespace, FINALIZERS_REMAINING) == "True"
-    reported = [condition for condition in (FINALIZERS_REMAINING, CONTENT_FAILURE, CONTENT_REMAINING)
-                if condition_status(namespace, condition) == "True"]
+    reported = [
+        condition
+        for condition in (FINALIZERS_REMAINING, CONTENT_FAILURE, CONTENT_REMAINING)
+        if condition_status(namespace, condition) == "True"
+    ]
     text = f"{counted(content, 'object')} still in it"
-    link = (scene.condition_link(namespace, reported[0], text, "message") if reported
-            else scene.link(namespace, "status.phase", text))
-    chain = finding.chain if finding is not None else [scene.link(content[0], "", "it has not been deleted yet")]
-    return scene.finding("namespace-finalizer" if is_held else "namespace-contents", link, *chain,
-                         remedies=finding.remedies if finding is not None else ())
+    link = (
+        scene.condition_link(namespace, reported[0], text, "message")
+        if reported
+        else scene.link(namespace, "status.phase", text)
+    )
+    chain = (
+        finding.chain
+        if finding is not None
+        else [scene.link(content[0], "", "it has not been deleted yet")]
+    )
+    return scene.finding(
+        "namespace-finalizer" if is_held else "namespace-contents",
+        link,
+        *chain,
+        remedies=finding.remedies if finding is not None else (),
+    )
 
 
 def empty_namespace(scene: Scene, namespace: Object) -> Finding:
     """Diagnose a namespace that is being deleted and has no content any more."""
     kept, spec = foreign_finalizers(scene, namespace), namespace["spec"].get("finalizers") or []
     if KUBERNETES not in spec and spec:
-        text = (f"no controller of this cluster removes {', '.join(spec)}: only `replace --raw "
-                f"/api/v1/namespaces/{name_of(namespace)}/finalize -f FILE` can, with a namespace without it")
+        text = (
+            f"no controller of this cluster removes {', '.join(spec)}: only `replace --raw "
+            f"/api/v1/namespaces/{name_of(namespace)}/finalize -f FILE` can, with a namespace without it"
+        )
         return scene.finding("namespace-finalizer", scene.link(namespace, "spec.finalizers", text))
     if kept:
         return foreign_finalizer(scene, namespace, kept)._replace(cause="namespace-finalizer")
-    return scene.finding(GOING, scene.link(namespace, "status.phase", "all its content is gone, and it will be soon"))
+    return scene.finding(
+        GOING, scene.link(namespace, "status.phase", "all its content is gone, and it will be soon")
+    )
 
 
 def content_of(scene: Scene, namespace: str) -> Iterator[Object]:
     """Yield the objects of a namespace that hold it, pods first: nothing else is deleted before they are gone."""
-    resources = [PODS, *(resource for resource in sorted(scene.cluster.store.resources())
-                         if resource not in (PODS, "events", "leases.coordination.k8s.io"))]
+    resources = [
+        PODS,
+        *(
+            resource
+            for resource in sorted(scene.cluster.store.resources())
+            if resource not in (PODS, "events", "leases.coordination.k8s.io")
+        ),
+    ]
     for resource in resources:
         known = scene.cluster.scheme.get(resource)
         if known is not None and known.namespaced:
@@ -415,9 +552,21 @@ KEEPERS: dict[tuple[str, str], Callable[[Scene, Object], Finding]] = {
     (VOLUMES, PROVISIONER_FINALIZER): provisioned_volume,
     (CRDS, CLEANUP): definition_with_objects,
 }
-DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {EVERY_KIND: (being_deleted,), PODS: (pod_of_dead_node,)}
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
+    EVERY_KIND: (being_deleted,),
+    PODS: (pod_of_dead_node,),
+}
 NOTES: dict[str, tuple[Diagnosis, ...]] = {
     PODS: (pod_of_dead_node,),  # ready still, on a node that is gone
-    **dict.fromkeys(("daemonsets.apps", "deployments.apps", "jobs.batch", "replicasets.apps",
-                     "replicationcontrollers", "statefulsets.apps"), (pods_left_behind,)),
+    **dict.fromkeys(
+        (
+            "daemonsets.apps",
+            "deployments.apps",
+            "jobs.batch",
+            "replicasets.apps",
+            "replicationcontrollers",
+            "statefulsets.apps",
+        ),
+        (pods_left_behind,),
+    ),
 }

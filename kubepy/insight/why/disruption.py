@@ -10,8 +10,22 @@ from typing import TYPE_CHECKING
 
 from kubepy.api.clock import format_time
 from kubepy.api.errors import Status, TooManyRequests
-from kubepy.api.meta import Object, annotations_of, controller_of, is_being_deleted, labels_of, name_of, namespace_of
-from kubepy.api.objects.nodes import DOWN_UNTIL, down_until, is_down, is_node_ready, is_unschedulable
+from kubepy.api.meta import (
+    Object,
+    annotations_of,
+    controller_of,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    namespace_of,
+)
+from kubepy.api.objects.nodes import (
+    DOWN_UNTIL,
+    down_until,
+    is_down,
+    is_node_ready,
+    is_unschedulable,
+)
 from kubepy.api.objects.outcomes import OUTCOME
 from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name
 from kubepy.api.selectors import SelectorError, from_label_selector
@@ -39,29 +53,52 @@ def node_not_ready(scene: Scene, node: Object) -> Finding | None:
     if is_node_ready(node) and not is_down(node, scene.now):
         return None
     status, name = condition_status(node, "Ready"), name_of(node)
-    text = "its kubelet says that it is not ready" if status == "False" else "its kubelet does not report"
+    text = (
+        "its kubelet says that it is not ready"
+        if status == "False"
+        else "its kubelet does not report"
+    )
     link = scene.condition_link(node, "Ready", text)
     if (until := down_until(node)) is not None:
-        annotation = scene.link(node, f"metadata.annotations['{DOWN_UNTIL}']",
-                                f"its kubelet is down until {format_time(until)}")
-        return scene.finding("node-not-ready", link, annotation,
-                             remedies=[("annotate", "node", name, f"{DOWN_UNTIL}-")])
+        annotation = scene.link(
+            node,
+            f"metadata.annotations['{DOWN_UNTIL}']",
+            f"its kubelet is down until {format_time(until)}",
+        )
+        return scene.finding(
+            "node-not-ready",
+            link,
+            annotation,
+            remedies=[("annotate", "node", name, f"{DOWN_UNTIL}-")],
+        )
     if OUTCOME in annotations_of(node):
-        annotation = scene.link(node, f"metadata.annotations['{OUTCOME}']", "this keeps it from becoming ready")
-        return scene.finding("node-not-ready", link, annotation, remedies=[("annotate", "node", name, f"{OUTCOME}-")])
+        annotation = scene.link(
+            node, f"metadata.annotations['{OUTCOME}']", "this keeps it from becoming ready"
+        )
+        return scene.finding(
+            "node-not-ready", link, annotation, remedies=[("annotate", "node", name, f"{OUTCOME}-")]
+        )
     return scene.finding("node-not-ready", link)
 
 
 def kept_pods(scene: Scene, node: Object) -> list[Object]:
     """Return the pods of a node that a drain would evict and may not."""
-    return [pod for pod in scene.list(PODS)
-            if node_name(pod) == name_of(node) and is_drained(pod) and refusal(scene, pod) is not None]
+    return [
+        pod
+        for pod in scene.list(PODS)
+        if node_name(pod) == name_of(node) and is_drained(pod) and refusal(scene, pod) is not None
+    ]
 
 
 def is_drained(pod: Object) -> bool:
     """Return whether a drain evicts such a pod: it is not a DaemonSet's, not a static one, and has not ended."""
     owner = (controller_of(pod) or {}).get("kind")
-    return not (owner == "DaemonSet" or MIRROR in annotations_of(pod) or is_pod_terminal(pod) or is_being_deleted(pod))
+    return not (
+        owner == "DaemonSet"
+        or MIRROR in annotations_of(pod)
+        or is_pod_terminal(pod)
+        or is_being_deleted(pod)
+    )
 
 
 def refusal(scene: Scene, pod: Object) -> Status | None:
@@ -69,7 +106,9 @@ def refusal(scene: Scene, pod: Object) -> Status | None:
     if not budgets_of(scene, pod):
         return None
     try:
-        scene.client.evict(name_of(pod), namespace=namespace_of(pod), options=DeleteOptions(dry_run=True))
+        scene.client.evict(
+            name_of(pod), namespace=namespace_of(pod), options=DeleteOptions(dry_run=True)
+        )
     except Status as error:
         return error
     return None
@@ -94,10 +133,16 @@ def drain_blocked(scene: Scene, node: Object) -> Finding | None:
     if not (kept := kept_pods(scene, node)):
         return None
     names = ", ".join(f"{namespace_of(pod)}/{name_of(pod)}" for pod in kept[:5])
-    link = scene.link(node, "spec.unschedulable", f"it is cordoned, and a drain cannot evict {names}"
-                      + (f" and {len(kept) - 5} more" if len(kept) > 5 else ""))
+    link = scene.link(
+        node,
+        "spec.unschedulable",
+        f"it is cordoned, and a drain cannot evict {names}"
+        + (f" and {len(kept) - 5} more" if len(kept) > 5 else ""),
+    )
     finding = kept_by_budget(scene, kept[0])
-    return scene.finding(CAUSE, link, *finding.chain, remedies=(*finding.remedies, ("uncordon", name_of(node))))
+    return scene.finding(
+        CAUSE, link, *finding.chain, remedies=(*finding.remedies, ("uncordon", name_of(node)))
+    )
 
 
 def note_cordoned(scene: Scene, node: Object) -> Finding | None:
@@ -106,15 +151,24 @@ def note_cordoned(scene: Scene, node: Object) -> Finding | None:
         return None
     left = sum(node_name(pod) == name_of(node) and is_drained(pod) for pod in scene.list(PODS))
     text = "it is cordoned: no further pod is bound to it" + (
-        f"; {plural(left, 'pod')} that a drain would evict {'is' if left == 1 else 'are'} there" if left else "")
-    return scene.finding("cordoned", scene.link(node, "spec.unschedulable", text),
-                         remedies=[("uncordon", name_of(node))])
+        f"; {plural(left, 'pod')} that a drain would evict {'is' if left == 1 else 'are'} there"
+        if left
+        else ""
+    )
+    return scene.finding(
+        "cordoned",
+        scene.link(node, "spec.unschedulable", text),
+        remedies=[("uncordon", name_of(node))],
+    )
 
 
 def node_is_done(scene: Scene, node: Object) -> bool:
     """Return whether a node is ready, and if it is cordoned, a drain of it would end."""
-    return is_node_ready(node) and not is_down(node, scene.now) and not (
-        is_unschedulable(node) and kept_pods(scene, node))
+    return (
+        is_node_ready(node)
+        and not is_down(node, scene.now)
+        and not (is_unschedulable(node) and kept_pods(scene, node))
+    )
 
 
 # --- budgets ------------------------------------------------------------------------------------------------------
@@ -126,43 +180,80 @@ def kept_by_budget(scene: Scene, pod: Object) -> Finding:
     if len(budgets) > 1:
         text = f"{len(budgets)} budgets cover it, and then no eviction is allowed"
         chain = [scene.link(budget, "spec.selector", "it covers the pod") for budget in budgets]
-        return scene.finding(CAUSE, scene.link(pod, "metadata.labels", text), *chain,
-                             remedies=[scene.command(budget, "delete", scene.word(budget)) for budget in budgets])
+        return scene.finding(
+            CAUSE,
+            scene.link(pod, "metadata.labels", text),
+            *chain,
+            remedies=[scene.command(budget, "delete", scene.word(budget)) for budget in budgets],
+        )
     link = scene.link(pod, "metadata.labels", f"the budget {name_of(budgets[0])} covers it")
     return scene.lead(strict_budget(scene, budgets[0], pod), link)
 
 
-def strict_budget(scene: Scene, budget: Object, pod: Object | None = None, *, is_note: bool = False) -> Finding:
+def strict_budget(
+    scene: Scene, budget: Object, pod: Object | None = None, *, is_note: bool = False
+) -> Finding:
     """Return the finding about a budget that allows no eviction, with a pod that is not healthy, if there is one.
 
     :param is_note: nobody wants to evict anything: the budget alone is described.
     """
     status = budget.get("status") or {}
-    healthy, needed, expected = (status.get(name) or 0 for name in ("currentHealthy", "desiredHealthy", "expectedPods"))
+    healthy, needed, expected = (
+        status.get(name) or 0 for name in ("currentHealthy", "desiredHealthy", "expectedPods")
+    )
     allowed = get_message(budget)
     if allowed:
-        link = scene.condition_link(budget, "DisruptionAllowed", "it allows no eviction, as its pods cannot be counted",
-                                    "message")
-        return scene.finding(CAUSE, link, remedies=[scene.command(budget, "delete", scene.word(budget))])
-    link = scene.link(budget, "status.disruptionsAllowed",
-                      f"it needs {plural(needed, 'healthy pod')} and has {healthy}")
+        link = scene.condition_link(
+            budget,
+            "DisruptionAllowed",
+            "it allows no eviction, as its pods cannot be counted",
+            "message",
+        )
+        return scene.finding(
+            CAUSE, link, remedies=[scene.command(budget, "delete", scene.word(budget))]
+        )
+    link = scene.link(
+        budget,
+        "status.disruptionsAllowed",
+        f"it needs {plural(needed, 'healthy pod')} and has {healthy}",
+    )
     pods = [other for other in scene.list(PODS, namespace_of(budget)) if covers(budget, other)]
     alone = [other for other in pods if controller_of(other) is None]
     if alone and not isinstance(budget["spec"].get("minAvailable"), int):
         text = "it has no controller, and only an integer in minAvailable counts such pods"
-        return scene.finding(CAUSE, link, scene.link(alone[0], "metadata.ownerReferences", text), remedies=[
-            patch(scene, budget, {"maxUnavailable": None, "minAvailable": max(healthy - 1, 0)})])
+        return scene.finding(
+            CAUSE,
+            link,
+            scene.link(alone[0], "metadata.ownerReferences", text),
+            remedies=[
+                patch(scene, budget, {"maxUnavailable": None, "minAvailable": max(healthy - 1, 0)})
+            ],
+        )
     unhealthy = [other for other in pods if not is_pod_ready(other)]
     leaf = scene.diagnose_any(unhealthy) if healthy < expected and not is_note else None
     chain, remedies = (leaf.chain, leaf.remedies) if leaf is not None else ((), ())
-    return scene.finding(CAUSE, link, *chain, remedies=[
-        *remedies, *looser_budgets(scene, budget, pod), *larger_workloads(scene, budget, pods)])
+    return scene.finding(
+        CAUSE,
+        link,
+        *chain,
+        remedies=[
+            *remedies,
+            *looser_budgets(scene, budget, pod),
+            *larger_workloads(scene, budget, pods),
+        ],
+    )
 
 
 def get_message(budget: Object) -> str:
     """Return why the status of a budget cannot be calculated; "" if it can."""
-    return next((condition.get("message", "") for condition in (budget.get("status") or {}).get("conditions") or ()
-                 if condition.get("reason") == "SyncFailed"), "")
+    return next(
+        (
+            condition.get("message", "")
+            for condition in (budget.get("status") or {}).get("conditions") or ()
+            if condition.get("reason") == "SyncFailed"
+        ),
+        "",
+    )
 
 
 def looser_budgets(scene: Scene, budget: Object, pod: Object | None) -> list[Words]:
@@ -181,9 +272,15 @@ def looser_budgets(scene: Scene, budget: Object, pod: Object | None) -> list[Wor
 
 def larger_workloads(scene: Scene, budget: Object, pods: list[Object]) -> list[Words]:
     """Return the command that scales up the workload of a budget's pods so that one may be evicted, if that helps."""
-    owners = {scene.key(owner): owner for pod in pods if (owner := top_owner(scene, pod)) is not None}
+    owners = {
+        scene.key(owner): owner for pod in pods if (owner := top_owner(scene, pod)) is not None
+    }
     owner = next(iter(owners.values()), None)
-    if len(owners) != 1 or owner is None or not isinstance(owner.get("spec", {}).get("replicas"), int):
+    if (
+        len(owners) != 1
+        or owner is None
+        or not isinstance(owner.get("spec", {}).get("replicas"), int)
+    ):
         return []
     replicas: int = owner["spec"]["replicas"]
     for size in range(replicas + 1, min(2 * replicas, replicas + MOST_MORE) + 12):
@@ -207,8 +304,12 @@ def budget(scene: Scene, obj: Object) -> Finding | None:
         pod, node = place
         finding = kept_by_budget(scene, pod)
         text = f"the pod may not be evicted from {name_of(node)}, which is cordoned"
-        return scene.finding(CAUSE, *finding.chain[1:], scene.link(pod, "spec.nodeName", text),
-                             remedies=(*finding.remedies, ("uncordon", name_of(node))))
+        return scene.finding(
+            CAUSE,
+            *finding.chain[1:],
+            scene.link(pod, "spec.nodeName", text),
+            remedies=(*finding.remedies, ("uncordon", name_of(node))),
+        )
     return strict_budget(scene, obj)
 
 
@@ -217,7 +318,12 @@ def cordoned_pod(scene: Scene, budget: Object) -> tuple[Object, Object] | None:
     cordoned = {name_of(node): node for node in scene.list(NODES) if is_unschedulable(node)}
     for pod in scene.list(PODS, namespace_of(budget)) if cordoned else ():
         node = cordoned.get(node_name(pod))
-        if node is not None and covers(budget, pod) and is_drained(pod) and refusal(scene, pod) is not None:
+        if (
+            node is not None
+            and covers(budget, pod)
+            and is_drained(pod)
+            and refusal(scene, pod) is not None
+        ):
             return pod, node
     return None
 

@@ -27,22 +27,34 @@ def at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding | 
         return at_first or found, at_first is not None
     is_same = at_first.cause == found.cause
     # A Job that misses its deadline may do so because its pods do not run.
-    is_root = found.cause == "job-deadline" and at_first.cause not in (*workloads.WEAK, "job-running")
+    is_root = found.cause == "job-deadline" and at_first.cause not in (
+        *workloads.WEAK,
+        "job-running",
+    )
     # The way may have ended too early at first, at an object that had yet to be made or to fail.
-    is_whole = len({link.key for link in at_first.chain}) >= len({link.key for link in found.chain}) and (
-        len(at_first.remedies) >= len(found.remedies))
+    is_whole = len({link.key for link in at_first.chain}) >= len(
+        {link.key for link in found.chain}
+    ) and (len(at_first.remedies) >= len(found.remedies))
     return (at_first if is_root or (is_same and is_whole) else found), is_same or is_root
 
 
 def as_of_now(scene: Scene, finding: Finding) -> Finding:
     """Mark the links that show what will be, and not what is, unless they say when that is."""
+
     def is_shown(link: Link) -> bool:
         obj = scene.get(*link.key)
-        return value_at(obj, link.field) == link.value if link.field else obj is not None or not link.value
+        return (
+            value_at(obj, link.field) == link.value
+            if link.field
+            else obj is not None or not link.value
+        )
 
-    return finding._replace(chain=tuple(
-        link if is_shown(link) or link.says_when else link._replace(text=f"{link.text} (later)")
-        for link in finding.chain))
+    return finding._replace(
+        chain=tuple(
+            link if is_shown(link) or link.says_when else link._replace(text=f"{link.text} (later)")
+            for link in finding.chain
+        )
+    )
 
 
 def finding_between(question: Question, end: LocalCluster) -> Finding | None:

@@ -57,8 +57,11 @@ class RunForward:
         :param still: pods that lie still: the kubelets do nothing about them, and the run may end early.
         """
         try:
-            return predict(self._question.cluster, lambda fork: self._watch(fork, still),
-                           done=self._is_over_early if still else self._is_over).cluster
+            return predict(
+                self._question.cluster,
+                lambda fork: self._watch(fork, still),
+                done=self._is_over_early if still else self._is_over,
+            ).cluster
         except BudgetSpent:
             assert self.fork is not None
             return self.fork
@@ -91,13 +94,21 @@ class RunForward:
         if progress is not None and self._best is not None and progress > self._best:
             self._best, self._best_moment = progress, self._moments
         is_long = self._moments > MOST_MOMENTS or self._writes > self._enough
-        self.is_enough = is_long and self._comes_on() and self._moments - self._best_moment < MOST_IDLE
-        return (self.is_enough or self._question.is_done(fork, self._asked) or goals.has_failed(obj)
-                or self._budget.is_spent)
+        self.is_enough = (
+            is_long and self._comes_on() and self._moments - self._best_moment < MOST_IDLE
+        )
+        return (
+            self.is_enough
+            or self._question.is_done(fork, self._asked)
+            or goals.has_failed(obj)
+            or self._budget.is_spent
+        )
 
     def _is_over_early(self, fork: LocalCluster) -> bool:
         """Return whether the run of a few pods shows all that it can show."""
-        return self._is_over(fork) or (self.has_moved and (self._begun is None or self._writes > self._enough))
+        return self._is_over(fork) or (
+            self.has_moved and (self._begun is None or self._writes > self._enough)
+        )
 
     def _comes_on(self) -> bool:
         """Return whether the object is further than at the beginning, and no pod that became ready has broken."""
@@ -149,8 +160,13 @@ def alike(scene: Scene) -> set[Key]:
         is_pod = entry.reconciler == KUBELET and entry.due and entry.key.resource == "pods"
         if is_pod and (pod := scene.get(*entry.key)) is not None:
             node = scene.get("nodes", "", node_name(pod))
-            look = (*workloads.appearance(scene, pod), entry.failures, _own_annotations(pod),
-                    _own_annotations(node) if node else None, condition_status(node, "Ready") if node else "")
+            look = (
+                *workloads.appearance(scene, pod),
+                entry.failures,
+                _own_annotations(pod),
+                _own_annotations(node) if node else None,
+                condition_status(node, "Ready") if node else "",
+            )
             looks[look] = looks.get(look, 0) + 1
             if looks[look] > OF_EACH_LOOK:
                 still.add(entry.key)
@@ -158,13 +174,17 @@ def alike(scene: Scene) -> set[Key]:
 
 
 def _own_annotations(obj: Object) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(item for item in annotations_of(obj).items() if item[0].startswith("kubepy.dev/")))
+    return tuple(
+        sorted(item for item in annotations_of(obj).items() if item[0].startswith("kubepy.dev/"))
+    )
 
 
 def _lay_still(fork: LocalCluster, still: Set[Key]) -> None:
     """Drop pods from what the kubelets of a fork have to do; one that somebody changes is taken up again."""
     text = fork.store.meta(CHECKPOINT)
     record = json.loads(text) if text else {"pending": []}
-    record["pending"] = [entry for entry in record["pending"] if entry[0] != KUBELET or Key(*entry[1:4]) not in still]
+    record["pending"] = [
+        entry for entry in record["pending"] if entry[0] != KUBELET or Key(*entry[1:4]) not in still
+    ]
     if text:
         fork.store.set_meta(CHECKPOINT, json.dumps(record))

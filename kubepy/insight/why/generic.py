@@ -22,7 +22,10 @@ def owned_objects(scene: Scene, obj: Object) -> Finding | None:
     """Blame what an object owns: a custom resource's workloads, pods, claims."""
     for resource in goals.OWNED:
         for child in scene.owned(obj, resource):
-            if not goals.is_done(scene, child, child) and (finding := scene.diagnose(child)) is not None:
+            if (
+                not goals.is_done(scene, child, child)
+                and (finding := scene.diagnose(child)) is not None
+            ):
                 owns = scene.link(obj, "", f"it owns {scene.word(child)}, which is not done")
                 return scene.lead(finding, owns)
     return None
@@ -36,12 +39,23 @@ def unhealthy(scene: Scene, obj: Object) -> Finding | None:
     for name in goals.HEALTHY_CONDITIONS:
         condition = get_condition(obj, name)
         if condition is not None and condition.get("status") != "True":
-            says = str(condition.get("message") or condition.get("reason") or f"its condition {name} is not True")
-            return scene.finding("not-ready", scene.condition_link(obj, name, " ".join(says.split()).rstrip(".")))
+            says = str(
+                condition.get("message")
+                or condition.get("reason")
+                or f"its condition {name} is not True"
+            )
+            return scene.finding(
+                "not-ready", scene.condition_link(obj, name, " ".join(says.split()).rstrip("."))
+            )
     if "observedGeneration" in status and not goals.is_observed(obj):
-        return scene.finding("no-controllers", scene.link(
-            obj, "status.observedGeneration",
-            f"its controller has not seen generation {obj['metadata']['generation']}"))
+        return scene.finding(
+            "no-controllers",
+            scene.link(
+                obj,
+                "status.observedGeneration",
+                f"its controller has not seen generation {obj['metadata']['generation']}",
+            ),
+        )
     return None
 
 
@@ -52,7 +66,9 @@ def up_to_date(scene: Scene, obj: Object) -> Finding:
 
 def rolling_out(scene: Scene, obj: Object) -> Finding:
     """Say of an object that gets there that nothing is to blame."""
-    return scene.finding("rolling-out", scene.link(obj, "", "the controllers bring it there by themselves"))
+    return scene.finding(
+        "rolling-out", scene.link(obj, "", "the controllers bring it there by themselves")
+    )
 
 
 def not_there(scene: Scene, obj: Object) -> Finding:
@@ -61,7 +77,9 @@ def not_there(scene: Scene, obj: Object) -> Finding:
     if finding is not None:
         return finding
     field = "status.phase" if (obj.get("status") or {}).get("phase") else "status"
-    return scene.finding("not-ready", scene.link(obj, field, "nothing that the controllers do brings it further"))
+    return scene.finding(
+        "not-ready", scene.link(obj, field, "nothing that the controllers do brings it further")
+    )
 
 
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {OTHER_KINDS: (owned_objects, unhealthy)}

@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 Goal = Callable[["Scene", Object], bool]
 HEALTHY_CONDITIONS = ("Ready", "Available", "Established", "NamesAccepted", "Healthy", "Synced")
 # The kinds that make a custom resource done when it owns some.
-OWNED = ("deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "jobs.batch", "pods",
-         "persistentvolumeclaims")
+OWNED = (
+    "deployments.apps",
+    "statefulsets.apps",
+    "daemonsets.apps",
+    "replicasets.apps",
+    "jobs.batch",
+    "pods",
+    "persistentvolumeclaims",
+)
 ROLLED_OUT = ("Deployment", "StatefulSet")
 SERVICE_NAME = "kubernetes.io/service-name"
 
@@ -46,20 +53,27 @@ def desired_replicas(obj: Object) -> int:
 
 
 def progress(obj: Object) -> tuple[int, int] | None:
-    """Return how many pods of a workload are new, and how many are available, or have succeeded; None for other kinds.
-    """
+    """Return how many pods of a workload are new, and how many are available, or have succeeded; None for other kinds."""
     if obj["kind"] == "DaemonSet":
         return count(obj, "updatedNumberScheduled"), count(obj, "numberAvailable")
     if obj["kind"] == "Job":
         return 0, count(obj, "succeeded")
-    return (count(obj, "updatedReplicas"), count(obj, "availableReplicas")) if obj["kind"] in ROLLED_OUT else None
+    return (
+        (count(obj, "updatedReplicas"), count(obj, "availableReplicas"))
+        if obj["kind"] in ROLLED_OUT
+        else None
+    )
 
 
 def is_done_with(scene: Scene, obj: Object, pods: int) -> bool:
     """Return whether a workload is where it should be as soon as so many more of its pods are ready, or succeed."""
     if obj["kind"] == "Job":
         completions = obj["spec"].get("completions")
-        return completions is not None and not has_failed(obj) and count(obj, "succeeded") + pods >= completions
+        return (
+            completions is not None
+            and not has_failed(obj)
+            and count(obj, "succeeded") + pods >= completions
+        )
     more = {field: count(obj, field) + pods for field in ("availableReplicas", "numberAvailable")}
     return is_done(scene, {**obj, "status": {**(obj.get("status") or {}), **more}}, obj)
 
@@ -67,14 +81,21 @@ def is_done_with(scene: Scene, obj: Object, pods: int) -> bool:
 def deployment(scene: Scene, obj: Object) -> bool:
     """Return whether it is rolled out, as ``rollout status`` says, whether or not its deadline was exceeded."""
     desired, updated = desired_replicas(obj), count(obj, "updatedReplicas")
-    return (is_observed(obj) and updated >= desired and count(obj, "replicas") <= updated
-            and count(obj, "availableReplicas") >= updated)
+    return (
+        is_observed(obj)
+        and updated >= desired
+        and count(obj, "replicas") <= updated
+        and count(obj, "availableReplicas") >= updated
+    )
 
 
 def daemon_set(scene: Scene, obj: Object) -> bool:
     desired = desired_replicas(obj)
-    return (is_observed(obj) and count(obj, "updatedNumberScheduled") >= desired
-            and count(obj, "numberAvailable") >= desired)
+    return (
+        is_observed(obj)
+        and count(obj, "updatedNumberScheduled") >= desired
+        and count(obj, "numberAvailable") >= desired
+    )
 
 
 def partition_of(obj: Object) -> int:
@@ -89,21 +110,34 @@ def stateful_set(scene: Scene, obj: Object) -> bool:
     After a template that was there before came back, the current revision is the new one again, while pods may still be
     of the one between.
     """
-    desired, start = desired_replicas(obj), int((obj["spec"].get("ordinals") or {}).get("start") or 0)
+    desired, start = (
+        desired_replicas(obj),
+        int((obj["spec"].get("ordinals") or {}).get("start") or 0),
+    )
     to_update, status = desired, obj.get("status") or {}
     if status.get("currentRevision") != status.get("updateRevision"):
         to_update = min(desired, max(start + desired - partition_of(obj), 0))
-    return (is_observed(obj) and count(obj, "updatedReplicas") >= to_update and count(obj, "replicas") == desired
-            and count(obj, "availableReplicas") >= desired)
+    return (
+        is_observed(obj)
+        and count(obj, "updatedReplicas") >= to_update
+        and count(obj, "replicas") == desired
+        and count(obj, "availableReplicas") >= desired
+    )
 
 
 def replica_set(scene: Scene, obj: Object) -> bool:
     desired = desired_replicas(obj)
-    return is_observed(obj) and count(obj, "replicas") == desired and count(obj, "availableReplicas") >= desired
+    return (
+        is_observed(obj)
+        and count(obj, "replicas") == desired
+        and count(obj, "availableReplicas") >= desired
+    )
 
 
 def pod(scene: Scene, obj: Object) -> bool:
-    return phase_of(obj) == "Succeeded" or (phase_of(obj) == "Running" and condition_status(obj, "Ready") == "True")
+    return phase_of(obj) == "Succeeded" or (
+        phase_of(obj) == "Running" and condition_status(obj, "Ready") == "True"
+    )
 
 
 def job(scene: Scene, obj: Object) -> bool:
@@ -134,11 +168,19 @@ def namespace(scene: Scene, obj: Object) -> bool:
 
 def ready_slices(scene: Scene, service: Object) -> list[Object]:
     """Return the EndpointSlices of a Service that have a ready endpoint."""
-    slices = (endpoint_slice for endpoint_slice in scene.list("endpointslices.discovery.k8s.io", namespace_of(service))
-              if labels_of(endpoint_slice).get(SERVICE_NAME) == name_of(service))
-    return [endpoint_slice for endpoint_slice in slices
-            if any((endpoint.get("conditions") or {}).get("ready") is not False
-                   for endpoint in endpoint_slice.get("endpoints") or ())]
+    slices = (
+        endpoint_slice
+        for endpoint_slice in scene.list("endpointslices.discovery.k8s.io", namespace_of(service))
+        if labels_of(endpoint_slice).get(SERVICE_NAME) == name_of(service)
+    )
+    return [
+        endpoint_slice
+        for endpoint_slice in slices
+        if any(
+            (endpoint.get("conditions") or {}).get("ready") is not False
+            for endpoint in endpoint_slice.get("endpoints") or ()
+        )
+    ]
 
 
 def unserved_ports(scene: Scene, service: Object) -> list[int]:
@@ -146,10 +188,16 @@ def unserved_ports(scene: Scene, service: Object) -> list[int]:
 
     A pod without it is in a slice without that port.
     """
-    served = {port.get("name") or "" for endpoint_slice in ready_slices(scene, service)
-              for port in endpoint_slice.get("ports") or ()}
-    return [index for index, port in enumerate(service["spec"].get("ports") or ())
-            if isinstance(port.get("targetPort"), str) and (port.get("name") or "") not in served]
+    served = {
+        port.get("name") or ""
+        for endpoint_slice in ready_slices(scene, service)
+        for port in endpoint_slice.get("ports") or ()
+    }
+    return [
+        index
+        for index, port in enumerate(service["spec"].get("ports") or ())
+        if isinstance(port.get("targetPort"), str) and (port.get("name") or "") not in served
+    ]
 
 
 def is_backed(scene: Scene, service: Object) -> bool:
@@ -178,7 +226,9 @@ def backends_of(ingress: Object) -> Iterator[tuple[str, Object]]:
     backends = [("spec.defaultBackend", spec.get("defaultBackend") or {})]
     for index, rule in enumerate(spec.get("rules") or ()):
         for number, path in enumerate((rule.get("http") or {}).get("paths") or ()):
-            backends.append((f"spec.rules[{index}].http.paths[{number}].backend", path.get("backend") or {}))
+            backends.append(
+                (f"spec.rules[{index}].http.paths[{number}].backend", path.get("backend") or {})
+            )
     for field, backend in backends:
         if "service" in backend:
             yield f"{field}.service", backend["service"]
@@ -207,8 +257,15 @@ def _leads_to_pods(scene: Scene, ingress: Object, backend: Object) -> bool:
 
 def autoscaler(scene: Scene, obj: Object) -> bool:
     """Return whether it can scale, alone, and its target has the size that it wants, with all of its pods."""
-    is_able = condition_status(obj, "AbleToScale") == "True" and condition_status(obj, "ScalingActive") != "False"
-    if not is_able or intent.rivals(scene, obj) or count(obj, "currentReplicas") != count(obj, "desiredReplicas"):
+    is_able = (
+        condition_status(obj, "AbleToScale") == "True"
+        and condition_status(obj, "ScalingActive") != "False"
+    )
+    if (
+        not is_able
+        or intent.rivals(scene, obj)
+        or count(obj, "currentReplicas") != count(obj, "desiredReplicas")
+    ):
         return False
     target = intent.target_of(scene, obj)
     return target is not None and is_done(scene, target, target)
@@ -216,7 +273,9 @@ def autoscaler(scene: Scene, obj: Object) -> bool:
 
 def generic(scene: Scene, obj: Object) -> bool:
     """Return whether nothing says that it is not done: a generation unseen, a condition not True, an object it owns."""
-    if not all(is_done(scene, child, child) for resource in OWNED for child in scene.owned(obj, resource)):
+    if not all(
+        is_done(scene, child, child) for resource in OWNED for child in scene.owned(obj, resource)
+    ):
         return False
     status = obj.get("status")
     if not isinstance(status, dict):
@@ -224,8 +283,9 @@ def generic(scene: Scene, obj: Object) -> bool:
     if "observedGeneration" in status and not is_observed(obj):
         return False
     conditions = status.get("conditions")
-    return not isinstance(conditions, list) or all(condition_status(obj, name) in ("", "True")
-                                                   for name in HEALTHY_CONDITIONS)
+    return not isinstance(conditions, list) or all(
+        condition_status(obj, name) in ("", "True") for name in HEALTHY_CONDITIONS
+    )
 
 
 GOALS: dict[str, Goal] = {

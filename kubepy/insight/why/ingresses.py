@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from kubepy.insight.why.scene import Diagnosis, Scene, Words
 
 INGRESSES, SERVICES, SECRETS = "ingresses.networking.k8s.io", "services", "secrets"
-EXPOSED = ("deployments.apps", "replicasets.apps", "replicationcontrollers")  # kinds that `expose` knows
+EXPOSED = (
+    "deployments.apps",
+    "replicasets.apps",
+    "replicationcontrollers",
+)  # kinds that `expose` knows
 
 
 def backend_missing(scene: Scene, ingress: Object) -> Finding | None:
@@ -38,8 +42,15 @@ def backend_missing(scene: Scene, ingress: Object) -> Finding | None:
 def behind_service(scene: Scene, service: Object, link: Link) -> Finding:
     """Return the finding about a Service that leads nowhere."""
     if not service["spec"].get("selector"):
-        return scene.finding("no-endpoints", link, scene.link(
-            service, "spec.selector", "it has no selector, and nobody has made EndpointSlices for it"))
+        return scene.finding(
+            "no-endpoints",
+            link,
+            scene.link(
+                service,
+                "spec.selector",
+                "it has no selector, and nobody has made EndpointSlices for it",
+            ),
+        )
     finding = scene.diagnose(service)
     return scene.lead(finding, link) if finding is not None else scene.finding("no-endpoints", link)
 
@@ -48,40 +59,74 @@ def missing_service(scene: Scene, ingress: Object, field: str, backend: Object) 
     """Return the finding about a backend whose Service does not exist, with Services that may have been meant, and a
     workload that can be exposed under the name."""
     namespace, name = namespace_of(ingress), backend["name"]
-    present = [service for service in scene.list(SERVICES, namespace)
-               if goals.port_of_backend(service, backend) is not None or alikeness(name_of(service), name) >= SIMILAR]
+    present = [
+        service
+        for service in scene.list(SERVICES, namespace)
+        if goals.port_of_backend(service, backend) is not None
+        or alikeness(name_of(service), name) >= SIMILAR
+    ]
     present.sort(key=lambda service: -alikeness(name_of(service), name))
-    renamed = [json_patch(scene, ingress, {"op": "replace", "path": json_pointer(f"{field}.name"),
-                                           "value": name_of(service)}) for service in present[:MOST_OFFERED]]
+    renamed = [
+        json_patch(
+            scene,
+            ingress,
+            {"op": "replace", "path": json_pointer(f"{field}.name"), "value": name_of(service)},
+        )
+        for service in present[:MOST_OFFERED]
+    ]
     return scene.finding(
-        "backend-missing", scene.link(ingress, f"{field}.name", "it leads to this Service"),
+        "backend-missing",
+        scene.link(ingress, f"{field}.name", "it leads to this Service"),
         absent(SERVICES, namespace, name, "there is no such Service"),
-        remedies=[*renamed, *expose(scene, namespace, name, backend)])
+        remedies=[*renamed, *expose(scene, namespace, name, backend)],
+    )
 
 
 def expose(scene: Scene, namespace: str, name: str, backend: Object) -> list[Words]:
     """Return the command that makes a Service of a name for the workload of that name, with the port by number."""
     number = (backend.get("port") or {}).get("number")
-    workloads = [workload for resource in EXPOSED for workload in scene.list(resource, namespace)
-                 if name_of(workload) == name]
+    workloads = [
+        workload
+        for resource in EXPOSED
+        for workload in scene.list(resource, namespace)
+        if name_of(workload) == name
+    ]
     if number is None or not workloads:
         return []
     template = workloads[0]["spec"]["template"]
     declared = [port["containerPort"] for _, port in ports_of(template)]
     target = [f"--target-port={declared[0]}"] if declared and number not in declared else []
-    return [scene.command(workloads[0], "expose", scene.word(workloads[0]), f"--port={number}", *target)]
+    return [
+        scene.command(workloads[0], "expose", scene.word(workloads[0]), f"--port={number}", *target)
+    ]
 
 
 def missing_port(scene: Scene, ingress: Object, field: str, service: Object) -> Finding:
     """Return the finding about a backend whose Service does not have the port."""
     ports = service["spec"].get("ports") or []
-    shown = ", ".join(str(port["port"]) + (f" ({port['name']})" if port.get("name") else "") for port in ports)
-    remedies = [json_patch(scene, ingress, {"op": "replace", "path": json_pointer(f"{field}.port"),
-                                            "value": {"number": port["port"]}}) for port in ports[:MOST_OFFERED]]
+    shown = ", ".join(
+        str(port["port"]) + (f" ({port['name']})" if port.get("name") else "") for port in ports
+    )
+    remedies = [
+        json_patch(
+            scene,
+            ingress,
+            {
+                "op": "replace",
+                "path": json_pointer(f"{field}.port"),
+                "value": {"number": port["port"]},
+            },
+        )
+        for port in ports[:MOST_OFFERED]
+    ]
     return scene.finding(
-        "backend-missing", scene.link(ingress, f"{field}.port", "it leads to this port of the Service"),
-        scene.link(service, "spec.ports", f"the Service has no such port; its ports: {shown or 'none'}"),
-        remedies=remedies)
+        "backend-missing",
+        scene.link(ingress, f"{field}.port", "it leads to this port of the Service"),
+        scene.link(
+            service, "spec.ports", f"the Service has no such port; its ports: {shown or 'none'}"
+        ),
+        remedies=remedies,
+    )
 
 
 def json_pointer(path: str) -> str:
@@ -97,9 +142,13 @@ def certificate_missing(scene: Scene, ingress: Object) -> Finding | None:
             hosts = ", ".join(entry.get("hosts") or ()) or "its hosts"
             return scene.finding(
                 "certificate-missing",
-                scene.link(ingress, f"spec.tls[{index}].secretName",
-                           f"its pods are reached, but clients of {hosts} get another certificate, or none"),
-                absent(SECRETS, namespace_of(ingress), name, "there is no such Secret"))
+                scene.link(
+                    ingress,
+                    f"spec.tls[{index}].secretName",
+                    f"its pods are reached, but clients of {hosts} get another certificate, or none",
+                ),
+                absent(SECRETS, namespace_of(ingress), name, "there is no such Secret"),
+            )
     return None
 
 

@@ -52,19 +52,33 @@ class ConfigSource(NamedTuple):
 
 def sources_of(spec: Object) -> Iterator[ConfigSource]:
     """Yield the ConfigMaps and Secrets that a pod spec uses in its environment and its volumes."""
-    with_parts = {mount["name"] for name in ("initContainers", "containers") for container in spec.get(name) or ()
-                  for mount in container.get("volumeMounts") or () if mount.get("subPath")}
+    with_parts = {
+        mount["name"]
+        for name in ("initContainers", "containers")
+        for container in spec.get(name) or ()
+        for mount in container.get("volumeMounts") or ()
+        if mount.get("subPath")
+    }
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(kind) or ()):
             for number, source in enumerate(container.get("envFrom") or ()):
-                yield from named(source, f"spec.{kind}[{index}].envFrom[{number}]", ("configMapRef", "secretRef"))
+                yield from named(
+                    source, f"spec.{kind}[{index}].envFrom[{number}]", ("configMapRef", "secretRef")
+                )
             for number, variable in enumerate(container.get("env") or ()):
-                yield from named(variable.get("valueFrom") or {}, f"spec.{kind}[{index}].env[{number}].valueFrom",
-                                 ("configMapKeyRef", "secretKeyRef"))
+                yield from named(
+                    variable.get("valueFrom") or {},
+                    f"spec.{kind}[{index}].env[{number}].valueFrom",
+                    ("configMapKeyRef", "secretKeyRef"),
+                )
     for index, volume in enumerate(spec.get("volumes") or ()):
-        parts = [(volume, f"spec.volumes[{index}]"),
-                 *((part, f"spec.volumes[{index}].projected.sources[{number}]")
-                   for number, part in enumerate((volume.get("projected") or {}).get("sources") or ()))]
+        parts = [
+            (volume, f"spec.volumes[{index}]"),
+            *(
+                (part, f"spec.volumes[{index}].projected.sources[{number}]")
+                for number, part in enumerate((volume.get("projected") or {}).get("sources") or ())
+            ),
+        ]
         for part, path in parts:
             for source in named(part, path, ("configMap", "secret")):
                 if source.name != ROOT_CA:
@@ -77,7 +91,9 @@ def named(holder: Object, path: str, fields: tuple[str, str]) -> Iterator[Config
         reference = holder.get(field) or {}
         key = "secretName" if "secretName" in reference else "name"
         if name := reference.get(key):
-            yield ConfigSource(resource, name, f"{path}.{field}.{key}", is_optional=bool(reference.get("optional")))
+            yield ConfigSource(
+                resource, name, f"{path}.{field}.{key}", is_optional=bool(reference.get("optional"))
+            )
 
 
 def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
@@ -86,13 +102,18 @@ def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
     Times are whole seconds, and an edited file leaves none. In a cluster with a time of its own and a seed the UID of
     the pod has the resource version that was the newest when it was made, which decides where times do not.
     """
-    states = [(status.get("state") or {}).get("running") or {}
-              for status in (pod.get("status") or {}).get("containerStatuses") or ()]
+    states = [
+        (status.get("state") or {}).get("running") or {}
+        for status in (pod.get("status") or {}).get("containerStatuses") or ()
+    ]
     starts = [state["startedAt"] for state in states if state.get("startedAt")]
     if not starts:
         return False
     started, changed = str(min(starts)), str(value_at(content, changed_field(content)))
-    newest = max((entry.get("time", "") for entry in content["metadata"].get("managedFields") or ()), default="")
+    newest = max(
+        (entry.get("time", "") for entry in content["metadata"].get("managedFields") or ()),
+        default="",
+    )
     has_revision = scene.settings.seed is not None and scene.cluster.clock.own is not None
     if not has_revision or newest > started or started != pod["metadata"].get("creationTimestamp"):
         return changed > started
@@ -102,8 +123,12 @@ def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
 def is_late(content: Object, pod: Object) -> bool:
     """Return whether a ConfigMap or Secret was made after a pod, and is as it was then. A pod that must have it would
     have waited, and started with what it has."""
-    is_unchanged = value_at(content, changed_field(content)) <= content["metadata"]["creationTimestamp"]
-    return is_unchanged and uid_of(content) > uid_of(pod)  # UIDs of version 7 sort by the time they were made
+    is_unchanged = (
+        value_at(content, changed_field(content)) <= content["metadata"]["creationTimestamp"]
+    )
+    return is_unchanged and uid_of(content) > uid_of(
+        pod
+    )  # UIDs of version 7 sort by the time they were made
 
 
 def creation_revision(obj: Object) -> int:
@@ -115,8 +140,11 @@ def creation_revision(obj: Object) -> int:
 def changed_field(content: Object) -> str:
     """Return the path of the time at which the data of a ConfigMap or Secret was written last."""
     entries = content["metadata"].get("managedFields") or ()
-    times = [(entry.get("time", ""), index) for index, entry in enumerate(entries)
-             if not {"f:data", "f:binaryData", "f:stringData"}.isdisjoint(entry.get("fieldsV1") or ())]
+    times = [
+        (entry.get("time", ""), index)
+        for index, entry in enumerate(entries)
+        if not {"f:data", "f:binaryData", "f:stringData"}.isdisjoint(entry.get("fieldsV1") or ())
+    ]
     if not times or max(times)[0] < content["metadata"]["creationTimestamp"]:
         return "metadata.creationTimestamp"
     return f"metadata.managedFields[{max(times)[1]}].time"
@@ -127,31 +155,56 @@ def pods_of(scene: Scene, obj: Object) -> list[Object]:
     if obj["kind"] == "Pod":
         return [obj]
     holders = scene.owned(obj, "replicasets.apps") if obj["kind"] == "Deployment" else [obj]
-    return [pod for holder in holders for pod in scene.owned(holder, PODS) if not is_being_deleted(pod)]
+    return [
+        pod for holder in holders for pod in scene.owned(holder, PODS) if not is_being_deleted(pod)
+    ]
 
 
 def config_changed(scene: Scene, obj: Object) -> Finding | None:
     """Say that a ConfigMap or Secret was changed after pods that use it had started."""
-    spec = obj["spec"] if obj["kind"] == "Pod" else (obj["spec"].get("template") or {}).get("spec") or {}
+    spec = (
+        obj["spec"]
+        if obj["kind"] == "Pod"
+        else (obj["spec"].get("template") or {}).get("spec") or {}
+    )
     path = "" if obj["kind"] == "Pod" else "spec.template."
     for source in sources_of(spec):
         content = scene.get(source.resource, namespace_of(obj), source.name)
         content = scene.client.with_managed_fields(content) if content else None
-        pods = [pod for pod in pods_of(scene, obj) if changed_after_start(scene, content, pod) and (
-            source.is_optional or not is_late(content, pod))] if content else []
+        pods = (
+            [
+                pod
+                for pod in pods_of(scene, obj)
+                if changed_after_start(scene, content, pod)
+                and (source.is_optional or not is_late(content, pod))
+            ]
+            if content
+            else []
+        )
         if content is None or not pods:
             continue
-        use = ("it uses this as files, which the kubelet brings up to date; a program that read them before goes on "
-               "with the old ones" if source.is_live else "it uses this, which its containers read when they start")
+        use = (
+            "it uses this as files, which the kubelet brings up to date; a program that read them before goes on "
+            "with the old ones"
+            if source.is_live
+            else "it uses this, which its containers read when they start"
+        )
         started = "it" if obj["kind"] == "Pod" else plural(len(pods), "pod")
         field, done = changed_field(content), "made" if is_late(content, pods[0]) else "changed"
         if value_at(content, field) <= value_at(pods[0], "status.startTime"):
             field = "metadata.resourceVersion"  # the time says nothing
-        restart = [scene.command(obj, "rollout", "restart", scene.word(obj))] if obj["kind"] in ROLLED_OUT else []
+        restart = (
+            [scene.command(obj, "rollout", "restart", scene.word(obj))]
+            if obj["kind"] in ROLLED_OUT
+            else []
+        )
         return scene.finding(
-            "config-changed", scene.link(obj, path + source.field, use),
+            "config-changed",
+            scene.link(obj, path + source.field, use),
             scene.link(content, field, f"it was {done} after {started} had started"),
-            scene.link(pods[0], "status.startTime", "it started before that"), remedies=restart)
+            scene.link(pods[0], "status.startTime", "it started before that"),
+            remedies=restart,
+        )
     return None
 
 
@@ -163,24 +216,41 @@ def template_unchanged(scene: Scene, obj: Object) -> Finding | None:
     revision = newest_revision(scene, obj)
     if revision is None:
         return None
-    rolled_out, obj = revision["metadata"].get("creationTimestamp", ""), scene.client.with_managed_fields(obj)
+    rolled_out, obj = (
+        revision["metadata"].get("creationTimestamp", ""),
+        scene.client.with_managed_fields(obj),
+    )
     for index, entry in enumerate(obj["metadata"].get("managedFields") or ()):
         fields = entry.get("fieldsV1") or {}
-        if (entry.get("manager") == CONTROLLERS or entry.get("subresource") or entry.get("time", "") < rolled_out
-                or "f:template" in (fields.get("f:spec") or {}) or is_change_cause(fields)):
+        if (
+            entry.get("manager") == CONTROLLERS
+            or entry.get("subresource")
+            or entry.get("time", "") < rolled_out
+            or "f:template" in (fields.get("f:spec") or {})
+            or is_change_cause(fields)
+        ):
             continue
         text = f"{entry.get('manager')} changed {changed_fields(fields)} at this time, but not the template"
         return scene.finding(
-            "template-unchanged", scene.link(obj, f"metadata.managedFields[{index}].time", text),
-            scene.link(revision, "metadata.creationTimestamp", "it is the newest revision, and has this template"))
+            "template-unchanged",
+            scene.link(obj, f"metadata.managedFields[{index}].time", text),
+            scene.link(
+                revision,
+                "metadata.creationTimestamp",
+                "it is the newest revision, and has this template",
+            ),
+        )
     return None
 
 
 def is_change_cause(fields: Object) -> bool:
     """Return whether a managed fields entry is about the annotation that describes a revision alone."""
     annotations = (fields.get("f:metadata") or {}).get("f:annotations") or {}
-    return set(fields) == {"f:metadata"} and set(annotations) <= {".", f"f:{CHANGE_CAUSE}"} and (
-        set(fields["f:metadata"]) == {"f:annotations"})
+    return (
+        set(fields) == {"f:metadata"}
+        and set(annotations) <= {".", f"f:{CHANGE_CAUSE}"}
+        and (set(fields["f:metadata"]) == {"f:annotations"})
+    )
 
 
 def newest_revision(scene: Scene, obj: Object) -> Object | None:
@@ -193,8 +263,12 @@ def newest_revision(scene: Scene, obj: Object) -> Object | None:
 
 def changed_fields(fields: Object) -> str:
     """Name the fields of a managed fields entry: ``metadata.annotations``, ``spec.replicas``."""
-    names = [f"{part}.{field[2:]}" for part in ("metadata", "spec") for field in fields.get(f"f:{part}") or ()
-             if field.startswith("f:")]
+    names = [
+        f"{part}.{field[2:]}"
+        for part in ("metadata", "spec")
+        for field in fields.get(f"f:{part}") or ()
+        if field.startswith("f:")
+    ]
     return ", ".join(names) or "it"
 
 
@@ -204,8 +278,11 @@ def changed_fields(fields: Object) -> str:
 def autoscalers_of(scene: Scene, workload: Object) -> list[Object]:
     """Return the autoscalers of a workload that are not being deleted."""
     wanted = workload["kind"], name_of(workload)
-    return [autoscaler for autoscaler in scene.list(AUTOSCALERS, namespace_of(workload))
-            if not is_being_deleted(autoscaler) and target_name(autoscaler) == wanted]
+    return [
+        autoscaler
+        for autoscaler in scene.list(AUTOSCALERS, namespace_of(workload))
+        if not is_being_deleted(autoscaler) and target_name(autoscaler) == wanted
+    ]
 
 
 def target_name(autoscaler: Object) -> tuple[str, str]:
@@ -216,16 +293,22 @@ def target_name(autoscaler: Object) -> tuple[str, str]:
 
 def rivals(scene: Scene, autoscaler: Object) -> list[Object]:
     """Return the other autoscalers of the same workload that are not being deleted."""
-    return [other for other in scene.list(AUTOSCALERS, namespace_of(autoscaler))
-            if uid_of(other) != uid_of(autoscaler) and not is_being_deleted(other)
-            and target_name(other) == target_name(autoscaler)]
+    return [
+        other
+        for other in scene.list(AUTOSCALERS, namespace_of(autoscaler))
+        if uid_of(other) != uid_of(autoscaler)
+        and not is_being_deleted(other)
+        and target_name(other) == target_name(autoscaler)
+    ]
 
 
 def target_of(scene: Scene, autoscaler: Object) -> Object | None:
     """Return the workload that an autoscaler scales."""
     reference = autoscaler["spec"]["scaleTargetRef"]
     resource = scene.cluster.scheme.for_kind(reference.get("apiVersion", ""), reference["kind"])
-    return scene.get(resource.key, namespace_of(autoscaler), reference["name"]) if resource else None
+    return (
+        scene.get(resource.key, namespace_of(autoscaler), reference["name"]) if resource else None
+    )
 
 
 def autoscaler_conflict(scene: Scene, workload: Object) -> Finding | None:
@@ -245,12 +328,26 @@ def rivalry(scene: Scene, autoscalers: list[Object], asked: Object) -> Finding:
     others = [other for other in autoscalers if other is not asked]
     names = " and ".join(f"hpa/{name_of(other)}" for other in others)
     is_workload = len(others) == len(autoscalers)
-    link = (scene.link(asked, "spec.replicas", f"{names} set this size against each other") if is_workload
-            else scene.link(asked, "spec.scaleTargetRef.name", f"{names} scales the same pods"))
-    limits = [scene.link(other, "spec.maxReplicas", f"it keeps the size from {other['spec'].get('minReplicas', 1)} to "
-                         f"{other['spec']['maxReplicas']}") for other in others]
-    return scene.finding("autoscaler-rival", link, *limits, remedies=[
-        scene.command(other, "delete", "hpa", name_of(other)) for other in others])
+    link = (
+        scene.link(asked, "spec.replicas", f"{names} set this size against each other")
+        if is_workload
+        else scene.link(asked, "spec.scaleTargetRef.name", f"{names} scales the same pods")
+    )
+    limits = [
+        scene.link(
+            other,
+            "spec.maxReplicas",
+            f"it keeps the size from {other['spec'].get('minReplicas', 1)} to "
+            f"{other['spec']['maxReplicas']}",
+        )
+        for other in others
+    ]
+    return scene.finding(
+        "autoscaler-rival",
+        link,
+        *limits,
+        remedies=[scene.command(other, "delete", "hpa", name_of(other)) for other in others],
+    )
 
 
 def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | None:
@@ -259,23 +356,40 @@ def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | No
     lowest, highest = spec.get("minReplicas", 1), spec["maxReplicas"]
     name = f"hpa/{name_of(autoscaler)}"
     if replicas and not lowest <= replicas <= highest:
-        field, limit = ("spec.maxReplicas", highest) if replicas > highest else ("spec.minReplicas", lowest)
+        field, limit = (
+            ("spec.maxReplicas", highest) if replicas > highest else ("spec.minReplicas", lowest)
+        )
         link = scene.link(autoscaler, field, f"it sets the size back to {limit}")
         change = {field.removeprefix("spec."): replicas}
-        return scene.finding("autoscaler-conflict", scene.link(
-            workload, "spec.replicas", f"{name} does not allow this size"), link,
-            remedies=[patch(scene, autoscaler, change)])
+        return scene.finding(
+            "autoscaler-conflict",
+            scene.link(workload, "spec.replicas", f"{name} does not allow this size"),
+            link,
+            remedies=[patch(scene, autoscaler, change)],
+        )
     desired = (autoscaler.get("status") or {}).get("desiredReplicas") or 0
     if replicas and desired and desired != replicas:
         text = f"somebody set this size after {name} had set another one"
-        return scene.finding("autoscaler-conflict", scene.link(workload, "spec.replicas", text), scene.link(
-            autoscaler, "status.desiredReplicas", "this is the size that the autoscaler wants"))
+        return scene.finding(
+            "autoscaler-conflict",
+            scene.link(workload, "spec.replicas", text),
+            scene.link(
+                autoscaler, "status.desiredReplicas", "this is the size that the autoscaler wants"
+            ),
+        )
     undone = undone_size(scene, workload, autoscaler) if replicas else None
     if undone is not None:
         size, event = undone
         text = f"{name} set this size, and undid {size} replicas, which somebody else had set"
-        return scene.finding("autoscaler-conflict", scene.link(workload, "spec.replicas", text), scene.link(
-            event, "message", f"{name} allows {lowest} to {highest} replicas, and goes by its metrics"))
+        return scene.finding(
+            "autoscaler-conflict",
+            scene.link(workload, "spec.replicas", text),
+            scene.link(
+                event,
+                "message",
+                f"{name} allows {lowest} to {highest} replicas, and goes by its metrics",
+            ),
+        )
     return None
 
 
@@ -288,8 +402,10 @@ def manifest_conflict(scene: Scene, workload: Object) -> Finding | None:
     [autoscaler, *_] = autoscalers
     text = f"its manifest has {applied} replicas, and each `apply` sets them again: leave replicas out of it"
     return scene.finding(
-        "autoscaler-conflict", scene.link(workload, "spec.replicas", f"hpa/{name_of(autoscaler)} set this size"),
-        scene.link(workload, f"metadata.annotations['{LAST_APPLIED}']", text))
+        "autoscaler-conflict",
+        scene.link(workload, "spec.replicas", f"hpa/{name_of(autoscaler)} set this size"),
+        scene.link(workload, f"metadata.annotations['{LAST_APPLIED}']", text),
+    )
 
 
 def applied_replicas(workload: Object) -> int | None:
@@ -303,13 +419,20 @@ def applied_replicas(workload: Object) -> int | None:
 
 def undone_size(scene: Scene, workload: Object, autoscaler: Object) -> tuple[int, Object] | None:
     """Return the size that an autoscaler replaced last, if somebody else had set it, and the event that says so."""
-    events = {int(size[0]): event for event in scene.events(autoscaler) if event.get("reason") == "SuccessfulRescale"
-              and (size := NEW_SIZE.findall(event.get("message", "")))}
+    events = {
+        int(size[0]): event
+        for event in scene.events(autoscaler)
+        if event.get("reason") == "SuccessfulRescale"
+        and (size := NEW_SIZE.findall(event.get("message", "")))
+    }
     event, key = events.get(workload["spec"].get("replicas", 1)), scene.key(workload)
     if event is None:
         return None
-    sizes = [int(step.reason.split(" to ")[1]) for step in read_timeline(scene.cluster, subject=key).steps
-             if step.key == key and step.action == "scaled" and " to " in step.reason]
+    sizes = [
+        int(step.reason.split(" to ")[1])
+        for step in read_timeline(scene.cluster, subject=key).steps
+        if step.key == key and step.action == "scaled" and " to " in step.reason
+    ]
     return (sizes[-2], event) if len(sizes) > 1 and sizes[-2] not in events else None
 
 
@@ -317,9 +440,13 @@ def autoscaler(scene: Scene, obj: Object) -> Finding | None:
     """Diagnose an autoscaler that cannot scale: no target or none with pods, a rival, no metrics."""
     target = target_of(scene, obj)
     if condition_status(obj, "AbleToScale") == "False" or target is None:
-        link = (scene.condition_link(obj, "AbleToScale", "it cannot read the size of its target", "message")
-                if condition_status(obj, "AbleToScale") else
-                scene.link(obj, "spec.scaleTargetRef.name", "there is no such target"))
+        link = (
+            scene.condition_link(
+                obj, "AbleToScale", "it cannot read the size of its target", "message"
+            )
+            if condition_status(obj, "AbleToScale")
+            else scene.link(obj, "spec.scaleTargetRef.name", "there is no such target")
+        )
         return scene.finding("autoscaler-without-target", link)
     if others := rivals(scene, obj):
         return rivalry(scene, [obj, *others], obj)
@@ -329,11 +456,18 @@ def autoscaler(scene: Scene, obj: Object) -> Finding | None:
         return finding or conflict(scene, target, obj) or of_target(scene, obj, target)
     if active.value == "ScalingDisabled":
         size = max(obj["spec"].get("minReplicas", 1), 1)
-        return scene.finding("autoscaler-conflict", active, scene.link(
-            target, "spec.replicas", "a target that a hand has scaled to zero is not scaled"),
-            remedies=[scene.command(target, "scale", scene.word(target), f"--replicas={size}")])
+        return scene.finding(
+            "autoscaler-conflict",
+            active,
+            scene.link(
+                target, "spec.replicas", "a target that a hand has scaled to zero is not scaled"
+            ),
+            remedies=[scene.command(target, "scale", scene.word(target), f"--replicas={size}")],
+        )
     if active.value == "AmbiguousSelector":
-        message = scene.condition_link(obj, "ScalingActive", "others scale some of the same pods", "message")
+        message = scene.condition_link(
+            obj, "ScalingActive", "others scale some of the same pods", "message"
+        )
         return scene.finding("autoscaler-rival", message)
     lacking = without_metrics(scene, obj, target)
     if not lacking.remedies and (finding := of_target(scene, obj, target)) is not None:
@@ -346,8 +480,10 @@ def of_target(scene: Scene, obj: Object, target: Object) -> Finding | None:
     finding = scene.diagnose(target)
     if finding is None:
         return None
-    desired, available = (int((holder.get("status") or {}).get(field) or 0)
-                          for holder, field in ((obj, "desiredReplicas"), (target, "availableReplicas")))
+    desired, available = (
+        int((holder.get("status") or {}).get(field) or 0)
+        for holder, field in ((obj, "desiredReplicas"), (target, "availableReplicas"))
+    )
     text = f"it wants {plural(desired, 'pod')}, and {available} of its target's are available"
     return scene.lead(finding, scene.link(obj, "status.desiredReplicas", text))
 
@@ -355,8 +491,11 @@ def of_target(scene: Scene, obj: Object, target: Object) -> Finding | None:
 def without_metrics(scene: Scene, obj: Object, target: Object) -> Finding:
     """Return the finding about an autoscaler that cannot compute a size from its metrics."""
     link = scene.condition_link(obj, "ScalingActive", "it cannot compute a size", "message")
-    resources = [metric["resource"]["name"] for metric in obj["spec"].get("metrics") or ()
-                 if metric["type"] == "Resource"]
+    resources = [
+        metric["resource"]["name"]
+        for metric in obj["spec"].get("metrics") or ()
+        if metric["type"] == "Resource"
+    ]
     template = target["spec"].get("template") or {}
     containers = (template.get("spec") or {}).get("containers") or []
     annotations = (template.get("metadata") or {}).get("annotations") or {}
@@ -368,25 +507,53 @@ def without_metrics(scene: Scene, obj: Object, target: Object) -> Finding:
         amount = "100m" if resource == "cpu" else "128Mi"
         for index, container in enumerate(containers):
             if resource not in ((container.get("resources") or {}).get("requests") or {}):
-                chain.append(scene.link(target, f"spec.template.spec.containers[{index}].resources.requests.{resource}",
-                                        f"container {container['name']} requests no {resource}"))
+                chain.append(
+                    scene.link(
+                        target,
+                        f"spec.template.spec.containers[{index}].resources.requests.{resource}",
+                        f"container {container['name']} requests no {resource}",
+                    )
+                )
                 requests.append((container["name"], resource, amount))
         if not any(name.startswith(annotation) for name in annotations):
-            chain.append(scene.link(target, f"spec.template.metadata.annotations['{annotation}']",
-                                    f"its pods do not say how much {resource} they use"))
+            chain.append(
+                scene.link(
+                    target,
+                    f"spec.template.metadata.annotations['{annotation}']",
+                    f"its pods do not say how much {resource} they use",
+                )
+            )
             change[annotation] = amount
-    return scene.finding("autoscaler-without-metrics", link, *chain,
-                         remedies=[measured(scene, target, change, requests)] if chain else ())
+    return scene.finding(
+        "autoscaler-without-metrics",
+        link,
+        *chain,
+        remedies=[measured(scene, target, change, requests)] if chain else (),
+    )
 
 
-def measured(scene: Scene, target: Object, annotations: dict[str, str], requests: list[tuple[str, str, str]]) -> Words:
+def measured(
+    scene: Scene, target: Object, annotations: dict[str, str], requests: list[tuple[str, str, str]]
+) -> Words:
     """Return the command after which the pods of a workload have metrics and requests."""
     template: dict[str, Any] = {"metadata": {"annotations": annotations}} if annotations else {}
     if requests:
         names = dict.fromkeys(name for name, _, _ in requests)
-        template["spec"] = {"containers": [
-            {"name": name, "resources": {"requests": {resource: amount for other, resource, amount in requests
-                                                      if other == name}}} for name in names]}
+        template["spec"] = {
+            "containers": [
+                {
+                    "name": name,
+                    "resources": {
+                        "requests": {
+                            resource: amount
+                            for other, resource, amount in requests
+                            if other == name
+                        }
+                    },
+                }
+                for name in names
+            ]
+        }
     text = json.dumps({"spec": {"template": template}}, separators=(",", ":"))
     return scene.command(target, "patch", scene.word(target), "-p", text)
 
@@ -394,9 +561,13 @@ def measured(scene: Scene, target: Object, annotations: dict[str, str], requests
 def note_limited(scene: Scene, obj: Object) -> Finding | None:
     """Say about an autoscaler that it has no more room, or disagrees with a hand."""
     target = target_of(scene, obj)
-    link = scene.condition_link(obj, "ScalingLimited", "its metrics call for more replicas than maxReplicas", "reason")
+    link = scene.condition_link(
+        obj, "ScalingLimited", "its metrics call for more replicas than maxReplicas", "reason"
+    )
     if condition_status(obj, "ScalingLimited") == "True" and link.value == "TooManyReplicas":
-        return scene.finding("autoscaler-limited", link, scene.link(obj, "spec.maxReplicas", "it stays at this size"))
+        return scene.finding(
+            "autoscaler-limited", link, scene.link(obj, "spec.maxReplicas", "it stays at this size")
+        )
     return conflict(scene, target, obj) if target is not None else None
 
 

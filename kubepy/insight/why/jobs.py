@@ -58,7 +58,9 @@ def patch(scene: Scene, obj: Object, spec: Object) -> Words:
 
 def failed_job(scene: Scene, job: Object) -> Finding | None:
     """Diagnose a Job that has failed, or will have when its last pods are gone."""
-    kind = next((kind for kind in (FAILED, FAILURE_TARGET) if condition_status(job, kind) == "True"), "")
+    kind = next(
+        (kind for kind in (FAILED, FAILURE_TARGET) if condition_status(job, kind) == "True"), ""
+    )
     if not kind:
         return None
     link = scene.condition_link(job, kind, "", "reason")
@@ -75,14 +77,22 @@ def failed_job(scene: Scene, job: Object) -> Finding | None:
     elif cause == "pod-failure-policy":
         text = "a rule of its podFailurePolicy fails the Job"
     elif link.value == "MaxFailedIndexesExceeded":
-        text = f"more than maxFailedIndexes {spec.get('maxFailedIndexes')} of its indexes have failed"
+        text = (
+            f"more than maxFailedIndexes {spec.get('maxFailedIndexes')} of its indexes have failed"
+        )
         remedies = [patch(scene, job, {"maxFailedIndexes": None})]
     elif cause == "failed-indexes":
         text = f"indexes {(job.get('status') or {}).get('failedIndexes')} have failed for good"
     time = str((get_condition(job, kind) or {}).get("lastTransitionTime", ""))
-    is_ahead = time > format_time(scene.asked_at)  # of the moment of the question: the Job can still be saved
-    link = link._replace(text=f"at {time} it fails: {text}" if is_ahead else text, says_when=is_ahead)
-    return scene.finding(cause, link, *failure_of_pod(scene, job), remedies=remedies if is_ahead else ())
+    is_ahead = time > format_time(
+        scene.asked_at
+    )  # of the moment of the question: the Job can still be saved
+    link = link._replace(
+        text=f"at {time} it fails: {text}" if is_ahead else text, says_when=is_ahead
+    )
+    return scene.finding(
+        cause, link, *failure_of_pod(scene, job), remedies=remedies if is_ahead else ()
+    )
 
 
 def failure_of_pod(scene: Scene, job: Object) -> Iterator[Link]:
@@ -95,11 +105,18 @@ def failure_of_pod(scene: Scene, job: Object) -> Iterator[Link]:
     for index, status in enumerate(statuses):
         ended = (status.get("state") or {}).get("terminated") or {}
         if ended.get("exitCode"):
-            yield scene.link(pod, f"status.containerStatuses[{index}].state.terminated.exitCode",
-                             f"container {status['name']} ended with exit code {ended['exitCode']}")
+            yield scene.link(
+                pod,
+                f"status.containerStatuses[{index}].state.terminated.exitCode",
+                f"container {status['name']} ended with exit code {ended['exitCode']}",
+            )
             break
     else:
-        yield scene.link(pod, "status.reason" if pod["status"].get("reason") else "status.phase", "the pod failed")
+        yield scene.link(
+            pod,
+            "status.reason" if pod["status"].get("reason") else "status.phase",
+            "the pod failed",
+        )
     yield from annotated(scene, pod)
 
 
@@ -107,8 +124,11 @@ def suspended_job(scene: Scene, job: Object) -> Finding | None:
     """Diagnose a Job whose pods are not made, or taken away, until it is resumed."""
     if not is_suspended(cast("Job", job)):
         return None
-    return scene.finding("job-suspended", scene.link(job, "spec.suspend", "it has no pods until it is resumed"),
-                         remedies=[patch(scene, job, {"suspend": False})])
+    return scene.finding(
+        "job-suspended",
+        scene.link(job, "spec.suspend", "it has no pods until it is resumed"),
+        remedies=[patch(scene, job, {"suspend": False})],
+    )
 
 
 def unmanaged_job(scene: Scene, job: Object) -> Finding | None:
@@ -117,8 +137,11 @@ def unmanaged_job(scene: Scene, job: Object) -> Finding | None:
         text = "the Job controller leaves it to this controller, which does not run here"
         return scene.finding("job-managed-by", scene.link(job, "spec.managedBy", text))
     if job["spec"].get("parallelism") == 0:
-        return scene.finding("job-without-parallelism", scene.link(job, "spec.parallelism", "no pod may run"),
-                             remedies=[patch(scene, job, {"parallelism": 1})])
+        return scene.finding(
+            "job-without-parallelism",
+            scene.link(job, "spec.parallelism", "no pod may run"),
+            remedies=[patch(scene, job, {"parallelism": 1})],
+        )
     return None
 
 
@@ -128,11 +151,15 @@ def waiting_job(scene: Scene, job: Object) -> Finding | None:
     ends = condition_status(job, SUCCESS_CRITERIA_MET) == "True"
     replaces_late = job["spec"].get("podReplacementPolicy") == FAILED
     active = [pod for pod in pods if not is_being_deleted(pod) and not is_pod_terminal(pod)]
-    if (ends or replaces_late or not active) and (finding := terminating_pods(scene, job, pods)) is not None:
+    if (ends or replaces_late or not active) and (
+        finding := terminating_pods(scene, job, pods)
+    ) is not None:
         return finding
     finding = scene.diagnose_any(pod for pod in active if not is_pod_ready(pod))
     if finding is not None:
-        return scene.lead(finding, scene.link(job, "status.ready", f"{counted(active, 'pod')} active"))
+        return scene.lead(
+            finding, scene.link(job, "status.ready", f"{counted(active, 'pod')} active")
+        )
     return None
 
 
@@ -147,13 +174,21 @@ def running_job(scene: Scene, job: Object) -> Finding | None:
         text = f"{plural(status['active'], 'pod')} at work{until}"
         return scene.finding("job-running", scene.link(job, "status.active", text))
     text = f"its next pod waits for the back-off after {plural(status.get('failed') or 0, 'failure')}{until}"
-    return scene.finding("job-running", scene.link(job, "status.failed", text)) if status.get("failed") else None
+    return (
+        scene.finding("job-running", scene.link(job, "status.failed", text))
+        if status.get("failed")
+        else None
+    )
 
 
 def goes_on(scene: Scene, job: Object) -> bool:
     """Return whether a Job is under way though nothing is due any more: its pods run, and nobody knows for how long."""
     status = job.get("status") or {}
-    return bool(status.get("ready")) and status.get("ready") == status.get("active") and failed_job(scene, job) is None
+    return (
+        bool(status.get("ready"))
+        and status.get("ready") == status.get("active")
+        and failed_job(scene, job) is None
+    )
 
 
 # --- CronJobs -----------------------------------------------------------------------------------------------------
@@ -180,7 +215,10 @@ def starts_of(scene: Scene, cron_job: Object) -> CronJobStarts:
     times = read_times(typed)
     latest = latest_start(typed, times, scene.now, heed_deadline=False)
     is_late = latest.due is not None and is_too_late(typed, latest.due, scene.now)
-    missed, upcoming = latest.missed or int(latest.due is not None), next_start(typed, times, scene.now)
+    missed, upcoming = (
+        latest.missed or int(latest.due is not None),
+        next_start(typed, times, scene.now),
+    )
     return CronJobStarts(latest.due, missed, upcoming, is_late)
 
 
@@ -192,16 +230,20 @@ def schedule_error(scene: Scene, cron_job: Object) -> str:
     try:
         starts_of(scene, cron_job)
     except (cron.CronError, ScheduleError) as error:
-        return "it names no time that ever comes" if isinstance(error, ScheduleError) else str(error)
+        return (
+            "it names no time that ever comes" if isinstance(error, ScheduleError) else str(error)
+        )
     return ""
 
 
 def unscheduled_cron_job(scene: Scene, cron_job: Object) -> Finding | None:
     """Diagnose a CronJob that is suspended, or whose schedule makes no sense."""
     if cron_job["spec"].get("suspend"):
-        return scene.finding("cronjob-suspended", scene.link(cron_job, "spec.suspend", "it starts no Jobs until it is "
-                                                             "resumed"),
-                             remedies=[patch(scene, cron_job, {"suspend": False})])
+        return scene.finding(
+            "cronjob-suspended",
+            scene.link(cron_job, "spec.suspend", "it starts no Jobs until it is resumed"),
+            remedies=[patch(scene, cron_job, {"suspend": False})],
+        )
     if error := schedule_error(scene, cron_job):
         field = "spec.timeZone" if error.startswith("there is no") else "spec.schedule"
         return scene.finding("cronjob-schedule", scene.link(cron_job, field, error))
@@ -215,21 +257,31 @@ def is_behind(scene: Scene, cron_job: Object) -> bool:
         return False
     if cron_job["spec"].get("concurrencyPolicy") == "Forbid" and active_jobs(scene, cron_job):
         return True
-    made = str((cron_job.get("status") or {}).get("lastScheduleTime") or "")  # back-offs may outlast starts
-    return any(event.get("reason") == "FailedCreate" and time_of_event(event) > made
-               for event in scene.events(cron_job))
+    made = str(
+        (cron_job.get("status") or {}).get("lastScheduleTime") or ""
+    )  # back-offs may outlast starts
+    return any(
+        event.get("reason") == "FailedCreate" and time_of_event(event) > made
+        for event in scene.events(cron_job)
+    )
 
 
 def has_new_schedule(cron_job: Object, since: datetime) -> bool:
     """Return whether the schedule may have been changed after a moment: then starts before it count for nothing."""
-    return any(entry.get("time", "") > format_time(since)
-               and "f:schedule" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
-               for entry in cron_job["metadata"].get("managedFields") or ())
+    return any(
+        entry.get("time", "") > format_time(since)
+        and "f:schedule" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
+        for entry in cron_job["metadata"].get("managedFields") or ()
+    )
 
 
 def missed_link(scene: Scene, cron_job: Object, start: CronJobStarts) -> Link:
     are = "has" if start.missed == 1 else "have"
-    many = "more than 100 starts have" if start.missed > MANY_MISSED else f"{plural(start.missed, 'start')} {are}"
+    many = (
+        "more than 100 starts have"
+        if start.missed > MANY_MISSED
+        else f"{plural(start.missed, 'start')} {are}"
+    )
     last = f", the last one at {format_time(start.due)}" if start.due else ""
     return scene.link(cron_job, "status.lastScheduleTime", f"{many} been missed{last}")
 
@@ -238,28 +290,50 @@ def cron_job_behind(scene: Scene, cron_job: Object) -> Finding | None:
     """Diagnose a CronJob that starts no Job as another one runs (concurrencyPolicy Forbid)."""
     if schedule_error(scene, cron_job) or not is_behind(scene, cron_job):
         return None
-    if cron_job["spec"].get("concurrencyPolicy") != "Forbid" or not (active := active_jobs(scene, cron_job)):
+    if cron_job["spec"].get("concurrencyPolicy") != "Forbid" or not (
+        active := active_jobs(scene, cron_job)
+    ):
         return None
     text = f"it starts no Job while another one runs: {', '.join(map(name_of, active))}"
     finding = scene.diagnose_any(active)
-    leaf = finding.chain if finding is not None else (scene.link(active[0], "status.active", "it still runs"),)
-    remedies = [*(finding.remedies if finding is not None else ()),
-                scene.command(cron_job, "delete", *map(scene.word, active)),
-                patch(scene, cron_job, {"concurrencyPolicy": "Allow"})]
-    return scene.finding("cronjob-missed", missed_link(scene, cron_job, starts_of(scene, cron_job)),
-                         scene.link(cron_job, "spec.concurrencyPolicy", text), *leaf, remedies=remedies)
+    leaf = (
+        finding.chain
+        if finding is not None
+        else (scene.link(active[0], "status.active", "it still runs"),)
+    )
+    remedies = [
+        *(finding.remedies if finding is not None else ()),
+        scene.command(cron_job, "delete", *map(scene.word, active)),
+        patch(scene, cron_job, {"concurrencyPolicy": "Allow"}),
+    ]
+    return scene.finding(
+        "cronjob-missed",
+        missed_link(scene, cron_job, starts_of(scene, cron_job)),
+        scene.link(cron_job, "spec.concurrencyPolicy", text),
+        *leaf,
+        remedies=remedies,
+    )
 
 
 def note_missed_start(scene: Scene, cron_job: Object) -> Finding | None:
     """Say about a CronJob that its last start was missed, and is too late to be made up for."""
     start = starts_of(scene, cron_job)
-    if start.due is None or not start.is_too_late or has_new_schedule(
-            scene.client.with_managed_fields(cron_job), start.due):
+    if (
+        start.due is None
+        or not start.is_too_late
+        or has_new_schedule(scene.client.with_managed_fields(cron_job), start.due)
+    ):
         return None
     text = f"that start is too late to be made up for; the next one is at {format_time(start.next)}"
-    remedy = scene.command(cron_job, "create", "job", f"{name_of(cron_job)}-missed", f"--from={scene.word(cron_job)}")
-    return scene.finding("cronjob-missed", missed_link(scene, cron_job, start),
-                         scene.link(cron_job, "spec.startingDeadlineSeconds", text), remedies=[remedy])
+    remedy = scene.command(
+        cron_job, "create", "job", f"{name_of(cron_job)}-missed", f"--from={scene.word(cron_job)}"
+    )
+    return scene.finding(
+        "cronjob-missed",
+        missed_link(scene, cron_job, start),
+        scene.link(cron_job, "spec.startingDeadlineSeconds", text),
+        remedies=[remedy],
+    )
 
 
 def has_ended(job: Object) -> bool:
@@ -278,14 +352,21 @@ def cron_job_with_stuck_job(scene: Scene, cron_job: Object) -> Finding | None:
     if finding is None:
         return None
     anew = scene.command(cron_job, "delete", *map(scene.word, stuck[:MOST_MERGED]))
-    return scene.lead(finding, scene.link(cron_job, "status.active", f"{counted(stuck, 'Job')} not complete"),
-                      fallbacks=[anew])
+    return scene.lead(
+        finding,
+        scene.link(cron_job, "status.active", f"{counted(stuck, 'Job')} not complete"),
+        fallbacks=[anew],
+    )
 
 
 def note_cron_job(scene: Scene, cron_job: Object) -> Finding | None:
     """Say about a CronJob that is done how its last Job ended, and when the next one starts."""
     ended = [job for job in scene.owned(cron_job, JOBS) if has_ended(job)]
-    last = max(ended, key=lambda job: ((job.get("status") or {}).get("startTime") or "", name_of(job)), default=None)
+    last = max(
+        ended,
+        key=lambda job: ((job.get("status") or {}).get("startTime") or "", name_of(job)),
+        default=None,
+    )
     text = f"the next start is at {format_time(starts_of(scene, cron_job).next)}"
     link = scene.link(cron_job, "spec.schedule", text)
     if last is not None and (finding := failed_job(scene, last)) is not None:
@@ -297,7 +378,11 @@ def note_cron_job(scene: Scene, cron_job: Object) -> Finding | None:
 
 def cron_job_is_done(scene: Scene, cron_job: Object) -> bool:
     """Return whether no start waits to be made, and its Jobs run. A start that is too late is over."""
-    if cron_job["spec"].get("suspend") or schedule_error(scene, cron_job) or is_behind(scene, cron_job):
+    if (
+        cron_job["spec"].get("suspend")
+        or schedule_error(scene, cron_job)
+        or is_behind(scene, cron_job)
+    ):
         return False
     return all(goes_on(scene, job) for job in active_jobs(scene, cron_job))
 
@@ -307,4 +392,7 @@ DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
     CRON_JOBS: (unscheduled_cron_job, cron_job_behind, cron_job_with_stuck_job),
 }
 LAST_DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {JOBS: (running_job,)}
-NOTES: dict[str, tuple[Diagnosis, ...]] = {JOBS: (running_job,), CRON_JOBS: (note_missed_start, note_cron_job)}
+NOTES: dict[str, tuple[Diagnosis, ...]] = {
+    JOBS: (running_job,),
+    CRON_JOBS: (note_missed_start, note_cron_job),
+}

@@ -30,8 +30,13 @@ def create(obj: Object) -> RemedyCommand:
     return RemedyCommand(CREATE, compact_json(obj))
 
 
-def new_node(scene: Scene, pod: Object | None = None, *, name: str = "",
-             labels: Mapping[str, str] | None = None) -> RemedyCommand:
+def new_node(
+    scene: Scene,
+    pod: Object | None = None,
+    *,
+    name: str = "",
+    labels: Mapping[str, str] | None = None,
+) -> RemedyCommand:
     """Return the command that makes a node, which its kubelet makes ready.
 
     :param pod: a pod that it has to be large enough for, with the labels that its nodeSelector wants.
@@ -39,10 +44,18 @@ def new_node(scene: Scene, pod: Object | None = None, *, name: str = "",
     :param labels: further ones.
     """
     names = {name_of(node) for node in scene.list("nodes")}
-    name = name or next(free for free in (f"node-{number}" for number in count(1)) if free not in names)
+    name = name or next(
+        free for free in (f"node-{number}" for number in count(1)) if free not in names
+    )
     selector = ((pod or {}).get("spec") or {}).get("nodeSelector") or {}
-    node: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {
-        "name": name, "labels": {**FACTS, HOSTNAME: name, **selector, **(labels or {})}}}
+    node: Object = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {**FACTS, HOSTNAME: name, **selector, **(labels or {})},
+        },
+    }
     larger = larger_requests(pod) if pod is not None else {}
     if larger:
         node["status"] = {"capacity": {**DEFAULT_CAPACITY, **larger}}
@@ -51,8 +64,11 @@ def new_node(scene: Scene, pod: Object | None = None, *, name: str = "",
 
 def larger_requests(pod: Any) -> dict[str, str]:
     """Return what a pod requests beyond the capacity that a node has by default."""
-    return {resource: str(quantity) for resource, quantity in pod_requests(pod).items()
-            if resource not in DEFAULT_CAPACITY or Quantity.parse(DEFAULT_CAPACITY[resource]) < quantity}
+    return {
+        resource: str(quantity)
+        for resource, quantity in pod_requests(pod).items()
+        if resource not in DEFAULT_CAPACITY or Quantity.parse(DEFAULT_CAPACITY[resource]) < quantity
+    }
 
 
 def known_hosts(scene: Scene) -> set[str]:
@@ -67,8 +83,14 @@ def known_hosts(scene: Scene) -> set[str]:
 def new_claim(namespace: str, name: str) -> RemedyCommand:
     """Return the command that makes a small claim of the default class."""
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    return create({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
-                   "metadata": {"name": name, "namespace": namespace}, "spec": spec})
+    return create(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": spec,
+        }
+    )
 
 
 def replaced_claim(claim: Object, **changes: Any) -> RemedyCommand:
@@ -76,14 +98,29 @@ def replaced_claim(claim: Object, **changes: Any) -> RemedyCommand:
 
     :param changes: fields of its spec.
     """
-    metadata = {field: claim["metadata"][field] for field in ("name", "namespace", "labels") if
-                claim["metadata"].get(field)}
+    metadata = {
+        field: claim["metadata"][field]
+        for field in ("name", "namespace", "labels")
+        if claim["metadata"].get(field)
+    }
     spec = {field: value for field, value in claim["spec"].items() if field != "volumeName"}
-    obj = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {**spec, **changes}}
+    obj = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": {**spec, **changes},
+    }
     return RemedyCommand(REPLACE, compact_json(obj))
 
 
 def new_class(name: str) -> RemedyCommand:
     """Return the command that makes a StorageClass whose volumes are simulated."""
-    return create({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
-                   "provisioner": PROVISIONER, "volumeBindingMode": "WaitForFirstConsumer"})
+    return create(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": name},
+            "provisioner": PROVISIONER,
+            "volumeBindingMode": "WaitForFirstConsumer",
+        }
+    )

@@ -1,10 +1,10 @@
 """What kind of deed a remedy is: one that an operator can do, one that only changes the simulation, one that destroys.
 
-    real         an operator of such a cluster can do it, and nothing is lost by it
-    simulated    it changes what kubepy simulates (annotations that kubelets follow), or says of a disk or a machine
-                 what only another disk or machine makes true
-    destructive  data, the state of something outside, or a safeguard is lost: finalizers, webhooks, objects that nobody
-                 makes again, pods that are ended by force
+real         an operator of such a cluster can do it, and nothing is lost by it
+simulated    it changes what kubepy simulates (annotations that kubelets follow), or says of a disk or a machine
+             what only another disk or machine makes true
+destructive  data, the state of something outside, or a safeguard is lost: finalizers, webhooks, objects that nobody
+             makes again, pods that are ended by force
 """
 
 from __future__ import annotations
@@ -61,22 +61,34 @@ def _kind_of_patch(words: Words) -> str:
 def _has_volume(scene: Scene, manifest: str) -> bool:
     """Return whether the claim that a manifest replaces is bound, so that its data are lost."""
     metadata = json.loads(manifest)["metadata"]
-    claim = scene.get("persistentvolumeclaims", metadata.get("namespace", "default"), metadata["name"])
+    claim = scene.get(
+        "persistentvolumeclaims", metadata.get("namespace", "default"), metadata["name"]
+    )
     return claim is None or bool(claim["spec"].get("volumeName"))
 
 
 def _destroys(scene: Scene, words: Words) -> bool:
     """Return whether a deletion loses something: an object that no controller makes again, or a pod by force."""
     return FORCE in words or not all(
-        controller_of(obj) is not None or is_being_deleted(obj) for obj in _named_objects(scene, words))
+        controller_of(obj) is not None or is_being_deleted(obj)
+        for obj in _named_objects(scene, words)
+    )
 
 
 def _named_objects(scene: Scene, words: Words) -> Iterator[Object]:
     """Yield the objects that ``delete TYPE NAME…`` or ``delete TYPE/NAME…`` names; a missing one counts as an empty
     object, which nobody makes again."""
     namespace = words[words.index("-n") + 1] if "-n" in words else scene.namespace
-    names = [word for word in words[1:words.index("-n") if "-n" in words else None] if not word.startswith("-")]
-    pairs = [name.split("/", 1) for name in names] if "/" in names[0] else [[names[0], name] for name in names[1:]]
+    names = [
+        word
+        for word in words[1 : words.index("-n") if "-n" in words else None]
+        if not word.startswith("-")
+    ]
+    pairs = (
+        [name.split("/", 1) for name in names]
+        if "/" in names[0]
+        else [[names[0], name] for name in names[1:]]
+    )
     for kind, name in pairs:
         resource = scene.cluster.scheme.find(kind)
         key = resource.key if resource is not None else kind

@@ -44,7 +44,9 @@ def meant_for_missing_node(scene: Scene, pod: Object) -> Finding | None:
         if missing is not None:
             last = absent("nodes", "", missing.name, "there is no such node")
             node = new_node(scene, pod, name=missing.name)
-            return scene.finding(CAUSE, *missing.links, last, remedies=[*missing.before, node, *missing.after])
+            return scene.finding(
+                CAUSE, *missing.links, last, remedies=[*missing.before, node, *missing.after]
+            )
     return None
 
 
@@ -54,7 +56,9 @@ def bound_by_template(scene: Scene, pod: Object) -> Finding | None:
     is_named = workload["kind"] != "Pod" and pod_spec_of(workload).get("nodeName") == name
     if not name or not is_named or is_pod_terminal(pod) or scene.get("nodes", "", name) is not None:
         return None
-    link = scene.link(pod, "spec.nodeName", "its template names this node, and pods of a missing node are deleted")
+    link = scene.link(
+        pod, "spec.nodeName", "its template names this node, and pods of a missing node are deleted"
+    )
     last = absent("nodes", "", name, "there is no such node")
     elsewhere = patch_template(scene, pod, ("remove", ("nodeName",), None))
     return scene.finding(CAUSE, link, last, remedies=[*elsewhere, new_node(scene, pod, name=name)])
@@ -65,8 +69,11 @@ def by_selector(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNod
     if not name or name in hosts:
         return None
     link = scene.link(pod, field_path("spec.nodeSelector", HOSTNAME), "it is meant for this node")
-    return MissingNode(name, (link,), tuple(patch_template(
-        scene, pod, ("remove", ("nodeSelector", HOSTNAME), None))))
+    return MissingNode(
+        name,
+        (link,),
+        tuple(patch_template(scene, pod, ("remove", ("nodeSelector", HOSTNAME), None))),
+    )
 
 
 def by_affinity(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNode | None:
@@ -77,16 +84,25 @@ def by_affinity(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNod
         return None
     path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
     link = scene.link(pod, path, "it is meant for nodes that do not exist")
-    return MissingNode(named[0][0], (link,), tuple(patch_template(
-        scene, pod, ("remove", ("affinity", "nodeAffinity"), None))))
+    return MissingNode(
+        named[0][0],
+        (link,),
+        tuple(patch_template(scene, pod, ("remove", ("affinity", "nodeAffinity"), None))),
+    )
 
 
 def hosts_of(term: Object) -> list[str]:
     """Return the nodes that a term of a node selector names; none where it may match any node."""
-    wanted = [*((expression, HOSTNAME) for expression in term.get("matchExpressions") or ()),
-              *((expression, "metadata.name") for expression in term.get("matchFields") or ())]
-    return [value for expression, key in wanted if expression["key"] == key and expression["operator"] == "In"
-            for value in expression.get("values") or ()]
+    wanted = [
+        *((expression, HOSTNAME) for expression in term.get("matchExpressions") or ()),
+        *((expression, "metadata.name") for expression in term.get("matchFields") or ()),
+    ]
+    return [
+        value
+        for expression, key in wanted
+        if expression["key"] == key and expression["operator"] == "In"
+        for value in expression.get("values") or ()
+    ]
 
 
 def by_volume(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNode | None:
@@ -97,10 +113,15 @@ def by_volume(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNode 
         is_on_host = bool(places) and all(key == HOSTNAME for _, _, key, _ in places)
         if is_on_host and names and not any(name in hosts for name in names):
             volume, path, *_ = places[0]
-            first = scene.link(claim, "spec.volumeName" if is_bound(claim) else "spec.storageClassName",
-                               "it is bound to this volume" if is_bound(claim) else "only this volume matches it")
+            first = scene.link(
+                claim,
+                "spec.volumeName" if is_bound(claim) else "spec.storageClassName",
+                "it is bound to this volume" if is_bound(claim) else "only this volume matches it",
+            )
             link = scene.link(volume, path, "the volume is on this node alone")
-            return MissingNode(names[0], (first, link), after=tuple(without_volume(scene, pod, claim)))
+            return MissingNode(
+                names[0], (first, link), after=tuple(without_volume(scene, pod, claim))
+            )
     return None
 
 

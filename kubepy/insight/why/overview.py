@@ -24,12 +24,20 @@ from kubepy.storage import Key
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
 
-WORKLOADS = ("deployments.apps", "daemonsets.apps", "statefulsets.apps", "replicasets.apps", "replicationcontrollers",
-             "jobs.batch")
+WORKLOADS = (
+    "deployments.apps",
+    "daemonsets.apps",
+    "statefulsets.apps",
+    "replicasets.apps",
+    "replicationcontrollers",
+    "jobs.batch",
+)
 # What is asked about as a whole: nodes and namespaces first, which may hold up all others.
 FIRST = ("nodes", "namespaces", *WORKLOADS, "cronjobs.batch", "pods")
 ASKED = tuple(dict.fromkeys([*FIRST, *goals.GOALS]))
-DEADLINES = ("deployment-controller",)  # what a controller does later to the workload itself is only to give it up
+DEADLINES = (
+    "deployment-controller",
+)  # what a controller does later to the workload itself is only to give it up
 
 
 def stuck_workloads(cluster: LocalCluster) -> list[Object]:
@@ -42,17 +50,27 @@ def stuck_workloads(cluster: LocalCluster) -> list[Object]:
     if checkpoint is None or (due and cluster.settings.faults is not None):
         return []
     scene = Scene(cluster, Diagnoses({}))
-    return [obj for resource in WORKLOADS for obj in scene.list(resource)
-            if controller_of(obj) is None and not goals.is_done(scene, obj, obj) and not goals.goes_on(scene, obj)
-            and not Outlook(scene, obj).improves(due)]
+    return [
+        obj
+        for resource in WORKLOADS
+        for obj in scene.list(resource)
+        if controller_of(obj) is None
+        and not goals.is_done(scene, obj, obj)
+        and not goals.goes_on(scene, obj)
+        and not Outlook(scene, obj).improves(due)
+    ]
 
 
 def unfinished(cluster: LocalCluster) -> list[Key]:
     """Return the keys of the objects that are not done, in the order of their kinds; those that an object of a built-in
     kind owns are left out, as its answer is about them."""
     scene = Scene(cluster, Diagnoses({}))
-    return [scene.key(obj) for resource in ASKED for obj in scene.list(resource)
-            if not goals.is_done(scene, obj, obj) and scene.key(top_owner(scene, obj)) == scene.key(obj)]
+    return [
+        scene.key(obj)
+        for resource in ASKED
+        for obj in scene.list(resource)
+        if not goals.is_done(scene, obj, obj) and scene.key(top_owner(scene, obj)) == scene.key(obj)
+    ]
 
 
 class Outlook:
@@ -66,7 +84,8 @@ class Outlook:
         self._pods = {scene.key(pod): pod for pod in pods}
         staying = [pod for pod in pods if not is_being_deleted(pod)]
         self._lacks_room = len(staying) < goals.desired_replicas(workload) or any(
-            not node_name(pod) for pod in staying)
+            not node_name(pod) for pod in staying
+        )
         self._is_job = self._key.resource == "jobs.batch"
 
     def improves(self, due: Iterable[Pending]) -> bool:
@@ -76,7 +95,9 @@ class Outlook:
     def _may_help(self, entry: Pending) -> bool:
         key = entry.key
         if key in self._pods:
-            return entry.failures == 0 and (self._is_job or may_become_ready(self._scene, self._pods[key]))
+            return entry.failures == 0 and (
+                self._is_job or may_become_ready(self._scene, self._pods[key])
+            )
         if key == self._key:
             return entry.failures == 0 and entry.reconciler not in DEADLINES
         if key in self._replica_sets:
@@ -100,5 +121,7 @@ def may_become_ready(scene: Scene, pod: Object) -> bool:
         lifetime = lifetime_of(cast("Pod", pod), cast("Node", node), rules)
     except (AnnotationError, ValueError):
         return False
-    init_fails = lifetime.init is not None and (lifetime.init.outcome != "ready" or bool(lifetime.init.end.exit_code))
+    init_fails = lifetime.init is not None and (
+        lifetime.init.outcome != "ready" or bool(lifetime.init.end.exit_code)
+    )
     return lifetime.outcome == "ready" and not init_fails

@@ -34,9 +34,26 @@ from kubepy.storage import Key
 
 # For each kind first what keeps an object from going, then what undoes its work, what refuses its pods, what keeps them
 # from a node, what breaks their containers, and last what only says how far it is.
-TABLES = (missing_nodes, deletions, contention, jobs, disruption, intent, services, ingresses, references, refusals,
-          scheduling, volumes, containers, generic, workloads)
-DIAGNOSES = merged([*(module.DIAGNOSES for module in TABLES), jobs.LAST_DIAGNOSES, disruption.LAST_DIAGNOSES])
+TABLES = (
+    missing_nodes,
+    deletions,
+    contention,
+    jobs,
+    disruption,
+    intent,
+    services,
+    ingresses,
+    references,
+    refusals,
+    scheduling,
+    volumes,
+    containers,
+    generic,
+    workloads,
+)
+DIAGNOSES = merged(
+    [*(module.DIAGNOSES for module in TABLES), jobs.LAST_DIAGNOSES, disruption.LAST_DIAGNOSES]
+)
 # Of objects that are done.
 NOTES = merged([*(getattr(module, "NOTES", {}) for module in TABLES), intent.LAST_NOTES])
 Run = Callable[[LocalCluster, Words], int]
@@ -64,13 +81,22 @@ class Question(NamedTuple):
     def of_fork(self) -> Question:
         """Return the same question about a fork, with a budget: what is read there once is read for all forks of it."""
         is_held = self.cluster.store.holder(MANAGER_LOCK) is not None
-        return self._replace(cluster=self.cluster.fork(), is_held=is_held, budget=Budget(MOST_OF_ANSWER),
-                             reconciles=is_run(self.cluster) if is_held else self.reconciles)
+        return self._replace(
+            cluster=self.cluster.fork(),
+            is_held=is_held,
+            budget=Budget(MOST_OF_ANSWER),
+            reconciles=is_run(self.cluster) if is_held else self.reconciles,
+        )
 
     def scene(self, cluster: LocalCluster | None = None, diagnoses: Diagnoses = DIAGNOSES) -> Scene:
         """Return the scene of the cluster, or of a fork of it."""
-        return Scene(cluster or self.cluster, diagnoses, reconciles=self.reconciles, namespace=self.namespace,
-                     asked_at=self.cluster.clock.now())
+        return Scene(
+            cluster or self.cluster,
+            diagnoses,
+            reconciles=self.reconciles,
+            namespace=self.namespace,
+            asked_at=self.cluster.clock.now(),
+        )
 
     def is_done(self, cluster: LocalCluster, asked: Object, *, or_goes_on: bool = False) -> bool:
         """Return whether the object is done in a fork, or is on its way there though nothing is due."""

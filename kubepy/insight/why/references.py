@@ -26,11 +26,23 @@ if TYPE_CHECKING:
     from kubepy.insight import Finding, Link
     from kubepy.insight.why.scene import Diagnosis, Scene, Words
 
-CREATING, INITIALIZING, CONFIG_ERROR = "ContainerCreating", "PodInitializing", "CreateContainerConfigError"
+CREATING, INITIALIZING, CONFIG_ERROR = (
+    "ContainerCreating",
+    "PodInitializing",
+    "CreateContainerConfigError",
+)
 SERVICE_ACCOUNTS = "serviceaccounts"
-PRIORITY_CLASSES, RUNTIME_CLASSES = "priorityclasses.scheduling.k8s.io", "runtimeclasses.node.k8s.io"
-WITH_TEMPLATE = ("daemonsets.apps", "deployments.apps", "replicasets.apps", "replicationcontrollers",
-                 "statefulsets.apps")
+PRIORITY_CLASSES, RUNTIME_CLASSES = (
+    "priorityclasses.scheduling.k8s.io",
+    "runtimeclasses.node.k8s.io",
+)
+WITH_TEMPLATE = (
+    "daemonsets.apps",
+    "deployments.apps",
+    "replicasets.apps",
+    "replicationcontrollers",
+    "statefulsets.apps",
+)
 RUNS_HERE = "the pod runs here, but a real kubelet would not start it"
 
 
@@ -41,8 +53,11 @@ def missing_configuration(scene: Scene, pod: Object) -> Finding | None:
     """Blame a ConfigMap, a Secret or a key without which the kubelet does not start a container."""
     for failing in failing_containers(pod):
         if failing.reason in (CREATING, INITIALIZING, CONFIG_ERROR):
-            missing = [problem for problem in missing_references(pod["spec"], namespace_of(pod), scene.get)
-                       if is_about(problem, failing)]
+            missing = [
+                problem
+                for problem in missing_references(pod["spec"], namespace_of(pod), scene.get)
+                if is_about(problem, failing)
+            ]
             if missing:
                 text = f"{failing.title} is not started: {missing[0].message}"
                 link = scene.link(pod, f"{failing.path}.state.waiting.reason", text)
@@ -57,37 +72,57 @@ def is_about(problem: MissingReference, failing: FailingContainer) -> bool:
     return bool(problem.reference.volume)
 
 
-def missing_finding(scene: Scene, obj: Object, missing: list[MissingReference], *links: Link,
-                    note: str = "") -> Finding:
+def missing_finding(
+    scene: Scene, obj: Object, missing: list[MissingReference], *links: Link, note: str = ""
+) -> Finding:
     """Return the finding about the first of the missing references of a pod or of a workload's template."""
     problem, path = missing[0], "" if obj["kind"] == "Pod" else "spec.template."
     reference, resource = problem.reference, problem.reference.resource
     noun = reference.kind
     place = f"volume {reference.volume}" if reference.volume else f"container {reference.container}"
-    what = f"key {reference.key} of {noun} {reference.name}" if problem.is_key else f"{noun} {reference.name}"
+    what = (
+        f"key {reference.key} of {noun} {reference.name}"
+        if problem.is_key
+        else f"{noun} {reference.name}"
+    )
     use = scene.link(obj, path + reference.field, f"{place} reads {what}{note and f': {note}'}")
     present = scene.get(resource, namespace_of(obj), reference.name)
     if present is None:
         last = absent(resource, namespace_of(obj), reference.name, f"there is no such {noun}")
     else:
         keys = ", ".join(sorted(present.get("data") or ())) or "none"
-        last = scene.link(present, f"data['{reference.key}']", f"it has no such key; its keys: {keys}")
-    cause = "key-missing" if problem.is_key else "secret-missing" if resource == SECRETS else "configmap-missing"
+        last = scene.link(
+            present, f"data['{reference.key}']", f"it has no such key; its keys: {keys}"
+        )
+    cause = (
+        "key-missing"
+        if problem.is_key
+        else "secret-missing"
+        if resource == SECRETS
+        else "configmap-missing"
+    )
     return scene.finding(cause, *links, use, last, remedies=[provide(scene, obj, missing, present)])
 
 
-def provide(scene: Scene, obj: Object, missing: Iterable[MissingReference], present: Object | None) -> Words:
+def provide(
+    scene: Scene, obj: Object, missing: Iterable[MissingReference], present: Object | None
+) -> Words:
     """Return the command that makes the first missing object with all its keys that are read, or adds the keys."""
     problems = [*missing]
     first = problems[0].reference
-    same = [problem.reference for problem in problems
-            if (problem.reference.resource, problem.reference.name) == (first.resource, first.name)]
+    same = [
+        problem.reference
+        for problem in problems
+        if (problem.reference.resource, problem.reference.name) == (first.resource, first.name)
+    ]
     keys = list(dict.fromkeys(reference.key for reference in same if reference.key))
     if present is not None:
         field = "stringData" if first.resource == SECRETS else "data"
         return merge_patch(scene, present, {field: dict.fromkeys(keys, "value")})
     kind = ("secret", "generic") if first.resource == SECRETS else ("configmap",)
-    return scene.command(obj, "create", *kind, first.name, *(f"--from-literal={key}=value" for key in keys))
+    return scene.command(
+        obj, "create", *kind, first.name, *(f"--from-literal={key}=value" for key in keys)
+    )
 
 
 def runs_without_configuration(scene: Scene, obj: Object) -> Finding | None:
@@ -97,7 +132,9 @@ def runs_without_configuration(scene: Scene, obj: Object) -> Finding | None:
     if not pods or scene.settings.kubelet.references:
         return None
     node = scene.get("nodes", "", node_name(pods[0]))
-    if any(annotations_of(holder).get(REFERENCES) for holder in (pods[0], node) if holder is not None):
+    if any(
+        annotations_of(holder).get(REFERENCES) for holder in (pods[0], node) if holder is not None
+    ):
         return None
     spec = obj["spec"] if obj["kind"] == "Pod" else obj["spec"]["template"]["spec"]
     missing = [*missing_references(spec, namespace_of(obj), scene.get)]
@@ -109,15 +146,24 @@ def runs_without_account(scene: Scene, obj: Object) -> Finding | None:
     path = "spec" if obj["kind"] == "Pod" else "spec.template.spec"
     spec = obj["spec"] if obj["kind"] == "Pod" else obj["spec"]["template"]["spec"]
     name = spec.get("serviceAccountName") or "default"
-    if scene.settings.bootstrap == FULL or name == "default" or not pods_of(scene, obj) or scene.get(
-            SERVICE_ACCOUNTS, namespace_of(obj), name) is not None:
+    if (
+        scene.settings.bootstrap == FULL
+        or name == "default"
+        or not pods_of(scene, obj)
+        or scene.get(SERVICE_ACCOUNTS, namespace_of(obj), name) is not None
+    ):
         return None
     return scene.finding(
         "service-account-missing",
-        scene.link(obj, f"{path}.serviceAccountName", "its pods run here, but a cluster with bootstrap: full, as every "
-                   "real one, refuses to create them"),
+        scene.link(
+            obj,
+            f"{path}.serviceAccountName",
+            "its pods run here, but a cluster with bootstrap: full, as every "
+            "real one, refuses to create them",
+        ),
         absent(SERVICE_ACCOUNTS, namespace_of(obj), name, "there is no such ServiceAccount"),
-        remedies=[scene.command(obj, "create", "serviceaccount", name)])
+        remedies=[scene.command(obj, "create", "serviceaccount", name)],
+    )
 
 
 # --- what the API demands -------------------------------------------------------------------------------------------
@@ -143,19 +189,41 @@ def demanded_objects(scene: Scene, spec: Object) -> Iterable[DemandedObject]:
     """Yield the objects that the API demands for a pod, as far as they are missing from its namespace or cluster."""
     if name := spec.get("priorityClassName"):
         yield DemandedObject(
-            "priority-class-missing", PRIORITY_CLASSES, "PriorityClass", "priorityClassName",
-            {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": 1000},
-            ("create", "priorityclass", name, "--value=1000"))
+            "priority-class-missing",
+            PRIORITY_CLASSES,
+            "PriorityClass",
+            "priorityClassName",
+            {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": name},
+                "value": 1000,
+            },
+            ("create", "priorityclass", name, "--value=1000"),
+        )
     if name := spec.get("runtimeClassName"):
         yield DemandedObject(
-            "runtime-class-missing", RUNTIME_CLASSES, "RuntimeClass", "runtimeClassName",
-            {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": "runc"})
+            "runtime-class-missing",
+            RUNTIME_CLASSES,
+            "RuntimeClass",
+            "runtimeClassName",
+            {
+                "apiVersion": "node.k8s.io/v1",
+                "kind": "RuntimeClass",
+                "metadata": {"name": name},
+                "handler": "runc",
+            },
+        )
     if scene.settings.bootstrap == FULL:
         name = spec.get("serviceAccountName") or "default"
         yield DemandedObject(
-            "service-account-missing", SERVICE_ACCOUNTS, "ServiceAccount", "serviceAccountName",
+            "service-account-missing",
+            SERVICE_ACCOUNTS,
+            "ServiceAccount",
+            "serviceAccountName",
             {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}},
-            ("create", "serviceaccount", name))
+            ("create", "serviceaccount", name),
+        )
 
 
 def missing_for_creation(scene: Scene, owner: Object) -> Finding | None:
@@ -164,8 +232,11 @@ def missing_for_creation(scene: Scene, owner: Object) -> Finding | None:
     if scene.key(owner).resource == "deployments.apps" or not template:
         return None
     for demanded in demanded_objects(scene, template.get("spec") or {}):
-        if is_missing(scene, demanded, namespace_of(owner)) and (
-                refusal := first_refusal(scene, owner)) is not None and helps(refusal[0], refusal[1].message, demanded):
+        if (
+            is_missing(scene, demanded, namespace_of(owner))
+            and (refusal := first_refusal(scene, owner)) is not None
+            and helps(refusal[0], refusal[1].message, demanded)
+        ):
             return creation_finding(scene, owner, demanded, refusal[1].message)
     return None
 
@@ -186,16 +257,25 @@ def helps(trial: Trial, message: str, demanded: DemandedObject) -> bool:
     return getattr(answer, "message", "") != message
 
 
-def creation_finding(scene: Scene, owner: Object, demanded: DemandedObject, message: str) -> Finding:
+def creation_finding(
+    scene: Scene, owner: Object, demanded: DemandedObject, message: str
+) -> Finding:
     """Return the finding about an object without which the pods of an owner are not created."""
     name, namespaced = name_of(demanded.obj), demanded.resource == SERVICE_ACCOUNTS
     namespace = namespace_of(owner) if namespaced else ""
     field = f"spec.template.spec.{demanded.field}"
     has_condition = get_condition(owner, "ReplicaFailure") is not None
-    links = [scene.condition_link(owner, "ReplicaFailure", "the API refuses its pods", "message") if has_condition else
-             scene.link(owner, COUNTS.get(owner["kind"], "status.replicas"), f"the API refuses its pods: {message}"),
-             scene.link(owner, field, f"its pods name {demanded.kind} {name}"),
-             absent(demanded.resource, namespace, name, f"there is no such {demanded.kind}")]
+    links = [
+        scene.condition_link(owner, "ReplicaFailure", "the API refuses its pods", "message")
+        if has_condition
+        else scene.link(
+            owner,
+            COUNTS.get(owner["kind"], "status.replicas"),
+            f"the API refuses its pods: {message}",
+        ),
+        scene.link(owner, field, f"its pods name {demanded.kind} {name}"),
+        absent(demanded.resource, namespace, name, f"there is no such {demanded.kind}"),
+    ]
     create = scene.command(owner, *demanded.command) if namespaced else demanded.command
     remedies = [*(undo(scene, owner) if top_owner(scene, owner) is owner else ()), create]
     return scene.finding(demanded.cause, *links, remedies=[words for words in remedies if words])
@@ -206,4 +286,5 @@ DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
     **dict.fromkeys(CREATORS, (missing_for_creation,)),
 }
 NOTES: dict[str, tuple[Diagnosis, ...]] = dict.fromkeys(
-    ("pods", *WITH_TEMPLATE), (runs_without_configuration, config_changed, runs_without_account))
+    ("pods", *WITH_TEMPLATE), (runs_without_configuration, config_changed, runs_without_account)
+)

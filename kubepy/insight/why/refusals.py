@@ -61,13 +61,20 @@ if TYPE_CHECKING:
 
 GROUP = "admissionregistration.k8s.io"
 QUOTAS, LIMIT_RANGES, NAMESPACES, NODES = "resourcequotas", "limitranges", "namespaces", "nodes"
-POLICIES, BINDINGS = f"validatingadmissionpolicies.{GROUP}", f"validatingadmissionpolicybindings.{GROUP}"
+POLICIES, BINDINGS = (
+    f"validatingadmissionpolicies.{GROUP}",
+    f"validatingadmissionpolicybindings.{GROUP}",
+)
 WEBHOOKS = (f"validatingwebhookconfigurations.{GROUP}", f"mutatingwebhookconfigurations.{GROUP}")
 ENFORCE = f"{PREFIX}enforce"
 PODS, CLAIMS, BINDING = "pods", "persistentvolumeclaims", "pods/binding"
 POD_STATUS, NODE_STATUS = "pods/status", "nodes/status"
-RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True,
-              "seccompProfile": {"type": "RuntimeDefault"}}
+RESTRICTED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
 
 
 class Creation(NamedTuple):
@@ -99,7 +106,9 @@ class Suspect(NamedTuple):
 
 
 def of_replica_set(scene: Scene, owner: Object) -> Iterator[Creation]:
-    missing = desired_replicas(owner) - len([pod for pod in scene.owned(owner, PODS) if is_pod_active(pod)])
+    missing = desired_replicas(owner) - len(
+        [pod for pod in scene.owned(owner, PODS) if is_pod_active(pod)]
+    )
     if missing > 0:
         yield Creation(PODS, dict(pod_from_template(owner, owner["spec"]["template"])), missing)
 
@@ -108,8 +117,11 @@ def of_daemon_set(scene: Scene, owner: Object) -> Iterator[Creation]:
     daemon_set: Any = owner
     placement = node_should_run_daemon_pod(daemon_set)
     present = {target_node_name(pod) for pod in daemon_pods(scene, owner)}
-    lacking = [name_of(node) for node in scene.list("nodes")
-               if name_of(node) not in present and placement(typed(node)).should_run]
+    lacking = [
+        name_of(node)
+        for node in scene.list("nodes")
+        if name_of(node) not in present and placement(typed(node)).should_run
+    ]
     if lacking:
         yield Creation(PODS, dict(for_node(new_pod(daemon_set, ""), lacking[0])), len(lacking))
 
@@ -125,7 +137,10 @@ def typed(obj: Any) -> Any:
 
 def of_stateful_set(scene: Scene, owner: Object) -> Iterator[Creation]:
     stateful_set = typed(owner)
-    in_range, present = ordinals(stateful_set), {ordinal_of(typed(pod)) for pod in scene.owned(owner, PODS)}
+    in_range, present = (
+        ordinals(stateful_set),
+        {ordinal_of(typed(pod)) for pod in scene.owned(owner, PODS)},
+    )
     ordinal = next((ordinal for ordinal in in_range if ordinal not in present), None)
     if ordinal is None:
         return
@@ -134,8 +149,11 @@ def of_stateful_set(scene: Scene, owner: Object) -> Iterator[Creation]:
     for claim in new_claims(stateful_set, ordinal):
         if scene.get(CLAIMS, namespace_of(owner), name_of(claim)) is None:
             yield Creation(CLAIMS, dict(claim), lacking)
-    yield Creation(PODS, dict(new_stateful_pod(stateful_set, ordinal, revision)),
-                   1 if is_ordered(stateful_set) else lacking)
+    yield Creation(
+        PODS,
+        dict(new_stateful_pod(stateful_set, ordinal, revision)),
+        1 if is_ordered(stateful_set) else lacking,
+    )
 
 
 def of_job(scene: Scene, owner: Object) -> Iterator[Creation]:
@@ -150,17 +168,31 @@ def of_job(scene: Scene, owner: Object) -> Iterator[Creation]:
 
 def of_deployment(scene: Scene, owner: Object) -> Iterator[Creation]:
     replica_sets = scene.owned(owner, "replicasets.apps")
-    if find_new_replica_set(typed(owner), typed(replica_sets)) is None and not owner["spec"].get("paused"):
-        yield Creation("replicasets.apps", dict(new_replica_set(typed(owner), 1, desired_replicas(owner))))
+    if find_new_replica_set(typed(owner), typed(replica_sets)) is None and not owner["spec"].get(
+        "paused"
+    ):
+        yield Creation(
+            "replicasets.apps", dict(new_replica_set(typed(owner), 1, desired_replicas(owner)))
+        )
 
 
 def of_cron_job(scene: Scene, owner: Object) -> Iterator[Creation]:
     """Yield the Job of the next minute, if starting the last one failed."""
-    events = [event for event in scene.events(owner) if event.get("reason") in ("FailedCreate", "SuccessfulCreate")]
+    events = [
+        event
+        for event in scene.events(owner)
+        if event.get("reason") in ("FailedCreate", "SuccessfulCreate")
+    ]
     if events and events[-1]["reason"] == "FailedCreate":
-        kept = sum(owner["spec"].get(f"{result}JobsHistoryLimit", 1) for result in ("successful", "failed"))
+        kept = sum(
+            owner["spec"].get(f"{result}JobsHistoryLimit", 1) for result in ("successful", "failed")
+        )
         missing = max(kept + 1 - len(scene.owned(owner, "jobs.batch")), 1)
-        yield Creation("jobs.batch", dict(cronjob.new_job(typed(owner), scene.now + timedelta(minutes=1))), missing)
+        yield Creation(
+            "jobs.batch",
+            dict(cronjob.new_job(typed(owner), scene.now + timedelta(minutes=1))),
+            missing,
+        )
 
 
 def of_pod(scene: Scene, owner: Object) -> Iterator[Creation]:
@@ -177,7 +209,11 @@ def of_pod(scene: Scene, owner: Object) -> Iterator[Creation]:
 def of_kubelet(scene: Scene, owner: Object) -> Iterator[Creation]:
     """Yield the report of a node that its kubelet would call ready, and the status of a pod that has none yet."""
     if owner["kind"] == "Pod":
-        if node_name(owner) and not is_pod_terminal(owner) and not (owner.get("status") or {}).get("startTime"):
+        if (
+            node_name(owner)
+            and not is_pod_terminal(owner)
+            and not (owner.get("status") or {}).get("startTime")
+        ):
             yield Creation(POD_STATUS, owner)
     elif is_registration_due(typed(owner)) and not is_down(owner, scene.now):
         yield Creation(NODE_STATUS, dict(register(typed(owner), scene.now)))
@@ -197,7 +233,9 @@ CREATORS: dict[str, tuple[str, Creations]] = {
 SCHEDULED, REPORTED = ("default-scheduler", of_pod), ("kubelet", of_kubelet)
 SENDERS: dict[str, tuple[tuple[str, Creations], ...]] = {
     **{resource: (sender,) for resource, sender in CREATORS.items()},
-    NODES: (REPORTED,), PODS: (SCHEDULED, REPORTED)}
+    NODES: (REPORTED,),
+    PODS: (SCHEDULED, REPORTED),
+}
 
 
 # --- trying it ------------------------------------------------------------------------------------------------------
@@ -228,10 +266,19 @@ class Trial(NamedTuple):
                 return {}
             resource, _, subresource = self.creation.resource.partition("/")
             if subresource:
-                return client.update(resource, self.creation.obj, namespace=namespace_of(self.owner),
-                                     subresource=subresource, options=UpdateOptions(dry_run=True))
-            return client.create(self.creation.resource, self.named(), namespace=namespace_of(self.owner),
-                                 options=CreateOptions(dry_run=True))
+                return client.update(
+                    resource,
+                    self.creation.obj,
+                    namespace=namespace_of(self.owner),
+                    subresource=subresource,
+                    options=UpdateOptions(dry_run=True),
+                )
+            return client.create(
+                self.creation.resource,
+                self.named(),
+                namespace=namespace_of(self.owner),
+                options=CreateOptions(dry_run=True),
+            )
         except Status as error:
             return error
 
@@ -249,8 +296,11 @@ def trials(scene: Scene, owner: Object) -> Iterator[Trial]:
         return
     key = scene.key(owner)
     for controller, creations in SENDERS[key.resource]:
-        user = kubelet_of(node_name(owner) or key.name) if controller == "kubelet" else user_of(
-            controller, Informers())(key)
+        user = (
+            kubelet_of(node_name(owner) or key.name)
+            if controller == "kubelet"
+            else user_of(controller, Informers())(key)
+        )
         for creation in creations(scene, owner):
             yield Trial(scene, creation, owner, user)
 
@@ -290,8 +340,13 @@ def changed(obj: Object, parts: Iterable[str | int], value: Any = None) -> Objec
 def in_quotas(scene: Scene, namespace: str) -> Iterator[Suspect]:
     for quota in scene.list(QUOTAS, namespace):
         for name in quota["spec"].get("hard") or {}:
-            yield Suspect("quota-exceeded", QUOTAS, quota, field_path("spec.hard", name),
-                          changed(quota, ("spec", "hard", name)))
+            yield Suspect(
+                "quota-exceeded",
+                QUOTAS,
+                quota,
+                field_path("spec.hard", name),
+                changed(quota, ("spec", "hard", name)),
+            )
 
 
 LIMITS = ("max", "min", "maxLimitRequestRatio", "default", "defaultRequest")
@@ -303,26 +358,46 @@ def in_limit_ranges(scene: Scene, namespace: str) -> Iterator[Suspect]:
         for index, item in enumerate(limits["spec"].get("limits") or ()):
             rules = [(field, name) for field in LIMITS for name in item.get(field) or ()]
             for field, name in rules:
-                yield Suspect("limit-range", LIMIT_RANGES, limits, field_path(f"spec.limits[{index}].{field}", name),
-                              changed(limits, ("spec", "limits", index, field, name)))
+                yield Suspect(
+                    "limit-range",
+                    LIMIT_RANGES,
+                    limits,
+                    field_path(f"spec.limits[{index}].{field}", name),
+                    changed(limits, ("spec", "limits", index, field, name)),
+                )
             for name in dict.fromkeys(name for _, name in rules):
                 free = limits
                 for field in LIMITS:
                     if name in (item.get(field) or ()):
                         free = changed(free, ("spec", "limits", index, field, name))
                 first = next(field for field, other in rules if other == name)
-                yield Suspect("limit-range", LIMIT_RANGES, limits, field_path(f"spec.limits[{index}].{first}", name),
-                              free)
+                yield Suspect(
+                    "limit-range",
+                    LIMIT_RANGES,
+                    limits,
+                    field_path(f"spec.limits[{index}].{first}", name),
+                    free,
+                )
             for field, name in rules[:1]:  # of one that must have a rule
-                yield Suspect("limit-range", LIMIT_RANGES, limits, field_path(f"spec.limits[{index}].{field}", name),
-                              changed(limits, ("spec", "limits", index)))
+                yield Suspect(
+                    "limit-range",
+                    LIMIT_RANGES,
+                    limits,
+                    field_path(f"spec.limits[{index}].{field}", name),
+                    changed(limits, ("spec", "limits", index)),
+                )
 
 
 def in_namespace(scene: Scene, name: str) -> Iterator[Suspect]:
     namespace = scene.get(NAMESPACES, "", name)
     if namespace is not None and ENFORCE in labels_of(namespace):
-        yield Suspect("pod-security", NAMESPACES, namespace, field_path("metadata.labels", ENFORCE),
-                      changed(namespace, ("metadata", "labels", ENFORCE)))
+        yield Suspect(
+            "pod-security",
+            NAMESPACES,
+            namespace,
+            field_path("metadata.labels", ENFORCE),
+            changed(namespace, ("metadata", "labels", ENFORCE)),
+        )
 
 
 def in_policies(scene: Scene, namespace: str) -> Iterator[Suspect]:
@@ -331,10 +406,20 @@ def in_policies(scene: Scene, namespace: str) -> Iterator[Suspect]:
         if name_of(policy) in bound:
             for index, _ in enumerate(policy["spec"].get("validations") or ()):
                 path = ("spec", "validations", index, "expression")
-                yield Suspect("admission-policy", POLICIES, policy, f"spec.validations[{index}].expression",
-                              changed(policy, path, "true"))
-            yield Suspect("admission-policy", POLICIES, policy, "spec.failurePolicy",  # of one that cannot be evaluated
-                          changed(policy, ("spec", "failurePolicy"), "Ignore"))
+                yield Suspect(
+                    "admission-policy",
+                    POLICIES,
+                    policy,
+                    f"spec.validations[{index}].expression",
+                    changed(policy, path, "true"),
+                )
+            yield Suspect(
+                "admission-policy",
+                POLICIES,
+                policy,
+                "spec.failurePolicy",  # of one that cannot be evaluated
+                changed(policy, ("spec", "failurePolicy"), "Ignore"),
+            )
 
 
 def in_webhooks(scene: Scene, namespace: str) -> Iterator[Suspect]:
@@ -342,12 +427,21 @@ def in_webhooks(scene: Scene, namespace: str) -> Iterator[Suspect]:
         for configuration in scene.list(resource):
             for index, hook in enumerate(configuration.get("webhooks") or ()):
                 place = "service" if "service" in hook["clientConfig"] else "url"
-                yield Suspect("webhook-unreachable", resource, configuration,
-                              f"webhooks[{index}].clientConfig.{place}",
-                              changed(configuration, ("webhooks", index, "failurePolicy"), "Ignore"))
+                yield Suspect(
+                    "webhook-unreachable",
+                    resource,
+                    configuration,
+                    f"webhooks[{index}].clientConfig.{place}",
+                    changed(configuration, ("webhooks", index, "failurePolicy"), "Ignore"),
+                )
                 others = [other for other in configuration["webhooks"] if other is not hook]
-                yield Suspect("webhook-refused", resource, configuration, f"webhooks[{index}].name",
-                              {**configuration, "webhooks": others})
+                yield Suspect(
+                    "webhook-refused",
+                    resource,
+                    configuration,
+                    f"webhooks[{index}].name",
+                    {**configuration, "webhooks": others},
+                )
 
 
 SUSPECTS = (in_quotas, in_limit_ranges, in_namespace, in_policies, in_webhooks)
@@ -372,7 +466,9 @@ def put(suspect: Suspect, fork: LocalCluster) -> None:
 def remove(suspect: Suspect, fork: LocalCluster) -> None:
     """Delete the object of a suspect on a fork."""
     with suppress(Status):
-        fork.client.delete(suspect.resource, name_of(suspect.obj), namespace=namespace_of(suspect.obj))
+        fork.client.delete(
+            suspect.resource, name_of(suspect.obj), namespace=namespace_of(suspect.obj)
+        )
 
 
 def culprit(trial: Trial, error: Status) -> tuple[Suspect, Object | Status] | None:
@@ -380,14 +476,21 @@ def culprit(trial: Trial, error: Status) -> tuple[Suspect, Object | Status] | No
 
     An object with many suspects is taken away as a whole first: most of them are innocent.
     """
+
     def answer_changes(answer: Object | Status) -> bool:
-        return not isinstance(answer, Status) or (answer.code, answer.message) != (error.code, error.message)
+        return not isinstance(answer, Status) or (answer.code, answer.message) != (
+            error.code,
+            error.message,
+        )
 
     listed = suspects(trial.scene, namespace_of(trial.owner), error)
     for _, of_object in groupby(listed, lambda suspect: id(suspect.obj)):
         group = list(of_object)
-        if len(group) > 2 and group[0].resource in (QUOTAS, LIMIT_RANGES) and not answer_changes(
-                trial.run(partial(remove, group[0]))):
+        if (
+            len(group) > 2
+            and group[0].resource in (QUOTAS, LIMIT_RANGES)
+            and not answer_changes(trial.run(partial(remove, group[0])))
+        ):
             continue
         for suspect in group:
             if answer_changes(answer := trial.run(partial(put, suspect))):
@@ -425,28 +528,45 @@ def refused(scene: Scene, owner: Object) -> Finding | None:
         return None
     trial, error = refusal
     suspect, answer = blamed
-    case = Refusal(trial, error, suspect, trial.creation.obj if isinstance(answer, Status) else answer)
+    case = Refusal(
+        trial, error, suspect, trial.creation.obj if isinstance(answer, Status) else answer
+    )
     links, remedies = EVIDENCE[suspect.cause](case)
     return scene.finding(suspect.cause, refused_link(case), *links, remedies=remedies)
 
 
 REQUESTS = {
-    BINDING: "its binding to a node", CLAIMS: "its claim", NODE_STATUS: "the report of its kubelet", PODS: "its pods",
-    POD_STATUS: "the status that its kubelet reports", "jobs.batch": "its Jobs", "replicasets.apps": "its ReplicaSet"}
+    BINDING: "its binding to a node",
+    CLAIMS: "its claim",
+    NODE_STATUS: "the report of its kubelet",
+    PODS: "its pods",
+    POD_STATUS: "the status that its kubelet reports",
+    "jobs.batch": "its Jobs",
+    "replicasets.apps": "its ReplicaSet",
+}
 READY = 'status.conditions[?(@.type=="Ready")].status'
-COUNTS = {"DaemonSet": "status.currentNumberScheduled", "Job": "status.active", "CronJob": "status.lastScheduleTime",
-          "Pod": 'status.conditions[?(@.type=="PodScheduled")].message', "StatefulSet": "status.replicas"}
+COUNTS = {
+    "DaemonSet": "status.currentNumberScheduled",
+    "Job": "status.active",
+    "CronJob": "status.lastScheduleTime",
+    "Pod": 'status.conditions[?(@.type=="PodScheduled")].message',
+    "StatefulSet": "status.replicas",
+}
 
 
 def refused_link(case: Refusal) -> Link:
     """Return the link that shows the refusal at the owner: its condition where it has one, else a count."""
     owner, request = case.trial.owner, REQUESTS[case.trial.creation.resource]
     if get_condition(owner, "ReplicaFailure"):
-        return case.scene.condition_link(owner, "ReplicaFailure", f"the API refuses {request}", field="message")
+        return case.scene.condition_link(
+            owner, "ReplicaFailure", f"the API refuses {request}", field="message"
+        )
     field, text = COUNTS.get(owner["kind"], "status.replicas"), f"the API refuses {request}"
     if case.trial.creation.resource in (NODE_STATUS, POD_STATUS):
         field = READY
-    return case.scene.link(owner, field, text if field.endswith("message") else f"{text}: {case.error.message}")
+    return case.scene.link(
+        owner, field, text if field.endswith("message") else f"{text}: {case.error.message}"
+    )
 
 
 Evidence = tuple[list["Link"], list["Words"]]
@@ -455,21 +575,37 @@ Evidence = tuple[list["Link"], list["Words"]]
 def quota_exceeded(case: Refusal) -> Evidence:
     """Show the resource of the quota that is used up, or that the pod's containers have to name."""
     scene, quota, resource = case.scene, case.suspect.obj, case.trial.creation.resource
-    hard, used = (quotas.amounts((quota.get("status") or {}).get(field)) for field in ("hard", "used"))
+    hard, used = (
+        quotas.amounts((quota.get("status") or {}).get(field)) for field in ("hard", "used")
+    )
     usage = quotas.masked(quotas.evaluator_for(resource).usage(case.created, scene.now), hard)
     name = next(iter({*quota["spec"]["hard"]} - {*case.suspect.harmless["spec"]["hard"]}))
     if name not in usage or used.get(name, quotas.ZERO) + usage[name] <= hard[name]:
         return unnamed_resource(case)
     missing = case.trial.creation.missing
-    links = [case.link(field_path("status.used", name),
-                       f"{used[name]} of {hard[name]} {name} are in use, and {usage[name]} more would be too many")]
-    default = room.default_request(scene, case.created, name.removeprefix("requests.")) if resource == PODS else None
+    links = [
+        case.link(
+            field_path("status.used", name),
+            f"{used[name]} of {hard[name]} {name} are in use, and {usage[name]} more would be too many",
+        )
+    ]
+    default = (
+        room.default_request(scene, case.created, name.removeprefix("requests."))
+        if resource == PODS
+        else None
+    )
     if default is not None:
         links.insert(0, default)
-    raised = {over: str(sum_of(used.get(over, quotas.ZERO), usage[over], missing)) for over in usage
-              if sum_of(used.get(over, quotas.ZERO), usage[over], missing) > hard[over]}
-    return links, [merge_patch(scene, quota, {"spec": {"hard": raised}}), *scale_down(scene, case.trial.owner),
-                   *replace_in_place(scene, case.trial.owner)]
+    raised = {
+        over: str(sum_of(used.get(over, quotas.ZERO), usage[over], missing))
+        for over in usage
+        if sum_of(used.get(over, quotas.ZERO), usage[over], missing) > hard[over]
+    }
+    return links, [
+        merge_patch(scene, quota, {"spec": {"hard": raised}}),
+        *scale_down(scene, case.trial.owner),
+        *replace_in_place(scene, case.trial.owner),
+    ]
 
 
 def sum_of(start: Quantity, each: Quantity, number: int) -> Quantity:
@@ -480,19 +616,32 @@ def sum_of(start: Quantity, each: Quantity, number: int) -> Quantity:
 def unnamed_resource(case: Refusal) -> Evidence:
     """Show a resource under quota for which a container names no amount."""
     scene, quota = case.scene, case.suspect.obj
-    hard = (quota["spec"].get("hard") or {})
-    unnamed = list(quotas.unnamed_resources(case.trial.creation.obj, hard)) \
-        if case.trial.creation.resource == PODS else []
+    hard = quota["spec"].get("hard") or {}
+    unnamed = (
+        list(quotas.unnamed_resources(case.trial.creation.obj, hard))
+        if case.trial.creation.resource == PODS
+        else []
+    )
     amounts = {}
     for kind in ("requests", "limits"):
-        names = [name.removeprefix(f"{kind}.") for name in unnamed
-                 if name.startswith(f"{kind}.") or (kind == "requests" and "." not in name)]
+        names = [
+            name.removeprefix(f"{kind}.")
+            for name in unnamed
+            if name.startswith(f"{kind}.") or (kind == "requests" and "." not in name)
+        ]
         if names:
             amounts[kind] = {name: modest(hard, name, kind) for name in names}
-    links = [case.link(case.suspect.field, "so each container must name the resource, and those of the pods do not")]
+    links = [
+        case.link(
+            case.suspect.field,
+            "so each container must name the resource, and those of the pods do not",
+        )
+    ]
     workload = top_owner(scene, case.trial.owner)
-    return links, [*(set_resources(scene, workload, amounts) if amounts else ()),
-                   scene.command(quota, "delete", scene.word(quota))]
+    return links, [
+        *(set_resources(scene, workload, amounts) if amounts else ()),
+        scene.command(quota, "delete", scene.word(quota)),
+    ]
 
 
 def modest(hard: Object, name: str, flag: str) -> str:
@@ -504,7 +653,9 @@ def modest(hard: Object, name: str, flag: str) -> str:
 
 def limit_range(case: Refusal) -> Evidence:
     scene, limits = case.scene, case.suspect.obj
-    links = [case.link(case.suspect.field, "it demands this of all that is created in its namespace")]
+    links = [
+        case.link(case.suspect.field, "it demands this of all that is created in its namespace")
+    ]
     return links, [*within_limits(case), scene.command(limits, "delete", scene.word(limits))]
 
 
@@ -526,7 +677,11 @@ def within_limits(case: Refusal) -> list[Words]:
 
 
 def pod_security(case: Refusal) -> Evidence:
-    scene, namespace, workload = case.scene, case.suspect.obj, top_owner(case.scene, case.trial.owner)
+    scene, namespace, workload = (
+        case.scene,
+        case.suspect.obj,
+        top_owner(case.scene, case.trial.owner),
+    )
     links = [case.link(case.suspect.field, "it takes only pods of this level")]
     remedies: list[Words] = []
     pod = case.trial.creation.obj
@@ -534,46 +689,107 @@ def pod_security(case: Refusal) -> Evidence:
     if workload["spec"].get("template"):
         hardened = clone(pod["spec"])
         for container in (*hardened["containers"], *(hardened.get("initContainers") or ())):
-            container["securityContext"] = {**(container.get("securityContext") or {}), **RESTRICTED}
+            container["securityContext"] = {
+                **(container.get("securityContext") or {}),
+                **RESTRICTED,
+            }
         level = podsecurity.LevelVersion(labels_of(namespace)[ENFORCE], None)
         if not podsecurity.violations(level, pod["metadata"], hardened):
-            patch = {field: [{"name": container["name"], "securityContext": RESTRICTED}
-                             for container in template[field]]
-                     for field in ("containers", "initContainers") if template.get(field)}
-            remedies += of_template(workload, scene.command(workload, "patch", scene.word(workload), "-p", compact_json(
-                {"spec": {"template": {"spec": patch}}})))
-    lower = next((level for level in reversed(podsecurity.LEVELS) if not podsecurity.violations(
-        podsecurity.LevelVersion(level, None), pod["metadata"], pod["spec"])), "privileged")
-    remedies.append(("label", f"namespace/{name_of(namespace)}", f"{ENFORCE}={lower}", "--overwrite"))
+            patch = {
+                field: [
+                    {"name": container["name"], "securityContext": RESTRICTED}
+                    for container in template[field]
+                ]
+                for field in ("containers", "initContainers")
+                if template.get(field)
+            }
+            remedies += of_template(
+                workload,
+                scene.command(
+                    workload,
+                    "patch",
+                    scene.word(workload),
+                    "-p",
+                    compact_json({"spec": {"template": {"spec": patch}}}),
+                ),
+            )
+    lower = next(
+        (
+            level
+            for level in reversed(podsecurity.LEVELS)
+            if not podsecurity.violations(
+                podsecurity.LevelVersion(level, None), pod["metadata"], pod["spec"]
+            )
+        ),
+        "privileged",
+    )
+    remedies.append(
+        ("label", f"namespace/{name_of(namespace)}", f"{ENFORCE}={lower}", "--overwrite")
+    )
     return links, remedies
 
 
 def admission_policy(case: Refusal) -> Evidence:
-    scene, policy, is_broken = case.scene, case.suspect.obj, case.suspect.field == "spec.failurePolicy"
-    bindings = [binding for binding in scene.list(BINDINGS) if binding["spec"].get("policyName") == name_of(policy)][:1]
-    field, text = ("spec.paramRef", "these parameters are missing") if is_broken else (
-        "spec.validationActions", "it makes the policy count")
+    scene, policy, is_broken = (
+        case.scene,
+        case.suspect.obj,
+        case.suspect.field == "spec.failurePolicy",
+    )
+    bindings = [
+        binding
+        for binding in scene.list(BINDINGS)
+        if binding["spec"].get("policyName") == name_of(policy)
+    ][:1]
+    field, text = (
+        ("spec.paramRef", "these parameters are missing")
+        if is_broken
+        else ("spec.validationActions", "it makes the policy count")
+    )
     links = [scene.link(binding, field, text) for binding in bindings]
-    links.append(case.link(case.suspect.field, "it cannot be evaluated, and that counts as a refusal" if is_broken
-                           else "it does not hold"))
-    mend = [merge_patch(scene, policy, {"spec": {"failurePolicy": "Ignore"}})] if is_broken else [
-        merge_patch(scene, binding, {"spec": {"validationActions": ["Warn", "Audit"]}}) for binding in bindings]
-    return links, [*mend, *(scene.command(binding, "delete", scene.word(binding)) for binding in bindings)]
+    links.append(
+        case.link(
+            case.suspect.field,
+            "it cannot be evaluated, and that counts as a refusal"
+            if is_broken
+            else "it does not hold",
+        )
+    )
+    mend = (
+        [merge_patch(scene, policy, {"spec": {"failurePolicy": "Ignore"}})]
+        if is_broken
+        else [
+            merge_patch(scene, binding, {"spec": {"validationActions": ["Warn", "Audit"]}})
+            for binding in bindings
+        ]
+    )
+    return links, [
+        *mend,
+        *(scene.command(binding, "delete", scene.word(binding)) for binding in bindings),
+    ]
 
 
 def webhook_unreachable(case: Refusal) -> Evidence:
     scene, configuration = case.scene, case.suspect.obj
     index = int(case.suspect.field.partition("[")[2].partition("]")[0])
-    links = [case.link(f"webhooks[{index}].failurePolicy", "without its answer the request is refused"),
-             case.link(case.suspect.field, "it does not answer there")]
+    links = [
+        case.link(f"webhooks[{index}].failurePolicy", "without its answer the request is refused"),
+        case.link(case.suspect.field, "it does not answer there"),
+    ]
     service = configuration["webhooks"][index]["clientConfig"].get("service")
     if service:
         present = scene.get("services", service["namespace"], service["name"])
-        links.append(absent("services", service["namespace"], service["name"], "there is no such Service")
-                     if present is None else
-                     scene.link(present, "spec.selector", "the Service has nothing behind it that answers"))
-    ignore = json_patch(scene, configuration, {"op": "replace", "path": f"/webhooks/{index}/failurePolicy",
-                                               "value": "Ignore"})
+        links.append(
+            absent("services", service["namespace"], service["name"], "there is no such Service")
+            if present is None
+            else scene.link(
+                present, "spec.selector", "the Service has nothing behind it that answers"
+            )
+        )
+    ignore = json_patch(
+        scene,
+        configuration,
+        {"op": "replace", "path": f"/webhooks/{index}/failurePolicy", "value": "Ignore"},
+    )
     return links, [ignore, scene.command(configuration, "delete", scene.word(configuration))]
 
 

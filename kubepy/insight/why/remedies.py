@@ -23,20 +23,30 @@ if TYPE_CHECKING:
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 # The parts of the path of the pod spec in each kind.
 POD_SPECS = {
-    **dict.fromkeys(("DaemonSet", "Deployment", "Job", "StatefulSet"), ("spec", "template", "spec")),
-    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"), "Pod": ("spec",)}
+    **dict.fromkeys(
+        ("DaemonSet", "Deployment", "Job", "StatefulSet"), ("spec", "template", "spec")
+    ),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+    "Pod": ("spec",),
+}
 MADE_ANEW = ("Job", "Pod")  # kinds whose pod spec cannot be changed
 TRACKING = ("controller-uid", "job-name")
 SCALED = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 MEBI = 2**20
-SMALLEST = {"cpu": 10, "memory": 4 * MEBI, "ephemeral-storage": 4 * MEBI}  # a request below this is not sensible
+SMALLEST = {
+    "cpu": 10,
+    "memory": 4 * MEBI,
+    "ephemeral-storage": 4 * MEBI,
+}  # a request below this is not sensible
 
 Operation = tuple[str, Sequence[str | int], Any]
 
 
 def field_path(parent: str, *names: str) -> str:
     """Return the path of a field in a map: ``status.used.pods``, ``metadata.labels['example.com/disk']``."""
-    return parent + "".join(f".{name}" if PLAIN.fullmatch(name) else f"['{name}']" for name in names)
+    return parent + "".join(
+        f".{name}" if PLAIN.fullmatch(name) else f"['{name}']" for name in names
+    )
 
 
 def compact_json(value: Any) -> str:
@@ -45,7 +55,9 @@ def compact_json(value: Any) -> str:
 
 def json_patch(scene: Scene, obj: Object, *operations: Object) -> Words:
     """Return the command that patches an object by operations of RFC 6902."""
-    return scene.command(obj, "patch", scene.word(obj), "--type=json", "-p", compact_json(operations))
+    return scene.command(
+        obj, "patch", scene.word(obj), "--type=json", "-p", compact_json(operations)
+    )
 
 
 def merge_patch(scene: Scene, obj: Object, patch: Object) -> Words:
@@ -77,7 +89,11 @@ def pods_of(scene: Scene, workload: Object) -> list[Object]:
     """Return the pods that belong to a workload and neither have ended nor are being deleted; a pod's is itself."""
     if workload["kind"] == "Pod":
         return [workload]
-    owners = scene.owned(workload, "replicasets.apps") if workload["kind"] == "Deployment" else [workload]
+    owners = (
+        scene.owned(workload, "replicasets.apps")
+        if workload["kind"] == "Deployment"
+        else [workload]
+    )
     return [pod for owner in owners for pod in scene.owned(owner, "pods") if is_pod_active(pod)]
 
 
@@ -104,8 +120,14 @@ def patch_template(scene: Scene, pod: Object, *operations: Operation) -> list[Wo
     workload = top_owner(scene, pod)
     if workload["kind"] not in POD_SPECS:
         return []
-    patch = [{"op": name, "path": pointer(*POD_SPECS[workload["kind"]], *path),
-              **({} if name == "remove" else {"value": value})} for name, path, value in operations]
+    patch = [
+        {
+            "op": name,
+            "path": pointer(*POD_SPECS[workload["kind"]], *path),
+            **({} if name == "remove" else {"value": value}),
+        }
+        for name, path, value in operations
+    ]
     if workload["kind"] in MADE_ANEW:
         return made_anew(scene, workload, patch)
     return of_template(workload, json_patch(scene, workload, *patch))
@@ -116,29 +138,49 @@ def of_template(workload: Object, words: Words) -> list[Words]:
     return [RemedyCommand(words, needs_more=not replaces_pods(workload))]
 
 
-def set_resources(scene: Scene, workload: Object, amounts: Mapping[str, Mapping[str, str]],
-                  container: str = "") -> list[Words]:
+def set_resources(
+    scene: Scene, workload: Object, amounts: Mapping[str, Mapping[str, str]], container: str = ""
+) -> list[Words]:
     """Return the command that sets requests and limits in a workload's template; a Job is made anew.
 
     :param amounts: those of ``requests`` and ``limits``, by resource.
     :param container: the only one that gets them; "": all.
     """
     if workload["kind"] == "Job":
-        chosen = [(index, present) for index, present in enumerate(pod_spec_of(workload)["containers"])
-                  if container in ("", present["name"])]
-        return patch_template(scene, workload, *(
-            ("add", ("containers", index, "resources"), merged_amounts(present.get("resources") or {}, amounts))
-            for index, present in chosen))
+        chosen = [
+            (index, present)
+            for index, present in enumerate(pod_spec_of(workload)["containers"])
+            if container in ("", present["name"])
+        ]
+        return patch_template(
+            scene,
+            workload,
+            *(
+                (
+                    "add",
+                    ("containers", index, "resources"),
+                    merged_amounts(present.get("resources") or {}, amounts),
+                )
+                for index, present in chosen
+            ),
+        )
     if workload["kind"] not in POD_SPECS or workload["kind"] in MADE_ANEW:
         return []
-    flags = [f"--{kind}=" + ",".join(f"{name}={amount}" for name, amount in of_kind.items())
-             for kind, of_kind in amounts.items()]
+    flags = [
+        f"--{kind}=" + ",".join(f"{name}={amount}" for name, amount in of_kind.items())
+        for kind, of_kind in amounts.items()
+    ]
     only = ("-c", container) if container else ()
-    return of_template(workload, scene.command(workload, "set", "resources", scene.word(workload), *only, *flags))
+    return of_template(
+        workload, scene.command(workload, "set", "resources", scene.word(workload), *only, *flags)
+    )
 
 
 def merged_amounts(resources: Object, amounts: Mapping[str, Mapping[str, str]]) -> Object:
-    return {**resources, **{kind: {**(resources.get(kind) or {}), **of_kind} for kind, of_kind in amounts.items()}}
+    return {
+        **resources,
+        **{kind: {**(resources.get(kind) or {}), **of_kind} for kind, of_kind in amounts.items()},
+    }
 
 
 def pod_spec_of(workload: Object) -> Object:
@@ -175,12 +217,19 @@ def manifest_of(obj: Object) -> Object:
         metadata["labels"] = without_tracking(metadata.get("labels") or {})
         of_pods = (spec.get("template") or {}).get("metadata") or {}
         of_pods["labels"] = without_tracking(of_pods.get("labels") or {})
-    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata, "spec": spec}
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "metadata": metadata,
+        "spec": spec,
+    }
 
 
 def without_tracking(labels: Mapping[str, str]) -> dict[str, str]:
     """Return labels without those by which a Job knows its pods."""
-    return {name: value for name, value in labels.items() if name.rpartition("/")[2] not in TRACKING}
+    return {
+        name: value for name, value in labels.items() if name.rpartition("/")[2] not in TRACKING
+    }
 
 
 def placed_pods(scene: Scene, obj: Object) -> tuple[int, int]:
@@ -192,7 +241,9 @@ def placed_pods(scene: Scene, obj: Object) -> tuple[int, int]:
     pods = [pod for pod in pods_of(scene, workload) if node_name(pod)]
     newest = scene.owner(obj) if obj["kind"] == "Pod" else obj
     is_rolled_by_sets = workload["kind"] == "Deployment" and newest is not None
-    return sum(not is_rolled_by_sets or is_controlled_by(pod, newest or workload) for pod in pods), len(pods)
+    return sum(
+        not is_rolled_by_sets or is_controlled_by(pod, newest or workload) for pod in pods
+    ), len(pods)
 
 
 def scale_down(scene: Scene, obj: Object) -> list[Words]:
@@ -212,28 +263,57 @@ def replace_in_place(scene: Scene, obj: Object) -> list[Words]:
     workload = top_owner(scene, obj)
     field = {"Deployment": "strategy", "DaemonSet": "updateStrategy"}.get(workload["kind"])
     new, all_pods = placed_pods(scene, obj)
-    if workload["kind"] == "Deployment" and (new == all_pods or all_pods < desired_replicas(workload)):
+    if workload["kind"] == "Deployment" and (
+        new == all_pods or all_pods < desired_replicas(workload)
+    ):
         return []
     strategy = workload["spec"].get(field) or {} if field else {}
     if not all_pods or not (strategy.get("rollingUpdate") or {}).get("maxSurge"):
         return []
-    return [merge_patch(scene, workload, {"spec": {field: {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}})]
+    return [
+        merge_patch(
+            scene,
+            workload,
+            {"spec": {field: {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}},
+        )
+    ]
 
 
 def tolerate(scene: Scene, pod: Object, taints: Iterable[Object]) -> list[Words]:
     """Return the command that makes a pod, or the template that it comes from, tolerate taints."""
-    tolerations = [{"key": taint["key"], "effect": taint["effect"],
-                    **({"operator": "Equal", "value": taint["value"]} if taint.get("value") else
-                       {"operator": "Exists"})} for taint in taints]
+    tolerations = [
+        {
+            "key": taint["key"],
+            "effect": taint["effect"],
+            **(
+                {"operator": "Equal", "value": taint["value"]}
+                if taint.get("value")
+                else {"operator": "Exists"}
+            ),
+        }
+        for taint in taints
+    ]
     workload = top_owner(scene, pod)
-    if workload["kind"] == "Pod":  # tolerations are among the few fields of a pod that may be added to
-        return [json_patch(scene, pod, *({"op": "add", "path": "/spec/tolerations/-", "value": toleration}
-                                         for toleration in tolerations))]
+    if (
+        workload["kind"] == "Pod"
+    ):  # tolerations are among the few fields of a pod that may be added to
+        return [
+            json_patch(
+                scene,
+                pod,
+                *(
+                    {"op": "add", "path": "/spec/tolerations/-", "value": toleration}
+                    for toleration in tolerations
+                ),
+            )
+        ]
     present = pod_spec_of(workload).get("tolerations") or []
     return patch_template(scene, pod, ("add", ("tolerations",), [*present, *tolerations]))
 
 
-def on_nodes(scene: Scene, pod: Object, nodes: Sequence[str], *words: str, after: Sequence[str] = ()) -> list[Words]:
+def on_nodes(
+    scene: Scene, pod: Object, nodes: Sequence[str], *words: str, after: Sequence[str] = ()
+) -> list[Words]:
     """Return a command about the first of several nodes; where more pods wait also about all of them."""
     commands: list[Words] = [(*words, nodes[0], *after)]
     if len(nodes) > 1 and waiting_pods(scene, top_owner(scene, pod)) > 1:
@@ -249,14 +329,19 @@ def show_amount(resource: str, amount: int) -> str:
     if resource == "cpu":
         return f"{amount // 1000}" if amount % 1000 == 0 else f"{amount}m"
     if resource in SMALLEST and amount >= MEBI:
-        return f"{amount // (MEBI * 1024)}Gi" if amount % (MEBI * 1024) == 0 else f"{amount // MEBI}Mi"
+        return (
+            f"{amount // (MEBI * 1024)}Gi" if amount % (MEBI * 1024) == 0 else f"{amount // MEBI}Mi"
+        )
     return str(amount)
 
 
 def largest_share(rooms: Sequence[int], number: int) -> int:
     """Return the largest amount of which so many fit into these rooms, 0 for none."""
     shares = {room // count for room in rooms for count in range(1, number + 1)}
-    return max((share for share in shares if share and sum(room // share for room in rooms) >= number), default=0)
+    return max(
+        (share for share in shares if share and sum(room // share for room in rooms) >= number),
+        default=0,
+    )
 
 
 def request_less(scene: Scene, pod: Object, amounts: Mapping[str, int]) -> list[Words]:
@@ -265,12 +350,26 @@ def request_less(scene: Scene, pod: Object, amounts: Mapping[str, int]) -> list[
     The one container that requests them gives what is too much; none if several do, or too little would be left.
     """
     workload, containers = top_owner(scene, pod), pod["spec"]["containers"]
-    asking = [container for container in containers
-              if not {*amounts}.isdisjoint((container.get("resources") or {}).get("requests") or ())]
-    if len(asking) != 1 or not amounts or any(amount < SMALLEST.get(name, 1) for name, amount in amounts.items()):
+    asking = [
+        container
+        for container in containers
+        if not {*amounts}.isdisjoint((container.get("resources") or {}).get("requests") or ())
+    ]
+    if (
+        len(asking) != 1
+        or not amounts
+        or any(amount < SMALLEST.get(name, 1) for name, amount in amounts.items())
+    ):
         return []
-    name, shown = asking[0]["name"], {name: show_amount(name, amount) for name, amount in amounts.items()}
+    name, shown = (
+        asking[0]["name"],
+        {name: show_amount(name, amount) for name, amount in amounts.items()},
+    )
     if workload["kind"] == "Pod":
         patch = {"spec": {"containers": [{"name": name, "resources": {"requests": shown}}]}}
-        return [scene.command(pod, "patch", scene.word(pod), "--subresource=resize", "-p", compact_json(patch))]
+        return [
+            scene.command(
+                pod, "patch", scene.word(pod), "--subresource=resize", "-p", compact_json(patch)
+            )
+        ]
     return set_resources(scene, workload, {"requests": shown}, name if len(containers) > 1 else "")

@@ -28,12 +28,19 @@ def default_request(scene: Scene, pod: Object, resource: str) -> Link | None:
     """Return the link of the LimitRange that gives a container of a pod its request; None where none does."""
     if ANNOTATION not in annotations_of(pod):
         return None
-    requested = [requests[resource] for container in pod["spec"]["containers"]
-                 if resource in (requests := (container.get("resources") or {}).get("requests") or {})]
+    requested = [
+        requests[resource]
+        for container in pod["spec"]["containers"]
+        if resource in (requests := (container.get("resources") or {}).get("requests") or {})
+    ]
     for limits in scene.list(LIMIT_RANGES, namespace_of(pod)):
         for index, item in enumerate(limits["spec"].get("limits") or ()):
             amount = (item.get("defaultRequest") or {}).get(resource)
-            if item.get("type") == "Container" and amount is not None and is_among(amount, requested):
+            if (
+                item.get("type") == "Container"
+                and amount is not None
+                and is_among(amount, requested)
+            ):
                 field = field_path(f"spec.limits[{index}].defaultRequest", resource)
                 return scene.link(limits, field, "containers that name no request get this one")
     return None
@@ -47,14 +54,19 @@ def is_among(amount: Any, amounts: Iterable[Any]) -> bool:
 # --- priorities ---------------------------------------------------------------------------------------------------
 
 
-def outranking(scene: Scene, pod: Object, priority: int, others: Iterable[PodInfo]) -> list[PodInfo]:
+def outranking(
+    scene: Scene, pod: Object, priority: int, others: Iterable[PodInfo]
+) -> list[PodInfo]:
     """Return the pods of others whose priority is higher than a pod's, the highest first.
 
     Those that are critical to the system do not count.
     """
     own = {uid_of(other) for other in pods_of(scene, top_owner(scene, pod))}
-    higher = [other for other in others
-              if priority < other.priority < SYSTEM_PRIORITY and uid_of(other.pod) not in own]
+    higher = [
+        other
+        for other in others
+        if priority < other.priority < SYSTEM_PRIORITY and uid_of(other.pod) not in own
+    ]
     return sorted(higher, key=lambda other: (-other.priority, other.key))
 
 
@@ -64,5 +76,7 @@ def preemption_link(scene: Scene, preemptor: Object) -> Link | None:
         related = event.get("related") or {}
         if event.get("reason") == "Preempted" and related.get("uid") == uid_of(preemptor):
             victim = (event.get("involvedObject") or {}).get("name", "")
-            return scene.link(event, "reason", f"pod/{name_of(preemptor)} has displaced pod/{victim}")
+            return scene.link(
+                event, "reason", f"pod/{name_of(preemptor)} has displaced pod/{victim}"
+            )
     return None

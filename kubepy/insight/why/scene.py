@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from kubepy.runtime.contention import Contest
 
 Words = tuple[str, ...]
-Objects = list[Object]  # an alias, because the method ``Scene.list`` hides the builtin inside its class
+Objects = list[
+    Object
+]  # an alias, because the method ``Scene.list`` hides the builtin inside its class
 Diagnosis = Callable[["Scene", Object], "Finding | None"]
 PART = re.compile(r"""([^.\[\]]+)|\[(\d+)\]|\[['"](.*?)['"]\]|\[\?\(@\.(\w+)==['"](.*?)['"]\)\]""")
 
@@ -54,8 +56,10 @@ OTHER_KINDS = "…"  # in a table: tried for kinds that no table has
 def merged(tables: Iterable[Table]) -> Diagnoses:
     """Put tables of diagnoses together in their order."""
     listed = list(tables)
-    by_resource = {resource: tuple(diagnosis for table in listed for diagnosis in table.get(resource, ()))
-                   for resource in sorted({resource for table in listed for resource in table})}
+    by_resource = {
+        resource: tuple(diagnosis for table in listed for diagnosis in table.get(resource, ()))
+        for resource in sorted({resource for table in listed for resource in table})
+    }
     return Diagnoses(by_resource, by_resource.pop(EVERY_KIND, ()), by_resource.pop(OTHER_KINDS, ()))
 
 
@@ -69,8 +73,15 @@ class Scene:
     :ivar is_stuck: a prediction has shown that the object does not get there.
     """
 
-    def __init__(self, cluster: LocalCluster, diagnoses: Diagnoses, *, reconciles: bool = True,
-                 namespace: str = "default", asked_at: datetime | None = None) -> None:
+    def __init__(
+        self,
+        cluster: LocalCluster,
+        diagnoses: Diagnoses,
+        *,
+        reconciles: bool = True,
+        namespace: str = "default",
+        asked_at: datetime | None = None,
+    ) -> None:
         self.cluster = cluster
         self.client = cluster.client
         self.now = cluster.clock.now()
@@ -81,9 +92,15 @@ class Scene:
         self.namespace = namespace
         self._diagnoses = diagnoses
         self._lists: dict[tuple[str, str | None], Objects] = {}
-        self._owned: dict[tuple[str, str], dict[str, Objects]] = {}  # by resource and namespace, then by owner's uid
-        self._events: dict[str, dict[str, Objects]] = {}  # by namespace, then by the uid of what they are about
-        self._under_way: set[Key] = set()  # objects that are being diagnosed: a circle of blame ends
+        self._owned: dict[
+            tuple[str, str], dict[str, Objects]
+        ] = {}  # by resource and namespace, then by owner's uid
+        self._events: dict[
+            str, dict[str, Objects]
+        ] = {}  # by namespace, then by the uid of what they are about
+        self._under_way: set[Key] = (
+            set()
+        )  # objects that are being diagnosed: a circle of blame ends
 
     @cached_property
     def contests(self) -> tuple[Contest, ...]:
@@ -123,10 +140,16 @@ class Scene:
     def owner(self, obj: Object) -> Object | None:
         """Return the controller of an object; None where it has none, or that is gone."""
         controller = controller_of(obj)
-        resource = self.cluster.scheme.for_kind(controller["apiVersion"], controller["kind"]) if controller else None
+        resource = (
+            self.cluster.scheme.for_kind(controller["apiVersion"], controller["kind"])
+            if controller
+            else None
+        )
         if controller is None or resource is None:
             return None
-        owner = self.get(resource.key, namespace_of(obj) if resource.namespaced else "", controller["name"])
+        owner = self.get(
+            resource.key, namespace_of(obj) if resource.namespaced else "", controller["name"]
+        )
         return owner if owner is not None and uid_of(owner) == controller["uid"] else None
 
     def events(self, obj: Object) -> Objects:
@@ -135,14 +158,18 @@ class Scene:
         if namespace not in self._events:
             by_uid: dict[str, Objects] = {}
             for event in self.list("events", namespace):
-                by_uid.setdefault((event.get("involvedObject") or {}).get("uid", ""), []).append(event)
+                by_uid.setdefault((event.get("involvedObject") or {}).get("uid", ""), []).append(
+                    event
+                )
             self._events[namespace] = by_uid
         return sorted(self._events[namespace].get(uid_of(obj), ()), key=time_of_event)
 
     def key(self, obj: Object) -> Key:
         """Return the key of an object: its resource with the group, namespace and name."""
         resource = self.cluster.scheme.for_kind(obj["apiVersion"], obj["kind"])
-        return Key(resource.key if resource else obj["kind"].lower(), namespace_of(obj), name_of(obj))
+        return Key(
+            resource.key if resource else obj["kind"].lower(), namespace_of(obj), name_of(obj)
+        )
 
     def is_custom(self, obj: Object) -> bool:
         resource = self.cluster.scheme.for_kind(obj["apiVersion"], obj["kind"])
@@ -169,34 +196,57 @@ class Scene:
 
     def diagnose_any(self, objects: Iterable[Object]) -> Finding | None:
         """Return the first finding about any of these objects."""
-        return next((finding for obj in objects if (finding := self.diagnose(obj)) is not None), None)
+        return next(
+            (finding for obj in objects if (finding := self.diagnose(obj)) is not None), None
+        )
 
     def link(self, obj: Object, field: str, text: str) -> Link:
         """Return a link of the chain: an object, a field's path (see :func:`value_at`) with its value, a sentence."""
         return Link(self.key(obj), field, value_at(obj, field) if field else None, text)
 
-    def condition_link(self, obj: Object, condition_type: str, text: str, field: str = "status") -> Link:
+    def condition_link(
+        self, obj: Object, condition_type: str, text: str, field: str = "status"
+    ) -> Link:
         """Return a link that shows a field of a condition: its ``status``, ``reason``, ``message``."""
         return self.link(obj, f'status.conditions[?(@.type=="{condition_type}")].{field}', text)
 
-    def finding(self, cause: str, *chain: Link, remedies: Iterable[Words] = (),
-                fallbacks: Iterable[Words] = ()) -> Finding:
+    def finding(
+        self,
+        cause: str,
+        *chain: Link,
+        remedies: Iterable[Words] = (),
+        fallbacks: Iterable[Words] = (),
+    ) -> Finding:
         """Return a finding; a remedy that occurs twice counts once, and one that needs another is a fallback."""
         unique = dict.fromkeys(remedies)
         alone = tuple(words for words in unique if not needs_more(words))
         others = dict.fromkeys([*(words for words in unique if needs_more(words)), *fallbacks])
         return Finding(cause, chain, alone, tuple(words for words in others if words not in alone))
 
-    def lead(self, finding: Finding, link: Link, remedies: Iterable[Words] = (),
-             fallbacks: Iterable[Words] = ()) -> Finding:
+    def lead(
+        self,
+        finding: Finding,
+        link: Link,
+        remedies: Iterable[Words] = (),
+        fallbacks: Iterable[Words] = (),
+    ) -> Finding:
         """Put the link of an object above in front of a finding, and the object's own remedies before its remedies."""
-        return self.finding(finding.cause, link, *finding.chain, remedies=(*remedies, *finding.remedies),
-                            fallbacks=(*fallbacks, *finding.fallbacks))
+        return self.finding(
+            finding.cause,
+            link,
+            *finding.chain,
+            remedies=(*remedies, *finding.remedies),
+            fallbacks=(*fallbacks, *finding.fallbacks),
+        )
 
     def command(self, obj: Object, *words: str) -> Words:
         """Return a command line about an object, with ``-n`` where it is in another namespace than the usual one."""
         namespace = namespace_of(obj)
-        return (*words, "-n", namespace) if namespace and {namespace, self.namespace} != {"default"} else words
+        return (
+            (*words, "-n", namespace)
+            if namespace and {namespace, self.namespace} != {"default"}
+            else words
+        )
 
 
 def value_at(obj: Any, path: str) -> Any:
@@ -220,8 +270,13 @@ def value_at(obj: Any, path: str) -> Any:
 def time_of_event(event: Object) -> str:
     """Return when an event happened last, as the API writes times; series and old events have other fields."""
     series = event.get("series") or {}
-    return str(series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
-               or event["metadata"].get("creationTimestamp") or "")
+    return str(
+        series.get("lastObservedTime")
+        or event.get("lastTimestamp")
+        or event.get("eventTime")
+        or event["metadata"].get("creationTimestamp")
+        or ""
+    )
 
 
 def condition_status(obj: Object, condition_type: str) -> str:
@@ -237,26 +292,38 @@ def plural(number: int, noun: str) -> str:
 # --- pods ---------------------------------------------------------------------------------------------------------
 
 
-def annotated(scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME) -> Iterator[Link]:
+def annotated(
+    scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME
+) -> Iterator[Link]:
     """Yield the link of what the simulated kubelet follows: an annotation of the pod or its node, or kubepy.yaml."""
     node = scene.get("nodes", "", node_name(pod))
     for obj, name in ((pod, annotation), (node, of_node)):
         if obj is not None and annotations_of(obj).get(name):
-            yield scene.link(obj, f"metadata.annotations['{name}']",
-                             "the simulated kubelet follows this annotation")
+            yield scene.link(
+                obj,
+                f"metadata.annotations['{name}']",
+                "the simulated kubelet follows this annotation",
+            )
             return
     faults, default = scene.settings.faults, scene.settings.kubelet.annotations().get(annotation)
     if annotation == OUTCOME and faults is not None and (outcome := faults.pod_outcome(pod)):
-        yield scene.link(pod, "", f"the simulated kubelet follows faults.pods in kubepy.yaml: {outcome}")
+        yield scene.link(
+            pod, "", f"the simulated kubelet follows faults.pods in kubepy.yaml: {outcome}"
+        )
     elif default and (annotation == OUTCOME or (controller_of(pod) or {}).get("kind") == "Job"):
         field = re.sub("-(.)", lambda match: match[1].upper(), annotation.partition("/")[2])
-        yield scene.link(pod, "", f"the simulated kubelet follows kubelet.{field} in kubepy.yaml: {default}")
+        yield scene.link(
+            pod, "", f"the simulated kubelet follows kubelet.{field} in kubepy.yaml: {default}"
+        )
 
 
 def unready_link(scene: Scene, pod: Object) -> Link:
     """Return the link that shows that a pod is not ready: a container that runs, or the condition."""
     for index, status in enumerate((pod.get("status") or {}).get("containerStatuses") or ()):
         if not status.get("ready") and "running" in (status.get("state") or {}):
-            return scene.link(pod, f"status.containerStatuses[{index}].ready",
-                              f"container {status['name']} runs, but is not ready")
+            return scene.link(
+                pod,
+                f"status.containerStatuses[{index}].ready",
+                f"container {status['name']} runs, but is not ready",
+            )
     return scene.condition_link(pod, "Ready", "it is not ready")

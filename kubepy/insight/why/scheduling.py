@@ -18,7 +18,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
-from kubepy.api.meta import Object, controller_of, is_being_deleted, is_controlled_by, labels_of, name_of, namespace_of
+from kubepy.api.meta import (
+    Object,
+    controller_of,
+    is_being_deleted,
+    is_controlled_by,
+    labels_of,
+    name_of,
+    namespace_of,
+)
 from kubepy.api.objects.nodes import (
     TAINT_UNSCHEDULABLE,
     find_untolerated_taint,
@@ -76,11 +84,23 @@ if TYPE_CHECKING:
     from kubepy.insight import Finding, Link
     from kubepy.insight.why.scene import Scene, Words
 
-READ = (NODES, PODS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES)
+READ = (
+    NODES,
+    PODS,
+    NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+    CSI_NODES,
+)
 SCHEDULED = "PodScheduled"
 ROLE = "node-role.kubernetes.io/"  # taints that keep a node for its role
 STATE = "node.kubernetes.io/"  # taints that say in what state a node is
-NOT_TO_RELABEL = ("kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch")  # facts about a machine
+NOT_TO_RELABEL = (
+    "kubernetes.io/hostname",
+    "kubernetes.io/os",
+    "kubernetes.io/arch",
+)  # facts about a machine
 MAX_NODES = 10  # in one command
 
 CAUSE_OF_REASON = {
@@ -108,16 +128,31 @@ CAUSE_OF_PLUGIN = {
 # How easily a hand removes a cause: those of the first group most easily.
 EFFORT = {
     "cordoned": 0,
-    **dict.fromkeys(("too-many-pods", "insufficient-cpu", "insufficient-memory", "insufficient-ephemeral-storage",
-                     "insufficient-resource", "host-port", "volume-limit"), 1),
+    **dict.fromkeys(
+        (
+            "too-many-pods",
+            "insufficient-cpu",
+            "insufficient-memory",
+            "insufficient-ephemeral-storage",
+            "insufficient-resource",
+            "host-port",
+            "volume-limit",
+        ),
+        1,
+    ),
     "taint": 2,
     **dict.fromkeys(("pod-anti-affinity", "topology-spread", "pod-affinity", "volume-in-use"), 3),
-    **dict.fromkeys(("node-selector", "node-affinity", "volume-zone", "claim-without-volume", "claim-lost"), 4),
+    **dict.fromkeys(
+        ("node-selector", "node-affinity", "volume-zone", "claim-without-volume", "claim-lost"), 4
+    ),
 }
 EFFORT_OF_ROOM = 1
 RULED_OUT = 4  # the pod, or the node's role, rules the node out
-RESOURCE_OF_CAUSE = {"insufficient-cpu": "cpu", "insufficient-memory": "memory",
-                     "insufficient-ephemeral-storage": "ephemeral-storage"}
+RESOURCE_OF_CAUSE = {
+    "insufficient-cpu": "cpu",
+    "insufficient-memory": "memory",
+    "insufficient-ephemeral-storage": "ephemeral-storage",
+}
 
 
 class NodeObstacle(NamedTuple):
@@ -175,16 +210,24 @@ def attempt(scene: Scene, pod: Object) -> SchedulingAttempt:
     obstacles: dict[str, list[NodeObstacle]] = {}
     if not result.feasible:
         names = result.diagnosis.node_to_status
-        obstacles = {name: obstacles_on(info, result, node_info) for name in names
-                     if (node_info := handle.cache.get(name)) is not None}
+        obstacles = {
+            name: obstacles_on(info, result, node_info)
+            for name in names
+            if (node_info := handle.cache.get(name)) is not None
+        }
     return SchedulingAttempt(info, handle, result, obstacles)
 
 
 def obstacles_on(pod: PodInfo, result: FitResult, node_info: NodeInfo) -> list[NodeObstacle]:
     """Return the reasons of all filters that reject a node."""
-    answers = [(plugin, plugin.filter(pod, state, node_info)) for plugin, state in result.cycle.states]
-    statuses = [status for plugin, status in answers
-                if status is not None and not repeats_cordon(plugin, pod, node_info)]
+    answers = [
+        (plugin, plugin.filter(pod, state, node_info)) for plugin, state in result.cycle.states
+    ]
+    statuses = [
+        status
+        for plugin, status in answers
+        if status is not None and not repeats_cordon(plugin, pod, node_info)
+    ]
     if not statuses:  # the node is kept free for pods that were nominated for it
         statuses = [result.diagnosis.node_to_status[node_info.name]]
     return [obstacle for status in statuses for obstacle in read_status(status, pod, node_info)]
@@ -192,15 +235,21 @@ def obstacles_on(pod: PodInfo, result: FitResult, node_info: NodeInfo) -> list[N
 
 def repeats_cordon(plugin: FilterPlugin, pod: PodInfo, node_info: NodeInfo) -> bool:
     """Tell whether a node is rejected only for the taint that comes with its cordon, which has a filter of its own."""
-    return (plugin.name == "TaintToleration" and node_info.unschedulable
-            and all(taint["key"] == TAINT_UNSCHEDULABLE for taint in untolerated_taints(pod, node_info)))
+    return (
+        plugin.name == "TaintToleration"
+        and node_info.unschedulable
+        and all(taint["key"] == TAINT_UNSCHEDULABLE for taint in untolerated_taints(pod, node_info))
+    )
 
 
 def untolerated_taints(pod: PodInfo, node_info: NodeInfo) -> list[Object]:
     """Return the taints of a node that keep a pod away."""
     tolerations = pod.spec.get("tolerations")
-    return [dict(taint) for taint in node_info.taints
-            if find_untolerated_taint([taint], tolerations, DO_NOT_SCHEDULE_EFFECTS) is not None]
+    return [
+        dict(taint)
+        for taint in node_info.taints
+        if find_untolerated_taint([taint], tolerations, DO_NOT_SCHEDULE_EFFECTS) is not None
+    ]
 
 
 def read_status(status: PluginStatus, pod: PodInfo, node_info: NodeInfo) -> Iterator[NodeObstacle]:
@@ -216,24 +265,39 @@ def read_status(status: PluginStatus, pod: PodInfo, node_info: NodeInfo) -> Iter
                 effort = RULED_OUT
             elif all(key.startswith(STATE) for key in keys):
                 effort = 0
-        yield NodeObstacle(cause, reason, effort, status.plugin == "NodeResourcesFit" and not status.resolvable)
+        yield NodeObstacle(
+            cause, reason, effort, status.plugin == "NodeResourcesFit" and not status.resolvable
+        )
 
 
 def wrong_labels(pod: PodInfo, node_info: NodeInfo) -> list[str]:
     """Return the labels of the pod's nodeSelector that the node does not have so."""
-    return [key for key, value in (pod.spec.get("nodeSelector") or {}).items() if node_info.labels.get(key) != value]
+    return [
+        key
+        for key, value in (pod.spec.get("nodeSelector") or {}).items()
+        if node_info.labels.get(key) != value
+    ]
 
 
 def distance(obstacles: Sequence[NodeObstacle]) -> tuple[int, ...]:
     """Return how far a node is from fitting; see the top of this module."""
     effort = max(obstacle.effort for obstacle in obstacles)
-    return effort // RULED_OUT, sum(obstacle.hopeless for obstacle in obstacles), len(obstacles), effort
+    return (
+        effort // RULED_OUT,
+        sum(obstacle.hopeless for obstacle in obstacles),
+        len(obstacles),
+        effort,
+    )
 
 
 def nearest(obstacles: dict[str, list[NodeObstacle]]) -> tuple[str, list[str]]:
     """Return the cause, and the nodes closest to fitting for which it is the first reason, by name."""
     shortest = min(map(distance, obstacles.values()))
-    first = {name: of_node[0].cause for name, of_node in sorted(obstacles.items()) if distance(of_node) == shortest}
+    first = {
+        name: of_node[0].cause
+        for name, of_node in sorted(obstacles.items())
+        if distance(of_node) == shortest
+    }
     [(cause, _)] = Counter(first.values()).most_common(1)
     return cause, [name for name in first if first[name] == cause]
 
@@ -277,25 +341,37 @@ def taint(case: PlacementCase) -> Evidence:
     taints = untolerated_taints(case.attempt.pod, case.node)
     index = next(index for index, taint in enumerate(case.node.taints) if dict(taint) == taints[0])
     links = [case.node_link(f"spec.taints[{index}]", "the pod does not tolerate this taint")]
-    same = [name for name in case.nodes[:MAX_NODES]
-            if untolerated_taints(case.attempt.pod, case.attempt.node(name)) == taints]
+    same = [
+        name
+        for name in case.nodes[:MAX_NODES]
+        if untolerated_taints(case.attempt.pod, case.attempt.node(name)) == taints
+    ]
     if all(taint["key"].startswith(STATE) for taint in taints):
         return links, []  # they come back as long as the node is in that state
     removals = [f"{taint['key']}:{taint['effect']}-" for taint in taints]
-    return links, [*on_nodes(case.scene, case.pod, same, "taint", "nodes", after=removals),
-                   *tolerate(case.scene, case.pod, taints)]
+    return links, [
+        *on_nodes(case.scene, case.pod, same, "taint", "nodes", after=removals),
+        *tolerate(case.scene, case.pod, taints),
+    ]
 
 
 def node_selector(case: PlacementCase) -> Evidence:
     labels = wrong_labels(case.attempt.pod, case.node)
     selector = case.pod["spec"]["nodeSelector"]
     wanted = field_path("spec.nodeSelector", labels[0])
-    links = [case.pod_link(wanted, "it wants a node with this label"),
-             case.node_link(field_path("metadata.labels", labels[0]),
-                            f"its label is not {selector[labels[0]]}" if labels[0] in case.node.labels
-                            else "it does not have the label")]
-    return links, [*label_node(case, {key: selector[key] for key in labels}),
-                   *patch_template(case.scene, case.pod, ("remove", ("nodeSelector",), None))]
+    links = [
+        case.pod_link(wanted, "it wants a node with this label"),
+        case.node_link(
+            field_path("metadata.labels", labels[0]),
+            f"its label is not {selector[labels[0]]}"
+            if labels[0] in case.node.labels
+            else "it does not have the label",
+        ),
+    ]
+    return links, [
+        *label_node(case, {key: selector[key] for key in labels}),
+        *patch_template(case.scene, case.pod, ("remove", ("nodeSelector",), None)),
+    ]
 
 
 def label_node(case: PlacementCase, labels: dict[str, str | None]) -> list[Words]:
@@ -303,8 +379,14 @@ def label_node(case: PlacementCase, labels: dict[str, str | None]) -> list[Words
     if not labels or any(key in NOT_TO_RELABEL for key in labels):
         return []
     words = [f"{key}-" if value is None else f"{key}={value}" for key, value in labels.items()]
-    overwrite = ["--overwrite"] if any(labels[key] is not None and key in case.node.labels for key in labels) else []
-    return on_nodes(case.scene, case.pod, case.nodes[:MAX_NODES], "label", "nodes", after=[*words, *overwrite])
+    overwrite = (
+        ["--overwrite"]
+        if any(labels[key] is not None and key in case.node.labels for key in labels)
+        else []
+    )
+    return on_nodes(
+        case.scene, case.pod, case.nodes[:MAX_NODES], "label", "nodes", after=[*words, *overwrite]
+    )
 
 
 def node_affinity(case: PlacementCase) -> Evidence:
@@ -320,13 +402,20 @@ def node_affinity(case: PlacementCase) -> Evidence:
             continue
         labels[expression["key"]] = label_that_meets(expression)
         if len(links) == 1:
-            links.append(case.node_link(field_path("metadata.labels", expression["key"]),
-                                        f"its label does not meet {show_expression(expression)}"))
+            links.append(
+                case.node_link(
+                    field_path("metadata.labels", expression["key"]),
+                    f"its label does not meet {show_expression(expression)}",
+                )
+            )
     if len(links) == 1:
         links.append(case.node_link("metadata.name", "it is none of the nodes that the pod names"))
     affinity = case.pod["spec"]["affinity"]
     gone = ("affinity",) if set(affinity) == {"nodeAffinity"} else ("affinity", "nodeAffinity")
-    return links, [*label_node(case, labels), *patch_template(case.scene, case.pod, ("remove", gone, None))]
+    return links, [
+        *label_node(case, labels),
+        *patch_template(case.scene, case.pod, ("remove", gone, None)),
+    ]
 
 
 def label_that_meets(expression: Object) -> str | None:
@@ -346,22 +435,34 @@ def label_that_meets(expression: Object) -> str | None:
 
 def show_expression(expression: Object) -> str:
     values = expression.get("values")
-    return f"{expression['key']} {expression['operator']}" + (f" ({', '.join(values)})" if values else "")
+    return f"{expression['key']} {expression['operator']}" + (
+        f" ({', '.join(values)})" if values else ""
+    )
 
 
 def make_room(case: PlacementCase) -> list[Words]:
     """Return the commands that need fewer places for the pod's workload, or let a DaemonSet's pod displace others."""
     if any(obstacle.hopeless for obstacle in case.attempt.obstacles[case.nodes[0]]):
         return []
-    return [*scale_down(case.scene, case.pod), *replace_in_place(case.scene, case.pod), *displace_others(case)]
+    return [
+        *scale_down(case.scene, case.pod),
+        *replace_in_place(case.scene, case.pod),
+        *displace_others(case),
+    ]
 
 
 def displace_others(case: PlacementCase) -> list[Words]:
     """Return the command that makes a DaemonSet's pods more important than all that is not critical to the system."""
     workload = top_owner(case.scene, case.pod)
-    has_others = any(not is_controlled_by(other.pod, workload) and other.priority < room.SYSTEM_PRIORITY
-                     for other in case.node.pods.values())
-    if workload["kind"] != "DaemonSet" or not has_others or case.attempt.pod.priority >= room.SYSTEM_PRIORITY:
+    has_others = any(
+        not is_controlled_by(other.pod, workload) and other.priority < room.SYSTEM_PRIORITY
+        for other in case.node.pods.values()
+    )
+    if (
+        workload["kind"] != "DaemonSet"
+        or not has_others
+        or case.attempt.pod.priority >= room.SYSTEM_PRIORITY
+    ):
         return []
     patch = {"spec": {"template": {"spec": {"priorityClassName": "system-node-critical"}}}}
     return [merge_patch(case.scene, workload, patch)]
@@ -369,25 +470,46 @@ def displace_others(case: PlacementCase) -> list[Words]:
 
 def resources(case: PlacementCase) -> Evidence:
     lacking = insufficient_resources(case.attempt.pod.requests, case.node)
-    amount = next((lack for lack in lacking
-                   if CAUSE_OF_REASON.get(f"Insufficient {lack.resource}", "insufficient-resource") == case.cause),
-                  lacking[0] if lacking else None)
+    amount = next(
+        (
+            lack
+            for lack in lacking
+            if CAUSE_OF_REASON.get(f"Insufficient {lack.resource}", "insufficient-resource")
+            == case.cause
+        ),
+        lacking[0] if lacking else None,
+    )
     if amount is None:  # the room is kept for nominated pods
-        return [case.node_link("status.allocatable", "its room is kept for pods of higher priority")], []
+        return [
+            case.node_link("status.allocatable", "its room is kept for pods of higher priority")
+        ], []
     name = amount.resource
 
     def show(number: int) -> str:
         return show_amount(name, number)
 
-    asking = next((index for index, container in enumerate(case.pod["spec"]["containers"])
-                   if name in ((container.get("resources") or {}).get("requests") or {})), None)
+    asking = next(
+        (
+            index
+            for index, container in enumerate(case.pod["spec"]["containers"])
+            if name in ((container.get("resources") or {}).get("requests") or {})
+        ),
+        None,
+    )
     links = []
     if asking is not None:
-        links.append(case.pod_link(field_path(f"spec.containers[{asking}].resources.requests", name),
-                                   f"it requests {name} {show(amount.requested)}"))
-    links.append(case.node_link(
-        field_path("status.allocatable", name),
-        f"it has {name} {show(amount.capacity)}, of which its pods request {show(amount.used)}"))
+        links.append(
+            case.pod_link(
+                field_path(f"spec.containers[{asking}].resources.requests", name),
+                f"it requests {name} {show(amount.requested)}",
+            )
+        )
+    links.append(
+        case.node_link(
+            field_path("status.allocatable", name),
+            f"it has {name} {show(amount.capacity)}, of which its pods request {show(amount.used)}",
+        )
+    )
     smaller = {lack.resource: sensible_request(case, lack.resource) for lack in lacking}
     return links, [*make_room(case), *request_less(case.scene, case.pod, smaller)]
 
@@ -400,8 +522,11 @@ def sensible_request(case: PlacementCase, resource: str) -> int:
     free, rooms = [], []
     for node_info in case.attempt.handle.cache.nodes():
         room = node_info.allocatable.get(resource, 0) - node_info.requested.get(resource, 0)
-        kept = sum(pod.requests.get(resource, 0) for pod in node_info.pods.values()
-                   if pod.namespace == namespace_of(case.pod) and pod.key.name in own)
+        kept = sum(
+            pod.requests.get(resource, 0)
+            for pod in node_info.pods.values()
+            if pod.namespace == namespace_of(case.pod) and pod.key.name in own
+        )
         obstacles = case.attempt.obstacles.get(node_info.name)
         is_near = obstacles is not None and all(obstacle.effort == 1 for obstacle in obstacles)
         if is_near:
@@ -413,7 +538,13 @@ def sensible_request(case: PlacementCase, resource: str) -> int:
     number, at_once = 1, 1
     if workload["kind"] == "Deployment":
         number = desired_replicas(workload)
-        at_once = max(number - max_unavailable(cast(Any, workload)) + 1 - placed_pods(case.scene, case.pod)[1], 1)
+        at_once = max(
+            number
+            - max_unavailable(cast(Any, workload))
+            + 1
+            - placed_pods(case.scene, case.pod)[1],
+            1,
+        )
     amount = largest_share([room for room in rooms if room > 0], number)
     if workload["kind"] != "Deployment" or workload["spec"]["strategy"]["type"] != "Recreate":
         amount = min(amount, largest_share([room for room in free if room > 0], at_once))
@@ -422,20 +553,38 @@ def sensible_request(case: PlacementCase, resource: str) -> int:
 
 def too_many_pods(case: PlacementCase) -> Evidence:
     taken = len(case.node.pods)
-    link = case.node_link("status.allocatable.pods", f"it has {plural(taken, 'pod')} already, and may have no more")
+    link = case.node_link(
+        "status.allocatable.pods", f"it has {plural(taken, 'pod')} already, and may have no more"
+    )
     return [link], make_room(case)
 
 
 def host_port(case: PlacementCase) -> Evidence:
     wanted = case.attempt.pod.ports
-    holder = next((pod for pod in case.node.pods.values()
-                   if any(port.clashes(used) for used in host_ports(pod.pod) for port in wanted)), None)
+    holder = next(
+        (
+            pod
+            for pod in case.node.pods.values()
+            if any(port.clashes(used) for used in host_ports(pod.pod) for port in wanted)
+        ),
+        None,
+    )
     if holder is None:
-        return [case.node_link("metadata.name", "its ports are kept for other pods")], make_room(case)
-    path = next((path for path, port in port_paths(case.obj(holder))
-                 if any(port == own.port for own in wanted)), "spec.containers")
-    links = [case.pod_link(next(iter(port_paths(case.pod)))[0], "it wants this port of its node"),
-             case.scene.link(case.obj(holder), path, f"it has the port on {case.node.name}")]
+        return [case.node_link("metadata.name", "its ports are kept for other pods")], make_room(
+            case
+        )
+    path = next(
+        (
+            path
+            for path, port in port_paths(case.obj(holder))
+            if any(port == own.port for own in wanted)
+        ),
+        "spec.containers",
+    )
+    links = [
+        case.pod_link(next(iter(port_paths(case.pod)))[0], "it wants this port of its node"),
+        case.scene.link(case.obj(holder), path, f"it has the port on {case.node.name}"),
+    ]
     return links, [*make_room(case), *delete_bare(case, case.obj(holder))]
 
 
@@ -461,7 +610,11 @@ def matching_pods(case: PlacementCase, term: AffinityTerm) -> Iterator[PodInfo]:
     for node_info in case.attempt.handle.cache.nodes():
         if node_info.labels.get(term.topology_key) == domain:
             for other in node_info.pods.values():
-                if term.matches(other.namespace, other.labels, case.attempt.handle.namespace_labels(other.namespace)):
+                if term.matches(
+                    other.namespace,
+                    other.labels,
+                    case.attempt.handle.namespace_labels(other.namespace),
+                ):
                     yield other
 
 
@@ -472,18 +625,29 @@ def pod_anti_affinity(case: PlacementCase) -> Evidence:
     pod, handle, scene = case.attempt.pod, case.attempt.handle, case.scene
     path = f"spec.affinity.podAntiAffinity.{TERMS}"
     for index, term in enumerate(pod.terms.required_anti_affinity):
-        if (other := next(matching_pods(case, term), None)) is not None and term.topology_key in case.node.labels:
+        if (
+            other := next(matching_pods(case, term), None)
+        ) is not None and term.topology_key in case.node.labels:
             key = term.topology_key
-            links = [case.pod_link(f"{path}[{index}]", f"it must not be in the {key} of such a pod"),
-                     scene.link(case.obj(other), "spec.nodeName", f"it is such a pod, in that of {case.node.name}")]
+            links = [
+                case.pod_link(f"{path}[{index}]", f"it must not be in the {key} of such a pod"),
+                scene.link(
+                    case.obj(other),
+                    "spec.nodeName",
+                    f"it is such a pod, in that of {case.node.name}",
+                ),
+            ]
             return links, [*make_room(case), *delete_bare(case, case.obj(other))]
     own = handle.namespace_labels(pod.namespace)
     for node_info in handle.cache.with_anti_affinity.values():
         for other in node_info.with_anti_affinity.values():
             for index, term in enumerate(other.terms.required_anti_affinity):
                 key = term.topology_key
-                if (term.matches(pod.namespace, pod.labels, own) and key in node_info.labels
-                        and node_info.labels[key] == case.node.labels.get(key)):
+                if (
+                    term.matches(pod.namespace, pod.labels, own)
+                    and key in node_info.labels
+                    and node_info.labels[key] == case.node.labels.get(key)
+                ):
                     text = f"it runs on {node_info.name} and keeps such pods out of its {key}"
                     return [scene.link(case.obj(other), f"{path}[{index}]", text)], make_room(case)
     return [], make_room(case)
@@ -492,50 +656,84 @@ def pod_anti_affinity(case: PlacementCase) -> Evidence:
 def pod_affinity(case: PlacementCase) -> Evidence:
     path = f"spec.affinity.podAffinity.{TERMS}"
     terms = case.attempt.pod.terms.required_affinity
-    index = next((index for index, term in enumerate(terms) if not any(matching_pods(case, term))), 0)
+    index = next(
+        (index for index, term in enumerate(terms) if not any(matching_pods(case, term))), 0
+    )
     key = terms[index].topology_key
     text = f"it must be in the {key} of such a pod, and there is none with room"
     links = [case.pod_link(f"{path}[{index}]", text)]
     if key not in case.node.labels:
         links.append(case.node_link(field_path("metadata.labels", key), f"it is in no {key}"))
-    return links, patch_template(case.scene, case.pod, ("remove", ("affinity", "podAffinity"), None))
+    return links, patch_template(
+        case.scene, case.pod, ("remove", ("affinity", "podAffinity"), None)
+    )
 
 
 def awaited_pods(case: PlacementCase) -> Iterator[Object]:
     """Yield the pods of others that the pod's affinity selects, and that have no node themselves."""
     for other in case.scene.list(PODS):
         own = case.attempt.handle.namespace_labels(namespace_of(other))
-        if not node_name(other) and controller_of(other) != controller_of(case.pod) and match_all(
-                case.attempt.pod.terms.required_affinity, namespace_of(other), labels_of(other), own):
+        if (
+            not node_name(other)
+            and controller_of(other) != controller_of(case.pod)
+            and match_all(
+                case.attempt.pod.terms.required_affinity, namespace_of(other), labels_of(other), own
+            )
+        ):
             yield other
 
 
 def topology_spread(case: PlacementCase) -> Evidence:
     pod, cache = case.attempt.pod, case.attempt.handle.cache
     constraints = constraints_of(pod, DO_NOT_SCHEDULE)
-    positions = [index for index, item in enumerate(pod.spec.get("topologySpreadConstraints") or ())
-                 if item["whenUnsatisfiable"] == DO_NOT_SCHEDULE]
-    missing = next((position for position, constraint in zip(positions, constraints, strict=True)
-                    if constraint.topology_key not in case.node.labels), None)
+    positions = [
+        index
+        for index, item in enumerate(pod.spec.get("topologySpreadConstraints") or ())
+        if item["whenUnsatisfiable"] == DO_NOT_SCHEDULE
+    ]
+    missing = next(
+        (
+            position
+            for position, constraint in zip(positions, constraints, strict=True)
+            if constraint.topology_key not in case.node.labels
+        ),
+        None,
+    )
     index = positions[0] if missing is None else missing
     constraint = constraints[positions.index(index)]
     key = constraint.topology_key
     if missing is not None:
-        links = [case.pod_link(f"spec.topologySpreadConstraints[{index}].topologyKey", "such pods are spread over it"),
-                 case.node_link(field_path("metadata.labels", key), "it does not have the label")]
+        links = [
+            case.pod_link(
+                f"spec.topologySpreadConstraints[{index}].topologyKey",
+                "such pods are spread over it",
+            ),
+            case.node_link(field_path("metadata.labels", key), "it does not have the label"),
+        ]
     else:
         counts: Counter[str] = Counter()
         for node_info in cache.nodes():
-            if key in node_info.labels and node_info.node is not None and constraint.includes(pod, node_info.node):
-                counts[node_info.labels[key]] += count_matching(node_info, constraint.selector, pod.namespace)
+            if (
+                key in node_info.labels
+                and node_info.node is not None
+                and constraint.includes(pod, node_info.node)
+            ):
+                counts[node_info.labels[key]] += count_matching(
+                    node_info, constraint.selector, pod.namespace
+                )
         shown = ", ".join(f"{counts[domain]} in {domain}" for domain in sorted(counts))
         if len(counts) < constraint.min_domains:
             shown += f", and 0 elsewhere, as there are fewer than {constraint.min_domains}"
-        links = [case.pod_link(f"spec.topologySpreadConstraints[{index}].maxSkew",
-                               f"the numbers of pods in each {key} may differ by no more: {shown}"),
-                 case.node_link(field_path("metadata.labels", key), "one more here would be too many")]
+        links = [
+            case.pod_link(
+                f"spec.topologySpreadConstraints[{index}].maxSkew",
+                f"the numbers of pods in each {key} may differ by no more: {shown}",
+            ),
+            case.node_link(field_path("metadata.labels", key), "one more here would be too many"),
+        ]
     changes: list[Operation] = [
-        ("replace", ("topologySpreadConstraints", index, "whenUnsatisfiable"), "ScheduleAnyway")]
+        ("replace", ("topologySpreadConstraints", index, "whenUnsatisfiable"), "ScheduleAnyway")
+    ]
     if pod.spec["topologySpreadConstraints"][index].get("minDomains"):  # only for DoNotSchedule
         changes.append(("remove", ("topologySpreadConstraints", index, "minDomains"), None))
     return links, [*make_room(case), *patch_template(case.scene, case.pod, *changes)]
@@ -543,8 +741,11 @@ def topology_spread(case: PlacementCase) -> Evidence:
 
 def volume_in_use(case: PlacementCase) -> Evidence:
     links, users = volumes.users_of_volumes(case.scene, case.pod, case.node)
-    return links, [*make_room(case), *replace_at_once(case), *(
-        command for user in users for command in delete_bare(case, user))]
+    return links, [
+        *make_room(case),
+        *replace_at_once(case),
+        *(command for user in users for command in delete_bare(case, user)),
+    ]
 
 
 def replace_at_once(case: PlacementCase) -> list[Words]:
@@ -560,8 +761,17 @@ def volume_limit(case: PlacementCase) -> Evidence:
     csi_node = case.scene.get(CSI_NODES, "", case.node.name)
     drivers = (csi_node or {"spec": {}})["spec"].get("drivers") or []
     index = next((index for index, driver in enumerate(drivers) if driver.get("allocatable")), 0)
-    links = [] if csi_node is None else [case.scene.link(
-        csi_node, f"spec.drivers[{index}].allocatable.count", "it has as many volumes of the driver already")]
+    links = (
+        []
+        if csi_node is None
+        else [
+            case.scene.link(
+                csi_node,
+                f"spec.drivers[{index}].allocatable.count",
+                "it has as many volumes of the driver already",
+            )
+        ]
+    )
     return links, make_room(case)
 
 
@@ -584,8 +794,15 @@ EVIDENCE: dict[str, Callable[[PlacementCase], Evidence]] = {
     "claim-without-volume": claim_without_volume,
     "cordoned": cordoned,
     "host-port": host_port,
-    **dict.fromkeys(("insufficient-cpu", "insufficient-ephemeral-storage", "insufficient-memory",
-                     "insufficient-resource"), resources),
+    **dict.fromkeys(
+        (
+            "insufficient-cpu",
+            "insufficient-ephemeral-storage",
+            "insufficient-memory",
+            "insufficient-resource",
+        ),
+        resources,
+    ),
     "node-affinity": node_affinity,
     "node-selector": node_selector,
     "pod-affinity": pod_affinity,
@@ -612,21 +829,32 @@ def unscheduled(scene: Scene, pod: Object) -> Finding | None:
     if spec.get("schedulerName", Scheduler.name) != Scheduler.name:
         return of_other_scheduler(scene, pod)
     if not handle_of(scene).cache.nodes():
-        return scene.finding("no-nodes", scene.condition_link(pod, SCHEDULED, NO_NODES, field="message"),
-                             remedies=[new_node(scene, pod)])
+        return scene.finding(
+            "no-nodes",
+            scene.condition_link(pod, SCHEDULED, NO_NODES, field="message"),
+            remedies=[new_node(scene, pod)],
+        )
     tried = attempt(scene, pod)
     if tried.result.diagnosis.pre_filter_message:
         return rejected_at_once(scene, pod, tried)
     if tried.result.feasible:
         waiting = volumes.unbound(scene, pod)
-        return scene.lead(waiting, scene.link(pod, "spec.volumes", "it fits on a node, and waits for its volumes")) \
-            if waiting is not None else None
+        return (
+            scene.lead(
+                waiting,
+                scene.link(pod, "spec.volumes", "it fits on a node, and waits for its volumes"),
+            )
+            if waiting is not None
+            else None
+        )
     return held_by_terminating(scene, pod, tried) or no_node_fits(scene, pod, tried)
 
 
 def gated(scene: Scene, pod: Object) -> Finding:
     names = ", ".join(gate["name"] for gate in pod["spec"]["schedulingGates"])
-    link = scene.link(pod, "spec.schedulingGates", f"it is not scheduled before its gates are removed: {names}")
+    link = scene.link(
+        pod, "spec.schedulingGates", f"it is not scheduled before its gates are removed: {names}"
+    )
     remedies = patch_template(scene, pod, ("remove", ("schedulingGates",), None))
     if top_owner(scene, pod)["kind"] in ("Pod", "StatefulSet", "Job"):
         remedies = [json_patch(scene, pod, {"op": "remove", "path": "/spec/schedulingGates"})]
@@ -657,9 +885,17 @@ def rejected_at_once(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Fin
     """Find out why a pod was rejected before any node was looked at: its claims, or contradictory terms."""
     link = head(scene, pod, tried)._replace(text="it is not scheduled, whatever the nodes")
     if "NodeAffinity" in tried.result.diagnosis.unschedulable_plugins:
-        terms = scene.link(pod, "spec.affinity.nodeAffinity", "the terms contradict each other: no node can meet them")
-        return scene.finding("node-affinity", link, terms,
-                             remedies=patch_template(scene, pod, ("remove", ("affinity", "nodeAffinity"), None)))
+        terms = scene.link(
+            pod,
+            "spec.affinity.nodeAffinity",
+            "the terms contradict each other: no node can meet them",
+        )
+        return scene.finding(
+            "node-affinity",
+            link,
+            terms,
+            remedies=patch_template(scene, pod, ("remove", ("affinity", "nodeAffinity"), None)),
+        )
     finding = volumes.unusable_claim(scene, pod)
     return scene.lead(finding, link) if finding is not None else None
 
@@ -691,8 +927,12 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
         return scene.lead(finding, link)
     if not tried.obstacles:
         terms = scene.link(pod, "spec.affinity.nodeAffinity", "no node is of those that it names")
-        return scene.finding("node-affinity", link, terms,
-                             remedies=patch_template(scene, pod, ("remove", ("affinity", "nodeAffinity"), None)))
+        return scene.finding(
+            "node-affinity",
+            link,
+            terms,
+            remedies=patch_template(scene, pod, ("remove", ("affinity", "nodeAffinity"), None)),
+        )
     cause, names = nearest(tried.obstacles)
     if cause == "claim-without-volume":  # or is there a volume, and no node reaches it?
         cause = volumes.cause_of_nothing_to_bind(scene, pod)
@@ -703,8 +943,14 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
     cause, links = reason_for_lack(case, links)
     if cause == "pod-affinity" and (finding := scene.diagnose_any(awaited_pods(case))) is not None:
         return scene.lead(scene.lead(finding, links[0]), link, remedies)
-    return scene.finding(cause, link, *other_reasons(case), *links, remedies=[*remedies, *scale_down(scene, pod)],
-                         fallbacks=[new_node(scene, pod, labels=labels_of_new_node(case))])
+    return scene.finding(
+        cause,
+        link,
+        *other_reasons(case),
+        *links,
+        remedies=[*remedies, *scale_down(scene, pod)],
+        fallbacks=[new_node(scene, pod, labels=labels_of_new_node(case))],
+    )
 
 
 def labels_of_new_node(case: PlacementCase) -> dict[str, str]:
@@ -722,12 +968,18 @@ def reason_for_lack(case: PlacementCase, links: list[Link]) -> tuple[str, list[L
     if EFFORT[case.cause] != EFFORT_OF_ROOM:
         return case.cause, links
     for name in case.nodes:
-        higher = room.outranking(case.scene, case.pod, case.attempt.pod.priority, case.attempt.node(name).pods.values())
+        higher = room.outranking(
+            case.scene, case.pod, case.attempt.pod.priority, case.attempt.node(name).pods.values()
+        )
         if higher and fits_without(case.attempt, name, higher):
             return "preempted", [*links, *links_of_priorities(case, higher[0])]
     resource = RESOURCE_OF_CAUSE.get(case.cause)
     default = room.default_request(case.scene, case.pod, resource) if resource is not None else None
-    return (case.cause, links) if default is None else ("limit-range-default", [links[-1], *links[:-1], default])
+    return (
+        (case.cause, links)
+        if default is None
+        else ("limit-range-default", [links[-1], *links[:-1], default])
+    )
 
 
 def links_of_priorities(case: PlacementCase, other: PodInfo) -> Iterator[Link]:
@@ -737,8 +989,11 @@ def links_of_priorities(case: PlacementCase, other: PodInfo) -> Iterator[Link]:
     event = room.preemption_link(case.scene, case.obj(other))
     if event is not None:
         yield event
-    yield case.scene.link(case.obj(other), "spec.priority",
-                          f"it has the room on {node_name(other.pod)}, with the higher priority {priority}")
+    yield case.scene.link(
+        case.obj(other),
+        "spec.priority",
+        f"it has the room on {node_name(other.pod)}, with the higher priority {priority}",
+    )
 
 
 def state_of_node(case: PlacementCase) -> Finding | None:

@@ -47,7 +47,9 @@ class SequenceSearch:
     :param end: the cluster as it is in the end, without any remedy.
     """
 
-    def __init__(self, question: Question, asked: Object, finding: Finding, end: LocalCluster) -> None:
+    def __init__(
+        self, question: Question, asked: Object, finding: Finding, end: LocalCluster
+    ) -> None:
         self._question, self._asked, self._finding, self._end = question, asked, finding, end
         self._started = question.cluster.clock.now()
         self._budget: Budget | None = shared_budget(question)
@@ -60,7 +62,9 @@ class SequenceSearch:
         :param trials: the remedies of the finding, each tried alone.
         """
         seen = frozenset([self._signature(self._question, self._finding, self._end)])
-        begin = SearchStage((), RemedyTrial((), begun=self._question.cluster, end=self._end, settled=True), seen)
+        begin = SearchStage(
+            (), RemedyTrial((), begun=self._question.cluster, end=self._end, settled=True), seen
+        )
         if (sequence := self._follow(begin, self._finding, trials)) is not None:
             return sequence
         while self._stages:
@@ -79,20 +83,29 @@ class SequenceSearch:
         if finding is None or signature in stage.seen:
             return None
         words = (*finding.remedies, *finding.fallbacks)
-        trials = (try_commands(question, self._asked, [TimedCommand(remedy)], budget=self._budget) for remedy in words)
+        trials = (
+            try_commands(question, self._asked, [TimedCommand(remedy)], budget=self._budget)
+            for remedy in words
+        )
         return self._follow(stage._replace(seen=stage.seen | {signature}), finding, trials)
 
-    def _follow(self, stage: SearchStage, finding: Finding, trials: Iterable[RemedyTrial]) -> RemedySequence | None:
+    def _follow(
+        self, stage: SearchStage, finding: Finding, trials: Iterable[RemedyTrial]
+    ) -> RemedySequence | None:
         """Note the stages after further remedies; return the sequence if one of them brings the object to done."""
         for trial in trials:
             base = stage.trial.begun
-            if trial.begun is None and stage.trial.settled:  # it is about what has yet to be made, or to fail
+            if (
+                trial.begun is None and stage.trial.settled
+            ):  # it is about what has yet to be made, or to fail
                 base, trial = stage.trial.end, self._try_later(stage, trial)
             question = self._question_at(base)
             if trial.begun is None or question is None or base is None:
                 continue
             words = trial.commands[0].words
-            step = RemedyStep(words, finding.cause, kind_of(question.scene(), words), self._seconds(base))
+            step = RemedyStep(
+                words, finding.cause, kind_of(question.scene(), words), self._seconds(base)
+            )
             after = SearchStage((*stage.steps, step), trial, stage.seen)
             if trial.proven:
                 return self._shortest(after)
@@ -104,7 +117,10 @@ class SequenceSearch:
     def _try_later(self, stage: SearchStage, trial: RemedyTrial) -> RemedyTrial:
         """Try a command at the end of a stage, which it could not be run at the beginning of."""
         question = self._question_at(stage.trial.end)
-        if question is None or question.cluster.clock.now() <= (stage.trial.begun or question.cluster).clock.now():
+        if (
+            question is None
+            or question.cluster.clock.now() <= (stage.trial.begun or question.cluster).clock.now()
+        ):
             return trial
         return try_commands(question, self._asked, trial.commands, budget=self._budget)
 
@@ -132,7 +148,11 @@ class SequenceSearch:
         """Return what tells an answer from that before a remedy: the cause, the place that it is in, and how far the
         object comes."""
         obj = question.scene(end).get(*question.key)
-        return finding.cause, place_of(question, finding), goals.progress(obj) if obj is not None else None
+        return (
+            finding.cause,
+            place_of(question, finding),
+            goals.progress(obj) if obj is not None else None,
+        )
 
 
 def place_of(question: Question, finding: Finding) -> tuple[object, ...]:
@@ -147,11 +167,15 @@ def place_of(question: Question, finding: Finding) -> tuple[object, ...]:
     return leaf.key, leaf.field, str(leaf.value)
 
 
-def sequence_of_one(finding: Finding, trials: Sequence[RemedyTrial], question: Question) -> RemedySequence | None:
+def sequence_of_one(
+    finding: Finding, trials: Sequence[RemedyTrial], question: Question
+) -> RemedySequence | None:
     """Return the first proven remedy as a sequence, real ones first; None where none is proven."""
     scene = question.scene()
     proven = [(kind_of(scene, trial.commands[0].words), trial) for trial in trials if trial.proven]
     if not proven:
         return None
     kind, trial = min(proven, key=lambda entry: RANKS[entry[0]])
-    return RemedySequence((RemedyStep(trial.commands[0].words, finding.cause, kind),), trial.finishes_after or 0.0)
+    return RemedySequence(
+        (RemedyStep(trial.commands[0].words, finding.cause, kind),), trial.finishes_after or 0.0
+    )

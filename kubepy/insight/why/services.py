@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from kubepy.insight.why.scene import Diagnosis, Scene, Words
 
 PODS = "pods"
-WORKLOADS = ("deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "replicationcontrollers")
+WORKLOADS = (
+    "deployments.apps",
+    "statefulsets.apps",
+    "daemonsets.apps",
+    "replicasets.apps",
+    "replicationcontrollers",
+)
 SIMILAR = 0.6  # names that are at least so much alike may be one name, mistyped
 MOST_OFFERED = 2  # workloads, ports or Services that might have been meant
 
@@ -50,24 +56,39 @@ def without_pods(scene: Scene, service: Object) -> Finding:
     """Return the finding about a Service whose selector matches no pod, with a workload that would have such pods, or
     that the selector may have meant."""
     link = scene.link(service, "spec.selector", "no pod has these labels")
-    workloads = [workload for resource in WORKLOADS for workload in scene.list(resource, namespace_of(service))
-                 if top_owner(scene, workload) is None]
+    workloads = [
+        workload
+        for resource in WORKLOADS
+        for workload in scene.list(resource, namespace_of(service))
+        if top_owner(scene, workload) is None
+    ]
     for workload in workloads:
         if chooses(service, template_labels(workload)):
             return of_workload_without_pods(scene, workload, link)
     meant = [workload for workload in workloads if may_be_meant(service, workload)][:MOST_OFFERED]
-    links = [scene.link(workload, "spec.template.metadata.labels", "its pods have these labels")
-             for workload in meant[:1]]
-    return scene.finding("no-endpoints", link, *links, remedies=[
-        select(scene, service, workload) for workload in meant])
+    links = [
+        scene.link(workload, "spec.template.metadata.labels", "its pods have these labels")
+        for workload in meant[:1]
+    ]
+    return scene.finding(
+        "no-endpoints",
+        link,
+        *links,
+        remedies=[select(scene, service, workload) for workload in meant],
+    )
 
 
 def of_workload_without_pods(scene: Scene, workload: Object, link: Link) -> Finding:
     """Return the finding about a workload whose pods the Service would choose, if there were any."""
     if workload["spec"].get("replicas") == 0:
-        return scene.finding("no-endpoints", link, scene.link(
-            workload, "spec.replicas", "its pods would have them, but it is scaled to zero"),
-            remedies=[scene.command(workload, "scale", scene.word(workload), "--replicas=1")])
+        return scene.finding(
+            "no-endpoints",
+            link,
+            scene.link(
+                workload, "spec.replicas", "its pods would have them, but it is scaled to zero"
+            ),
+            remedies=[scene.command(workload, "scale", scene.word(workload), "--replicas=1")],
+        )
     finding = scene.diagnose(workload)
     return scene.lead(finding, link) if finding is not None else scene.finding("no-endpoints", link)
 
@@ -77,13 +98,17 @@ def may_be_meant(service: Object, workload: Object) -> bool:
     mistyped."""
     values = [str(value) for value in service["spec"]["selector"].values()]
     labels = template_labels(workload)
-    return bool(labels) and (name_of(workload) == name_of(service) or any(
-        alikeness(value, label) >= SIMILAR for value in values for label in labels.values()))
+    return bool(labels) and (
+        name_of(workload) == name_of(service)
+        or any(alikeness(value, label) >= SIMILAR for value in values for label in labels.values())
+    )
 
 
 def select(scene: Scene, service: Object, workload: Object) -> Words:
     """Return the command that lets a Service choose the pods of a workload."""
-    chosen = (workload["spec"].get("selector") or {}).get("matchLabels") or template_labels(workload)
+    chosen = (workload["spec"].get("selector") or {}).get("matchLabels") or template_labels(
+        workload
+    )
     labels = ",".join(f"{key}={value}" for key, value in sorted(chosen.items()))
     return scene.command(service, "set", "selector", scene.word(service), labels)
 
@@ -93,7 +118,9 @@ def no_endpoints(scene: Scene, service: Object) -> Finding | None:
     spec = service["spec"]
     if not spec.get("selector") or spec.get("type") == "ExternalName":
         return None
-    pods = [pod for pod in scene.list(PODS, namespace_of(service)) if chooses(service, labels_of(pod))]
+    pods = [
+        pod for pod in scene.list(PODS, namespace_of(service)) if chooses(service, labels_of(pod))
+    ]
     if not pods:
         return without_pods(scene, service)
     if any(is_pod_ready(pod) for pod in pods):
@@ -111,21 +138,38 @@ def no_endpoints(scene: Scene, service: Object) -> Finding | None:
 def target_port(scene: Scene, service: Object) -> Finding | None:
     """Diagnose a Service with a targetPort that is the name of no port of its ready pods."""
     unserved = goals.unserved_ports(scene, service) if service["spec"].get("selector") else []
-    pods = [pod for pod in scene.list(PODS, namespace_of(service))
-            if chooses(service, labels_of(pod)) and is_pod_ready(pod)]
+    pods = [
+        pod
+        for pod in scene.list(PODS, namespace_of(service))
+        if chooses(service, labels_of(pod)) and is_pod_ready(pod)
+    ]
     if not unserved or not pods:
         return None
     index = unserved[0]
     port = service["spec"]["ports"][index]
     link = scene.link(service, f"spec.ports[{index}].targetPort", "no pod has a port of this name")
-    places = [(place, declared) for place, declared in ports_of(pods[0])
-              if declared.get("protocol", "TCP") == port.get("protocol", "TCP")]
-    shown = ", ".join(str(declared.get("name") or declared["containerPort"]) for _, declared in places)
+    places = [
+        (place, declared)
+        for place, declared in ports_of(pods[0])
+        if declared.get("protocol", "TCP") == port.get("protocol", "TCP")
+    ]
+    shown = ", ".join(
+        str(declared.get("name") or declared["containerPort"]) for _, declared in places
+    )
     field = places[0][0] if places else "spec.containers[0].ports"
     last = scene.link(pods[0], field, f"its ports: {shown}" if shown else "it names no ports")
-    remedies = [json_patch(scene, service, {
-        "op": "replace", "path": pointer("spec", "ports", index, "targetPort"), "value": value})
-        for value in targets(port, [declared for _, declared in places])]
+    remedies = [
+        json_patch(
+            scene,
+            service,
+            {
+                "op": "replace",
+                "path": pointer("spec", "ports", index, "targetPort"),
+                "value": value,
+            },
+        )
+        for value in targets(port, [declared for _, declared in places])
+    ]
     return scene.finding("target-port", link, last, remedies=remedies)
 
 
@@ -139,12 +183,17 @@ def ports_of(pod: Object) -> Iterator[tuple[str, Object]]:
 def targets(port: Object, declared: list[Object]) -> list[str | int]:
     """Return what a port of a Service may be meant to lead to: the port of that number, one with a name like the
     target's, then others; the same number where the pods name no ports."""
+
     def rank(candidate: Object) -> tuple[bool, float]:
-        return (candidate["containerPort"] != port["port"],
-                -alikeness(str(candidate.get("name") or ""), str(port["targetPort"])))
+        return (
+            candidate["containerPort"] != port["port"],
+            -alikeness(str(candidate.get("name") or ""), str(port["targetPort"])),
+        )
 
     ranked = sorted(declared, key=rank)[:MOST_OFFERED]
-    return [candidate.get("name") or candidate["containerPort"] for candidate in ranked] or [port["port"]]
+    return [candidate.get("name") or candidate["containerPort"] for candidate in ranked] or [
+        port["port"]
+    ]
 
 
 # --- addresses ----------------------------------------------------------------------------------------------------
@@ -156,14 +205,27 @@ def load_balancer_pending(scene: Scene, service: Object) -> Finding | None:
     if service["spec"].get("type") != "LoadBalancer" or balancer.get("ingress"):
         return None
     if service["spec"].get("loadBalancerClass"):
-        field, text = "spec.loadBalancerClass", "nobody here gives Services of this class an address"
+        field, text = (
+            "spec.loadBalancerClass",
+            "nobody here gives Services of this class an address",
+        )
     elif scene.settings.networking.load_balancer_pool:
-        field, text = "status.loadBalancer", "the pool has no address left, or not the one that it asks for"
+        field, text = (
+            "status.loadBalancer",
+            "the pool has no address left, or not the one that it asks for",
+        )
     else:
-        field, text = "status.loadBalancer", ("nobody gives it an address: kubepy.yaml names no "
-                                              "networking.loadBalancerPool")
-    return scene.finding("load-balancer-pending", scene.link(service, field, text),
-                         remedies=[patch(scene, service, {"type": "NodePort"})])
+        field, text = (
+            "status.loadBalancer",
+            ("nobody gives it an address: kubepy.yaml names no networking.loadBalancerPool"),
+        )
+    return scene.finding(
+        "load-balancer-pending",
+        scene.link(service, field, text),
+        remedies=[patch(scene, service, {"type": "NodePort"})],
+    )
 
 
-DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {"services": (no_endpoints, target_port, load_balancer_pending)}
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
+    "services": (no_endpoints, target_port, load_balancer_pending)
+}

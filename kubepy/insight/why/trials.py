@@ -18,8 +18,12 @@ from kubepy.insight.why.marks import RANKS, kind_of
 from kubepy.insight.why.question import NOTES, Question
 from kubepy.insight.why.scene import Scene, Words
 
-MOST_WAITING = 600  # pods that are not where they should be: with more of them remedies may write only a tenth
-LONG_ENOUGH = 600.0  # seconds that an object has been done where a run is cut off: longer than any back-off
+MOST_WAITING = (
+    600  # pods that are not where they should be: with more of them remedies may write only a tenth
+)
+LONG_ENOUGH = (
+    600.0  # seconds that an object has been done where a run is cut off: longer than any back-off
+)
 
 
 class TimedCommand(NamedTuple):
@@ -56,14 +60,23 @@ class TrialRun:
     :param has_many: there are many pods: it is enough if the object gets there once.
     """
 
-    def __init__(self, question: Question, asked: Object, commands: Sequence[TimedCommand], noted: str, *,
-                 has_many: bool) -> None:
+    def __init__(
+        self,
+        question: Question,
+        asked: Object,
+        commands: Sequence[TimedCommand],
+        noted: str,
+        *,
+        has_many: bool,
+    ) -> None:
         self._question, self._asked, self._noted = question, asked, noted
         self._commands = tuple(commands)
         self._is_enough = has_many or is_being_deleted(asked)
         self._budget = Budget(MOST_OF_RUN, question.budget)
         self._status = 0
-        self._since: float | None = None  # seconds from the beginning from which on the object is done
+        self._since: float | None = (
+            None  # seconds from the beginning from which on the object is done
+        )
         self._started = question.cluster.clock.now()
         self._begun: LocalCluster | None = None
 
@@ -139,7 +152,9 @@ class TrialRun:
         return (fork.clock.now() - self._started).total_seconds()
 
 
-def try_remedies(question: Question, asked: Object, finding: Finding, *, is_note: bool = False) -> list[RemedyTrial]:
+def try_remedies(
+    question: Question, asked: Object, finding: Finding, *, is_note: bool = False
+) -> list[RemedyTrial]:
     """Try each remedy of a finding alone, then, as long as no real one has helped, each of its fallbacks.
 
     :param is_note: the object is done, so that a remedy has to change what there is to say about it.
@@ -157,8 +172,11 @@ def try_remedies(question: Question, asked: Object, finding: Finding, *, is_note
             is_enough = any(kind_of(scene, trial.commands[0].words) == REAL for trial in helped)
         else:
             is_enough = bool(helped) and budget is not None
-        trials.append(RemedyTrial((TimedCommand(words),)) if is_enough else try_commands(
-            question, asked, [TimedCommand(words)], noted=noted, budget=budget))
+        trials.append(
+            RemedyTrial((TimedCommand(words),))
+            if is_enough
+            else try_commands(question, asked, [TimedCommand(words)], noted=noted, budget=budget)
+        )
     return trials
 
 
@@ -168,7 +186,9 @@ def shared_budget(question: Question, *, is_note: bool = False) -> Budget | None
     if pods <= forward.MANY_PODS:
         return None
     costs_much = is_note or pods - settled > MOST_WAITING
-    return Budget(forward.MOST_WRITES // 10 if costs_much else forward.MOST_WRITES, question.budget, at_once=0)
+    return Budget(
+        forward.MOST_WRITES // 10 if costs_much else forward.MOST_WRITES, question.budget, at_once=0
+    )
 
 
 def _settled_pods(scene: Scene) -> tuple[int, int]:
@@ -177,8 +197,14 @@ def _settled_pods(scene: Scene) -> tuple[int, int]:
     return len(pods), sum(goals.pod(scene, pod) for pod in pods)
 
 
-def try_commands(question: Question, asked: Object, commands: Sequence[TimedCommand], *, noted: str = "",
-                 budget: Budget | None = None) -> RemedyTrial:
+def try_commands(
+    question: Question,
+    asked: Object,
+    commands: Sequence[TimedCommand],
+    *,
+    noted: str = "",
+    budget: Budget | None = None,
+) -> RemedyTrial:
     """Run command lines on a fork, and see whether the object gets there.
 
     Unless there are many pods, the object must still be there when all has come to rest: it might get there for a
@@ -194,19 +220,34 @@ def try_commands(question: Question, asked: Object, commands: Sequence[TimedComm
     return TrialRun(question, asked, commands, noted, has_many=budget is not None).run(budget)
 
 
-def remedies_of(scene: Scene, finding: Finding, trials: Sequence[RemedyTrial]) -> tuple[Remedy, ...]:
+def remedies_of(
+    scene: Scene, finding: Finding, trials: Sequence[RemedyTrial]
+) -> tuple[Remedy, ...]:
     """Return trials of single commands as remedies: real ones before those that only change the simulation, and these
     before those that destroy something; of each kind those that help come first. Fallbacks are named only if they do.
     """
-    remedies = [Remedy(trial.commands[0].words, trial.proven, trial.finishes_after,
-                       kind_of(scene, trial.commands[0].words)) for trial in trials]
-    return tuple(sorted((remedy for remedy in remedies if remedy.proven or remedy.command in finding.remedies),
-                        key=lambda remedy: (RANKS[remedy.kind], not remedy.proven)))
+    remedies = [
+        Remedy(
+            trial.commands[0].words,
+            trial.proven,
+            trial.finishes_after,
+            kind_of(scene, trial.commands[0].words),
+        )
+        for trial in trials
+    ]
+    return tuple(
+        sorted(
+            (remedy for remedy in remedies if remedy.proven or remedy.command in finding.remedies),
+            key=lambda remedy: (RANKS[remedy.kind], not remedy.proven),
+        )
+    )
 
 
 def try_alone(question: Question, asked: Object, words: Words) -> Remedy:
     """Run a command line on a fork, and see whether the object is there as soon as it ends."""
-    fork = question.cluster.fork({"clock": format_exact_time(question.cluster.clock.now())}, is_prediction=True)
+    fork = question.cluster.fork(
+        {"clock": format_exact_time(question.cluster.clock.now())}, is_prediction=True
+    )
     started, run = fork.clock.now(), question.run
     if run is None or run(fork, words) != 0 or not question.is_done(fork, asked):
         return Remedy(words)

@@ -58,7 +58,9 @@ def answer(question: Question) -> Why:
     at_first = scene.diagnose(asked)
     reaches = reaches or _is_replaced(question, end, asked, at_first)
     if reaches and scene.reconciles:
-        return why_of(question, scene, asked, PROGRESSING, at_first or generic.rolling_out(scene, asked))
+        return why_of(
+            question, scene, asked, PROGRESSING, at_first or generic.rolling_out(scene, asked)
+        )
     blamed, is_acted_on = at_end(question.scene(end), question.key, at_first)
     finding = as_of_now(scene, blamed or generic.not_there(scene, asked))
     if not scene.reconciles and (reaches or not is_acted_on):
@@ -75,25 +77,44 @@ def note(question: Question, scene: Scene, asked: Object) -> Why:
     """Say of an object that is done what there is to say."""
     finding = question.scene(diagnoses=NOTES).diagnose(asked) or generic.up_to_date(scene, asked)
     trials = try_remedies(question, asked, finding, is_note=True)
-    return why_of(question, scene, asked, DONE, finding)._replace(remedies=remedies_of(scene, finding, trials))
+    return why_of(question, scene, asked, DONE, finding)._replace(
+        remedies=remedies_of(scene, finding, trials)
+    )
 
 
 def why_of(question: Question, scene: Scene, asked: Object, state: str, finding: Finding) -> Why:
     """Return the answer of a finding, without remedies."""
-    return Why(question.key, state, finding.cause, finding.chain, (), next_for(scene, asked, finding), scene.now)
+    return Why(
+        question.key,
+        state,
+        finding.cause,
+        finding.chain,
+        (),
+        next_for(scene, asked, finding),
+        scene.now,
+    )
 
 
-def _is_replaced(question: Question, end: LocalCluster, asked: Object, finding: Finding | None) -> bool:
+def _is_replaced(
+    question: Question, end: LocalCluster, asked: Object, finding: Finding | None
+) -> bool:
     """Return whether a pod that only takes its time, or whose node is dead, makes room for another in the end."""
     obj = question.scene(end).get(*question.key)
     is_gone = (obj is None or uid_of(obj) != uid_of(asked)) and not is_being_deleted(asked)
-    return is_gone and controller_of(asked) is not None and (
-        finding is None or finding.cause in (*workloads.WEAK, "dead-node"))
+    return (
+        is_gone
+        and controller_of(asked) is not None
+        and (finding is None or finding.cause in (*workloads.WEAK, "dead-node"))
+    )
 
 
 def no_controllers(question: Question, scene: Scene, obj: Object) -> Why:
     """Say that nobody runs the controllers, and which command runs them until the object is done."""
-    field = "status.observedGeneration" if (obj.get("status") or {}).get("observedGeneration") else "status"
+    field = (
+        "status.observedGeneration"
+        if (obj.get("status") or {}).get("observedGeneration")
+        else "status"
+    )
     if question.is_held:
         text = "the process that holds the lock of the controllers runs only kubelets (serve --controllers=off)"
     else:
@@ -102,7 +123,9 @@ def no_controllers(question: Question, scene: Scene, obj: Object) -> Why:
     why = why_of(question, scene, obj, STUCK, finding)
     if question.is_held or question.run is None:
         return why
-    tried = [try_alone(question, obj, ("controller", flag)) for flag in ("--once", "--until-settled")]
+    tried = [
+        try_alone(question, obj, ("controller", flag)) for flag in ("--once", "--until-settled")
+    ]
     remedies = tuple(remedy for remedy in tried if remedy.proven)[:1]
     sequence = None
     if remedies:
@@ -119,7 +142,11 @@ def next_for(scene: Scene, obj: Object, finding: Finding) -> Next | None:
     """Return the next work of a controller on the object, on what it owns, or on an object of the chain."""
     checkpoint = latest(scene.cluster.store.meta(CHECKPOINT)) if scene.reconciles else None
     concerned = {scene.key(obj), *(link.key for link in finding.chain)}
-    pending = [entry for entry in checkpoint.pending if entry.due and entry.due > scene.now] if checkpoint else []
+    pending = (
+        [entry for entry in checkpoint.pending if entry.due and entry.due > scene.now]
+        if checkpoint
+        else []
+    )
     for entry in sorted(pending, key=lambda entry: (entry.due or scene.now, entry.key)):
         if entry.due and _concerns(scene, entry.key, concerned):
             return Next(entry.due, entry.reconciler, entry.key)

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.meta import Object, annotations_of, is_being_deleted, labels_of, name_of, namespace_of
+from kubepy.api.meta import (
+    Object,
+    annotations_of,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    namespace_of,
+)
 from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
 from kubepy.api.objects.volumes import (
     CLASSES,
@@ -92,8 +99,12 @@ def lost_claim(scene: Scene, claim: Object) -> Finding:
     volume = scene.get(VOLUMES, "", name)
     link = scene.link(claim, "status.phase", "it has lost its volume, and with that its data")
     if volume is None:
-        return scene.finding("claim-lost", link, absent(VOLUMES, "", name, "it does not exist any more"))
-    return scene.finding("claim-lost", link, scene.link(volume, "spec.claimRef", "it is another claim's"))
+        return scene.finding(
+            "claim-lost", link, absent(VOLUMES, "", name, "it does not exist any more")
+        )
+    return scene.finding(
+        "claim-lost", link, scene.link(volume, "spec.claimRef", "it is another claim's")
+    )
 
 
 def class_object(scene: Scene, claim: Object) -> Object | None:
@@ -103,18 +114,32 @@ def class_object(scene: Scene, claim: Object) -> Object | None:
 def waiting_for_consumer(scene: Scene, claim: Object) -> Finding | None:
     """Find out why a claim whose class waits for a pod does not get a node: the pod's reason is the cause."""
     storage_class = class_object(scene, claim)
-    if storage_class is None or not waits_for_consumer(storage_class) or SELECTED_NODE in annotations_of(claim):
+    if (
+        storage_class is None
+        or not waits_for_consumer(storage_class)
+        or SELECTED_NODE in annotations_of(claim)
+    ):
         return None
-    pods = [pod for pod in scene.list("pods", namespace_of(claim))
-            if mounts(pod, claim) and not is_pod_terminal(pod) and not node_name(pod) and not is_being_deleted(pod)]
-    mode = scene.link(storage_class, "volumeBindingMode", "it binds a claim when a pod that uses it has a node")
+    pods = [
+        pod
+        for pod in scene.list("pods", namespace_of(claim))
+        if mounts(pod, claim)
+        and not is_pod_terminal(pod)
+        and not node_name(pod)
+        and not is_being_deleted(pod)
+    ]
+    mode = scene.link(
+        storage_class, "volumeBindingMode", "it binds a claim when a pod that uses it has a node"
+    )
     if not pods:
         link = scene.link(claim, "status.phase", "no pod uses it yet")
         return scene.finding("claim-waits-for-consumer", link, mode)
     finding = scene.diagnose_any(pods)
     if finding is None:
         return None
-    return scene.lead(finding, scene.link(claim, "spec.storageClassName", "it waits for its pod to get a node"))
+    return scene.lead(
+        finding, scene.link(claim, "spec.storageClassName", "it waits for its pod to get a node")
+    )
 
 
 def unserved(scene: Scene, claim: Object) -> Finding | None:
@@ -124,7 +149,9 @@ def unserved(scene: Scene, claim: Object) -> Finding | None:
     name, storage_class = class_of(claim), class_object(scene, claim)
     near = nearest_volume(scene, claim)
     provisioner = str((storage_class or {}).get("provisioner") or NO_PROVISIONER)
-    link = scene.link(claim, "spec.storageClassName", "no free volume matches it, and nobody provisions one")
+    link = scene.link(
+        claim, "spec.storageClassName", "no free volume matches it, and nobody provisions one"
+    )
     if near.cause in (TOO_SMALL, RELEASED) and provisioner.startswith(IN_TREE):
         return scene.finding(near.cause, link, *near.links, remedies=near.remedies)
     if (storage_class is None and name) or not has_class(claim):
@@ -134,15 +161,24 @@ def unserved(scene: Scene, claim: Object) -> Finding | None:
     last = near.links
     if storage_class is not None and not last:
         last = [scene.link(storage_class, "provisioner", NO_VOLUMES)]
-    return scene.finding(WITHOUT_VOLUME, link, *last, remedies=[*near.remedies, *with_other_class(scene, claim)])
+    return scene.finding(
+        WITHOUT_VOLUME, link, *last, remedies=[*near.remedies, *with_other_class(scene, claim)]
+    )
 
 
 def with_other_class(scene: Scene, claim: Object) -> list[Words]:
     """Return the commands that make a claim anew with a class whose volumes are made here, the default class first."""
-    able = [storage_class for storage_class in scene.list(CLASSES) if storage_class.get("provisioner") == PROVISIONER]
+    able = [
+        storage_class
+        for storage_class in scene.list(CLASSES)
+        if storage_class.get("provisioner") == PROVISIONER
+    ]
     able.sort(key=lambda storage_class: annotations_of(storage_class).get(DEFAULT_CLASS) != "true")
-    return [replaced_claim(claim, storageClassName=name_of(storage_class)) for storage_class in able[:1]
-            if name_of(storage_class) != class_of(claim)]
+    return [
+        replaced_claim(claim, storageClassName=name_of(storage_class))
+        for storage_class in able[:1]
+        if name_of(storage_class) != class_of(claim)
+    ]
 
 
 def without_class(scene: Scene, claim: Object, near: NearestVolume) -> Finding:
@@ -151,33 +187,71 @@ def without_class(scene: Scene, claim: Object, near: NearestVolume) -> Finding:
     if name := class_of(claim):
         link = scene.link(claim, "spec.storageClassName", "it asks for a class that does not exist")
         last = absent(CLASSES, "", name, "there is no such StorageClass")
-        return scene.finding("claim-without-class", link, *links, last, remedies=[
-            *remedies, *with_other_class(scene, claim), new_class(name)])
+        return scene.finding(
+            "claim-without-class",
+            link,
+            *links,
+            last,
+            remedies=[*remedies, *with_other_class(scene, claim), new_class(name)],
+        )
     classes = scene.list(CLASSES)
     assert default_class(classes) is None
-    link = scene.link(claim, "spec.storageClassName", "it names no class, no class is the default, and no free volume "
-                                                      "without a class matches it")
+    link = scene.link(
+        claim,
+        "spec.storageClassName",
+        "it names no class, no class is the default, and no free volume without a class matches it",
+    )
     annotation = field_path("metadata.annotations", DEFAULT_CLASS)
-    links = [scene.link(storage_class, annotation, "it is not the default")
-             for storage_class in classes[:1]] or links
-    able = [storage_class for storage_class in classes if storage_class.get("provisioner") == PROVISIONER]
-    return scene.finding("claim-without-class", link, *links, remedies=[
-        *remedies,
-        *(merge_patch(scene, claim, {"spec": {"storageClassName": name_of(storage_class)}}) for storage_class in able),
-        *(("annotate", f"storageclass/{name_of(storage_class)}", f"{DEFAULT_CLASS}=true") for storage_class in able)])
+    links = [
+        scene.link(storage_class, annotation, "it is not the default")
+        for storage_class in classes[:1]
+    ] or links
+    able = [
+        storage_class
+        for storage_class in classes
+        if storage_class.get("provisioner") == PROVISIONER
+    ]
+    return scene.finding(
+        "claim-without-class",
+        link,
+        *links,
+        remedies=[
+            *remedies,
+            *(
+                merge_patch(scene, claim, {"spec": {"storageClassName": name_of(storage_class)}})
+                for storage_class in able
+            ),
+            *(
+                ("annotate", f"storageclass/{name_of(storage_class)}", f"{DEFAULT_CLASS}=true")
+                for storage_class in able
+            ),
+        ],
+    )
 
 
-def not_provisioned(scene: Scene, claim: Object, storage_class: Object, provisioner: str) -> Finding | None:
+def not_provisioned(
+    scene: Scene, claim: Object, storage_class: Object, provisioner: str
+) -> Finding | None:
     """Make the finding of a claim that waits for its class's provisioner; None where the simulated one will do it."""
-    link = scene.link(claim, "spec.storageClassName", "no free volume matches it, so its class is to provision one")
-    failures = [event for event in scene.events(claim) if event.get("reason") == "ProvisioningFailed"]
+    link = scene.link(
+        claim,
+        "spec.storageClassName",
+        "no free volume matches it, so its class is to provision one",
+    )
+    failures = [
+        event for event in scene.events(claim) if event.get("reason") == "ProvisioningFailed"
+    ]
     if provisioner == PROVISIONER:
         if not failures:
             return None
-        last = scene.link(failures[-1], "message", "the provisioner says why it cannot make the volume")
+        last = scene.link(
+            failures[-1], "message", "the provisioner says why it cannot make the volume"
+        )
     else:
         last = scene.link(storage_class, "provisioner", "this provisioner does not run here")
-    return scene.finding("claim-not-provisioned", link, last, remedies=with_other_class(scene, claim))
+    return scene.finding(
+        "claim-not-provisioned", link, last, remedies=with_other_class(scene, claim)
+    )
 
 
 def refused_by_named(scene: Scene, claim: Object, name: str) -> Finding | None:
@@ -185,20 +259,29 @@ def refused_by_named(scene: Scene, claim: Object, name: str) -> Finding | None:
     link = scene.link(claim, "spec.volumeName", "it asks for this volume and no other")
     volume = scene.get(VOLUMES, "", name)
     if volume is None:
-        return scene.finding(WITHOUT_VOLUME, link, absent(VOLUMES, "", name, "there is no such volume"),
-                             remedies=[replaced_claim(claim)])
+        return scene.finding(
+            WITHOUT_VOLUME,
+            link,
+            absent(VOLUMES, "", name, "there is no such volume"),
+            remedies=[replaced_claim(claim)],
+        )
     defects = list(defects_of(scene, volume, claim, is_named=True))
     if not defects:
         return None
     defect = defects[0]
-    return scene.finding(defect.cause, link, scene.link(volume, defect.field, defect.text), remedies=defect.remedies)
+    return scene.finding(
+        defect.cause, link, scene.link(volume, defect.field, defect.text), remedies=defect.remedies
+    )
 
 
 # --- volumes that do not match --------------------------------------------------------------------------------------
 
 
-def defects_of(scene: Scene, volume: Object, claim: Object, *, is_named: bool = False) -> Iterator[Defect]:
+def defects_of(
+    scene: Scene, volume: Object, claim: Object, *, is_named: bool = False
+) -> Iterator[Defect]:
     """Yield what is wrong with a volume for a claim."""
+
     def mend(spec: Object) -> list[Words]:
         return [merge_patch(scene, volume, {"spec": spec})]
 
@@ -219,12 +302,23 @@ def defects_of(scene: Scene, volume: Object, claim: Object, *, is_named: bool = 
     if not offers_access(volume, claim):
         modes, offered = claim["spec"]["accessModes"], volume["spec"].get("accessModes") or []
         wanted = modes if ONCE_POD in (*modes, *offered) else [*offered, *modes]
-        yield Defect("spec.accessModes", f"it does not offer {', '.join(modes)}", mend({"accessModes": wanted}))
+        yield Defect(
+            "spec.accessModes",
+            f"it does not offer {', '.join(modes)}",
+            mend({"accessModes": wanted}),
+        )
     selector = claim["spec"].get("selector")
-    if selector is not None and not is_named and not from_label_selector(selector).matches(labels_of(volume)):
+    if (
+        selector is not None
+        and not is_named
+        and not from_label_selector(selector).matches(labels_of(volume))
+    ):
         labels = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-        yield Defect("metadata.labels", "the claim's selector does not match its labels",
-                     [("label", scene.word(volume), *labels, "--overwrite")] if labels else [])
+        yield Defect(
+            "metadata.labels",
+            "the claim's selector does not match its labels",
+            [("label", scene.word(volume), *labels, "--overwrite")] if labels else [],
+        )
 
 
 def taken(scene: Scene, volume: Object) -> Defect:
@@ -232,29 +326,44 @@ def taken(scene: Scene, volume: Object) -> Defect:
     if phase_of(volume) != "Released":
         return Defect("spec.claimRef.name", "it is another claim's", [])
     free = json_patch(scene, volume, {"op": "remove", "path": "/spec/claimRef"})
-    return Defect("spec.claimRef.name", "it keeps the data of a claim that is gone", [free], RELEASED)
+    return Defect(
+        "spec.claimRef.name", "it keeps the data of a claim that is gone", [free], RELEASED
+    )
 
 
 def too_small(scene: Scene, volume: Object, claim: Object) -> Defect:
     """Return the defect of a volume that is smaller than the claim asks; the claim can be made anew with less."""
     size, smaller = str(requested_size(claim)), {"requests": {"storage": str(capacity(volume))}}
-    return Defect("spec.capacity.storage", f"it is smaller than {size}", [
-        replaced_claim(claim, resources=smaller),
-        merge_patch(scene, volume, {"spec": {"capacity": {"storage": size}}})],
-        TOO_SMALL)
+    return Defect(
+        "spec.capacity.storage",
+        f"it is smaller than {size}",
+        [
+            replaced_claim(claim, resources=smaller),
+            merge_patch(scene, volume, {"spec": {"capacity": {"storage": size}}}),
+        ],
+        TOO_SMALL,
+    )
 
 
 def nearest_volume(scene: Scene, claim: Object) -> NearestVolume:
     """Return the volume that comes closest to serving a claim."""
-    candidates = [(volume, list(defects_of(scene, volume, claim))) for volume in scene.list(VOLUMES)]
-    candidates = [(volume, defects) for volume, defects in candidates if defects and phase_of(volume) != "Bound"]
+    candidates = [
+        (volume, list(defects_of(scene, volume, claim))) for volume in scene.list(VOLUMES)
+    ]
+    candidates = [
+        (volume, defects)
+        for volume, defects in candidates
+        if defects and phase_of(volume) != "Bound"
+    ]
     if not candidates:
         return NONE_NEAR
     volume, defects = min(candidates, key=lambda candidate: len(candidate[1]))
     links = [scene.link(volume, defect.field, defect.text) for defect in defects]
     causes = {defect.cause for defect in defects}
     cause = defects[0].cause if causes <= {TOO_SMALL, RELEASED} else WITHOUT_VOLUME
-    return NearestVolume(links, defects[0].remedies if len(defects) == 1 or cause != WITHOUT_VOLUME else [], cause)
+    return NearestVolume(
+        links, defects[0].remedies if len(defects) == 1 or cause != WITHOUT_VOLUME else [], cause
+    )
 
 
 # --- the claims of a pod --------------------------------------------------------------------------------------------
@@ -269,7 +378,9 @@ def claims_of(scene: Scene, pod: Object) -> list[Object]:
 def unbound(scene: Scene, pod: Object) -> Finding | None:
     """Find out why a pod that fits on a node still waits for a claim."""
     waiting = [claim for claim in claims_of(scene, pod) if not is_bound(claim)]
-    return next((finding for claim in waiting if (finding := unserved(scene, claim)) is not None), None)
+    return next(
+        (finding for claim in waiting if (finding := unserved(scene, claim)) is not None), None
+    )
 
 
 def unusable_claim(scene: Scene, pod: Object) -> Finding | None:
@@ -281,11 +392,16 @@ def unusable_claim(scene: Scene, pod: Object) -> Finding | None:
             if claim is None:
                 field = "ephemeral" if use.ephemeral else "persistentVolumeClaim.claimName"
                 link = scene.link(pod, f"spec.volumes[{index}].{field}", "it mounts this claim")
-                return scene.finding("claim-missing", link,
-                                     absent(CLAIMS, namespace, use.claim, "there is no such claim"),
-                                     remedies=[] if use.ephemeral else [new_claim(namespace, use.claim)])
+                return scene.finding(
+                    "claim-missing",
+                    link,
+                    absent(CLAIMS, namespace, use.claim, "there is no such claim"),
+                    remedies=[] if use.ephemeral else [new_claim(namespace, use.claim)],
+                )
             if use.ephemeral and (reason := not_made_for(claim, pod)):
-                return scene.finding("claim-missing", scene.link(claim, "metadata.ownerReferences", reason))
+                return scene.finding(
+                    "claim-missing", scene.link(claim, "metadata.ownerReferences", reason)
+                )
             if not is_usable(claim) and (finding := scene.diagnose(claim)) is not None:
                 return finding
     return None
@@ -300,8 +416,10 @@ def lost_volume(scene: Scene, pod: Object) -> list[Link]:
     for claim in claims_of(scene, pod):
         name = claim["spec"].get("volumeName", "")
         if is_bound(claim) and scene.get(VOLUMES, "", name) is None:
-            return [scene.link(claim, "spec.volumeName", "the pod's claim is bound to this volume"),
-                    absent(VOLUMES, "", name, "it does not exist")]
+            return [
+                scene.link(claim, "spec.volumeName", "the pod's claim is bound to this volume"),
+                absent(VOLUMES, "", name, "it does not exist"),
+            ]
     return []
 
 
@@ -310,23 +428,34 @@ def unprovided(scene: Scene, pod: Object) -> Iterator[Object]:
     for claim in claims_of(scene, pod):
         storage_class = class_object(scene, claim) or {}
         provisioner = storage_class.get("provisioner") or NO_PROVISIONER
-        restricted = storage_class.get("allowedTopologies") or SELECTED_NODE in annotations_of(claim)
+        restricted = storage_class.get("allowedTopologies") or SELECTED_NODE in annotations_of(
+            claim
+        )
         if not is_bound(claim) and (provisioner == NO_PROVISIONER or restricted):
             yield claim
 
 
-def reachable_from_elsewhere(scene: Scene, claim: Object) -> Iterator[tuple[Object, str, str, list[str]]]:
+def reachable_from_elsewhere(
+    scene: Scene, claim: Object
+) -> Iterator[tuple[Object, str, str, list[str]]]:
     """Yield where the volumes for a claim can be reached: an object, its field, a node's label, the label's values.
 
     The object is the volume that the claim is bound to, one that matches it, or the class with its topologies.
     """
-    volumes = [scene.get(VOLUMES, "", claim["spec"].get("volumeName") or "")] if is_bound(claim) else [
-        volume for volume in scene.list(VOLUMES) if not list(defects_of(scene, volume, claim))]
+    volumes = (
+        [scene.get(VOLUMES, "", claim["spec"].get("volumeName") or "")]
+        if is_bound(claim)
+        else [
+            volume for volume in scene.list(VOLUMES) if not list(defects_of(scene, volume, claim))
+        ]
+    )
     for volume in volumes:
         for path, key, values in zones_of(volume or {"metadata": {}, "spec": {}}):
             yield volume or {}, path, key, values
     storage_class = class_object(scene, claim) or {}
-    for index, term in enumerate((not is_bound(claim) and storage_class.get("allowedTopologies")) or ()):
+    for index, term in enumerate(
+        (not is_bound(claim) and storage_class.get("allowedTopologies")) or ()
+    ):
         for place, requirement in enumerate(term.get("matchLabelExpressions") or ()):
             path = f"allowedTopologies[{index}].matchLabelExpressions[{place}].values"
             yield storage_class, path, requirement["key"], list(requirement["values"])
@@ -335,38 +464,63 @@ def reachable_from_elsewhere(scene: Scene, claim: Object) -> Iterator[tuple[Obje
 def cause_of_nothing_to_bind(scene: Scene, pod: Object) -> str:
     """Return volume-zone where there is a volume for each claim, or a class that makes one, but elsewhere."""
     claims = list(unprovided(scene, pod))
-    are_elsewhere = all(any(True for _ in reachable_from_elsewhere(scene, claim)) for claim in claims)
+    are_elsewhere = all(
+        any(True for _ in reachable_from_elsewhere(scene, claim)) for claim in claims
+    )
     return "volume-zone" if claims and are_elsewhere else "claim-without-volume"
 
 
 def nothing_to_bind(scene: Scene, pod: Object) -> NearestVolume:
     """Return the links of the pod's claim for which there is no volume, and the commands that mend the nearest one."""
     for claim in unprovided(scene, pod):
-        link = scene.link(claim, "spec.storageClassName", "no free volume that a node reaches matches the claim")
+        link = scene.link(
+            claim, "spec.storageClassName", "no free volume that a node reaches matches the claim"
+        )
         storage_class = class_object(scene, claim) or {}
         if (selected := annotations_of(claim).get(SELECTED_NODE)) is not None:
             path = field_path("metadata.annotations", SELECTED_NODE)
-            return NearestVolume([link, scene.link(claim, path, f"its volume is being provisioned for {selected}")], [])
+            return NearestVolume(
+                [link, scene.link(claim, path, f"its volume is being provisioned for {selected}")],
+                [],
+            )
         near = nearest_volume(scene, claim)
         links = near.links
         if not links and storage_class:
             links = [scene.link(storage_class, "provisioner", NO_VOLUMES)]
-        return NearestVolume([link, *links], [*near.remedies, *with_other_class(scene, claim)], near.cause)
+        return NearestVolume(
+            [link, *links], [*near.remedies, *with_other_class(scene, claim)], near.cause
+        )
     return NONE_NEAR
 
 
-def elsewhere(scene: Scene, pod: Object, node_info: NodeInfo) -> tuple[list[Link], dict[str, str | None]]:
+def elsewhere(
+    scene: Scene, pod: Object, node_info: NodeInfo
+) -> tuple[list[Link], dict[str, str | None]]:
     """Return the links that show why a volume of the pod cannot be reached from a node, and the labels of a node that
     could reach it."""
     for claim in claims_of(scene, pod):
         field = "spec.volumeName" if is_bound(claim) else "spec.storageClassName"
-        first = scene.link(claim, field, "it is bound to this volume" if is_bound(claim) else "it has no volume yet")
+        first = scene.link(
+            claim,
+            field,
+            "it is bound to this volume" if is_bound(claim) else "it has no volume yet",
+        )
         for obj, path, key, values in reachable_from_elsewhere(scene, claim):
             if node_info.labels.get(key) not in values:
-                links = [first, scene.link(obj, path, f"only nodes reach it whose {key} is {' or '.join(values)}")]
+                links = [
+                    first,
+                    scene.link(
+                        obj, path, f"only nodes reach it whose {key} is {' or '.join(values)}"
+                    ),
+                ]
                 if node_info.node is not None:
-                    links.append(scene.link(dict(node_info.node), field_path("metadata.labels", key),
-                                            "it is elsewhere"))
+                    links.append(
+                        scene.link(
+                            dict(node_info.node),
+                            field_path("metadata.labels", key),
+                            "it is elsewhere",
+                        )
+                    )
                 return links, {key: values[0]}
     return [], {}
 
@@ -385,22 +539,39 @@ def zones_of(volume: Object) -> Iterator[tuple[str, str, list[str]]]:
                 yield path, expression["key"], list(expression["values"])
 
 
-def users_of_volumes(scene: Scene, pod: Object, node_info: NodeInfo) -> tuple[list[Link], list[Object]]:
+def users_of_volumes(
+    scene: Scene, pod: Object, node_info: NodeInfo
+) -> tuple[list[Link], list[Object]]:
     """Return the links that show who uses a volume that only one pod may use, and these pods."""
     own = {use.claim for use in uses_of(pod) if not use.ephemeral}
     for claim in claims_of(scene, pod):
         if name_of(claim) in own and ONCE_POD in (claim["spec"].get("accessModes") or ()):
-            users = [other for other in scene.list("pods", namespace_of(pod)) if node_name(other)
-                     and other is not pod and not is_pod_terminal(other) and mounts(other, claim)]
+            users = [
+                other
+                for other in scene.list("pods", namespace_of(pod))
+                if node_name(other)
+                and other is not pod
+                and not is_pod_terminal(other)
+                and mounts(other, claim)
+            ]
             if users:
-                return [scene.link(claim, "spec.accessModes", "only one pod may use the claim"),
-                        *(scene.link(user, "spec.volumes", "it uses the claim") for user in users[:1])], users
+                return [
+                    scene.link(claim, "spec.accessModes", "only one pod may use the claim"),
+                    *(scene.link(user, "spec.volumes", "it uses the claim") for user in users[:1]),
+                ], users
     for index, volume in enumerate(pod["spec"].get("volumes") or ()):
         for other in node_info.pods.values():
-            if any(is_volume_conflict(volume, taken) for taken in other.pod["spec"].get("volumes") or ()):
+            if any(
+                is_volume_conflict(volume, taken)
+                for taken in other.pod["spec"].get("volumes") or ()
+            ):
                 holder = dict(other.pod)
-                return [scene.link(pod, f"spec.volumes[{index}]", "only one pod of a node may use the disk"),
-                        scene.link(holder, "spec.volumes", f"it uses the disk on {node_info.name}")], [holder]
+                return [
+                    scene.link(
+                        pod, f"spec.volumes[{index}]", "only one pod of a node may use the disk"
+                    ),
+                    scene.link(holder, "spec.volumes", f"it uses the disk on {node_info.name}"),
+                ], [holder]
     return [], []
 
 

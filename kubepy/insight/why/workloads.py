@@ -32,7 +32,13 @@ from kubepy.api.objects.nodes import (
     required_node_affinity_matches,
     taints_of,
 )
-from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal, node_name, pod_ready_time
+from kubepy.api.objects.pods import (
+    get_condition,
+    is_pod_ready,
+    is_pod_terminal,
+    node_name,
+    pod_ready_time,
+)
 from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.daemonset.placement import daemon_tolerations, node_should_run_daemon_pod
 from kubepy.controllers.statefulset.pods import ordinals, parent_name_and_ordinal
@@ -50,7 +56,9 @@ if TYPE_CHECKING:
 
 # Causes that say only that something is not there yet: a pod with another one is blamed first.
 WEAK = frozenset(("min-ready-seconds", "not-ready", "rolling-out", "terminating"))
-IN_ORDER = frozenset(("broken-revision", "ordered-behind-broken-pod"))  # undoing a change does not help
+IN_ORDER = frozenset(
+    ("broken-revision", "ordered-behind-broken-pod")
+)  # undoing a change does not help
 REVISION_HASH = "controller-revision-hash"
 LOOKED_AT = 40  # pods that are diagnosed, of those that differ
 MOST_REVISIONS = 3  # that are tried beside the one before
@@ -66,9 +74,15 @@ def readiness_gate(scene: Scene, pod: Object) -> Finding | None:
     for gate in pod["spec"].get("readinessGates") or ():
         name = gate["conditionType"]
         if condition_status(pod, name) != "True":
-            return scene.finding("readiness-gate", scene.condition_link(
-                pod, name, f"its containers are ready, but nobody has set its readiness gate {name} to True"),
-                remedies=patch_template(scene, pod, ("remove", ("readinessGates",), None)))
+            return scene.finding(
+                "readiness-gate",
+                scene.condition_link(
+                    pod,
+                    name,
+                    f"its containers are ready, but nobody has set its readiness gate {name} to True",
+                ),
+                remedies=patch_template(scene, pod, ("remove", ("readinessGates",), None)),
+            )
     return None
 
 
@@ -84,16 +98,29 @@ def not_ready(scene: Scene, pod: Object) -> Finding | None:
 def appearance(scene: Scene, pod: Object) -> tuple[object, ...]:
     """Return what tells the state of a pod from those of others: pods that look alike have the same cause."""
     status = pod.get("status") or {}
-    reasons = [(state.get("waiting") or state.get("terminated") or {}).get("reason")
-               for name in ("initContainerStatuses", "containerStatuses")
-               for container in status.get(name) or () for state in (container.get("state") or {},)]
-    conditions = [(condition["type"], condition.get("status"), condition.get("reason"))
-                  for condition in status.get("conditions") or ()]
+    reasons = [
+        (state.get("waiting") or state.get("terminated") or {}).get("reason")
+        for name in ("initContainerStatuses", "containerStatuses")
+        for container in status.get(name) or ()
+        for state in (container.get("state") or {},)
+    ]
+    conditions = [
+        (condition["type"], condition.get("status"), condition.get("reason"))
+        for condition in status.get("conditions") or ()
+    ]
     node = scene.get("nodes", "", node_name(pod)) if is_being_deleted(pod) else None
     labels = labels_of(pod)
-    return (labels.get("pod-template-hash"), labels.get(REVISION_HASH), is_being_deleted(pod), status.get("phase"),
-            status.get("reason"), tuple(reasons), tuple(conditions), pod["metadata"].get("finalizers") and True,
-            condition_status(node, "Ready") if node else "")
+    return (
+        labels.get("pod-template-hash"),
+        labels.get(REVISION_HASH),
+        is_being_deleted(pod),
+        status.get("phase"),
+        status.get("reason"),
+        tuple(reasons),
+        tuple(conditions),
+        pod["metadata"].get("finalizers") and True,
+        condition_status(node, "Ready") if node else "",
+    )
 
 
 def blame(scene: Scene, pods: Iterable[Object]) -> Finding | None:
@@ -102,32 +129,60 @@ def blame(scene: Scene, pods: Iterable[Object]) -> Finding | None:
     for pod in pods:
         if not _is_done(scene, pod):
             different.setdefault(appearance(scene, pod), []).append(pod)
-    findings = [finding for alike in list(different.values())[:LOOKED_AT]
-                if (finding := _finding_about(scene, alike)) is not None]
-    return next((finding for finding in findings if finding.cause not in WEAK), next(iter(findings), None))
+    findings = [
+        finding
+        for alike in list(different.values())[:LOOKED_AT]
+        if (finding := _finding_about(scene, alike)) is not None
+    ]
+    return next(
+        (finding for finding in findings if finding.cause not in WEAK), next(iter(findings), None)
+    )
 
 
 def _finding_about(scene: Scene, alike: list[Object]) -> Finding | None:
     """Return the finding about the first of some pods that look alike; remedies of pods that do not go are for all."""
-    findings = [scene.diagnose(pod) for pod in alike[:MOST_MERGED if is_being_deleted(alike[0]) else 1]]
-    return together([finding for finding in findings if finding is not None]) if all(findings) else findings[0]
+    findings = [
+        scene.diagnose(pod) for pod in alike[: MOST_MERGED if is_being_deleted(alike[0]) else 1]
+    ]
+    return (
+        together([finding for finding in findings if finding is not None])
+        if all(findings)
+        else findings[0]
+    )
 
 
 def _is_done(scene: Scene, pod: Object) -> bool:
     return not is_being_deleted(pod) and goals.pod(scene, pod)
 
 
-def waits_for_min_ready_seconds(scene: Scene, obj: Object, pods: Iterable[Object]) -> Finding | None:
+def waits_for_min_ready_seconds(
+    scene: Scene, obj: Object, pods: Iterable[Object]
+) -> Finding | None:
     """Say which pod of a workload becomes available last."""
     seconds = int(obj["spec"].get("minReadySeconds") or 0)
-    times = [(since, pod) for pod in pods if (since := pod_ready_time(pod)) and later(since, seconds) > scene.now]
+    times = [
+        (since, pod)
+        for pod in pods
+        if (since := pod_ready_time(pod)) and later(since, seconds) > scene.now
+    ]
     if not seconds or not times:
         return None
     since, pod = max(times, key=lambda entry: entry[0])
-    ready = scene.condition_link(pod, "Ready", f"it is ready, and available at "
-                                 f"{format_exact_time(later(since, seconds))}", "lastTransitionTime")
-    return scene.finding("min-ready-seconds", scene.link(
-        obj, "spec.minReadySeconds", f"a pod counts as available when it has been ready for {seconds} s"), ready)
+    ready = scene.condition_link(
+        pod,
+        "Ready",
+        f"it is ready, and available at {format_exact_time(later(since, seconds))}",
+        "lastTransitionTime",
+    )
+    return scene.finding(
+        "min-ready-seconds",
+        scene.link(
+            obj,
+            "spec.minReadySeconds",
+            f"a pod counts as available when it has been ready for {seconds} s",
+        ),
+        ready,
+    )
 
 
 # --- all workloads ------------------------------------------------------------------------------------------------
@@ -142,14 +197,20 @@ def shares_pods(scene: Scene, obj: Object) -> Finding | None:
         if controller and controller["uid"] not in own and selector.matches(labels_of(pod)):
             owner = f"{controller['kind'].lower()}/{controller['name']}"
             return scene.finding(
-                "selector-conflict", scene.link(obj, "spec.selector", f"its selector also chooses pods of {owner}"),
-                scene.link(pod, "metadata.ownerReferences", f"it belongs to {owner}"))
+                "selector-conflict",
+                scene.link(obj, "spec.selector", f"its selector also chooses pods of {owner}"),
+                scene.link(pod, "metadata.ownerReferences", f"it belongs to {owner}"),
+            )
     return None
 
 
 def undo(scene: Scene, obj: Object) -> list[Words]:
     """Return the command that goes back to the revision before, where there is one."""
-    return [scene.command(obj, "rollout", "undo", scene.word(obj))] if len(revisions_of(scene, obj)) > 1 else []
+    return (
+        [scene.command(obj, "rollout", "undo", scene.word(obj))]
+        if len(revisions_of(scene, obj)) > 1
+        else []
+    )
 
 
 def undo_further(scene: Scene, obj: Object) -> list[Words]:
@@ -157,8 +218,12 @@ def undo_further(scene: Scene, obj: Object) -> list[Words]:
     ready, then to the latest ones."""
     earlier = revisions_of(scene, obj)[2:]
     earlier.sort(key=lambda revision: (not ready_pods(scene, obj, revision), -number_of(revision)))
-    return [scene.command(obj, "rollout", "undo", scene.word(obj), f"--to-revision={number_of(revision)}")
-            for revision in earlier[:MOST_REVISIONS]]
+    return [
+        scene.command(
+            obj, "rollout", "undo", scene.word(obj), f"--to-revision={number_of(revision)}"
+        )
+        for revision in earlier[:MOST_REVISIONS]
+    ]
 
 
 def revisions_of(scene: Scene, obj: Object) -> list[Object]:
@@ -179,10 +244,16 @@ def ready_pods(scene: Scene, obj: Object, revision: Object) -> int:
     if revision["kind"] == "ReplicaSet":
         return count(revision, "readyReplicas")
     wanted = labels_of(revision).get(REVISION_HASH) or name_of(revision)
-    return sum(is_pod_ready(pod) for pod in scene.owned(obj, "pods") if labels_of(pod).get(REVISION_HASH) == wanted)
+    return sum(
+        is_pod_ready(pod)
+        for pod in scene.owned(obj, "pods")
+        if labels_of(pod).get(REVISION_HASH) == wanted
+    )
 
 
-def held_up(scene: Scene, obj: Object, link: Link, finding: Finding, *, surges: bool = False) -> Finding:
+def held_up(
+    scene: Scene, obj: Object, link: Link, finding: Finding, *, surges: bool = False
+) -> Finding:
     """Put a workload's link in front of what holds it up, with the undo of its last change.
 
     :param surges: old pods stay until new ones are available.
@@ -190,10 +261,19 @@ def held_up(scene: Scene, obj: Object, link: Link, finding: Finding, *, surges: 
     progressing = get_condition(obj, "Progressing") or {}
     since = parse_optional_time(progressing.get("lastTransitionTime"))
     if finding.cause in WEAK and progressing.get("status") == "False" and since <= scene.asked_at:
-        late = scene.condition_link(obj, "Progressing", "no progress within progressDeadlineSeconds "
-                                    f"({obj['spec'].get('progressDeadlineSeconds', 600)} s)", "reason")
-        return scene.lead(finding._replace(cause="progress-deadline-exceeded"), late, undo(scene, obj),
-                          undo_further(scene, obj))
+        late = scene.condition_link(
+            obj,
+            "Progressing",
+            "no progress within progressDeadlineSeconds "
+            f"({obj['spec'].get('progressDeadlineSeconds', 600)} s)",
+            "reason",
+        )
+        return scene.lead(
+            finding._replace(cause="progress-deadline-exceeded"),
+            late,
+            undo(scene, obj),
+            undo_further(scene, obj),
+        )
     if finding.cause == "not-ready" and surges and not scene.is_stuck:
         finding = finding._replace(cause="surge-waits")
     elif finding.cause == "terminating":
@@ -211,10 +291,16 @@ def paused(scene: Scene, deployment: Object) -> Finding | None:
     if not deployment["spec"].get("paused") or is_new or goals.deployment(scene, deployment):
         return None
     updated, desired = desired_replicas(newest) if newest else 0, desired_replicas(deployment)
-    return scene.finding("paused", scene.link(
-        deployment, "spec.paused", f"{updated} of {plural(desired, 'replica')} {'has' if updated == 1 else 'have'} "
-        "the new template, and a paused Deployment makes no more"),
-        remedies=[scene.command(deployment, "rollout", "resume", scene.word(deployment))])
+    return scene.finding(
+        "paused",
+        scene.link(
+            deployment,
+            "spec.paused",
+            f"{updated} of {plural(desired, 'replica')} {'has' if updated == 1 else 'have'} "
+            "the new template, and a paused Deployment makes no more",
+        ),
+        remedies=[scene.command(deployment, "rollout", "resume", scene.word(deployment))],
+    )
 
 
 def deployment(scene: Scene, obj: Object) -> Finding | None:
@@ -223,20 +309,39 @@ def deployment(scene: Scene, obj: Object) -> Finding | None:
         return None
     replica_sets = scene.owned(obj, "replicasets.apps")
     newest, old = new_replica_set(obj, replica_sets), old_replica_sets(obj, replica_sets)
-    desired, updated, available = desired_replicas(obj), count(obj, "updatedReplicas"), count(obj, "availableReplicas")
+    desired, updated, available = (
+        desired_replicas(obj),
+        count(obj, "updatedReplicas"),
+        count(obj, "availableReplicas"),
+    )
     finding = scene.diagnose(newest) if newest is not None else None
     if finding is None or finding.cause in WEAK:
-        leaving = [pod for rs in (*old, *([newest] if newest else [])) for pod in scene.owned(rs, "pods")
-                   if is_being_deleted(pod)]
-        finding = blame(scene, leaving) or finding or scene.diagnose_any(
-            rs for rs in old if not goals.replica_set(scene, rs))
+        leaving = [
+            pod
+            for rs in (*old, *([newest] if newest else []))
+            for pod in scene.owned(rs, "pods")
+            if is_being_deleted(pod)
+        ]
+        finding = (
+            blame(scene, leaving)
+            or finding
+            or scene.diagnose_any(rs for rs in old if not goals.replica_set(scene, rs))
+        )
     if finding is None:
-        return waits_for_min_ready_seconds(scene, obj, scene.owned(newest, "pods") if newest else [])
+        return waits_for_min_ready_seconds(
+            scene, obj, scene.owned(newest, "pods") if newest else []
+        )
     surges = any(desired_replicas(rs) for rs in old) and available >= desired
     if updated < desired:
-        link = scene.link(obj, "status.updatedReplicas", f"{updated} of {plural(desired, 'replica')} updated")
+        link = scene.link(
+            obj, "status.updatedReplicas", f"{updated} of {plural(desired, 'replica')} updated"
+        )
     elif available < desired:
-        link = scene.link(obj, "status.availableReplicas", f"{available} of {plural(desired, 'replica')} available")
+        link = scene.link(
+            obj,
+            "status.availableReplicas",
+            f"{available} of {plural(desired, 'replica')} available",
+        )
     else:
         left = plural(count(obj, "replicas") - updated, "old replica")
         link = scene.link(obj, "status.replicas", f"all replicas updated, {left} still there")
@@ -252,8 +357,12 @@ def replica_set(scene: Scene, obj: Object) -> Finding | None:
     if finding is None:
         return None
     ready = count(obj, "availableReplicas")
-    return scene.lead(finding, scene.link(obj, "status.availableReplicas",
-                                          f"{ready} of {plural(desired, 'pod')} available"))
+    return scene.lead(
+        finding,
+        scene.link(
+            obj, "status.availableReplicas", f"{ready} of {plural(desired, 'pod')} available"
+        ),
+    )
 
 
 # --- DaemonSets ---------------------------------------------------------------------------------------------------
@@ -261,9 +370,13 @@ def replica_set(scene: Scene, obj: Object) -> Finding | None:
 
 def on_delete(scene: Scene, obj: Object) -> Finding | None:
     """Blame updateStrategy OnDelete, where pods are healthy but old."""
-    if (obj["spec"].get("updateStrategy") or {}).get("type") != "OnDelete" or goals.is_done(scene, obj, obj):
+    if (obj["spec"].get("updateStrategy") or {}).get("type") != "OnDelete" or goals.is_done(
+        scene, obj, obj
+    ):
         return None
-    field = "status.updatedNumberScheduled" if obj["kind"] == "DaemonSet" else "status.updatedReplicas"
+    field = (
+        "status.updatedNumberScheduled" if obj["kind"] == "DaemonSet" else "status.updatedReplicas"
+    )
     desired, updated = desired_replicas(obj), count(obj, field.removeprefix("status."))
     old = [pod for pod in scene.owned(obj, "pods") if not is_new(scene, obj, pod)]
     if updated >= desired or not old:
@@ -272,9 +385,12 @@ def on_delete(scene: Scene, obj: Object) -> Finding | None:
     return scene.finding(
         "on-delete",
         scene.link(obj, field, f"{updated} of {plural(desired, 'pod')} updated"),
-        scene.link(obj, "spec.updateStrategy.type", "it leaves old pods alone until somebody deletes them"),
+        scene.link(
+            obj, "spec.updateStrategy.type", "it leaves old pods alone until somebody deletes them"
+        ),
         scene.link(old[0], f"metadata.labels['{REVISION_HASH}']", "it has an old revision"),
-        remedies=[scene.command(obj, "delete", "pod", *names)])
+        remedies=[scene.command(obj, "delete", "pod", *names)],
+    )
 
 
 def newest_revision(scene: Scene, obj: Object) -> str:
@@ -292,11 +408,19 @@ def is_new(scene: Scene, obj: Object, pod: Object) -> bool:
 
 def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
     """Blame dead nodes, when their pods alone are as many as may be unavailable and others are still old."""
-    if goals.daemon_set(scene, obj) or (obj["spec"].get("updateStrategy") or {}).get("type") == "OnDelete":
+    if (
+        goals.daemon_set(scene, obj)
+        or (obj["spec"].get("updateStrategy") or {}).get("type") == "OnDelete"
+    ):
         return None
     pods, desired = scene.owned(obj, "pods"), desired_replicas(obj)
-    dead = [(pod, node) for pod in pods if not is_pod_ready(pod) and (
-        node := scene.get("nodes", "", node_name(pod))) is not None and condition_status(node, "Ready") != "True"]
+    dead = [
+        (pod, node)
+        for pod in pods
+        if not is_pod_ready(pod)
+        and (node := scene.get("nodes", "", node_name(pod))) is not None
+        and condition_status(node, "Ready") != "True"
+    ]
     names = {name_of(pod) for pod, _ in dead}
     waiting = [pod for pod in pods if name_of(pod) not in names and not is_new(scene, obj, pod)]
     rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
@@ -307,13 +431,19 @@ def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
     down = sorted({name_of(node) for _, node in dead if down_until(node) is not None})
     return scene.finding(
         "dead-nodes-use-up-unavailable",
-        scene.link(obj, "spec.updateStrategy.rollingUpdate.maxUnavailable",
-                   f"{plural(len(waiting), 'pod')} still to update; at most {allowed} may be unavailable, and so "
-                   f"{'is one' if len(dead) == 1 else f'are {len(dead)}'} on dead nodes"),
+        scene.link(
+            obj,
+            "spec.updateStrategy.rollingUpdate.maxUnavailable",
+            f"{plural(len(waiting), 'pod')} still to update; at most {allowed} may be unavailable, and so "
+            f"{'is one' if len(dead) == 1 else f'are {len(dead)}'} on dead nodes",
+        ),
         scene.condition_link(pod, "Ready", "it is not ready"),
         scene.condition_link(node, "Ready", "its node is not ready"),
-        remedies=[("delete", "node", *sorted({name_of(node) for _, node in dead})),
-                  *([("annotate", "node", *down, f"{DOWN_UNTIL}-")] if down else [])])
+        remedies=[
+            ("delete", "node", *sorted({name_of(node) for _, node in dead})),
+            *([("annotate", "node", *down, f"{DOWN_UNTIL}-")] if down else []),
+        ],
+    )
 
 
 def scaled(value: object, total: int) -> int:
@@ -331,10 +461,20 @@ def daemon_set(scene: Scene, obj: Object) -> Finding | None:
     finding = blame(scene, pods) or waits_for_min_ready_seconds(scene, obj, pods)
     if finding is None:
         return None
-    field, state = ("updatedNumberScheduled", "updated") if updated < desired else ("numberAvailable", "available")
-    return held_up(scene, obj, scene.link(
-        obj, f"status.{field}", f"{count(obj, field)} of {plural(desired, 'pod')} {state}"), finding,
-        surges=len(pods) > desired and count(obj, "numberAvailable") >= desired)
+    field, state = (
+        ("updatedNumberScheduled", "updated")
+        if updated < desired
+        else ("numberAvailable", "available")
+    )
+    return held_up(
+        scene,
+        obj,
+        scene.link(
+            obj, f"status.{field}", f"{count(obj, field)} of {plural(desired, 'pod')} {state}"
+        ),
+        finding,
+        surges=len(pods) > desired and count(obj, "numberAvailable") >= desired,
+    )
 
 
 # --- StatefulSets -------------------------------------------------------------------------------------------------
@@ -356,10 +496,19 @@ def stateful_set(scene: Scene, obj: Object) -> Finding | None:
     if finding is None:
         return None
     updated = count(obj, "updatedReplicas")
-    field, state = ("updatedReplicas", "updated") if updated < desired - goals.partition_of(obj) else (
-        "availableReplicas", "available")
-    link = scene.link(obj, f"status.{field}", f"{count(obj, field)} of {plural(desired, 'pod')} {state}")
-    return scene.lead(finding, link) if finding.cause in IN_ORDER else held_up(scene, obj, link, finding)
+    field, state = (
+        ("updatedReplicas", "updated")
+        if updated < desired - goals.partition_of(obj)
+        else ("availableReplicas", "available")
+    )
+    link = scene.link(
+        obj, f"status.{field}", f"{count(obj, field)} of {plural(desired, 'pod')} {state}"
+    )
+    return (
+        scene.lead(finding, link)
+        if finding.cause in IN_ORDER
+        else held_up(scene, obj, link, finding)
+    )
 
 
 def name_is_taken(scene: Scene, obj: Object) -> Finding | None:
@@ -372,35 +521,63 @@ def name_is_taken(scene: Scene, obj: Object) -> Finding | None:
     for _, pod in sorted(named.items()):
         if not is_controlled_by(pod, obj) and not goals.stateful_set(scene, obj):
             controller = controller_of(pod)
-            owner = f"belongs to {controller['kind'].lower()}/{controller['name']}" if controller else "has no owner"
+            owner = (
+                f"belongs to {controller['kind'].lower()}/{controller['name']}"
+                if controller
+                else "has no owner"
+            )
             return scene.finding(
                 "selector-conflict",
-                scene.link(obj, "status.replicas", f"it cannot make its pod {name_of(pod)}: the name is taken"),
+                scene.link(
+                    obj,
+                    "status.replicas",
+                    f"it cannot make its pod {name_of(pod)}: the name is taken",
+                ),
                 scene.link(pod, "metadata.ownerReferences", f"it {owner}"),
-                remedies=[scene.command(obj, "delete", "pod", name_of(pod))])
+                remedies=[scene.command(obj, "delete", "pod", name_of(pod))],
+            )
     return None
 
 
-def behind_broken_pod(scene: Scene, obj: Object, pods: list[Object], broken: list[Object]) -> Finding | None:
+def behind_broken_pod(
+    scene: Scene, obj: Object, pods: list[Object], broken: list[Object]
+) -> Finding | None:
     """Blame the order of pods (OrderedReady): the first broken pod keeps the others from being made or replaced."""
     is_ordered = obj["spec"].get("podManagementPolicy") != "Parallel"
     if not broken or not is_ordered or not scene.is_stuck or is_being_deleted(broken[0]):
         return None
     first = broken[0]
-    same = [pod for pod in pods if labels_of(pod).get(REVISION_HASH) == labels_of(first).get(REVISION_HASH)]
+    same = [
+        pod
+        for pod in pods
+        if labels_of(pod).get(REVISION_HASH) == labels_of(first).get(REVISION_HASH)
+    ]
     is_sound = any(_is_done(scene, pod) for pod in same)  # its revision
     waits = len(pods) < desired_replicas(obj) or any(not is_new(scene, obj, pod) for pod in pods)
     reason = scene.diagnose(first)
     if reason is None or not waits:
         return None
     if not is_new(scene, obj, first) and not is_sound:
-        return scene.lead(reason._replace(cause="broken-revision", remedies=()), scene.link(
-            first, f"metadata.labels['{REVISION_HASH}']", "it has an older revision, and is replaced only when it is "
-            "ready, which that revision never is"), [scene.command(obj, "delete", "pod", name_of(first))])
+        return scene.lead(
+            reason._replace(cause="broken-revision", remedies=()),
+            scene.link(
+                first,
+                f"metadata.labels['{REVISION_HASH}']",
+                "it has an older revision, and is replaced only when it is "
+                "ready, which that revision never is",
+            ),
+            [scene.command(obj, "delete", "pod", name_of(first))],
+        )
     if is_sound:
-        return scene.lead(reason._replace(cause="ordered-behind-broken-pod"), scene.link(
-            obj, "spec.podManagementPolicy", f"the other pods wait until {name_of(first)} is ready"),
-            [scene.command(obj, "delete", "pod", name_of(first))])
+        return scene.lead(
+            reason._replace(cause="ordered-behind-broken-pod"),
+            scene.link(
+                obj,
+                "spec.podManagementPolicy",
+                f"the other pods wait until {name_of(first)} is ready",
+            ),
+            [scene.command(obj, "delete", "pod", name_of(first))],
+        )
     return None
 
 
@@ -410,7 +587,9 @@ def behind_broken_pod(scene: Scene, obj: Object, pods: list[Object], broken: lis
 def scaled_to_zero(scene: Scene, obj: Object) -> Finding | None:
     if desired_replicas(obj) != 0 or obj["kind"] == "DaemonSet":
         return None
-    return scene.finding("scaled-to-zero", scene.link(obj, "spec.replicas", "it is to have no pods"))
+    return scene.finding(
+        "scaled-to-zero", scene.link(obj, "spec.replicas", "it is to have no pods")
+    )
 
 
 def partition(scene: Scene, obj: Object) -> Finding | None:
@@ -418,8 +597,14 @@ def partition(scene: Scene, obj: Object) -> Finding | None:
     number, status = goals.partition_of(obj), obj.get("status") or {}
     if not number or status.get("currentRevision") == status.get("updateRevision"):
         return None
-    return scene.finding("partition", scene.link(
-        obj, "spec.updateStrategy.rollingUpdate.partition", f"pods below ordinal {number} keep the old revision"))
+    return scene.finding(
+        "partition",
+        scene.link(
+            obj,
+            "spec.updateStrategy.rollingUpdate.partition",
+            f"pods below ordinal {number} keep the old revision",
+        ),
+    )
 
 
 def misscheduled(scene: Scene, obj: Object) -> Finding | None:
@@ -427,14 +612,28 @@ def misscheduled(scene: Scene, obj: Object) -> Finding | None:
     placement = node_should_run_daemon_pod(cast("DaemonSet", obj))
     for pod in scene.owned(obj, "pods"):
         node = scene.get("nodes", "", node_name(pod))
-        if node is not None and not is_being_deleted(pod) and not placement(cast("Node", node)).should_run:
+        if (
+            node is not None
+            and not is_being_deleted(pod)
+            and not placement(cast("Node", node)).should_run
+        ):
             taints = (node.get("spec") or {}).get("taints")
             return scene.finding(
-                "misscheduled", scene.link(obj, "status.numberMisscheduled" if count(obj, "numberMisscheduled") else "",
-                                           "it leaves a pod where it makes none"),
+                "misscheduled",
+                scene.link(
+                    obj,
+                    "status.numberMisscheduled" if count(obj, "numberMisscheduled") else "",
+                    "it leaves a pod where it makes none",
+                ),
                 scene.link(pod, "spec.nodeName", "it may stay, but would not be made there again"),
-                scene.link(node, "spec.taints" if taints else "metadata.labels",
-                           "it has a taint that the pod does not tolerate" if taints else "it is not one for the pod"))
+                scene.link(
+                    node,
+                    "spec.taints" if taints else "metadata.labels",
+                    "it has a taint that the pod does not tolerate"
+                    if taints
+                    else "it is not one for the pod",
+                ),
+            )
     return None
 
 
@@ -442,10 +641,22 @@ def left_out(scene: Scene, obj: Object) -> Finding | None:
     """Say that a DaemonSet has no pod on a node that it chooses, for a taint; nodes that are kept for their role do not
     count."""
     template = obj["spec"]["template"]
-    tolerations, occupied = daemon_tolerations(template["spec"]), {node_name(pod) for pod in scene.owned(obj, "pods")}
-    chosen = [node for node in scene.list("nodes") if required_node_affinity_matches(template, node)]
-    tainted = [(node, taint) for node in chosen if name_of(node) not in occupied and (
-        taint := find_untolerated_taint(taints_of(node), tolerations, (NO_EXECUTE, NO_SCHEDULE))) is not None]
+    tolerations, occupied = (
+        daemon_tolerations(template["spec"]),
+        {node_name(pod) for pod in scene.owned(obj, "pods")},
+    )
+    chosen = [
+        node for node in scene.list("nodes") if required_node_affinity_matches(template, node)
+    ]
+    tainted = [
+        (node, taint)
+        for node in chosen
+        if name_of(node) not in occupied
+        and (
+            taint := find_untolerated_taint(taints_of(node), tolerations, (NO_EXECUTE, NO_SCHEDULE))
+        )
+        is not None
+    ]
     tainted = [(node, taint) for node, taint in tainted if not taint["key"].startswith(ROLE)]
     if not tainted:
         return None
@@ -453,11 +664,21 @@ def left_out(scene: Scene, obj: Object) -> Finding | None:
     alike = [name_of(other) for other, of_other in tainted if of_other == taint]
     return scene.finding(
         "taint",
-        scene.link(obj, "status.desiredNumberScheduled", f"it has no pod on {len(tainted)} of the "
-                   f"{plural(len(chosen), 'node')} that it is for"),
-        scene.link(node, f"spec.taints[{taints_of(node).index(taint)}]", "the pods do not tolerate this taint"),
-        remedies=[*tolerate(scene, obj, [dict(taint)]),
-                  ("taint", "nodes", *alike, f"{taint['key']}:{taint['effect']}-")])
+        scene.link(
+            obj,
+            "status.desiredNumberScheduled",
+            f"it has no pod on {len(tainted)} of the {plural(len(chosen), 'node')} that it is for",
+        ),
+        scene.link(
+            node,
+            f"spec.taints[{taints_of(node).index(taint)}]",
+            "the pods do not tolerate this taint",
+        ),
+        remedies=[
+            *tolerate(scene, obj, [dict(taint)]),
+            ("taint", "nodes", *alike, f"{taint['key']}:{taint['effect']}-"),
+        ],
+    )
 
 
 def without_nodes(scene: Scene, obj: Object) -> Finding | None:
@@ -465,7 +686,9 @@ def without_nodes(scene: Scene, obj: Object) -> Finding | None:
     nodes, template = scene.list("nodes"), obj["spec"]["template"]
     if desired_replicas(obj) or scene.owned(obj, "pods"):
         return None
-    none = scene.link(obj, "status.desiredNumberScheduled", "it has no pods, as there is no node for them")
+    none = scene.link(
+        obj, "status.desiredNumberScheduled", "it has no pods, as there is no node for them"
+    )
     if not nodes:
         return scene.finding("no-nodes", none, remedies=[new_node(scene, template)])
     chosen = [node for node in nodes if required_node_affinity_matches(template, node)]
@@ -474,17 +697,35 @@ def without_nodes(scene: Scene, obj: Object) -> Finding | None:
         labels = [f"{name}={value}" for name, value in sorted(selector.items())]
         label = [("label", "nodes", place, *labels) for place in (name_of(nodes[0]), "--all")]
         return scene.finding(
-            "node-selector", none, scene.link(obj, "spec.template.spec.nodeSelector", "no node has these labels"),
-            remedies=label if selector.keys().isdisjoint(NOT_TO_RELABEL) else ())
+            "node-selector",
+            none,
+            scene.link(obj, "spec.template.spec.nodeSelector", "no node has these labels"),
+            remedies=label if selector.keys().isdisjoint(NOT_TO_RELABEL) else (),
+        )
     if not chosen:
-        return scene.finding("node-affinity", none, scene.link(
-            obj, "spec.template.spec.affinity.nodeAffinity", "no node fulfils it"
-            if not selector else "no node with the labels of the nodeSelector fulfils it"))
+        return scene.finding(
+            "node-affinity",
+            none,
+            scene.link(
+                obj,
+                "spec.template.spec.affinity.nodeAffinity",
+                "no node fulfils it"
+                if not selector
+                else "no node with the labels of the nodeSelector fulfils it",
+            ),
+        )
     tolerations = daemon_tolerations(template["spec"])
     for node in chosen:
         if taint := find_untolerated_taint(taints_of(node), tolerations, (NO_EXECUTE, NO_SCHEDULE)):
-            return scene.finding("taint", none, scene.link(
-                node, f"spec.taints[{taints_of(node).index(taint)}]", "the pods do not tolerate this taint"))
+            return scene.finding(
+                "taint",
+                none,
+                scene.link(
+                    node,
+                    f"spec.taints[{taints_of(node).index(taint)}]",
+                    "the pods do not tolerate this taint",
+                ),
+            )
     return None
 
 

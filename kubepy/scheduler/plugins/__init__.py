@@ -6,7 +6,13 @@ simulate are left out: DynamicResources (ResourceClaim), NodeDeclaredFeatures.
 
 from kubepy.scheduler.framework import FilterPlugin
 from kubepy.scheduler.plugins.interpodaffinity import InterPodAffinity
-from kubepy.scheduler.plugins.nodes import NodeAffinity, NodeName, NodePorts, NodeUnschedulable, TaintToleration
+from kubepy.scheduler.plugins.nodes import (
+    NodeAffinity,
+    NodeName,
+    NodePorts,
+    NodeUnschedulable,
+    TaintToleration,
+)
 from kubepy.scheduler.plugins.resources import NodeResourcesFit
 from kubepy.scheduler.plugins.topologyspread import PodTopologySpread
 from kubepy.scheduler.plugins.volumelimits import NodeVolumeLimits

@@ -59,10 +59,14 @@ class InterPodAffinity(FilterPlugin):
     """Enforce required terms of the incoming pod, and required anti-affinity of the pods that run."""
 
     name = "InterPodAffinity"
-    events_to_register = frozenset({POD_ADD, POD_LABEL, POD_DELETE, NODE_ADD, NODE_LABEL, NAMESPACE, SELF_UPDATE})
+    events_to_register = frozenset(
+        {POD_ADD, POD_LABEL, POD_DELETE, NODE_ADD, NODE_LABEL, NAMESPACE, SELF_UPDATE}
+    )
     AFFINITY = PluginStatus(("node(s) didn't match pod affinity rules",), False, name)
     ANTI_AFFINITY = PluginStatus(("node(s) didn't match pod anti-affinity rules",), True, name)
-    EXISTING = PluginStatus(("node(s) didn't satisfy existing pods anti-affinity rules",), True, name)
+    EXISTING = PluginStatus(
+        ("node(s) didn't satisfy existing pods anti-affinity rules",), True, name
+    )
 
     def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip:
         state = AffinityState(handle, {}, {}, {})
@@ -77,7 +81,9 @@ class InterPodAffinity(FilterPlugin):
             return SKIP
         return PreFilterResult(state)
 
-    def filter(self, pod: PodInfo, state: AffinityState, node_info: NodeInfo) -> PluginStatus | None:
+    def filter(
+        self, pod: PodInfo, state: AffinityState, node_info: NodeInfo
+    ) -> PluginStatus | None:
         labels = node_info.labels
         if not self._affinity_holds(pod, state, labels):
             return self.AFFINITY
@@ -93,7 +99,10 @@ class InterPodAffinity(FilterPlugin):
         terms = pod.terms.required_affinity
         if any(term.topology_key not in labels for term in terms):
             return False
-        if all(state.affinity.get((term.topology_key, labels[term.topology_key]), 0) > 0 for term in terms):
+        if all(
+            state.affinity.get((term.topology_key, labels[term.topology_key]), 0) > 0
+            for term in terms
+        ):
             return True
         # The first pod of a group with affinity to each other may go anywhere.
         own = state.handle.namespace_labels(pod.namespace)
@@ -103,17 +112,23 @@ class InterPodAffinity(FilterPlugin):
         counts = (state.affinity, state.anti_affinity, state.existing_anti_affinity)
         return AffinityState(state.handle, *(dict(count) for count in counts))
 
-    def update(self, pod: PodInfo, state: AffinityState, other: PodInfo, node_info: NodeInfo, count: int) -> None:
+    def update(
+        self, pod: PodInfo, state: AffinityState, other: PodInfo, node_info: NodeInfo, count: int
+    ) -> None:
         self._count_existing(pod, state, other, node_info.labels, count)
         self._count_incoming(pod, state, other, node_info.labels, count)
 
-    def _count_existing(self, pod: PodInfo, state: AffinityState, other: PodInfo, labels: Labels, count: int) -> None:
+    def _count_existing(
+        self, pod: PodInfo, state: AffinityState, other: PodInfo, labels: Labels, count: int
+    ) -> None:
         own = state.handle.namespace_labels(pod.namespace)
         for term in other.terms.required_anti_affinity:
             if term.matches(pod.namespace, pod.labels, own):
                 _count(state.existing_anti_affinity, term.topology_key, labels, count)
 
-    def _count_incoming(self, pod: PodInfo, state: AffinityState, other: PodInfo, labels: Labels, count: int) -> None:
+    def _count_incoming(
+        self, pod: PodInfo, state: AffinityState, other: PodInfo, labels: Labels, count: int
+    ) -> None:
         theirs = state.handle.namespace_labels(other.namespace)
         if match_all(pod.terms.required_affinity, other.namespace, other.labels, theirs):
             for term in pod.terms.required_affinity:
@@ -155,11 +170,15 @@ def _pod_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
         return new is not None and _may_match_all(affinity, new)
     if new is not None:
         joins = not _may_match_all(affinity, old) and _may_match_all(affinity, new)
-        return joins or any(_may_match(term, old) and not _may_match(term, new) for term in anti_affinity)
+        return joins or any(
+            _may_match(term, old) and not _may_match(term, new) for term in anti_affinity
+        )
     if any(_may_match(term, old) for term in anti_affinity):
         return True
     deleted = cast("Pod", old)
-    theirs = pod_terms(deleted["spec"].get("affinity") or {}, namespace_of(old)).required_anti_affinity
+    theirs = pod_terms(
+        deleted["spec"].get("affinity") or {}, namespace_of(old)
+    ).required_anti_affinity
     return any(_may_match(term, pod.pod) for term in theirs)
 
 

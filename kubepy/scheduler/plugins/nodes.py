@@ -49,13 +49,17 @@ class NodeUnschedulable(FilterPlugin):
     def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
         if not node_info.unschedulable:
             return None
-        tolerated = any(tolerates(toleration, UNSCHEDULABLE) for toleration in pod.spec.get("tolerations") or ())
+        tolerated = any(
+            tolerates(toleration, UNSCHEDULABLE) for toleration in pod.spec.get("tolerations") or ()
+        )
         return None if tolerated else self.REJECTION
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if SELF_UPDATE in event.actions:
             return True
-        return not is_unschedulable(event.new or {}) and (event.old is None or is_unschedulable(event.old))
+        return not is_unschedulable(event.new or {}) and (
+            event.old is None or is_unschedulable(event.old)
+        )
 
 
 class NodeName(FilterPlugin):
@@ -96,7 +100,10 @@ class TaintToleration(FilterPlugin):
 
 def _repels(pod: PodInfo, node: Mapping[str, Any] | None) -> bool:
     taints = taints_of(node) if node is not None else []
-    return find_untolerated_taint(taints, pod.spec.get("tolerations"), DO_NOT_SCHEDULE_EFFECTS) is not None
+    return (
+        find_untolerated_taint(taints, pod.spec.get("tolerations"), DO_NOT_SCHEDULE_EFFECTS)
+        is not None
+    )
 
 
 class NodeAffinity(FilterPlugin):
@@ -118,7 +125,11 @@ class NodeAffinity(FilterPlugin):
         return PreFilterResult(node_names=names)
 
     def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
-        return None if required_node_affinity_matches(pod.pod, node_info.node or {}) else self.REJECTION
+        return (
+            None
+            if required_node_affinity_matches(pod.pod, node_info.node or {})
+            else self.REJECTION
+        )
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if event.new is None or not required_node_affinity_matches(pod.pod, event.new):
@@ -133,8 +144,11 @@ def named_nodes(selector: Mapping[str, Any]) -> frozenset[str] | None:
         return None
     allowed: frozenset[str] = frozenset()
     for term in terms:
-        values = [frozenset(field["values"]) for field in term.get("matchFields") or ()
-                  if field["key"] == METADATA_NAME and field["operator"] == "In"]
+        values = [
+            frozenset(field["values"])
+            for field in term.get("matchFields") or ()
+            if field["key"] == METADATA_NAME and field["operator"] == "In"
+        ]
         if not values:
             return None
         allowed |= frozenset.intersection(*values)
@@ -147,7 +161,9 @@ class NodePorts(FilterPlugin):
     name = "NodePorts"
     looks_at_node_only = True
     events_to_register = frozenset({NODE_ADD, POD_DELETE})
-    REJECTION = PluginStatus(("node(s) didn't have free ports for the requested pod ports",), True, name)
+    REJECTION = PluginStatus(
+        ("node(s) didn't have free ports for the requested pod ports",), True, name
+    )
 
     def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip:
         return PreFilterResult() if pod.ports else SKIP

@@ -25,7 +25,9 @@ class NodeResourcesFit(FilterPlugin):
 
     name = "NodeResourcesFit"
     looks_at_node_only = True
-    events_to_register = frozenset({NODE_ADD, NODE_ALLOCATABLE, POD_DELETE, POD_SCALE_DOWN, SELF_UPDATE})
+    events_to_register = frozenset(
+        {NODE_ADD, NODE_ALLOCATABLE, POD_DELETE, POD_SCALE_DOWN, SELF_UPDATE}
+    )
 
     def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
         full = not node_info.has_room()
@@ -34,8 +36,12 @@ class NodeResourcesFit(FilterPlugin):
         insufficient = _insufficient(pod.requests, node_info.allocatable, node_info.requested)
         if not full and not insufficient:
             return None
-        reasons = (("Too many pods",) if full else ()) + tuple(f"Insufficient {name}" for name in insufficient)
-        hopeless = any(pod.requests[name] > node_info.allocatable.get(name, 0) for name in insufficient)
+        reasons = (("Too many pods",) if full else ()) + tuple(
+            f"Insufficient {name}" for name in insufficient
+        )
+        hopeless = any(
+            pod.requests[name] > node_info.allocatable.get(name, 0) for name in insufficient
+        )
         return PluginStatus(reasons, not hopeless, self.name)
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
@@ -65,7 +71,12 @@ def insufficient_resources(requests: Resources, node_info: NodeInfo) -> list[Ins
     taken, capacity = len(node_info.pods), node_info.allocatable.get("pods", 0)
     full = [InsufficientResource("pods", 1, taken, capacity)] if taken + 1 > capacity else []
     return full + [
-        InsufficientResource(name, requests[name], node_info.requested.get(name, 0), node_info.allocatable.get(name, 0))
+        InsufficientResource(
+            name,
+            requests[name],
+            node_info.requested.get(name, 0),
+            node_info.allocatable.get(name, 0),
+        )
         for name in _insufficient(requests, node_info.allocatable, node_info.requested)
     ]
 
@@ -78,7 +89,9 @@ def _insufficient(requests: Resources, allocatable: Resources, used: Resources) 
             names.append(name)
     if len(names) < 2:
         return names
-    return sorted(names, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
+    return sorted(
+        names, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name)
+    )
 
 
 def _allocatable(node: Mapping[str, Any] | None) -> Resources:

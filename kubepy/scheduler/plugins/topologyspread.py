@@ -65,7 +65,12 @@ class Constraint(NamedTuple):
             return False
         if not self.honor_taints:
             return True
-        return find_untolerated_taint(taints_of(node), pod.spec.get("tolerations"), DO_NOT_SCHEDULE_EFFECTS) is None
+        return (
+            find_untolerated_taint(
+                taints_of(node), pod.spec.get("tolerations"), DO_NOT_SCHEDULE_EFFECTS
+            )
+            is None
+        )
 
 
 Constraints = tuple[Constraint, ...]
@@ -74,8 +79,11 @@ Constraints = tuple[Constraint, ...]
 def constraints_of(pod: PodInfo, action: str) -> Constraints:
     """Parse the pod's own constraints of one kind: DoNotSchedule or ScheduleAnyway."""
     constraints = pod.spec.get("topologySpreadConstraints") or ()
-    return tuple(_constraint(constraint, pod.labels) for constraint in constraints
-                 if constraint["whenUnsatisfiable"] == action)
+    return tuple(
+        _constraint(constraint, pod.labels)
+        for constraint in constraints
+        if constraint["whenUnsatisfiable"] == action
+    )
 
 
 def _constraint(constraint: Mapping[str, Any], labels: Mapping[str, str]) -> Constraint:
@@ -103,7 +111,9 @@ def count_matching(node_info: NodeInfo, selector: LabelSelector, namespace: str)
     if selector.is_empty():
         return 0
     return sum(
-        pod.namespace == namespace and not is_being_deleted(pod.pod) and selector.matches(pod.labels)
+        pod.namespace == namespace
+        and not is_being_deleted(pod.pod)
+        and selector.matches(pod.labels)
         for pod in node_info.pods.values()
     )
 
@@ -145,7 +155,11 @@ class PodTopologySpread(FilterPlugin):
             domain = node_info.labels.get(constraint.topology_key)
             if domain is None:
                 return self.NO_LABEL
-            fewest = min(domains.values(), default=2**31 - 1) if len(domains) >= constraint.min_domains else 0
+            fewest = (
+                min(domains.values(), default=2**31 - 1)
+                if len(domains) >= constraint.min_domains
+                else 0
+            )
             here = domains.get(domain, 0) + constraint.selector.matches(pod.labels)
             if here - fewest > constraint.max_skew:
                 return self.REJECTION
@@ -154,13 +168,17 @@ class PodTopologySpread(FilterPlugin):
     def clone(self, state: SpreadState) -> SpreadState:
         return SpreadState(state.constraints, [dict(domains) for domains in state.counts])
 
-    def update(self, pod: PodInfo, state: SpreadState, other: PodInfo, node_info: NodeInfo, count: int) -> None:
+    def update(
+        self, pod: PodInfo, state: SpreadState, other: PodInfo, node_info: NodeInfo, count: int
+    ) -> None:
         if other.namespace != pod.namespace or node_info.node is None:
             return
         if not has_all_keys(node_info.labels, state.constraints):
             return
         for constraint, domains in zip(state.constraints, state.counts, strict=True):
-            if constraint.selector.matches(other.labels) and constraint.includes(pod, node_info.node):
+            if constraint.selector.matches(other.labels) and constraint.includes(
+                pod, node_info.node
+            ):
                 domain = node_info.labels[constraint.topology_key]
                 domains[domain] = domains.get(domain, 0) + count
 
@@ -177,17 +195,24 @@ def _node_queueing_hint(constraints: Constraints, event: ClusterEvent) -> bool:
     if event.old is None or event.new is None or was != now:
         return was or now
     old, new = labels_of(event.old), labels_of(event.new)
-    moved = any(old.get(constraint.topology_key) != new.get(constraint.topology_key) for constraint in constraints)
+    moved = any(
+        old.get(constraint.topology_key) != new.get(constraint.topology_key)
+        for constraint in constraints
+    )
     return now and (moved or NODE_TAINT in event.actions)
 
 
 def _pod_queueing_hint(pod: PodInfo, constraints: Constraints, event: ClusterEvent) -> bool:
     changed = event.new or event.old
-    if changed is None or (namespace_of(changed) != pod.namespace and uid_of(changed) != uid_of(pod.pod)):
+    if changed is None or (
+        namespace_of(changed) != pod.namespace and uid_of(changed) != uid_of(pod.pod)
+    ):
         return False
     if event.old is None or event.new is None or POD_TERMINATING in event.actions:
         return any(constraint.selector.matches(labels_of(changed)) for constraint in constraints)
-    if uid_of(changed) == uid_of(pod.pod) and any(constraint.honor_taints for constraint in constraints):
+    if uid_of(changed) == uid_of(pod.pod) and any(
+        constraint.honor_taints for constraint in constraints
+    ):
         return True
     return any(constraint.selector.matches(labels_of(event.old)) != constraint.selector.matches(labels_of(event.new))
                for constraint in constraints)  # fmt: skip

@@ -63,7 +63,11 @@ class NodeVolumeLimits(FilterPlugin):
         return self.REJECTION if too_many else None
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        return POD_DELETE not in event.actions or event.old is None or bool(event.old["spec"].get("volumes"))
+        return (
+            POD_DELETE not in event.actions
+            or event.old is None
+            or bool(event.old["spec"].get("volumes"))
+        )
 
 
 def volume_limits(csi_node: CSINode | None) -> dict[str, int]:
@@ -81,7 +85,9 @@ def attached_volumes(pod: PodInfo, handle: Handle) -> set[AttachedVolume]:
 
 
 def _attached_volume(claim: PersistentVolumeClaim, handle: Handle) -> AttachedVolume | None:
-    if (name := claim["spec"].get("volumeName")) and (volume := handle.volumes.get("", name)) is not None:
+    if (name := claim["spec"].get("volumeName")) and (
+        volume := handle.volumes.get("", name)
+    ) is not None:
         csi = volume["spec"].get("csi")
         return AttachedVolume(csi["driver"], csi["volumeHandle"]) if csi else None
     storage_class = handle.classes.get("", class_of(claim))

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.api.meta import AnyObject, annotations_of, is_being_deleted, labels_of, name_of, namespace_of
+from kubepy.api.meta import (
+    AnyObject,
+    annotations_of,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    namespace_of,
+)
 from kubepy.api.objects.volumes import (
     SELECTED_NODE,
     Use,
@@ -81,15 +88,23 @@ class VolumeBinding(FilterPlugin):
             return SKIP
         delayed = [claim for claim in claims if not is_bound(claim)]
         if any(not waits_for_consumer(_class_of(claim, handle)) for claim in delayed):
-            return PluginStatus(("pod has unbound immediate PersistentVolumeClaims",), False, self.name)
+            return PluginStatus(
+                ("pod has unbound immediate PersistentVolumeClaims",), False, self.name
+            )
         volumes = open_to(delayed, handle.volumes.list()) if delayed else []
         bound = [claim for claim in claims if is_bound(claim)]
         return PreFilterResult(PodVolumeClaims(handle, bound, delayed, volumes))
 
-    def filter(self, pod: PodInfo, state: PodVolumeClaims, node_info: NodeInfo) -> PluginStatus | None:
+    def filter(
+        self, pod: PodInfo, state: PodVolumeClaims, node_info: NodeInfo
+    ) -> PluginStatus | None:
         reasons = []
-        volumes = [state.handle.volumes.get("", claim["spec"]["volumeName"]) for claim in state.bound]
-        if any(volume is not None and not reaches(volume, node_info.node or {}) for volume in volumes):
+        volumes = [
+            state.handle.volumes.get("", claim["spec"]["volumeName"]) for claim in state.bound
+        ]
+        if any(
+            volume is not None and not reaches(volume, node_info.node or {}) for volume in volumes
+        ):
             reasons.append(self.ELSEWHERE)
         if find_pod_volumes(state, node_info.node or {}) is None:
             reasons.append(self.NOTHING_TO_BIND)
@@ -107,7 +122,9 @@ class VolumeBinding(FilterPlugin):
 
 def _is_claim_of(pod: PodInfo, claim: AnyObject) -> bool:
     """Tell whether the pod mounts the claim, by its name."""
-    return namespace_of(claim) == pod.namespace and any(use.claim == name_of(claim) for use in uses_of(pod.pod))
+    return namespace_of(claim) == pod.namespace and any(
+        use.claim == name_of(claim) for use in uses_of(pod.pod)
+    )
 
 
 def _why_unusable(pod: PodInfo, use: Use, claim: PersistentVolumeClaim | None) -> str:
@@ -118,7 +135,9 @@ def _why_unusable(pod: PodInfo, use: Use, claim: PersistentVolumeClaim | None) -
         return f'persistentvolumeclaim "{use.claim}" not found'
     if (claim.get("status") or {}).get("phase") == "Lost":
         volume = claim["spec"].get("volumeName", "")
-        return f'persistentvolumeclaim "{use.claim}" bound to non-existent persistentvolume "{volume}"'
+        return (
+            f'persistentvolumeclaim "{use.claim}" bound to non-existent persistentvolume "{volume}"'
+        )
     if is_being_deleted(claim):
         return f'persistentvolumeclaim "{use.claim}" is being deleted'
     return not_made_for(claim, pod.pod) if use.ephemeral else ""
@@ -136,7 +155,9 @@ def find_pod_volumes(claims: PodVolumeClaims, node: Node) -> PodVolumes | None:
     if any(annotations_of(claim)[SELECTED_NODE] != name_of(node) for claim in provisions):
         return None  # a volume is being provisioned for another node
     bindings: list[tuple[PersistentVolume, PersistentVolumeClaim]] = []
-    for claim in sorted((claim for claim in claims.delayed if claim not in provisions), key=requested_size):
+    for claim in sorted(
+        (claim for claim in claims.delayed if claim not in provisions), key=requested_size
+    ):
         taken = {name_of(volume) for volume, _ in bindings}
         if (volume := best_match(claim, claims.volumes, node, taken=taken)) is not None:
             bindings.append((volume, claim))
@@ -154,9 +175,12 @@ def _can_be_provisioned(claim: PersistentVolumeClaim, node: Node, handle: Handle
         return False
     terms, labels = storage_class.get("allowedTopologies"), labels_of(node)
     return not terms or any(
-        all(labels.get(requirement["key"]) in requirement["values"]
-            for requirement in term.get("matchLabelExpressions") or ())
-        for term in terms)
+        all(
+            labels.get(requirement["key"]) in requirement["values"]
+            for requirement in term.get("matchLabelExpressions") or ()
+        )
+        for term in terms
+    )
 
 
 class RestrictionsState(NamedTuple):
@@ -188,7 +212,9 @@ class VolumeRestrictions(FilterPlugin):
         for name in _shared_claims(pod):
             claim = handle.claims.get(pod.namespace, name)
             if claim is None:
-                return PluginStatus((f'persistentvolumeclaim "{name}" not found',), False, self.name)
+                return PluginStatus(
+                    (f'persistentvolumeclaim "{name}" not found',), False, self.name
+                )
             if "ReadWriteOncePod" in (claim["spec"].get("accessModes") or ()):
                 read_write_once_pod.add(name)
         disks = [volume for volume in pod.spec.get("volumes") or () if disk_of(volume) is not None]
@@ -200,7 +226,9 @@ class VolumeRestrictions(FilterPlugin):
                 self.update(pod, state, other, node_info, 1)
         return PreFilterResult(state) if state.users or disks else SKIP
 
-    def filter(self, pod: PodInfo, state: RestrictionsState, node_info: NodeInfo) -> PluginStatus | None:
+    def filter(
+        self, pod: PodInfo, state: RestrictionsState, node_info: NodeInfo
+    ) -> PluginStatus | None:
         if any(_conflict(state.disks, other.spec) for other in node_info.pods.values()):
             return self.NO_DISK
         return self.IN_USE if state.users else None
@@ -208,7 +236,14 @@ class VolumeRestrictions(FilterPlugin):
     def clone(self, state: RestrictionsState) -> RestrictionsState:
         return state._replace(users=list(state.users))
 
-    def update(self, pod: PodInfo, state: RestrictionsState, other: PodInfo, node_info: NodeInfo, count: int) -> None:
+    def update(
+        self,
+        pod: PodInfo,
+        state: RestrictionsState,
+        other: PodInfo,
+        node_info: NodeInfo,
+        count: int,
+    ) -> None:
         if other.namespace != pod.namespace or state.claims.isdisjoint(_shared_claims(other)):
             return
         if count > 0:
@@ -220,7 +255,11 @@ class VolumeRestrictions(FilterPlugin):
         """Accept a new claim of the pod, a deleted pod with one of its claims or disks, a new node."""
         if VOLUME in event.actions:
             claim = event.new or {}
-            return event.old is None and claim.get("kind") == "PersistentVolumeClaim" and _is_claim_of(pod, claim)
+            return (
+                event.old is None
+                and claim.get("kind") == "PersistentVolumeClaim"
+                and _is_claim_of(pod, claim)
+            )
         deleted = event.old
         if POD_DELETE not in event.actions or deleted is None or event.unknown:
             return True
@@ -265,7 +304,11 @@ def is_volume_conflict(volume: AnyObject, other: AnyObject) -> bool:
 
 def _conflict(volumes: Iterable[Volume], spec: AnyObject) -> bool:
     """Tell whether one of the volumes is a disk that the pod of this spec uses."""
-    return any(is_volume_conflict(volume, other) for volume in volumes for other in spec.get("volumes") or ())
+    return any(
+        is_volume_conflict(volume, other)
+        for volume in volumes
+        for other in spec.get("volumes") or ()
+    )
 
 
 class VolumeZone(FilterPlugin):
@@ -282,10 +325,14 @@ class VolumeZone(FilterPlugin):
             name = claim["spec"].get("volumeName") if claim is not None else None
             volume = handle.volumes.get("", name) if name else None
             labels = labels_of(volume) if volume is not None else {}
-            zones += [(key, frozenset(labels[key].split("__"))) for key in ZONE_LABELS if key in labels]
+            zones += [
+                (key, frozenset(labels[key].split("__"))) for key in ZONE_LABELS if key in labels
+            ]
         return PreFilterResult(zones) if zones else SKIP
 
-    def filter(self, pod: PodInfo, state: list[tuple[str, frozenset[str]]], node_info: NodeInfo) -> PluginStatus | None:
+    def filter(
+        self, pod: PodInfo, state: list[tuple[str, frozenset[str]]], node_info: NodeInfo
+    ) -> PluginStatus | None:
         labels = node_info.labels
         if not any(key in labels for key in ZONE_LABELS):
             return None

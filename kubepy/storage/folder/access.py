@@ -23,7 +23,14 @@ from kubepy.storage.folder.scan import EVERYTHING, Extents
 from kubepy.storage.model import Admit, Key, Object, Removal
 
 with lazy_imports():
-    from kubepy.storage.folder import commit_files, locks, outside_edits, recovery, reserve, watching
+    from kubepy.storage.folder import (
+        commit_files,
+        locks,
+        outside_edits,
+        recovery,
+        reserve,
+        watching,
+    )
 
 if TYPE_CHECKING:
     from kubepy.storage.folder.outside_edits import OutsideEdits
@@ -32,11 +39,21 @@ if TYPE_CHECKING:
     from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
 T = TypeVar("T")
-FileObject = tuple[Stamp | None, Object | None, bytes]  # the stamp, unless it is racy; what is read; the digest
+FileObject = tuple[
+    Stamp | None, Object | None, bytes
+]  # the stamp, unless it is racy; what is read; the digest
 
 # The exceptions that reading garbage raises. A defect of ours raises them too, so the index is checked before it is
 # blamed.
-_UNEXPECTED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, RecursionError)
+_UNEXPECTED = (
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+)
 
 
 class Access:
@@ -45,26 +62,45 @@ class Access:
     :param now: the cluster's time in seconds.
     """
 
-    def __init__(self, folder: StateFolder, admit: Admit | None, removal: Removal | None,
-                 now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        folder: StateFolder,
+        admit: Admit | None,
+        removal: Removal | None,
+        now: Callable[[], float],
+    ) -> None:
         self.folder = folder
         self.boot = index.boot_id()
         self.connect(admit, removal, now)
         self._database: Database | None = None
-        self._settings: tuple[Stamp, Object, bool] | None = None  # read at a stamp, which may be racy
+        self._settings: tuple[Stamp, Object, bool] | None = (
+            None  # read at a stamp, which may be racy
+        )
         self._unwritable: FolderError | None = None
         self._warn: Callable[[str], None] | None = None
         self._lock: locks.Lock | None = None  # the folder's, while this process has it
         self._newest = 1  # the newest revision of the indexes that were removed
         self._outlived = 0  # the newest revision of the index that was removed last, until another one is in its place
-        self._looked = -math.inf  # when it has recorded all edits last, on the clock of :func:`time.monotonic`
+        self._looked = (
+            -math.inf
+        )  # when it has recorded all edits last, on the clock of :func:`time.monotonic`
         self.watch: FolderWatch | None = None
-        self._told: list[str] = []  # the warnings of a damaged index, of a folder that others have made
+        self._told: list[
+            str
+        ] = []  # the warnings of a damaged index, of a folder that others have made
         self._file_objects: dict[Key, FileObject] = {}
-        self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
+        self._damaged: tuple[int, int] | None = (
+            None  # the file of an index that is not to be opened again
+        )
 
-    def connect(self, admit: Admit | None, removal: Removal | None, now: Callable[[], float],
-                new_recorder: NewRecorder | None = None, links: NewLinks = tuple) -> None:
+    def connect(
+        self,
+        admit: Admit | None,
+        removal: Removal | None,
+        now: Callable[[], float],
+        new_recorder: NewRecorder | None = None,
+        links: NewLinks = tuple,
+    ) -> None:
         """Take the functions of the API server, the cluster's time, a function for its timeline, and what objects are
         looked up by."""
         self.links = links
@@ -108,10 +144,16 @@ class Access:
         self._database = self._open_existing()
         if self._database is None:
             self.try_catch_up()
-        elif self._goes_back(self._database) and not self.try_catch_up(()) and self._unwritable is None:
+        elif (
+            self._goes_back(self._database)
+            and not self.try_catch_up(())
+            and self._unwritable is None
+        ):
             self._database.close()
             self._database = None
-            raise RemovedIndexError(f"{self.own_path('')} was removed, and another process works with a new one")
+            raise RemovedIndexError(
+                f"{self.own_path('')} was removed, and another process works with a new one"
+            )
         if self._database is None:
             self._database = index.open_in_memory(self.folder.root)
             self.record_outside_edits()
@@ -218,7 +260,11 @@ class Access:
         digest = digest_of(data)
         if known is None or known[2] != digest:
             row = self.opened().row(key)
-            obj = json.loads(row.json) if row and row.json and row.digest == digest else self._parse(key, data, stamp)
+            obj = (
+                json.loads(row.json)
+                if row and row.json and row.digest == digest
+                else self._parse(key, data, stamp)
+            )
         else:
             obj = known[1]
         self._file_objects[key] = None if racy else stamp, obj, digest
@@ -244,7 +290,9 @@ class Access:
     # --- catching up ---
 
     @contextmanager
-    def locked(self, timeout: float, extents: Extents | Callable[[], Extents] = EVERYTHING) -> Iterator[None]:
+    def locked(
+        self, timeout: float, extents: Extents | Callable[[], Extents] = EVERYTHING
+    ) -> Iterator[None]:
         """Hold the folder's lock, with every commit finished and every edit from outside in some extents recorded.
 
         ``timeout``: seconds that one other process may hold it, 0 for not at all. ``extents``: a function is called
@@ -269,7 +317,9 @@ class Access:
     def _catch_up(self, was_left: bool, extents: Extents | Callable[[], Extents]) -> None:
         """Finish commits and record edits, in an index that can be written. ``was_left``: the last holder of the lock
         died with it."""
-        if self._database is not None and (self._database.in_memory or self._database.is_replaced()):
+        if self._database is not None and (
+            self._database.in_memory or self._database.is_replaced()
+        ):
             self._let_go()
         if self._database is None:
             self._database = self._open_existing()
@@ -284,12 +334,20 @@ class Access:
             self._warn_of_damage()
             self._recover(self._create(), was_left)
 
-    def _recover(self, database: Database, was_left: bool,
-                 extents: Extents | Callable[[], Extents] = EVERYTHING) -> None:
-        settings.finish(database, self.folder)  # before the rows, by which the next process knows that there is work
+    def _recover(
+        self,
+        database: Database,
+        was_left: bool,
+        extents: Extents | Callable[[], Extents] = EVERYTHING,
+    ) -> None:
+        settings.finish(
+            database, self.folder
+        )  # before the rows, by which the next process knows that there is work
         is_usual = not was_left and database.is_built() and self.is_same_boot(database)
         recovery.Recovery(database, self.folder, self.boot).run(unclean=was_left)
-        if not is_usual or has_hidden_folder(database.problems()):  # which may be within reach again
+        if not is_usual or has_hidden_folder(
+            database.problems()
+        ):  # which may be within reach again
             extents = EVERYTHING
         is_all = callable(extents) or extents == EVERYTHING
         extents = extents() if callable(extents) else extents
@@ -328,7 +386,9 @@ class Access:
         that everything matches, and its first revisions are beyond those of the index before."""
         self.close()
         try:
-            self._database = index.create(self.folder.root, max(self._newest, int(self.now() * 1000) - 1))
+            self._database = index.create(
+                self.folder.root, max(self._newest, int(self.now() * 1000) - 1)
+            )
         except FolderError as error:
             self._check_lock(error)
             raise
@@ -337,14 +397,18 @@ class Access:
     def _check_lock(self, cause: Exception | None = None) -> None:
         """Raise RemovedIndexError where the lock of this process was removed: another one may have it now."""
         if self._lock and self._lock.is_lost():
-            raise RemovedIndexError(f"{self.own_path('')} was removed while it was written to") from cause
+            raise RemovedIndexError(
+                f"{self.own_path('')} was removed while it was written to"
+            ) from cause
 
     def record_outside_edits(self, extents: Extents = EVERYTHING) -> bool:
         """Record edits from outside in the index; return whether there are PENDING rows now.
 
         For the holder of the lock, or for an index in memory.
         """
-        is_changed = self.outside_edits().record(extents, same_boot=self.is_same_boot(self.opened()))
+        is_changed = self.outside_edits().record(
+            extents, same_boot=self.is_same_boot(self.opened())
+        )
         if extents == EVERYTHING:
             self.note_look(is_recorded=True)
         return is_changed
@@ -370,8 +434,12 @@ class Access:
         """Return where there may be edits from outside that are not recorded: where the watch names files; without one,
         and where the index may not have what was recorded, everywhere."""
         database = self.opened()
-        if self.watch is None or database.in_memory or not self.is_same_boot(database) or has_hidden_folder(
-                database.problems()):
+        if (
+            self.watch is None
+            or database.in_memory
+            or not self.is_same_boot(database)
+            or has_hidden_folder(database.problems())
+        ):
             return EVERYTHING
         return self.watch.changed()
 

@@ -24,7 +24,17 @@ from kubepy.storage import yaml
 from kubepy.storage.errors import ConflictError, FolderError, RemovedError
 from kubepy.storage.folder import replacing
 from kubepy.storage.folder.compare import digest_of, managers_path
-from kubepy.storage.folder.database import DURABLE, NO_FILE, PENDING, Database, Place, Row, Stamp, row_hash, sum_of
+from kubepy.storage.folder.database import (
+    DURABLE,
+    NO_FILE,
+    PENDING,
+    Database,
+    Place,
+    Row,
+    Stamp,
+    row_hash,
+    sum_of,
+)
 from kubepy.storage.folder.files import (
     MANAGED,
     MAX_SIZE,
@@ -43,7 +53,9 @@ from kubepy.storage.folder.settings import SettingsEdit, discard_staged, finish
 from kubepy.storage.model import LOG_LENGTH, LOG_SLACK, Key, LogEntry, Object
 
 MAX_TOMBSTONES = 5_000
-MAX_REPLACES = 4_000  # characters of a row's unsynced versions, after which they are synced without waiting
+MAX_REPLACES = (
+    4_000  # characters of a row's unsynced versions, after which they are synced without waiting
+)
 DONE_NEVERTHELESS = "the change itself is made: the files follow as soon as they can be written"
 
 
@@ -110,8 +122,14 @@ def temporary_path(row: Row, directory: str) -> str:
     return f"{directory}/{TEMPORARY_PREFIX}{row.revision}{TEMPORARY_SUFFIX}"
 
 
-def stage(folder: StateFolder, row: Row, *, sync: bool, before: str | None = None,
-          content: bytes | None = None) -> Staged:
+def stage(
+    folder: StateFolder,
+    row: Row,
+    *,
+    sync: bool,
+    before: str | None = None,
+    content: bytes | None = None,
+) -> Staged:
     """Write the content of a row's file beside it, under a name of its own; the row gets its stamp.
 
     ``sync``: make the content durable. ``before``: the JSON of the object in the present file, where it is known.
@@ -125,8 +143,16 @@ def stage(folder: StateFolder, row: Row, *, sync: bool, before: str | None = Non
     temporary = temporary_path(row, parent_of(path))
     mode = 0o600 if row.resource in PRIVATE else 0o666
     stamp = folder.write_temporary(temporary, data, mode, sync=sync)
-    row = Row(*row[:5], *stamp, digest=digest_of(data), state=row.state, replaces=row.replaces,
-              managers=row.managers, canonical=canonical, expires=row.expires)
+    row = Row(
+        *row[:5],
+        *stamp,
+        digest=digest_of(data),
+        state=row.state,
+        replaces=row.replaces,
+        managers=row.managers,
+        canonical=canonical,
+        expires=row.expires,
+    )
     return Staged(row, temporary)
 
 
@@ -201,11 +227,19 @@ class Journal:
             self._trim(database)
         except BaseException as error:
             if rescue_all(self.folder, [file.row for file in staged], commit.settings):
-                self._discard_staged(commit)  # the rows are PENDING, and hold all that the files are to be
+                self._discard_staged(
+                    commit
+                )  # the rows are PENDING, and hold all that the files are to be
             if isinstance(error, (FolderError, OSError, sqlite3.OperationalError)):
-                reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+                reason = (
+                    f"{error.filename}: {error.strerror}"
+                    if isinstance(error, OSError)
+                    else str(error)
+                )
                 if isinstance(error, RemovedError) or database.is_replaced():
-                    raise RemovedError(f"{reason} (.kubepy was removed while it was written to)") from error
+                    raise RemovedError(
+                        f"{reason} (.kubepy was removed while it was written to)"
+                    ) from error
                 raise FolderError(f"{reason} ({DONE_NEVERTHELESS})") from error
             raise
 
@@ -216,7 +250,11 @@ class Journal:
         with_files = [write for write in writes if write.json is not None and write.expires is None]
         for directory in sorted({write.directory for write in with_files}):
             self.folder.make_directory(directory)
-        managed = (managers_path(write.key) for write in with_files if '"managedFields"' in (write.json or ""))
+        managed = (
+            managers_path(write.key)
+            for write in with_files
+            if '"managedFields"' in (write.json or "")
+        )
         for directory in sorted({parent_of(path) for path in managed}):
             if obstacle := find_obstacle(self.folder, f"{directory}/"):
                 raise FolderError(f"{self.folder.absolute(obstacle.path)}: {obstacle.reason}")
@@ -229,30 +267,49 @@ class Journal:
         present = self.folder.stamp(path)
         digest = before.digest if before and before.racy and present is not None else b""
         if present != (before.stamp if before and before.json is not None else None) or (
-                digest and replacing.digest_at(self.folder, path) != digest):
+            digest and replacing.digest_at(self.folder, path) != digest
+        ):
             raise ConflictError(f"{self.folder.absolute(path)} was edited in the meantime")
         if write.json is None:
             assert before is not None
             row = before._replace(revision=write.revision, json=None, state=PENDING, racy=0)
             return Staged(row, temporary_path(row, parent_of(path)))
         present_row = before if present is not None else None
-        row = Row(*write.key, write.revision, write.json, state=PENDING,
-                  replaces=_versions_to_replace(before, has_file=present is not None),
-                  canonical=present_row.canonical if present_row else 1)
-        content = to_file(write.json, write.plain, self._written) if row.canonical and write.plain is not None else None
+        row = Row(
+            *write.key,
+            write.revision,
+            write.json,
+            state=PENDING,
+            replaces=_versions_to_replace(before, has_file=present is not None),
+            canonical=present_row.canonical if present_row else 1,
+        )
+        content = (
+            to_file(write.json, write.plain, self._written)
+            if row.canonical and write.plain is not None
+            else None
+        )
         try:
-            staged = stage(self.folder, row, sync=sync, before=present_row.json if present_row else None,
-                           content=content)
+            staged = stage(
+                self.folder,
+                row,
+                sync=sync,
+                before=present_row.json if present_row else None,
+                content=content,
+            )
             managers = stage_managers(self.folder, row, sync=sync)
             replaced = present_row.digest if present_row else b""
             return staged._replace(managers=managers, present=present, digest=replaced)
         except OSError as error:
-            raise FolderError(f"{self.folder.absolute(path)}: cannot be written: {error.strerror}") from error
+            raise FolderError(
+                f"{self.folder.absolute(path)}: cannot be written: {error.strerror}"
+            ) from error
 
     def _discard_staged(self, commit: Commit) -> None:
         """Remove the temporary files of a commit, and the folders made for them."""
         discard_staged(self.folder)
-        for directory in sorted({write.directory for write in commit.writes if write.expires is None}):
+        for directory in sorted(
+            {write.directory for write in commit.writes if write.expires is None}
+        ):
             if self.folder.is_inside(f"{directory}/"):
                 self.folder.remove_temporaries(directory)
                 self.folder.remove_temporaries(f"{directory}/{MANAGED}")
@@ -275,17 +332,27 @@ class Journal:
     def _sums_after(self, database: Database, commit: Commit) -> dict[Place, int]:
         """Return the sums of the folders that the commit changes, without the files that it replaces."""
         with_files = [write for write in commit.writes if write.expires is None]
-        sums = database.sums_to_change({write.key[:2] for write in with_files} - commit.edited_places)
+        sums = database.sums_to_change(
+            {write.key[:2] for write in with_files} - commit.edited_places
+        )
         for write in with_files:
             if write.before is not None and write.key[:2] in sums:
                 sums[write.key[:2]] -= row_hash(write.before)
         return sums
 
-    def _settle(self, database: Database, staged: Sequence[Staged], settings: SettingsEdit | None,
-                sums: dict[Place, int]) -> None:
+    def _settle(
+        self,
+        database: Database,
+        staged: Sequence[Staged],
+        settings: SettingsEdit | None,
+        sums: dict[Place, int],
+    ) -> None:
         """Rename the staged files into place and mark their rows WRITTEN. ``sums``: as :meth:`_sums_after`."""
         rows = [settle(self.folder, file) for file in staged if file.row.expires is None]
-        rows = [row._replace(racy=int(row.json is not None and may_hide_edit(self.folder, row))) for row in rows]
+        rows = [
+            row._replace(racy=int(row.json is not None and may_hide_edit(self.folder, row)))
+            for row in rows
+        ]
         tidy(self.folder, rows)
         is_set = settings is not None and settings.replace_file(self.folder)
         with database.write(durable=False):
@@ -348,7 +415,9 @@ def settle(folder: StateFolder, staged: Staged) -> Row:
             row = row._replace(ctime_ns=replaced.ctime_ns if replaced else 0)
         return row._replace(managers=settle_managers(folder, row, staged.managers))
     except OSError as error:
-        kind = RemovedError if isinstance(error, FileNotFoundError) else FolderError  # staged files are in .kubepy
+        kind = (
+            RemovedError if isinstance(error, FileNotFoundError) else FolderError
+        )  # staged files are in .kubepy
         raise kind(f"{folder.absolute(path)}: cannot be replaced: {error.strerror}") from error
 
 
@@ -381,15 +450,23 @@ def rescue(folder: StateFolder, row: Row) -> None:
     path = path_of(row.key)
     versions = row.replaced() if row.json is not None else [row.version, *row.replaced()]
     content = row.digest if row.json is not None else None
-    replacing.rescue(folder, temporary_path(row, parent_of(path)), path, content,
-                     frozenset(version.digest for version in versions))
+    replacing.rescue(
+        folder,
+        temporary_path(row, parent_of(path)),
+        path,
+        content,
+        frozenset(version.digest for version in versions),
+    )
 
 
 def may_hide_edit(folder: StateFolder, row: Row) -> bool:
     """Return whether a file that was written may have been edited since with nothing to see in its stamp, or still may:
     as long as an edit could leave the change time that the file got by its rename. The content of an older one tells.
     """
-    return is_racy(row.stamp, time.time_ns()) or replacing.digest_at(folder, path_of(row.key)) != row.digest
+    return (
+        is_racy(row.stamp, time.time_ns())
+        or replacing.digest_at(folder, path_of(row.key)) != row.digest
+    )
 
 
 def settle_managers(folder: StateFolder, row: Row, temporary: str) -> str:
@@ -428,7 +505,9 @@ def sync_written(database: Database, folder: StateFolder) -> None:
     if not written:
         return
     directories = {parent_of(path_of(key)) for key, _ in written}
-    managed = {path for directory in directories if folder.is_directory(path := f"{directory}/{MANAGED}")}
+    managed = {
+        path for directory in directories if folder.is_directory(path := f"{directory}/{MANAGED}")
+    }
     folder.sync_directories(directories | managed)
     with database.write():
         database.mark_durable(written)

@@ -129,19 +129,34 @@ def is_settled(row: Row, known: KnownState) -> bool:
     return row.state < WRITTEN or (row.state == WRITTEN and known.same_boot)
 
 
-def compare(rows: Iterable[Row], scan: FolderScan, folder: StateFolder, known: KnownState) -> Iterator[Difference]:
+def compare(
+    rows: Iterable[Row], scan: FolderScan, folder: StateFolder, known: KnownState
+) -> Iterator[Difference]:
     """Yield the differences between rows and the files at their places, in no order; none behind an obstacle."""
-    by_place = {(listing.directory.resource, listing.directory.namespace): listing for listing in scan.listings}
+    by_place = {
+        (listing.directory.resource, listing.directory.namespace): listing
+        for listing in scan.listings
+    }
     obstacles = scan.obstacles if scan.obstacles else None  # tested once a row
     for row in rows:
         listing = by_place.get(row[:2])
         name = encode(row.name) + SUFFIX
         status = listing.files.pop(name, None) if listing else None
-        if (status and listing and not known.problems and not row.racy and row.json is not None
-                and _has_stamp(row, status) and not row.managers and not listing.managers):
+        if (
+            status
+            and listing
+            and not known.problems
+            and not row.racy
+            and row.json is not None
+            and _has_stamp(row, status)
+            and not row.managers
+            and not listing.managers
+        ):
             continue  # as almost all files are, so this comes first
         if row.expires is not None or (
-                not is_settled(row, known) and not (status and _is_edit_of_unsettled(row, status, folder))):
+            not is_settled(row, known)
+            and not (status and _is_edit_of_unsettled(row, status, folder))
+        ):
             continue
         if obstacles and obstacles.before(row.resource, row.namespace):
             continue
@@ -154,7 +169,9 @@ def compare(rows: Iterable[Row], scan: FolderScan, folder: StateFolder, known: K
             yield Difference(file.path, file, None)
 
 
-def _compare_one(row: Row, file: ScannedFile | None, folder: StateFolder, known: KnownState) -> Difference | None:
+def _compare_one(
+    row: Row, file: ScannedFile | None, folder: StateFolder, known: KnownState
+) -> Difference | None:
     if file and not known.same_boot and _is_left_by_power_cut(row, file.status):
         return None
     if row.json is None:  # a tombstone: any file there is new
@@ -162,7 +179,9 @@ def _compare_one(row: Row, file: ScannedFile | None, folder: StateFolder, known:
     if file is None:
         return Difference(path_of(row.key), None, row)
     is_known_problem = bool(known.problems) and file.path in known.problems
-    is_different = not _has_stamp(row, file.status) or row.managers != file.managers or is_known_problem
+    is_different = (
+        not _has_stamp(row, file.status) or row.managers != file.managers or is_known_problem
+    )
     if not is_different and row.racy:  # an edit may hide behind the same stamp
         try:
             data, stamp, racy = folder.read(file.path)
@@ -175,8 +194,12 @@ def _compare_one(row: Row, file: ScannedFile | None, folder: StateFolder, known:
 
 
 def _has_stamp(row: Row, status: os.stat_result) -> bool:
-    return row.ctime_ns == status.st_ctime_ns and row.mtime_ns == status.st_mtime_ns and row.size == status.st_size \
+    return (
+        row.ctime_ns == status.st_ctime_ns
+        and row.mtime_ns == status.st_mtime_ns
+        and row.size == status.st_size
         and row.inode == status.st_ino
+    )
 
 
 def _is_edit_of_unsettled(row: Row, status: os.stat_result, folder: StateFolder) -> bool:
@@ -187,7 +210,10 @@ def _is_edit_of_unsettled(row: Row, status: os.stat_result, folder: StateFolder)
     version = (status.st_mtime_ns, status.st_size, status.st_ino)
     digests = [known.digest for known in (row.version, *row.replaced()) if version == known[:3]]
     try:
-        return not digests or digest_of(folder.read(path_of(row.key))[0]) not in (row.digest, *digests)
+        return not digests or digest_of(folder.read(path_of(row.key))[0]) not in (
+            row.digest,
+            *digests,
+        )
     except (FileNotFoundError, UnreadableError):
         return True
 
@@ -219,9 +245,13 @@ def find_known_problem(difference: Difference, known: KnownState) -> InvalidFile
 
 def problems_of(scan: FolderScan, rows: Iterable[Row]) -> list[InvalidFile]:
     """Return the obstacles that the user is to see, and the strays, as problems."""
-    obstacles = [(Problem(printable(obstacle.path), 0, obstacle.reason), UNKNOWN)
-                 for obstacle in scan.obstacles.to_report(rows)]
-    strays = [(Problem(printable(stray.path), 0, stray.reason), stray.stamp) for stray in scan.strays]
+    obstacles = [
+        (Problem(printable(obstacle.path), 0, obstacle.reason), UNKNOWN)
+        for obstacle in scan.obstacles.to_report(rows)
+    ]
+    strays = [
+        (Problem(printable(stray.path), 0, stray.reason), stray.stamp) for stray in scan.strays
+    ]
     return [InvalidFile(problem, stamp, None) for problem, stamp in (*obstacles, *strays)]
 
 
@@ -246,8 +276,13 @@ class Examiner:
     :param now: the cluster's time in seconds.
     """
 
-    def __init__(self, folder: StateFolder, admit: Admit | None, removal: Removal | None,
-                 now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        folder: StateFolder,
+        admit: Admit | None,
+        removal: Removal | None,
+        now: Callable[[], float],
+    ) -> None:
         self.folder = folder
         self._admit = admit
         self._removal = removal
@@ -288,7 +323,9 @@ class Examiner:
         if file is None:
             if row is None:
                 return None
-            scan = scan_object(self.folder, row.key)  # a folder read while files are renamed may seem to lack one
+            scan = scan_object(
+                self.folder, row.key
+            )  # a folder read while files are renamed may seem to lack one
             if scan.obstacles:
                 return None
             (listing,) = scan.listings
@@ -298,14 +335,23 @@ class Examiner:
             file = listing.object_file(name, status)
         try:
             data, stamp, racy = self.folder.read(path)
-        except FileNotFoundError:  # removed a moment ago, unless a link took the place of its folder
-            return self._examine_removed(row) if row and not find_obstacle(self.folder, path) else None
+        except (
+            FileNotFoundError
+        ):  # removed a moment ago, unless a link took the place of its folder
+            return (
+                self._examine_removed(row) if row and not find_obstacle(self.folder, path) else None
+            )
         except UnreadableError as error:
-            return _invalid(difference, UNKNOWN if isinstance(error, DeniedError) else file.stamp,
-                            ContentError(0, str(error)))
+            return _invalid(
+                difference,
+                UNKNOWN if isinstance(error, DeniedError) else file.stamp,
+                ContentError(0, str(error)),
+            )
         digest = digest_of(data)
         if row and digest == row.digest and (file.managers == row.managers or row.state == PENDING):
-            return Unchanged(row, stamp, digest, racy, file.managers)  # the managers of a commit under way follow
+            return Unchanged(
+                row, stamp, digest, racy, file.managers
+            )  # the managers of a commit under way follow
         try:
             key, text = self._load(data, file, row, stamp)
         except ContentError as error:
@@ -318,12 +364,16 @@ class Examiner:
         """Decide whether an object is gone with its file where there are files in the namespace of its name."""
         if self._removal is None or row.namespace or not row.json:
             return Removed(row)
-        if not any(listing.files for listing in scan_objects(self.folder, namespace=row.name).listings):
+        if not any(
+            listing.files for listing in scan_objects(self.folder, namespace=row.name).listings
+        ):
             return Removed(row)
         kept = self._removal(row.key, json.loads(row.json), self._now())
         return Removed(row) if kept is None else Retained(row, to_json(kept))
 
-    def _load(self, data: bytes, file: ScannedFile, row: Row | None, stamp: Stamp) -> tuple[Key, str]:
+    def _load(
+        self, data: bytes, file: ScannedFile, row: Row | None, stamp: Stamp
+    ) -> tuple[Key, str]:
         """Return the key of a file's object and its JSON, complete, as its row will hold it. Raises ContentError."""
         expected = key_of_file(file)
         content = parse(data)
@@ -338,8 +388,12 @@ class Examiner:
             raise ContentError(content.line, str(error)) from None
         except RecursionError:
             raise ContentError(content.line, "is nested too deeply") from None
-        except UNFORESEEN as error:  # one file with values that nobody thought of must not stop every command
-            raise ContentError(content.line, f"cannot be taken in: {type(error).__name__}: {error}") from None
+        except (
+            UNFORESEEN
+        ) as error:  # one file with values that nobody thought of must not stop every command
+            raise ContentError(
+                content.line, f"cannot be taken in: {type(error).__name__}: {error}"
+            ) from None
 
     def load(self, key: Key, data: bytes, stamp: Stamp) -> Object:
         """Return the object in the bytes of its file, as one of which nothing was known.
@@ -357,12 +411,24 @@ class Examiner:
         if key.namespace:
             metadata["namespace"] = key.namespace
         known: Object | None = json.loads(row.json) if row and row.json else None
-        old = known["metadata"] if known and metadata.get("uid") in (None, "", known["metadata"].get("uid")) else {}
+        old = (
+            known["metadata"]
+            if known and metadata.get("uid") in (None, "", known["metadata"].get("uid"))
+            else {}
+        )
         for field in ("uid", "creationTimestamp"):  # a manifest written by hand, edited again
             if field in old and not metadata.get(field):
                 metadata[field] = old[field]
-        managers = metadata["managedFields"] if "managedFields" in metadata else read_managers(self.folder, key)
-        if not managers and "managedFields" not in metadata and metadata.get("uid") == old.get("uid"):
+        managers = (
+            metadata["managedFields"]
+            if "managedFields" in metadata
+            else read_managers(self.folder, key)
+        )
+        if (
+            not managers
+            and "managedFields" not in metadata
+            and metadata.get("uid") == old.get("uid")
+        ):
             managers = old.get("managedFields")
         if managers:
             metadata["managedFields"] = managers
@@ -370,7 +436,9 @@ class Examiner:
 
 
 def _invalid(difference: Difference, stamp: Stamp, error: ContentError) -> InvalidFile:
-    problem = Problem(printable(difference.path), error.line, printable(error.reason), error.keeps_object)
+    problem = Problem(
+        printable(difference.path), error.line, printable(error.reason), error.keeps_object
+    )
     return InvalidFile(problem, stamp, difference.row)
 
 
@@ -414,9 +482,14 @@ def _is_manager(entry: object) -> bool:
     """Return whether an entry has the types of a ManagedFieldsEntry, so that it can be decoded."""
     if not isinstance(entry, dict) or not isinstance(entry.get("fieldsV1", {}), dict):
         return False
-    texts = [entry.get(field, "") for field in ("manager", "operation", "apiVersion", "fieldsType", "subresource")]
+    texts = [
+        entry.get(field, "")
+        for field in ("manager", "operation", "apiVersion", "fieldsType", "subresource")
+    ]
     changed_at = entry.get("time") or "1970-01-01T00:00:00Z"
-    if not all(isinstance(text, str) for text in (*texts, changed_at)) or not re.fullmatch(_TIME, changed_at):
+    if not all(isinstance(text, str) for text in (*texts, changed_at)) or not re.fullmatch(
+        _TIME, changed_at
+    ):
         return False
     from datetime import datetime
 

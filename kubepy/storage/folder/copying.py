@@ -45,7 +45,9 @@ from kubepy.storage.folder.paths import SUFFIX, encode, folder_of, parent_of, pa
 from kubepy.storage.memory import StoreState
 from kubepy.storage.model import Object
 
-NOT_COPIED = frozenset((index.OWN, ".git", settings.FILE))  # of the state folder itself; the last is copied at the end
+NOT_COPIED = frozenset(
+    (index.OWN, ".git", settings.FILE)
+)  # of the state folder itself; the last is copied at the end
 AT_ONCE = 1 << 20  # bytes that are read at a time
 THREADS = 2  # more of them wait for each other: half of the time is the interpreter's
 FILES_A_THREAD = 200  # fewer files do not get another thread
@@ -114,7 +116,9 @@ def _make_folder(target: str, origin: str) -> list[str]:
         for path in made:
             os.mkdir(path)
         if not origins.make(target, network=not origin or origins.may_use_network(origin)):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))  # another process makes a cluster there
+            raise FileExistsError(
+                errno.EEXIST, os.strerror(errno.EEXIST)
+            )  # another process makes a cluster there
     except OSError as error:
         for path in reversed(made):
             with suppress(OSError):  # it was not made, or somebody else has put something there
@@ -171,14 +175,20 @@ def copy_folder(access: Access, target: str, lock_timeout: float) -> None:
         with new_folder(target, origin), access.locked(lock_timeout):
             _copy_all(access, target)
         return
-    for _ in range(MAX_TRIES):  # nobody can be locked out, so what was copied counts if nobody has written meanwhile
+    for _ in range(
+        MAX_TRIES
+    ):  # nobody can be locked out, so what was copied counts if nobody has written meanwhile
         before = _version(access)
         with new_folder(target, origin):
             _copy_all(access, target)
         if _version(access) == before:
             return
         _empty(target)
-    raise FolderError(printable(f"{origin} cannot be copied: others write to it all the time, and it cannot be locked"))
+    raise FolderError(
+        printable(
+            f"{origin} cannot be copied: others write to it all the time, and it cannot be locked"
+        )
+    )
 
 
 def _is_writable(root: str) -> bool:
@@ -222,14 +232,20 @@ def _copy_files(origin: str, target: str) -> Copied:
     def work(part: list[str]) -> None:
         try:
             for path in part:
-                file = None if errors else copy_file(os.path.join(origin, path), os.path.join(target, path))
+                file = (
+                    None
+                    if errors
+                    else copy_file(os.path.join(origin, path), os.path.join(target, path))
+                )
                 if file is not None:
                     copied[path] = file
         except BaseException as error:
             errors.append(error)
 
     count = min(THREADS, len(paths) // FILES_A_THREAD + 1)
-    others = [threading.Thread(target=work, args=(paths[number::count],)) for number in range(1, count)]
+    others = [
+        threading.Thread(target=work, args=(paths[number::count],)) for number in range(1, count)
+    ]
     try:
         for thread in others:
             thread.start()
@@ -250,12 +266,17 @@ def _copy_folders(origin: str, target: str, path: str) -> Iterator[str]:
         for entry in entries:
             name = entry.name
             inner = path + name
-            if not path and (name in NOT_COPIED or name.startswith(f"{index.OWN}.")):  # .kubepy.untrusted
+            if not path and (
+                name in NOT_COPIED or name.startswith(f"{index.OWN}.")
+            ):  # .kubepy.untrusted
                 continue
             if name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                os.mkdir(target + inner, stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode) | stat.S_IRWXU)
+                os.mkdir(
+                    target + inner,
+                    stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode) | stat.S_IRWXU,
+                )
                 yield from _copy_folders(origin, target, f"{inner}/")
             elif entry.is_symlink():
                 os.symlink(os.readlink(origin + inner), target + inner)
@@ -273,18 +294,25 @@ def copy_file(origin: str, target: str) -> CopiedFile | None:
             return None
         try:
             status = os.fstat(descriptor)
-            copy = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, stat.S_IMODE(status.st_mode))
+            copy = os.open(
+                target,
+                os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
+                stat.S_IMODE(status.st_mode),
+            )
             try:
                 while data := os.read(descriptor, AT_ONCE):
                     while data:
-                        data = data[os.write(copy, data):]
+                        data = data[os.write(copy, data) :]
                     if status.st_size < AT_ONCE:
                         break
                 os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
                 file = CopiedFile(stamp_of(status), stamp_of(os.fstat(copy)))
             finally:
                 os.close(copy)
-            if stamp_of(os.fstat(descriptor)) == file.original and file.copy.size == file.original.size:
+            if (
+                stamp_of(os.fstat(descriptor)) == file.original
+                and file.copy.size == file.original.size
+            ):
                 return file
         finally:
             os.close(descriptor)
@@ -308,11 +336,18 @@ def _new_stamps(access: Access, target: str, rows: Iterable[Row], copied: Copied
             if file is None:
                 continue
         managers = copied.get(f"{folder}/.managed/{name}") if row.managers else None
-        yield row._replace(**file.copy._asdict(), racy=int(is_racy(file.copy, time.time_ns())), state=WRITTEN,
-                           managers=str(managers.copy) if managers else "", replaces="")
+        yield row._replace(
+            **file.copy._asdict(),
+            racy=int(is_racy(file.copy, time.time_ns())),
+            state=WRITTEN,
+            managers=str(managers.copy) if managers else "",
+            replaces="",
+        )
 
 
-def _copied_when_finished(access: Access, target: str, path: str, row: Row, file: CopiedFile) -> CopiedFile | None:
+def _copied_when_finished(
+    access: Access, target: str, path: str, row: Row, file: CopiedFile
+) -> CopiedFile | None:
     """Return the copy of a file that was edited lately, if it has the content of its row after all.
 
     An edit may be under way, and the copy half of it, so the file is copied again when it is old enough.
@@ -340,7 +375,9 @@ def _copy_settings(access: Access, target: str) -> None:
         raise FolderError(printable(f"{access.folder.root} is not a cluster any more"))
     folder.rename_into_place(temporary, settings.FILE)
     values = access.settings_at(file.original)
-    _remember_settings(folder, settings.read(folder)[2] if values is None else values)  # None: it has just been written
+    _remember_settings(
+        folder, settings.read(folder)[2] if values is None else values
+    )  # None: it has just been written
     folder.sync_directories([""])
 
 
@@ -361,7 +398,9 @@ def write_state(state: StoreState, target: str) -> None:
         with _new_index(target) as database:
             rows = list(_written_rows(state, folder))
             now_ns = time.time_ns()  # nobody edits the files before they are a cluster
-            database.put(row._replace(racy=int(row.size > 0 and is_racy(row.stamp, now_ns))) for row in rows)
+            database.put(
+                row._replace(racy=int(row.size > 0 and is_racy(row.stamp, now_ns))) for row in rows
+            )
             database.log(state.entries(state.compacted))
             database.add_to_timeline(state.timeline_entries(), inf)
             database.set_counter("revision", state.revision)
@@ -370,7 +409,10 @@ def write_state(state: StoreState, target: str) -> None:
                 database.set_value("meta", name, value)
             database.set_built()
             database.set_value("internal", "boot", index.boot_id() or "")
-        settings.initialize(target, {name: value for name, value in state.settings.items() if name != "formatVersion"})
+        settings.initialize(
+            target,
+            {name: value for name, value in state.settings.items() if name != "formatVersion"},
+        )
         _remember_settings(folder, {"formatVersion": settings.FORMAT_VERSION, **state.settings})
 
 
@@ -388,10 +430,14 @@ def _written_rows(state: StoreState, folder: StateFolder) -> Iterator[Row]:
                 raise FolderError(printable(f"{folder.absolute(path)}: would be larger than 3 MiB"))
             mode = 0o600 if resource in PRIVATE else 0o666
             stamp = _write_file(folder, path, data, mode)
-            row = Row(*key, record.revision, text, *stamp, digest_of(data), state=WRITTEN, canonical=1)
+            row = Row(
+                *key, record.revision, text, *stamp, digest_of(data), state=WRITTEN, canonical=1
+            )
             managers = managers_of(text)
             if managers is not None:
-                row = row._replace(managers=str(_write_file(folder, managers_path(key), managers, 0o666)))
+                row = row._replace(
+                    managers=str(_write_file(folder, managers_path(key), managers, 0o666))
+                )
             yield row
 
 

@@ -59,7 +59,8 @@ CREATE TABLE IF NOT EXISTS timeline (
     is_outside INTEGER NOT NULL
 );
 """
-SCHEMA = """
+SCHEMA = (
+    """
 CREATE TABLE objects (
     id INTEGER PRIMARY KEY,
     resource TEXT NOT NULL,
@@ -107,7 +108,9 @@ CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT RO
 INSERT INTO counters VALUES ('revision', 0), ('compacted', 0);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE internal (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
-""" + TIMELINE_SCHEMA
+"""
+    + TIMELINE_SCHEMA
+)
 
 
 class DamagedError(Exception):
@@ -115,8 +118,16 @@ class DamagedError(Exception):
 
 
 # The errors of SQLite for a file that is no database, is cut short, or lacks a table, a column or a key.
-_DAMAGE = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH,
-                     sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_NOTADB})
+_DAMAGE = frozenset(
+    {
+        sqlite3.SQLITE_ERROR,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_CONSTRAINT,
+        sqlite3.SQLITE_MISMATCH,
+        sqlite3.SQLITE_FORMAT,
+        sqlite3.SQLITE_NOTADB,
+    }
+)
 
 
 def is_damage(error: sqlite3.Error) -> bool:
@@ -241,7 +252,9 @@ WITH RECURSIVE steps (step) AS (
 SELECT step FROM steps WHERE EXISTS (SELECT 1 FROM objects WHERE resource = step AND json IS NOT NULL)
 """
 
-SUM = "files:"  # in ``internal``, before a place: the sum of its files' hashes, as its rows have them
+SUM = (
+    "files:"  # in ``internal``, before a place: the sum of its files' hashes, as its rows have them
+)
 SUMS = "sums"  # the counter that follows "revision" as long as all that write keep the sums
 _SUM_MASK = 2**64 - 1
 
@@ -262,7 +275,9 @@ def row_hash(row: Row) -> int:
     if row.json is None or row.expires is not None:
         return 0
     name = encode(row.name) + SUFFIX
-    return file_hash(name, (row.mtime_ns, row.size, row.inode, row.ctime_ns)) + managers_hash(name, row.managers)
+    return file_hash(name, (row.mtime_ns, row.size, row.inode, row.ctime_ns)) + managers_hash(
+        name, row.managers
+    )
 
 
 def sum_of(hashes: Iterable[int]) -> int:
@@ -282,9 +297,12 @@ class Database:
     def __init__(self, path: str) -> None:
         self.path = path
         self.in_memory = path == ":memory:"
-        self.connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None,
-                                          check_same_thread=False)  # threads of a Python program take turns
-        self.connection.execute("PRAGMA cache_size = -65536")  # KiB at most; SQLite's own limit is below our usual size
+        self.connection = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )  # threads of a Python program take turns
+        self.connection.execute(
+            "PRAGMA cache_size = -65536"
+        )  # KiB at most; SQLite's own limit is below our usual size
         self.identity = None if self.in_memory else identity(path)
         self._links: set[str] | None = None  # the names of those that have an index
 
@@ -359,33 +377,54 @@ class Database:
         for resource, namespace, name in keys:
             names.setdefault((resource, namespace), []).append(name)
         where = "resource = ? AND namespace = ? AND name IN (SELECT value FROM json_each(?))"
-        return [row for place, chosen in names.items() for row in self._select(where, (*place, json.dumps(chosen)))]
+        return [
+            row
+            for place, chosen in names.items()
+            for row in self._select(where, (*place, json.dumps(chosen)))
+        ]
 
     def require_absent(self, keys: Iterable[Key]) -> None:
         """Read through all rows, past SQLite's index of keys. Raises DamagedError where there is a row of a key which
         the look-up by that key has not found."""
         missing = set(keys)
-        if missing and any(missing & {Key(*names)} for names in self.connection.execute(
-                "SELECT resource, namespace, name FROM objects NOT INDEXED")):
+        if missing and any(
+            missing & {Key(*names)}
+            for names in self.connection.execute(
+                "SELECT resource, namespace, name FROM objects NOT INDEXED"
+            )
+        ):
             raise DamagedError("a row cannot be looked up by its key")
 
     def row_summaries(self, resource: str | None = None, namespace: str | None = None) -> list[Row]:
         """Return the rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in no order;
         ``json`` is "" where there is some."""
         where, values = _place(resource, namespace)
-        return [Row._make(columns) for columns in self.connection.execute(
-            f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects WHERE {where}", values)]
+        return [
+            Row._make(columns)
+            for columns in self.connection.execute(
+                f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects WHERE {where}", values
+            )
+        ]
 
     def racy_summaries(self) -> list[Row]:
         """Return the rows that are racy as :meth:`row_summaries` does."""
-        return [Row._make(columns) for columns in self.connection.execute(
-            f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects WHERE racy > 0")]
+        return [
+            Row._make(columns)
+            for columns in self.connection.execute(
+                f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects WHERE racy > 0"
+            )
+        ]
 
     def has_objects(self, resource: str, namespace: str, now: float = 0.0) -> bool:
         """Return whether there are objects of a resource in a namespace whose time is not over."""
-        return self.connection.execute(
-            "SELECT 1 FROM objects WHERE resource = ? AND namespace = ? AND json IS NOT NULL "
-            "AND (expires IS NULL OR expires > ?) LIMIT 1", (resource, namespace, now)).fetchone() is not None
+        return (
+            self.connection.execute(
+                "SELECT 1 FROM objects WHERE resource = ? AND namespace = ? AND json IS NOT NULL "
+                "AND (expires IS NULL OR expires > ?) LIMIT 1",
+                (resource, namespace, now),
+            ).fetchone()
+            is not None
+        )
 
     def rows(self, resource: str | None = None, namespace: str | None = None) -> list[Row]:
         """Return the rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in key
@@ -399,20 +438,24 @@ class Database:
     def unsynced(self) -> list[tuple[Key, int]]:
         """Return the keys and revisions of the rows that are WRITTEN, in no order."""
         selected = self.connection.execute(
-            f"SELECT resource, namespace, name, revision FROM objects WHERE state > 0 AND state = {WRITTEN}")
+            f"SELECT resource, namespace, name, revision FROM objects WHERE state > 0 AND state = {WRITTEN}"
+        )
         return [(Key(*key), revision) for *key, revision in selected]
 
     def make_links(self, links: Iterable[Lookup]) -> None:
         """Make the indexes of links that are missing, from the rows, and that of racy rows."""
         present = self._index_names()
         if "racy" not in present:  # made by an earlier version
-            self.connection.execute("CREATE INDEX IF NOT EXISTS racy ON objects (resource, namespace) WHERE racy > 0")
+            self.connection.execute(
+                "CREATE INDEX IF NOT EXISTS racy ON objects (resource, namespace) WHERE racy > 0"
+            )
         if missing := [link for link in links if f"link_{link.name}" not in present]:
             with self.write(durable=False):
                 for link in missing:
                     self.connection.execute(
                         f"CREATE INDEX IF NOT EXISTS link_{link.name} ON objects "
-                        f"({link.expression}, resource, namespace, name) WHERE {link.condition}")
+                        f"({link.expression}, resource, namespace, name) WHERE {link.condition}"
+                    )
 
     def has_index(self, link: Lookup) -> bool:
         """Return whether a link has its index."""
@@ -420,52 +463,88 @@ class Database:
             self._links = {name.removeprefix("link_") for name in self._index_names()}
         return link.name in self._links
 
-    def linked(self, link: Lookup, values: Collection[str], resource: str | None = None,
-               namespace: str | None = None) -> list[Row]:
+    def linked(
+        self,
+        link: Lookup,
+        values: Collection[str],
+        resource: str | None = None,
+        namespace: str | None = None,
+    ) -> list[Row]:
         """Return the live rows that a link finds by any of some values (of one resource, in one namespace), in key
         order; without its index all rows are looked at. Raises DamagedError."""
         return self._select(*self._linked_rows(link, values, resource, namespace)) if values else []
 
-    def _linked_rows(self, link: Lookup, values: Collection[str], resource: str | None,
-                     namespace: str | None) -> tuple[str, tuple[str, ...], str]:
+    def _linked_rows(
+        self, link: Lookup, values: Collection[str], resource: str | None, namespace: str | None
+    ) -> tuple[str, tuple[str, ...], str]:
         """Return the condition of the rows that a link finds, its values, and the table."""
         chosen, place = _place(resource, namespace)
-        return (f"{link.expression} IN ({', '.join('?' * len(values))}) AND {link.condition} AND {chosen}",
-                (*values, *place), self._linked_table(link))
+        return (
+            f"{link.expression} IN ({', '.join('?' * len(values))}) AND {link.condition} AND {chosen}",
+            (*values, *place),
+            self._linked_table(link),
+        )
 
     def _linked_table(self, link: Lookup) -> str:
         return f"objects INDEXED BY link_{link.name}" if self.has_index(link) else "objects"
 
-    def parts(self, paths: Iterable[str], resource: str, namespace: str | None, link: Lookup | None,
-              value: str) -> list[tuple[Row, str]]:
+    def parts(
+        self,
+        paths: Iterable[str],
+        resource: str,
+        namespace: str | None,
+        link: Lookup | None,
+        value: str,
+    ) -> list[tuple[Row, str]]:
         """Return the live rows of a resource (that a link finds) in key order, each with the JSON of a list of the
         values at some paths. Raises DamagedError."""
-        where, values, table = self._linked_rows(link, [value], resource, namespace) if link else (
-            *_place(resource, namespace), "objects")
-        places = ", ".join(f"'$.{path}'" for path in ("metadata.name", *paths))  # of one alone there would be no list
-        return [(_sound_row(columns, stored), text) for *columns, text, stored in self.connection.execute(
-            f"SELECT {COLUMNS}, json_extract(json, {places}), checksum FROM {table} WHERE {where} AND json IS NOT NULL "
-            "ORDER BY resource, namespace, name", values)]
+        where, values, table = (
+            self._linked_rows(link, [value], resource, namespace)
+            if link
+            else (*_place(resource, namespace), "objects")
+        )
+        places = ", ".join(
+            f"'$.{path}'" for path in ("metadata.name", *paths)
+        )  # of one alone there would be no list
+        return [
+            (_sound_row(columns, stored), text)
+            for *columns, text, stored in self.connection.execute(
+                f"SELECT {COLUMNS}, json_extract(json, {places}), checksum FROM {table} WHERE {where} AND json IS NOT NULL "
+                "ORDER BY resource, namespace, name",
+                values,
+            )
+        ]
 
     def link_values(self, link: Lookup) -> list[tuple[Key, str]]:
         """Return the keys of all live rows that a link finds, with their values, in no order."""
         selected = self.connection.execute(
-            f"SELECT {link.expression}, resource, namespace, name FROM objects WHERE {link.condition}")
+            f"SELECT {link.expression}, resource, namespace, name FROM objects WHERE {link.condition}"
+        )
         return [(Key(*key), value) for value, *key in selected]
 
     def link_counts(self, link: Lookup) -> dict[str, int]:
         """Return the values by which a link finds live rows, each with the number of these."""
-        return dict(self.connection.execute(
-            f"SELECT {link.expression}, count(*) FROM {self._linked_table(link)} WHERE {link.condition} GROUP BY 1"))
+        return dict(
+            self.connection.execute(
+                f"SELECT {link.expression}, count(*) FROM {self._linked_table(link)} WHERE {link.condition} GROUP BY 1"
+            )
+        )
 
     def _index_names(self) -> set[str]:
-        return {name for (name,) in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
+        return {
+            name
+            for (name,) in self.connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'index'"
+            )
+        }
 
     def keys(self, resource: str, limit: int | None = None) -> list[Key]:
         """Return the keys of the live rows of a resource, at most so many, in key order."""
         selected = self.connection.execute(
             "SELECT resource, namespace, name FROM objects WHERE resource = ? AND json IS NOT NULL "
-            "ORDER BY resource, namespace, name LIMIT ?", (resource, -1 if limit is None else limit))
+            "ORDER BY resource, namespace, name LIMIT ?",
+            (resource, -1 if limit is None else limit),
+        )
         return list(map(Key._make, selected))
 
     def count(self, resource: str) -> int:
@@ -473,7 +552,8 @@ class Database:
         (count,) = self.connection.execute(
             "SELECT (SELECT count(*) FROM objects WHERE resource = ?1) - "
             "(SELECT count(*) FROM objects INDEXED BY tombstones WHERE json IS NULL AND resource = ?1)",
-            (resource,)).fetchone()
+            (resource,),
+        ).fetchone()
         return int(count)
 
     def names_from(self, resource: str, namespace: str, prefix: str) -> list[str]:
@@ -481,7 +561,9 @@ class Database:
         end = f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}" if prefix else chr(0x10FFFF)
         selected = self.connection.execute(
             "SELECT name FROM objects WHERE resource = ? AND namespace = ? AND name >= ? AND name < ? "
-            "AND json IS NOT NULL ORDER BY resource, namespace, name", (resource, namespace, prefix, end))
+            "AND json IS NOT NULL ORDER BY resource, namespace, name",
+            (resource, namespace, prefix, end),
+        )
         return [name for (name,) in selected]
 
     def expired(self, now: float, after: tuple[float, Key], limit: int) -> list[tuple[float, Key]]:
@@ -489,18 +571,29 @@ class Database:
         selected = self.connection.execute(
             "SELECT expires, resource, namespace, name FROM objects WHERE expires BETWEEN ? AND ? "
             "AND (expires, resource, namespace, name) > (?, ?, ?, ?) "
-            "ORDER BY expires, resource, namespace, name LIMIT ?", (after[0], now, after[0], *after[1], limit))
+            "ORDER BY expires, resource, namespace, name LIMIT ?",
+            (after[0], now, after[0], *after[1], limit),
+        )
         return [(expires, Key(*key)) for expires, *key in selected]
 
     def next_expiry(self, now: float) -> float | None:
         """Return the first time after a moment at which the time of a row is over, None where there is none."""
-        (first,) = self.connection.execute("SELECT min(expires) FROM objects WHERE expires > ?", (now,)).fetchone()
+        (first,) = self.connection.execute(
+            "SELECT min(expires) FROM objects WHERE expires > ?", (now,)
+        ).fetchone()
         return None if first is None else float(first)
 
-    def _select(self, where: str, values: tuple[str | float, ...] = (), table: str = "objects") -> list[Row]:
+    def _select(
+        self, where: str, values: tuple[str | float, ...] = (), table: str = "objects"
+    ) -> list[Row]:
         """Return rows in key order. Raises DamagedError for one whose checksum or type of a column is wrong."""
-        return [_sound_row(columns, stored) for *columns, stored in self.connection.execute(
-            f"SELECT {COLUMNS}, checksum FROM {table} WHERE {where} ORDER BY resource, namespace, name", values)]
+        return [
+            _sound_row(columns, stored)
+            for *columns, stored in self.connection.execute(
+                f"SELECT {COLUMNS}, checksum FROM {table} WHERE {where} ORDER BY resource, namespace, name",
+                values,
+            )
+        ]
 
     def put(self, rows: Iterable[Row]) -> None:
         rows = list(rows)
@@ -509,7 +602,9 @@ class Database:
 
     def remove(self, keys: Iterable[Key]) -> None:
         keys = list(keys)
-        self.connection.executemany("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", keys)
+        self.connection.executemany(
+            "DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", keys
+        )
         self.forget_sums(keys)
 
     def restamp(self, row: Row) -> None:
@@ -525,7 +620,9 @@ class Database:
         """Mark rows that are as they were as not racy any more; their stamps, and so the sums, are the same."""
         self.connection.executemany(
             "UPDATE objects SET racy = 0 WHERE resource = ? AND namespace = ? AND name = ? AND revision = ? "
-            "AND ctime_ns = ? AND digest = ?", ((*row[:4], row.ctime_ns, row.digest) for row in rows))
+            "AND ctime_ns = ? AND digest = ?",
+            ((*row[:4], row.ctime_ns, row.digest) for row in rows),
+        )
 
     def restamp_all(self, rows: Iterable[Row]) -> None:
         """Store the stamps of many rows' files, in an index that no connection has read yet; they are WRITTEN."""
@@ -561,12 +658,21 @@ class Database:
         if resource is not None and namespace is not None:
             return [(resource, namespace)]
         place, places = (resource or "", ""), []
-        if resource is not None and self.connection.execute(
-                "SELECT 1 FROM objects WHERE resource = ? AND namespace = '' LIMIT 1", (resource,)).fetchone():
+        if (
+            resource is not None
+            and self.connection.execute(
+                "SELECT 1 FROM objects WHERE resource = ? AND namespace = '' LIMIT 1", (resource,)
+            ).fetchone()
+        ):
             places.append(place)
-        while found := self.connection.execute(  # each time SQLite's index is entered at the next place
+        while (
+            found
+            := self.connection.execute(  # each time SQLite's index is entered at the next place
                 "SELECT resource, namespace FROM objects WHERE (resource, namespace) > (?, ?) "
-                "ORDER BY resource, namespace LIMIT 1", place).fetchone():
+                "ORDER BY resource, namespace LIMIT 1",
+                place,
+            ).fetchone()
+        ):
             if not found > place:
                 raise DamagedError("the places of rows are out of order")
             place = found
@@ -584,10 +690,15 @@ class Database:
     def sums(self, places: Iterable[Place]) -> dict[Place, int]:
         """Return the sums of places that are known: of the hashes of their files, as the rows have them. Raises
         DamagedError."""
-        if self._sums_revision() != self.counter("revision"):  # a version of kubepy that keeps none has written
+        if self._sums_revision() != self.counter(
+            "revision"
+        ):  # a version of kubepy that keeps none has written
             return {}
-        return {place: int(value) for place in places
-                if (value := self.value("internal", SUM + "/".join(place))) is not None}
+        return {
+            place: int(value)
+            for place in places
+            if (value := self.value("internal", SUM + "/".join(place))) is not None
+        }
 
     def lacks_sums(self, sums: Mapping[Place, int]) -> bool:
         """Return whether the index does not have all of some sums."""
@@ -596,40 +707,58 @@ class Database:
     def sums_to_change(self, places: Iterable[Place]) -> dict[Place, int]:
         """Return the sums of places that can be kept up to date by what is added and removed."""
         places = set(places)
-        return {**{place: 0 for place in places if not self.has_objects(*place)}, **self.sums(places)}
+        return {
+            **{place: 0 for place in places if not self.has_objects(*place)},
+            **self.sums(places),
+        }
 
     def put_sums(self, sums: Mapping[Place, int]) -> None:
         """Store sums, in the transaction that stores the last of the rows that they are of."""
         revision = self.counter("revision")
         if self._sums_revision() != revision:
-            self.connection.execute("DELETE FROM internal WHERE name >= ? AND name < ?", (SUM, SUM + chr(0x10ffff)))
-            self.connection.execute("INSERT OR REPLACE INTO counters VALUES (?, ?)", (SUMS, revision))
+            self.connection.execute(
+                "DELETE FROM internal WHERE name >= ? AND name < ?", (SUM, SUM + chr(0x10FFFF))
+            )
+            self.connection.execute(
+                "INSERT OR REPLACE INTO counters VALUES (?, ?)", (SUMS, revision)
+            )
         for place, value in sums.items():
             self.set_value("internal", SUM + "/".join(place), str(value))
 
     def _sums_revision(self) -> int | None:
-        row = self.connection.execute("SELECT value FROM counters WHERE name = ?", (SUMS,)).fetchone()
+        row = self.connection.execute(
+            "SELECT value FROM counters WHERE name = ?", (SUMS,)
+        ).fetchone()
         return None if row is None else int(row[0])
 
     def forget_sums(self, rows: Iterable[Row | Key | Place]) -> None:
         """Forget the sums of the places of rows that change, or of places."""
         names = {f"{SUM}{resource}/{namespace}" for resource, namespace, *_ in rows}
-        self.connection.executemany("DELETE FROM internal WHERE name = ?", ((name,) for name in names))
+        self.connection.executemany(
+            "DELETE FROM internal WHERE name = ?", ((name,) for name in names)
+        )
 
     def expiring(self) -> list[tuple[float, Key]]:
         """Return the keys of the rows that expire, and the times at which they do, in no order."""
         selected = self.connection.execute(
-            "SELECT expires, resource, namespace, name FROM objects WHERE expires IS NOT NULL")
+            "SELECT expires, resource, namespace, name FROM objects WHERE expires IS NOT NULL"
+        )
         return [(expires, Key(*key)) for expires, *key in selected]
 
     def tombstone_rows(self) -> list[Row]:
         """Return the tombstones, in no order."""
-        return [Row._make(columns) for columns in self.connection.execute(
-            f"SELECT {COLUMNS} FROM objects WHERE json IS NULL")]
+        return [
+            Row._make(columns)
+            for columns in self.connection.execute(
+                f"SELECT {COLUMNS} FROM objects WHERE json IS NULL"
+            )
+        ]
 
     def tombstones(self) -> int:
         """Return the number of tombstones."""
-        (count,) = self.connection.execute("SELECT count(*) FROM objects WHERE json IS NULL").fetchone()
+        (count,) = self.connection.execute(
+            "SELECT count(*) FROM objects WHERE json IS NULL"
+        ).fetchone()
         return int(count)
 
     def remove_tombstones(self) -> None:
@@ -646,11 +775,15 @@ class Database:
         (newest,) = self.connection.execute("SELECT max(revision) FROM changes").fetchone()
         compacted, revision = self.counter("compacted"), self.counter("revision")
         if not 0 <= compacted <= revision < MAX_REVISION or (newest or 0) > revision:
-            raise DamagedError(f"the change log reaches from {compacted} to {newest}, the counter is {revision}")
+            raise DamagedError(
+                f"the change log reaches from {compacted} to {newest}, the counter is {revision}"
+            )
 
     def entries(self, since: int) -> list[LogEntry]:
         """Return the entries of the change log after a revision, oldest first."""
-        selected = self.connection.execute("SELECT * FROM changes WHERE revision > ? ORDER BY revision", (since,))
+        selected = self.connection.execute(
+            "SELECT * FROM changes WHERE revision > ? ORDER BY revision", (since,)
+        )
         return list(map(LogEntry._make, selected))
 
     def compact(self, until: int) -> None:
@@ -667,10 +800,21 @@ class Database:
         self.connection.execute(TIMELINE_SCHEMA)
         self.connection.executemany(
             "INSERT INTO timeline VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)",
-            ((entry.revision, entry.at, *entry.key, timeline.to_text(entry), entry.note, int(entry.is_outside))
-             for entry in entries))
+            (
+                (
+                    entry.revision,
+                    entry.at,
+                    *entry.key,
+                    timeline.to_text(entry),
+                    entry.note,
+                    int(entry.is_outside),
+                )
+                for entry in entries
+            ),
+        )
         (first, last, oldest) = self.connection.execute(
-            "SELECT number, (SELECT max(number) FROM timeline), at FROM timeline ORDER BY number LIMIT 1").fetchone()
+            "SELECT number, (SELECT max(number) FROM timeline), at FROM timeline ORDER BY number LIMIT 1"
+        ).fetchone()
         newest = entries[-1].at
         if timeline.is_overlong(oldest, newest, last - first + 1, keep):
             until = self._last_cut(newest - timeline.microseconds(keep), timeline.longest(keep))
@@ -683,21 +827,32 @@ class Database:
             return []
         selected = self.connection.execute(
             "SELECT * FROM timeline WHERE number > ? AND revision > ? ORDER BY number",
-            (self._last_cut(since, length), after))
+            (self._last_cut(since, length), after),
+        )
         try:
-            return [timeline.TimelineEntry(revision, at, Key(*key), *timeline.from_text(views), note, bool(is_outside))
-                    for _, revision, at, *key, views, note, is_outside in selected]
+            return [
+                timeline.TimelineEntry(
+                    revision, at, Key(*key), *timeline.from_text(views), note, bool(is_outside)
+                )
+                for _, revision, at, *key, views, note, is_outside in selected
+            ]
         except (TypeError, ValueError) as error:
             raise DamagedError(f"the timeline cannot be read: {error}") from error
 
     def _has_timeline(self) -> bool:
-        return self.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'timeline'").fetchone() is not None
+        return (
+            self.connection.execute(
+                "SELECT 1 FROM sqlite_master WHERE name = 'timeline'"
+            ).fetchone()
+            is not None
+        )
 
     def _last_cut(self, since: int, length: float) -> int:
         """Return the number of the last entry that is older than a time, or before the newest so many."""
         older, newest = self.connection.execute(
             "SELECT coalesce(max(CASE WHEN at < ? THEN number END), 0), coalesce(max(number), 0) FROM timeline",
-            (since,)).fetchone()
+            (since,),
+        ).fetchone()
         return int(max(older, newest - length))
 
     # --- problems ---
@@ -705,12 +860,16 @@ class Database:
     def problems(self) -> KnownProblems:
         """Return the problem files by path, each with the stamp at which it was read."""
         selected = self.connection.execute("SELECT * FROM problems ORDER BY path")
-        return {path: (Stamp(*stamp), Problem(path, line, reason, bool(keeps)))
-                for path, *stamp, line, reason, keeps in selected}
+        return {
+            path: (Stamp(*stamp), Problem(path, line, reason, bool(keeps)))
+            for path, *stamp, line, reason, keeps in selected
+        }
 
     def put_problem(self, problem: Problem, stamp: Stamp) -> None:
         values = problem.path, *stamp, *problem[1:]
-        self.connection.execute(f"INSERT OR REPLACE INTO problems VALUES ({', '.join('?' * len(values))})", values)
+        self.connection.execute(
+            f"INSERT OR REPLACE INTO problems VALUES ({', '.join('?' * len(values))})", values
+        )
 
     def remove_problem(self, path: str) -> None:
         self.connection.execute("DELETE FROM problems WHERE path = ?", (path,))
@@ -725,18 +884,25 @@ class Database:
         self.set_value("internal", "built", "yes")
 
     def counter(self, name: str) -> int:
-        (value,) = self.connection.execute("SELECT value FROM counters WHERE name = ?", (name,)).fetchone()
+        (value,) = self.connection.execute(
+            "SELECT value FROM counters WHERE name = ?", (name,)
+        ).fetchone()
         return int(value)
 
     def set_counter(self, name: str, value: int) -> None:
         if name == "revision":
-            self.connection.execute("UPDATE counters SET value = ?1 WHERE name = ?2 AND value = "
-                                    "(SELECT value FROM counters WHERE name = 'revision')", (value, SUMS))
+            self.connection.execute(
+                "UPDATE counters SET value = ?1 WHERE name = ?2 AND value = "
+                "(SELECT value FROM counters WHERE name = 'revision')",
+                (value, SUMS),
+            )
         self.connection.execute("UPDATE counters SET value = ? WHERE name = ?", (value, name))
 
     def value(self, table: str, name: str) -> str | None:
         """Return a value of the table ``meta`` (the store's users') or ``internal`` (its own). Raises DamagedError."""
-        row = self.connection.execute(f"SELECT value, checksum FROM {table} WHERE name = ?", (name,)).fetchone()
+        row = self.connection.execute(
+            f"SELECT value, checksum FROM {table} WHERE name = ?", (name,)
+        ).fetchone()
         if row is None:
             return None
         value, expected = row
@@ -795,5 +961,3 @@ def remove_files(path: str) -> None:
             os.unlink(path + suffix)
         except FileNotFoundError:
             continue
-
-

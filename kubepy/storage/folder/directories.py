@@ -34,7 +34,9 @@ def find_changed(database: Database, folder: StateFolder) -> Extents:
     if text is None or has_hidden_folder(database.problems()):
         return EVERYTHING
     known: Times = json.loads(text)
-    changed = [path for path, times in known.items() if times == UNKNOWN or times != times_of(folder, path)]
+    changed = [
+        path for path, times in known.items() if times == UNKNOWN or times != times_of(folder, path)
+    ]
     extents = [extent for path in changed if (extent := extent_of(path))]
     return extents if len(extents) == len(changed) else EVERYTHING
 
@@ -54,7 +56,9 @@ def remember(database: Database, times: Times, extents: Extents) -> None:
         return  # the folders above them are not known
     known = json.loads(text) if text else {}
     if known != (new := {**known, **times}):
-        database.try_to_write(lambda: database.set_value("internal", FOLDERS, json.dumps(new, sort_keys=True)))
+        database.try_to_write(
+            lambda: database.set_value("internal", FOLDERS, json.dumps(new, sort_keys=True))
+        )
 
 
 def times_of(folder: StateFolder, path: str) -> str:

@@ -23,7 +23,10 @@ STATX_BTIME = 0x800
 _MASK_AT, _SECONDS_AT, _NANOSECONDS_AT = 0, 80, 88
 AT_FDCWD, AT_SYMLINK_NOFOLLOW = -100, 0x100
 UNREADABLE = ("", 0, 0)
-_GIT_STAT, _GIT_STAT_AT = struct.Struct(">IIII"), 8  # of an entry of git's index: mtime, its nanoseconds, device, inode
+_GIT_STAT, _GIT_STAT_AT = (
+    struct.Struct(">IIII"),
+    8,
+)  # of an entry of git's index: mtime, its nanoseconds, device, inode
 
 
 def birth_ns(path: str) -> int:
@@ -36,10 +39,12 @@ def birth_ns(path: str) -> int:
     answer = ctypes.create_string_buffer(STATX_SIZE)
     if statx(AT_FDCWD, os.fsencode(path), AT_SYMLINK_NOFOLLOW, STATX_BTIME, answer) != 0:
         return 0
-    if not int.from_bytes(answer.raw[_MASK_AT:_MASK_AT + 4], "little") & STATX_BTIME:
+    if not int.from_bytes(answer.raw[_MASK_AT : _MASK_AT + 4], "little") & STATX_BTIME:
         return 0
-    seconds = int.from_bytes(answer.raw[_SECONDS_AT:_SECONDS_AT + 8], "little", signed=True)
-    return seconds * 10**9 + int.from_bytes(answer.raw[_NANOSECONDS_AT:_NANOSECONDS_AT + 4], "little")
+    seconds = int.from_bytes(answer.raw[_SECONDS_AT : _SECONDS_AT + 8], "little", signed=True)
+    return seconds * 10**9 + int.from_bytes(
+        answer.raw[_NANOSECONDS_AT : _NANOSECONDS_AT + 4], "little"
+    )
 
 
 def has_modes(path: str) -> bool:
@@ -69,8 +74,17 @@ def knows_its_files(root: str, index: str) -> bool:
             text = database.value("internal", "settings")
             if text is not None and _has_stamp(root, SETTINGS_FILE, _settings_stamp(text)):
                 return True
-            found = [_has_stamp(root, path, stamp) for path, stamp in islice(_rows(database), SAMPLE)]
-    except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError, RecursionError):  # damaged, or no index
+            found = [
+                _has_stamp(root, path, stamp) for path, stamp in islice(_rows(database), SAMPLE)
+            ]
+    except (
+        sqlite3.Error,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        RecursionError,
+    ):  # damaged, or no index
         return False
     return 2 * sum(found) > len(found)
 
@@ -83,8 +97,10 @@ def _settings_stamp(text: str) -> str:
 
 def _rows(database: Database) -> Iterator[tuple[str, str]]:
     """Yield the paths and the stamps of objects in an index that have a file."""
-    rows = database.connection.execute("SELECT resource, namespace, name, mtime_ns, size, inode, ctime_ns FROM objects "
-                                       "WHERE inode > 0 AND json IS NOT NULL ORDER BY resource, namespace, name")
+    rows = database.connection.execute(
+        "SELECT resource, namespace, name, mtime_ns, size, inode, ctime_ns FROM objects "
+        "WHERE inode > 0 AND json IS NOT NULL ORDER BY resource, namespace, name"
+    )
     for resource, namespace, name, *stamp in rows:
         yield path_of(Key(resource, namespace, name)), str(Stamp(*stamp))
 
@@ -100,7 +116,11 @@ def note_in_index(path: str, name: str, words: str, *, most: int) -> None:
     """Add words to one of the store's own values in an index, and keep as many of the former ones. Raises
     sqlite3.Error."""
     with closing(Database(path)) as database, database.write():
-        former = [word for word in (database.value("internal", name) or "").split() if word not in words.split()]
+        former = [
+            word
+            for word in (database.value("internal", name) or "").split()
+            if word not in words.split()
+        ]
         database.set_value("internal", name, " ".join([*former[-most:], *words.split()]))
 
 
@@ -118,7 +138,10 @@ def is_written_by_git(folder: str, name: str) -> bool:
     worktree = gitindex.find_worktree(os.path.realpath(os.path.dirname(folder)))
     try:
         status = os.lstat(path)
-        if worktree is None or status.st_mtime_ns > os.stat(os.path.join(worktree.directory, "index")).st_mtime_ns:
+        if (
+            worktree is None
+            or status.st_mtime_ns > os.stat(os.path.join(worktree.directory, "index")).st_mtime_ns
+        ):
             return False  # git writes its index last
     except OSError:
         return False
@@ -144,7 +167,13 @@ def _git_entries(folder: str) -> Iterator[tuple[str, int, int]]:
     try:
         for entry in gitindex.entries(content, gitindex.size_of_names(content)):
             if entry.path.startswith(prefix):
-                seconds, nanoseconds, _, inode = _GIT_STAT.unpack_from(content, entry.at + _GIT_STAT_AT)
-                yield os.fsdecode(entry.path.removeprefix(prefix)), inode, seconds * 10**9 + nanoseconds
+                seconds, nanoseconds, _, inode = _GIT_STAT.unpack_from(
+                    content, entry.at + _GIT_STAT_AT
+                )
+                yield (
+                    os.fsdecode(entry.path.removeprefix(prefix)),
+                    inode,
+                    seconds * 10**9 + nanoseconds,
+                )
     except gitindex.IndexFormatError:
         yield UNREADABLE

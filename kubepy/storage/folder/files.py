@@ -48,7 +48,9 @@ def is_racy(stamp: Stamp, read_ns: int) -> bool:
 
     Only a change time that is old enough is proof: an edit can set the time of modification back.
     """
-    return stamp.ctime_ns + (TICK_NS if stamp.ctime_ns % 1_000_000_000 else COARSE_TICK_NS) >= read_ns
+    return (
+        stamp.ctime_ns + (TICK_NS if stamp.ctime_ns % 1_000_000_000 else COARSE_TICK_NS) >= read_ns
+    )
 
 
 class StateFolder:
@@ -90,7 +92,11 @@ class StateFolder:
         """Return the paths of the folders in a folder, as far as it can be read."""
         try:
             with os.scandir(self._prefix + path) as entries:
-                return [f"{path}/{entry.name}" for entry in entries if entry.is_dir(follow_symlinks=False)]
+                return [
+                    f"{path}/{entry.name}"
+                    for entry in entries
+                    if entry.is_dir(follow_symlinks=False)
+                ]
         except OSError:
             return []
 
@@ -121,7 +127,9 @@ class StateFolder:
 
     def _open_for_reading(self, path: str) -> int:
         try:
-            return os.open(self._prefix + path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            return os.open(
+                self._prefix + path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            )
         except (FileNotFoundError, NotADirectoryError):
             raise FileNotFoundError(path) from None
         except OSError as error:
@@ -142,16 +150,22 @@ class StateFolder:
                 kind = "a symbolic link" if os.path.islink(self._prefix + part) else "not a folder"
                 raise FolderError(f"{self.absolute(part)} is {kind}") from None
             except OSError as error:
-                raise FolderError(f"{self.absolute(part)}: cannot be made: {error.strerror}") from None
+                raise FolderError(
+                    f"{self.absolute(part)}: cannot be made: {error.strerror}"
+                ) from None
 
     def write_temporary(self, path: str, data: bytes, mode: int, *, sync: bool = False) -> Stamp:
         """Write a file of our own; return its stamp, of which a rename keeps all but the change time."""
         absolute = self._prefix + path
         try:
-            descriptor = os.open(absolute, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+            descriptor = os.open(
+                absolute, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode
+            )
         except FileExistsError:  # left by a process that died
             os.unlink(absolute)
-            descriptor = os.open(absolute, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+            descriptor = os.open(
+                absolute, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode
+            )
         try:
             written = os.write(descriptor, data)
             while written < len(data):
@@ -204,8 +218,11 @@ class StateFolder:
     def temporaries(self, path: str) -> list[str]:
         """Return the paths of the temporary files in a folder, sorted; a folder of such a name is none of ours."""
         names = sorted(os.listdir(self._prefix + path)) if self.is_directory(path) else []
-        paths = [f"{path}/{name}" for name in names
-                 if name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)]
+        paths = [
+            f"{path}/{name}"
+            for name in names
+            if name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)
+        ]
         return [temporary for temporary in paths if not self.is_directory(temporary)]
 
     # --- syncing ---
@@ -218,7 +235,9 @@ class StateFolder:
             return
         for path in sorted(directories):
             try:
-                descriptor = os.open(self.absolute(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+                descriptor = os.open(
+                    self.absolute(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+                )
             except (FileNotFoundError, NotADirectoryError):
                 continue  # its removal is an entry of the folder above it
             try:

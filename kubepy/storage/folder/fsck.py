@@ -24,7 +24,15 @@ from kubepy.storage.folder.compare import (
     managers_path,
     read_managers,
 )
-from kubepy.storage.folder.database import DURABLE, PENDING, WRITTEN, Database, Place, Row, sum_of_rows
+from kubepy.storage.folder.database import (
+    DURABLE,
+    PENDING,
+    WRITTEN,
+    Database,
+    Place,
+    Row,
+    sum_of_rows,
+)
 from kubepy.storage.folder.files import MANAGED, PRIVATE, StateFolder, UnreadableError
 from kubepy.storage.folder.manifest import ContentError, from_json, managers_of, parse
 from kubepy.storage.folder.paths import folder_of, path_of
@@ -117,7 +125,9 @@ def _check_stamps(access: Access, rows: list[Row]) -> Iterator[str]:
     database = access.database()
     known = KnownState(database.problems(), access.is_same_boot(database))
     for difference in compare(rows, scan_objects(access.folder), access.folder, known):
-        outcome: Outcome | None = find_known_problem(difference, known) or access.examiner.examine(difference)
+        outcome: Outcome | None = find_known_problem(difference, known) or access.examiner.examine(
+            difference
+        )
         if outcome is None or isinstance(outcome, Unchanged | InvalidFile):
             continue
         if isinstance(outcome, Edited):
@@ -155,8 +165,11 @@ def _check_contents(access: Access, rows: list[Row], refused: list[str]) -> Iter
 
 def check_managers(folder: StateFolder, rows: list[Row]) -> Iterator[tuple[str, str]]:
     """Yield the files of managers that do not hold those of their object's row, or belong to none: path and reason."""
-    paths = {f"{listing.directory.path}/{MANAGED}/{name}" for listing in scan_objects(folder).listings
-             for name in listing.managers}
+    paths = {
+        f"{listing.directory.path}/{MANAGED}/{name}"
+        for listing in scan_objects(folder).listings
+        for name in listing.managers
+    }
     for row in rows:
         path = managers_path(row.key)
         if row.json is None or row.expires is not None:
@@ -204,7 +217,9 @@ def repair(access: Access) -> Iterator[str]:
     FolderError, OSError.
     """
     folder = access.folder
-    if any(index.find_damage(access.database())) or check_index(access, access.database().rows(), []):
+    if any(index.find_damage(access.database())) or check_index(
+        access, access.database().rows(), []
+    ):
         access.rebuild()
         yield f"{index.OWN}/{index.INDEX}: rebuilt from the files"
     for path in list(leftovers(folder)):

@@ -65,8 +65,12 @@ def find_worktree(folder: str) -> Worktree | None:
     if os.path.isdir(path):
         return Worktree(folder, path)
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # of a linked worktree, or a submodule
-            return Worktree(folder, os.path.join(folder, file.read().removeprefix("gitdir:").strip()))
+        with open(
+            path, encoding="utf-8", errors="surrogateescape"
+        ) as file:  # of a linked worktree, or a submodule
+            return Worktree(
+                folder, os.path.join(folder, file.read().removeprefix("gitdir:").strip())
+            )
     except OSError:
         return None
 
@@ -101,7 +105,9 @@ def compare_by_content(folder: str) -> None:
             content, mode = file.read(), os.fstat(file.fileno()).st_mode
         try:
             new = without_sizes(content, worktree.root, folder)
-        except IndexFormatError:  # of a newer git, or split: such files count as modified until they are added again
+        except (
+            IndexFormatError
+        ):  # of a newer git, or split: such files count as modified until they are added again
             return
         if new is None:
             return
@@ -155,7 +161,10 @@ def without_sizes(index: bytes, root: str, folder: str) -> bytes | None:
     """
     name_size = size_of_names(index)
     prefix = os.fsencode(os.path.relpath(folder, root))
-    places = tuple(os.path.normpath(os.path.join(prefix, os.fsencode(place))) + b"/" for place in (CLUSTER, NAMESPACES))
+    places = tuple(
+        os.path.normpath(os.path.join(prefix, os.fsencode(place))) + b"/"
+        for place in (CLUSTER, NAMESPACES)
+    )
     base, suffix, content = os.fsencode(root), SUFFIX.encode(), bytearray(index)
     changed = False
     for entry in entries(index, name_size):
@@ -163,7 +172,7 @@ def without_sizes(index: bytes, root: str, folder: str) -> bytes | None:
             continue
         with suppress(OSError):  # it is gone, which git sees
             if os.lstat(os.path.join(base, entry.path)).st_size & 0xFFFFFFFF != entry.size:
-                content[entry.at + _SIZE_AT:entry.at + _NAME_AT] = bytes(4)
+                content[entry.at + _SIZE_AT : entry.at + _NAME_AT] = bytes(4)
                 changed = True
     if not changed:
         return None
@@ -210,7 +219,7 @@ def entries(index: bytes, name_size: int) -> Iterator[TrackedFile]:
             at = end + 1 if version == 4 else at + ((end - at) // 8 + 1) * 8
     except (struct.error, ValueError, IndexError) as error:
         raise IndexFormatError("it ends within a file") from error
-    if index[at:at + 4] == _SPLIT:
+    if index[at : at + 4] == _SPLIT:
         raise IndexFormatError("it is split")
 
 

@@ -56,11 +56,15 @@ def make_own_folder(root: str, *, network: bool = False) -> None:
         if stat.S_IMODE(status.st_mode) & 0o077 and status.st_uid == os.geteuid():
             os.chmod(path, 0o700)
     except OSError as error:
-        is_removed = isinstance(error, FileNotFoundError) and os.path.isdir(root)  # at this very moment, once more
+        is_removed = isinstance(error, FileNotFoundError) and os.path.isdir(
+            root
+        )  # at this very moment, once more
         kind = RemovedIndexError if is_removed else FolderError
         raise kind(f"{path}: cannot be made: {error.strerror}") from error
     if status.st_uid != os.geteuid() and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
-        raise FolderError(f"{path} belongs to another user: Permission denied") from PermissionError(errno.EACCES, path)
+        raise FolderError(
+            f"{path} belongs to another user: Permission denied"
+        ) from PermissionError(errno.EACCES, path)
 
 
 def _refusal(root: str) -> FolderError:
@@ -74,7 +78,9 @@ def _refusal(root: str) -> FolderError:
         error = FolderError(f"{path} belongs to another user: Permission denied")
         error.__cause__ = PermissionError(errno.EACCES, path)
         return error
-    return FolderError(f'{path} was not made by you on this machine, and cannot be renamed ("kubepy trust" uses it)')
+    return FolderError(
+        f'{path} was not made by you on this machine, and cannot be renamed ("kubepy trust" uses it)'
+    )
 
 
 def remove_leftovers(root: str) -> None:
@@ -194,7 +200,9 @@ def _copy_index(root: str, database: Database) -> bool:
         return False
     try:
         source.backup(database.connection)
-        return database.is_current() and origin.is_own_index(root, database.value("internal", ORIGIN_VALUE) or "")
+        return database.is_current() and origin.is_own_index(
+            root, database.value("internal", ORIGIN_VALUE) or ""
+        )
     except (sqlite3.Error, DamagedError):
         return False
     finally:
@@ -215,7 +223,10 @@ def find_damage(database: Database) -> Iterator[str]:
     try:
         yield from check_integrity(database)
         for row in database.rows():
-            texts, numbers = (*row.key, row.replaces, row.managers), (row.revision, *row.stamp, row.racy, row.state)
+            texts, numbers = (
+                (*row.key, row.replaces, row.managers),
+                (row.revision, *row.stamp, row.racy, row.state),
+            )
             has_texts, has_numbers = _are(str, texts), _are(int, numbers)
             if not has_texts or not has_numbers or not isinstance(row.digest, bytes):
                 yield f"{row[:3]}: a column has another type"
@@ -227,7 +238,11 @@ def find_damage(database: Database) -> Iterator[str]:
             json.loads(entry.json or "null")
             is_named = entry.type and entry.resource and entry.name
             has_state_before = entry.json is not None
-            is_sound = has_state_before if entry.type == DELETED else entry.type == MODIFIED or not has_state_before
+            is_sound = (
+                has_state_before
+                if entry.type == DELETED
+                else entry.type == MODIFIED or not has_state_before
+            )
             if not _are(str, entry[1:5]) or not is_named or not is_sound:
                 yield f"an entry of the change log has other types: {entry[:5]}"
         for noted in database.timeline(timeline.NEVER, inf):
@@ -239,7 +254,14 @@ def find_damage(database: Database) -> Iterator[str]:
         for table in ("meta", "internal"):
             for name in database.names(table):
                 database.value(table, name)
-    except (DamagedError, sqlite3.Error, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (
+        DamagedError,
+        sqlite3.Error,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         yield str(error)
 
 

@@ -110,7 +110,9 @@ class Lock:
         try:
             before = os.stat(root)
             lock.acquire(poll_interval=POLL_INTERVAL)
-            if not os.path.samestat(before, os.stat(root)):  # it went after that look, and FileLock has made it
+            if not os.path.samestat(
+                before, os.stat(root)
+            ):  # it went after that look, and FileLock has made it
                 lock.release()
                 if os.listdir(folder) == [os.path.basename(self.path)]:
                     os.unlink(self.path)
@@ -121,7 +123,9 @@ class Lock:
         except Timeout:
             return False
         except OSError as error:
-            is_removed = isinstance(error, (FileNotFoundError, FileExistsError))  # between two looks of FileLock
+            is_removed = isinstance(
+                error, (FileNotFoundError, FileExistsError)
+            )  # between two looks of FileLock
             kind = RemovedIndexError if is_removed else FolderError
             raise kind(f"{self.path}: cannot be locked: {error.strerror}") from error
         self._lock = lock

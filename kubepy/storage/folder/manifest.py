@@ -65,12 +65,16 @@ class Decoder:
     """Objects of rows, each decoded once: a process that runs for long lists the same ones again and again."""
 
     def __init__(self) -> None:
-        self._objects: dict[Key, tuple[int, int, Object]] = {}  # with the hash of the JSON, and the revision
+        self._objects: dict[
+            Key, tuple[int, int, Object]
+        ] = {}  # with the hash of the JSON, and the revision
         self._last: dict[str, Object] = {}  # the object of each resource that was decoded last
 
     def object(self, key: Key, text: str, revision: int) -> Object:
         """Return the object of a row. Raises DamagedError."""
-        return self._known(key, text, revision) or self.remember(key, text, revision, from_json(text, revision))
+        return self._known(key, text, revision) or self.remember(
+            key, text, revision, from_json(text, revision)
+        )
 
     def objects(self, rows: Sequence[Row], *, kept: bool = True) -> list[Object]:
         """Return the objects of live rows; those that are not ``kept`` are decoded again next time.
@@ -79,8 +83,12 @@ class Decoder:
         """
         known = [self._known(row.key, row.json or "", row.revision) for row in rows]
         unknown = [row for row, obj in zip(rows, known, strict=True) if obj is None]
-        decoded = iter([self.remember(row.key, row.json or "", row.revision, obj) if kept else obj
-                        for row, obj in zip(unknown, _decode_together(unknown), strict=True)])
+        decoded = iter(
+            [
+                self.remember(row.key, row.json or "", row.revision, obj) if kept else obj
+                for row, obj in zip(unknown, _decode_together(unknown), strict=True)
+            ]
+        )
         return [next(decoded) if obj is None else obj for obj in known]
 
     def passing(self, row: Row) -> Object:
@@ -90,18 +98,24 @@ class Decoder:
 
     def _known(self, key: Key, text: str, revision: int) -> Object | None:
         known = self._objects.get(key)
-        return known[2] if known is not None and known[1] == revision and known[0] == hash(text) else None
+        return (
+            known[2]
+            if known is not None and known[1] == revision and known[0] == hash(text)
+            else None
+        )
 
     def remember(self, key: Key, text: str, revision: int, obj: Object) -> Object:
         """Keep the object of a row, which is not decoded again then; return it."""
         if len(self._objects) >= MAX_DECODED:
             self._objects.clear()
-        elif len(self._objects) >= SHARED_BEYOND and (like := self._last.get(key.resource)) is not None:
+        elif (
+            len(self._objects) >= SHARED_BEYOND
+            and (like := self._last.get(key.resource)) is not None
+        ):
             share_parts(obj, like)
         self._objects[key] = hash(text), revision, obj
         self._last[key.resource] = obj
         return obj
-
 
     def forget(self, keys: Iterable[Key]) -> None:
         """Forget objects that were deleted."""
@@ -133,7 +147,7 @@ def _decode_together(rows: Sequence[Row]) -> Iterator[Object]:
     half of the time.
     """
     for start in range(0, len(rows), DECODED_TOGETHER):
-        part = rows[start:start + DECODED_TOGETHER]
+        part = rows[start : start + DECODED_TOGETHER]
         try:
             objects = json.loads(f"[{','.join([row.json or '' for row in part])}]")
             for row, obj in zip(part, objects, strict=True):
@@ -151,8 +165,11 @@ def to_file(text: str, plain: Object | None = None, written: yaml.Written | None
     """
     if plain is None:
         return yaml.dump(_without_managers(text)).encode()
-    metadata = {name: value for name, value in plain["metadata"].items()
-                if name not in ("managedFields", "resourceVersion")}
+    metadata = {
+        name: value
+        for name, value in plain["metadata"].items()
+        if name not in ("managedFields", "resourceVersion")
+    }
     return yaml.dump({**plain, "metadata": metadata}, written).encode()
 
 
@@ -173,7 +190,9 @@ def managers_of(text: str) -> bytes | None:
     if '"managedFields"' not in text:
         return None
     managers = json.loads(text)["metadata"].get("managedFields") or []
-    if not any(isinstance(manager, dict) and manager.get("operation") == "Apply" for manager in managers):
+    if not any(
+        isinstance(manager, dict) and manager.get("operation") == "Apply" for manager in managers
+    ):
         return None
     return yaml.dump({"managedFields": managers}).encode()
 
@@ -187,7 +206,9 @@ def parse(data: bytes) -> FileContent:
     except UnicodeDecodeError as error:
         raise ContentError(_line_at(data, error.start), "is not UTF-8 text") from None
     try:
-        documents = yaml.load_all(text, unique_keys=True)  # of equal keys the last would count, and the others be lost
+        documents = yaml.load_all(
+            text, unique_keys=True
+        )  # of equal keys the last would count, and the others be lost
     except yaml.YamlError as error:
         raise ContentError(error.line, re.sub(_PLACED, "", error.message)) from None
     except RecursionError:
@@ -226,7 +247,9 @@ def _check_values(obj: Object, line: int) -> None:
             raise ContentError(line, f"has a value that JSON cannot hold ({type(value).__name__})")
         count += len(inner)
         if count > MAX_VALUES or (inner and depth >= MAX_DEPTH):
-            raise ContentError(line, "grows too large when its aliases are expanded or is nested too deeply")
+            raise ContentError(
+                line, "grows too large when its aliases are expanded or is nested too deeply"
+            )
         pending += [(child, depth + 1) for child in inner if child.__class__ not in _SCALARS]
 
 
@@ -246,9 +269,14 @@ def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str
     if key is not None and name != key.name:
         raise ContentError(line, f"is named {quote(name)}, not {quote(key.name)}")
     if key is None and path_of(object_key) != file_path:
-        raise ContentError(line, f"is the object {quote(name)}, whose file is {path_of(object_key)}")
+        raise ContentError(
+            line, f"is the object {quote(name)}, whose file is {path_of(object_key)}"
+        )
     if (namespace or "") != directory_key.namespace:
-        expected = f", not {quote(directory_key.namespace)}" if directory_key.namespace \
+        expected = (
+            f", not {quote(directory_key.namespace)}"
+            if directory_key.namespace
             else " but lies among the cluster-scoped objects"
+        )
         raise ContentError(line, f"has the namespace {quote(str(namespace))}{expected}")
     return object_key

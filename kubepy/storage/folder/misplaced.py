@@ -65,7 +65,10 @@ def _files(folder: StateFolder) -> Iterator[str]:
     """Yield the paths of all files in the folders of objects and below."""
     for parent in _PARENTS:
         for directory, folders, files in os.walk(folder.absolute(parent)):
-            relative = parent + directory[len(folder.absolute(parent)):]
+            relative = parent + directory[len(folder.absolute(parent)) :]
             folders[:] = [name for name in folders if name not in (MANAGED, ".git")]
-            yield from (f"{relative}/{name}" for name in files
-                        if not (name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)))
+            yield from (
+                f"{relative}/{name}"
+                for name in files
+                if not (name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX))
+            )

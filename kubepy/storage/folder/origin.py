@@ -127,10 +127,14 @@ def _make_key(path: str) -> bytes:
     try:
         os.makedirs(directory, 0o700, exist_ok=True)
         if os.stat(directory).st_uid != os.geteuid():
-            raise FolderError(f"{printable(directory)} belongs to another user: set $XDG_STATE_HOME")
+            raise FolderError(
+                f"{printable(directory)} belongs to another user: set $XDG_STATE_HOME"
+            )
         with suppress(FileNotFoundError):
             os.unlink(temporary)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(
+            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
         with open(descriptor, "wb") as file:
             file.write(os.urandom(KEY_BYTES))
             file.flush()
@@ -144,8 +148,10 @@ def _make_key(path: str) -> bytes:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
     except OSError as error:
-        raise FolderError(f"{printable(path)}: cannot be made: {error.strerror}; kubepy keeps a key there, by which it "
-                          f"knows its folders: set $XDG_STATE_HOME, or {TRUST}=1") from error
+        raise FolderError(
+            f"{printable(path)}: cannot be made: {error.strerror}; kubepy keeps a key there, by which it "
+            f"knows its folders: set $XDG_STATE_HOME, or {TRUST}=1"
+        ) from error
     return _read_key(path)
 
 
@@ -189,7 +195,9 @@ def _birth_codes(path: str, word: str, subject: str) -> list[str]:
 def _read_marks(own: str) -> Marks:
     """Return the marks in a folder, none where they cannot be read."""
     try:
-        descriptor = os.open(os.path.join(own, MARKS), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(
+            os.path.join(own, MARKS), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        )
         with open(descriptor, encoding="utf-8") as file:
             marks = json.loads(file.read(1 << 16))
     except (OSError, ValueError, RecursionError):
@@ -215,7 +223,9 @@ def _read_own(own: str) -> OwnMarks | None:
     known = marks.get(ORIGIN, [])
     if any(code in known for code in found.codes):
         return OwnMarks(found.word, marks)
-    if known and any(code in known for code in _birth_codes(os.path.join(own, ORIGIN), found.word, ORIGIN)):
+    if known and any(
+        code in known for code in _birth_codes(os.path.join(own, ORIGIN), found.word, ORIGIN)
+    ):
         return OwnMarks(found.word, marks)
     return None
 
@@ -234,7 +244,9 @@ def link_in(folder: str) -> str:
         return folder
     try:
         with os.scandir(folder) as entries:
-            return next((os.path.join(folder, entry.name) for entry in entries if entry.is_symlink()), "")
+            return next(
+                (os.path.join(folder, entry.name) for entry in entries if entry.is_symlink()), ""
+            )
     except OSError:  # not there, or not ours: then nothing in it is used
         return ""
 
@@ -303,7 +315,11 @@ def index_codes(own: str, path: str) -> str:
         found = _read_own(own)
     if identity := _identify(path):
         _known_indexes.add(identity)
-    return " ".join([_inode_code(found.word, path), *_birth_codes(path, found.word, INDEX)]) if found else ""
+    return (
+        " ".join([_inode_code(found.word, path), *_birth_codes(path, found.word, INDEX)])
+        if found
+        else ""
+    )
 
 
 def _inode_code(word: str, path: str) -> str:
@@ -323,7 +339,8 @@ def is_own_index(root: str, codes: str) -> bool:
             return False
         known = codes.split()
         is_own = _inode_code(found.word, path) in known or any(
-            code in known for code in _birth_codes(path, found.word, INDEX))
+            code in known for code in _birth_codes(path, found.word, INDEX)
+        )
     except (FolderError, OSError):
         return False
     if is_own:
@@ -362,7 +379,11 @@ def make(root: str, *, network: bool = False) -> bool:
         os.rename(unfinished, own)
     except OSError as error:
         _remove_unfinished(unfinished)
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):  # another process was first
+        if error.errno not in (
+            errno.ENOTEMPTY,
+            errno.EEXIST,
+            errno.ENOTDIR,
+        ):  # another process was first
             raise
         return False
     except BaseException:
@@ -383,7 +404,9 @@ def sync_folder(path: str) -> None:
 
 def _left_by_the_dead(root: str) -> list[str]:
     """Return the paths of the ``.kubepy/`` that processes had begun to make when they died."""
-    found = (re.fullmatch(rf"{re.escape(OWN)}\.(\d+)-(\d+)\.tmp", name) for name in os.listdir(root))
+    found = (
+        re.fullmatch(rf"{re.escape(OWN)}\.(\d+)-(\d+)\.tmp", name) for name in os.listdir(root)
+    )
     return [os.path.join(root, match[0]) for match in found if match and not is_alive(match[1])]
 
 
@@ -419,7 +442,9 @@ def _write_origin(own: str, *, network: bool) -> None:
     path = os.path.join(own, ORIGIN)
     with suppress(FileNotFoundError):
         os.unlink(path)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+    with open(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w"
+    ) as file:
         file.write(word)
         file.flush()
         os.fsync(file.fileno())
@@ -442,7 +467,9 @@ def write_private(path: str, content: bytes) -> None:
     temporary = f"{path}.{os.getpid()}.tmp"
     with suppress(FileNotFoundError):
         os.unlink(temporary)  # of a process that died
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC  # in /tmp it might be another user's
+    flags = (
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    )  # in /tmp it might be another user's
     try:
         with open(os.open(temporary, flags, 0o600), "wb") as file:
             file.write(content)
@@ -509,7 +536,9 @@ def examine(root: str) -> str:
                 _mark_as_own(root, network=not has_origin or NETWORK in _read_marks(own))
                 if has_origin:  # the user has another key: another $HOME, for example
                     return ""
-                return f"{printable(own)} is of an earlier version of kubepy, and yours: it is adopted"
+                return (
+                    f"{printable(own)} is of an earlier version of kubepy, and yours: it is adopted"
+                )
             return _set_aside(root)
     except FileNotFoundError:  # somebody removes it just now
         return ""
@@ -534,7 +563,11 @@ def _is_made_here(root: str) -> bool:
     if own_link(root) or has_strange_log(root):
         return False
     status = os.lstat(own)
-    if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077 or evidence.is_known_to_git(own):
+    if (
+        status.st_uid != os.geteuid()
+        or stat.S_IMODE(status.st_mode) & 0o077
+        or evidence.is_known_to_git(own)
+    ):
         return False
     return evidence.knows_its_files(root, os.path.join(own, INDEX))
 
@@ -559,8 +592,10 @@ def _set_aside(root: str) -> str:
     if not os.path.islink(target):
         with suppress(OSError):
             write_private(os.path.join(target, ".gitignore"), b"*\n")
-    return (f"{printable(own)} {_NOT_YOURS}: it is {os.path.basename(target)} now and not used; index, keys and "
-            'contexts are made anew ("kubepy trust" takes it back)')
+    return (
+        f"{printable(own)} {_NOT_YOURS}: it is {os.path.basename(target)} now and not used; index, keys and "
+        'contexts are made anew ("kubepy trust" takes it back)'
+    )
 
 
 def _free_name(root: str) -> str:
@@ -574,11 +609,17 @@ def _free_name(root: str) -> str:
 def untrusted(root: str) -> list[str]:
     """Return the names of what was put aside in a state folder, the latest first."""
     try:
-        names = [name for name in os.listdir(root) if name == UNTRUSTED or name.startswith(f"{UNTRUSTED}.")]
+        names = [
+            name
+            for name in os.listdir(root)
+            if name == UNTRUSTED or name.startswith(f"{UNTRUSTED}.")
+        ]
     except OSError:
         return []
     numbers = {name: name.removeprefix(UNTRUSTED).removeprefix(".") or "1" for name in names}
-    return sorted((name for name in names if numbers[name].isdigit()), key=lambda name: -int(numbers[name]))
+    return sorted(
+        (name for name in names if numbers[name].isdigit()), key=lambda name: -int(numbers[name])
+    )
 
 
 def trust(root: str) -> list[str]:

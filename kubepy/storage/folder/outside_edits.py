@@ -24,7 +24,14 @@ from kubepy.storage.folder.compare import (
 )
 from kubepy.storage.folder.database import PENDING, Database, KnownProblems, Place, Row
 from kubepy.storage.folder.paths import parent_of, path_of
-from kubepy.storage.folder.scan import Extents, find_unchanged, leave_out, read_summaries, scan_extents, sums_of
+from kubepy.storage.folder.scan import (
+    Extents,
+    find_unchanged,
+    leave_out,
+    read_summaries,
+    scan_extents,
+    sums_of,
+)
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, former_state
 
 if TYPE_CHECKING:
@@ -56,7 +63,9 @@ class ObservedEdits:
         """Store a row at the next revision, and log the change. ``before``: the object as it was."""
         self.revision += 1
         self.rows[row.key] = row._replace(revision=self.revision)
-        self.log.append(LogEntry(self.revision, change_type, *row.key, former_state(before, row.json)))
+        self.log.append(
+            LogEntry(self.revision, change_type, *row.key, former_state(before, row.json))
+        )
 
     def delete(self, row: Row) -> None:
         """Log at the next revision that the object of a row is gone."""
@@ -71,8 +80,13 @@ class OutsideEdits:
     :param recorder: makes the entries of the timeline.
     """
 
-    def __init__(self, database: Database, examiner: Examiner, now: float,
-                 recorder: TimelineRecorder | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        examiner: Examiner,
+        now: float,
+        recorder: TimelineRecorder | None = None,
+    ) -> None:
         self._database = database
         self._examiner = examiner
         self._folder = examiner.folder
@@ -112,25 +126,33 @@ class OutsideEdits:
             self.write(edits)
             self._database.log(edits.log)
             self._database.set_counter("revision", edits.revision)
-            if self._recorder is not None and not is_rebuild:  # without an index the former contents are unknown
+            if (
+                self._recorder is not None and not is_rebuild
+            ):  # without an index the former contents are unknown
                 self._database.add_to_timeline(edits.timeline, self._recorder.keep)
         return bool(edits.retained)
 
-    def observe(self, extents: Extents, revision: int, has_read: Callable[[Key], bool]) -> ObservedEdits | None:
+    def observe(
+        self, extents: Extents, revision: int, has_read: Callable[[Key], bool]
+    ) -> ObservedEdits | None:
         """Return the edits of some extents, numbered from the next revision on; None without any. Nothing is written.
 
         ``has_read``: objects of which a transaction has another state already; their edits are left out.
         """
         problems = self._database.problems()
         outcomes, solved = self._find(extents, problems, same_boot=True)
-        outcomes = [outcome for outcome in outcomes if not (key := _key_of(outcome)) or not has_read(key)]
+        outcomes = [
+            outcome for outcome in outcomes if not (key := _key_of(outcome)) or not has_read(key)
+        ]
         if not outcomes and not solved:
             return None
         edits = self._number(outcomes, problems, revision)
         edits.solved = solved
         return edits
 
-    def _find(self, extents: Extents, problems: KnownProblems, same_boot: bool) -> tuple[list[Outcome], set[str]]:
+    def _find(
+        self, extents: Extents, problems: KnownProblems, same_boot: bool
+    ) -> tuple[list[Outcome], set[str]]:
         """Compare some extents with their rows; return what is new, and the paths of problems that are no more."""
         self._compared = []
         known = KnownState(problems, same_boot=same_boot, compared=self._compared)
@@ -148,15 +170,32 @@ class OutsideEdits:
                 outcome = self._examiner.examine(difference._replace(row=row))
             if outcome is not None:
                 outcomes.append(outcome)
-        self._database.require_absent([outcome.key for outcome in outcomes if isinstance(outcome, Edited)
-                                       and not outcome.row and not self._database.row(outcome.key)])
+        self._database.require_absent(
+            [
+                outcome.key
+                for outcome in outcomes
+                if isinstance(outcome, Edited)
+                and not outcome.row
+                and not self._database.row(outcome.key)
+            ]
+        )
         known_problems = set(problems.values())
         present = {outcome.problem.path for outcome in outcomes if isinstance(outcome, InvalidFile)}
-        solved = {path for path in problems.keys() - present if any(extent.has(path) for extent in extents)}
-        return [outcome for outcome in outcomes if not isinstance(outcome, InvalidFile)
-                or (outcome.stamp, outcome.problem) not in known_problems], solved
+        solved = {
+            path
+            for path in problems.keys() - present
+            if any(extent.has(path) for extent in extents)
+        }
+        return [
+            outcome
+            for outcome in outcomes
+            if not isinstance(outcome, InvalidFile)
+            or (outcome.stamp, outcome.problem) not in known_problems
+        ], solved
 
-    def _number(self, outcomes: list[Outcome], problems: KnownProblems, revision: int) -> ObservedEdits:
+    def _number(
+        self, outcomes: list[Outcome], problems: KnownProblems, revision: int
+    ) -> ObservedEdits:
         """Give outcomes their revisions after one. ``problems``: those before."""
         left_out = {path for path, (_, problem) in problems.items() if not problem.keeps_object}
         edits = ObservedEdits(revision)
@@ -184,9 +223,13 @@ class OutsideEdits:
             self._add_edited(outcome, edits)
         else:
             known = outcome.row
-            row = known._replace(**outcome.stamp._asdict(), digest=outcome.digest, racy=int(outcome.racy),
-                                 managers=outcome.managers,
-                                 canonical=known.canonical if outcome.digest == known.digest else 0)
+            row = known._replace(
+                **outcome.stamp._asdict(),
+                digest=outcome.digest,
+                racy=int(outcome.racy),
+                managers=outcome.managers,
+                canonical=known.canonical if outcome.digest == known.digest else 0,
+            )
             if path_of(row.key) in left_out:
                 edits.put(row, MODIFIED)
             else:
@@ -201,8 +244,15 @@ class OutsideEdits:
             is_new = True
             edits.delete(old)
             self._note(edits, old.key, old.json, None)
-        row = Row(*edited.key, 0, edited.json, *edited.stamp, edited.digest, int(edited.racy),
-                  managers=edited.managers)
+        row = Row(
+            *edited.key,
+            0,
+            edited.json,
+            *edited.stamp,
+            edited.digest,
+            int(edited.racy),
+            managers=edited.managers,
+        )
         before = None if is_new or old is None else old.json
         edits.put(row, ADDED if is_new else MODIFIED, before)
         self._note(edits, edited.key, before, edited.json)
@@ -212,7 +262,9 @@ class OutsideEdits:
         if self._recorder is not None and key.resource in self._recorder.resources:
             before, after = (json.loads(text) if text is not None else None for text in (old, new))
             now = self._recorder.edit_time()
-            edits.timeline += self._recorder.entries(key, edits.revision, now, before, after, is_outside=True)
+            edits.timeline += self._recorder.entries(
+                key, edits.revision, now, before, after, is_outside=True
+            )
 
     def write(self, edits: ObservedEdits, overwritten: Container[Key] = ()) -> None:
         """Write rows and problems to the index, in a transaction of it, but for rows that are overwritten anyway."""

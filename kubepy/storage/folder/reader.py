@@ -107,8 +107,10 @@ class _Comparison(NamedTuple):
             return False
         present = {printable(difference.path) for difference in self.differences}
         present.update(obstacle.problem.path for obstacle in self.obstacles)
-        return any(path not in present and any(extent.has(path) for extent in self.extents)
-                   for path in self.known.problems)
+        return any(
+            path not in present and any(extent.has(path) for extent in self.extents)
+            for path in self.known.problems
+        )
 
 
 class Reader:
@@ -135,7 +137,9 @@ class Reader:
 
     def view_list(self, resource: str, namespace: str | None) -> FolderView:
         """View all objects of a resource in a namespace (None: in all)."""
-        return self._view((Extent(resource, namespace),), lambda database: database.rows(resource, namespace))
+        return self._view(
+            (Extent(resource, namespace),), lambda database: database.rows(resource, namespace)
+        )
 
     def view_summaries(self, resource: str, namespace: str | None) -> FolderView:
         """View all objects of a resource in a namespace (None: in all); the rows are without their JSON."""
@@ -160,7 +164,9 @@ class Reader:
             comparison = self._compare_with_newest(extents)
             is_recorded = self._is_recorded(comparison)
         self._access.note_look(is_recorded=is_recorded)
-        self.problems = sorted(problem for _, problem in self._access.database().problems().values())
+        self.problems = sorted(
+            problem for _, problem in self._access.database().problems().values()
+        )
         return True
 
     def look_for_all(self) -> None:
@@ -170,6 +176,7 @@ class Reader:
         view, database = self.view_all(), self._access.database()
         self._access.note_look(is_recorded=view.is_recorded)
         if database.lacks_sums(view.sums):
+
             def remember() -> None:
                 if database.counter("revision") == view.revision:
                     database.put_sums(view.sums)
@@ -198,7 +205,9 @@ class Reader:
     def look_at(self, paths: Iterable[str]) -> None:
         """Record what has become of some files."""
         extents = {extent_at(path) for path in paths}
-        self._compare_with_newest(EVERYTHING if Extent() in extents else tuple(_without_overlaps(extents)))
+        self._compare_with_newest(
+            EVERYTHING if Extent() in extents else tuple(_without_overlaps(extents))
+        )
 
     def _view(self, extents: Extents, read_rows: ReadRows | None = None) -> FolderView:
         comparison = self._compare_with_newest(extents, read_rows)
@@ -210,17 +219,28 @@ class Reader:
             outcome: Outcome | None = find_known_problem(difference, comparison.known)
             if outcome is None:
                 if difference.row and not difference.row.json:
-                    difference = difference._replace(row=self._access.database().row(difference.row.key))
+                    difference = difference._replace(
+                        row=self._access.database().row(difference.row.key)
+                    )
                 outcome = self._access.examiner.examine(difference)
             if outcome is not None:
                 _apply(outcome, rows, problems, comparison.revision)
                 unrecorded.update(_changed_keys(outcome))
         places = frozenset(row[:2] for row in comparison.rows)
         is_recorded = self._is_recorded(comparison)
-        return FolderView(comparison.revision, rows, sorted(problems), unrecorded, places,
-                          comparison.sums if is_recorded else {}, is_recorded)
+        return FolderView(
+            comparison.revision,
+            rows,
+            sorted(problems),
+            unrecorded,
+            places,
+            comparison.sums if is_recorded else {},
+            is_recorded,
+        )
 
-    def _compare_with_newest(self, extents: Extents, read_rows: ReadRows | None = None) -> _Comparison:
+    def _compare_with_newest(
+        self, extents: Extents, read_rows: ReadRows | None = None
+    ) -> _Comparison:
         """Compare files and rows; where something is to be recorded and can be, once more after that."""
         comparison = self._compare(extents, read_rows)
         if self._is_behind(comparison) and self._access.try_catch_up(extents):
@@ -235,19 +255,39 @@ class Reader:
             with database.snapshot():
                 revision = database.counter("revision")
                 known = KnownState(database.problems(), self._access.is_same_boot(database))
-                unchanged = find_unchanged(database, folder_scan) if known.same_boot else frozenset()
-                rows = read_rows(database) if read_rows else read_summaries(
-                    database, self._folder, extents, unchanged)
+                unchanged = (
+                    find_unchanged(database, folder_scan) if known.same_boot else frozenset()
+                )
+                rows = (
+                    read_rows(database)
+                    if read_rows
+                    else read_summaries(database, self._folder, extents, unchanged)
+                )
                 if read_rows:
                     unchanged = _confirm(unchanged, rows, folder_scan)
             compared, folder_scan = leave_out(unchanged, rows, folder_scan)
-            causes = [(difference, self._find_cause(difference))
-                      for difference in compare(compared, folder_scan, self._folder, known)]
-            differences = [difference for difference, cause in causes if cause is DifferenceCause.EDITED]
-            recorded = [row for difference, cause in causes
-                        if cause is DifferenceCause.RECORDED and (row := self._current_row(difference))]
-            comparison = _Comparison(revision, rows, known, differences, recorded,
-                                     problems_of(folder_scan, rows), sums_of(compared, folder_scan), extents)
+            causes = [
+                (difference, self._find_cause(difference))
+                for difference in compare(compared, folder_scan, self._folder, known)
+            ]
+            differences = [
+                difference for difference, cause in causes if cause is DifferenceCause.EDITED
+            ]
+            recorded = [
+                row
+                for difference, cause in causes
+                if cause is DifferenceCause.RECORDED and (row := self._current_row(difference))
+            ]
+            comparison = _Comparison(
+                revision,
+                rows,
+                known,
+                differences,
+                recorded,
+                problems_of(folder_scan, rows),
+                sums_of(compared, folder_scan),
+                extents,
+            )
             if all(cause is not DifferenceCause.OVERTAKEN for _, cause in causes):
                 break
         return comparison
@@ -256,13 +296,27 @@ class Reader:
         """Find out why a file that was scanned differs from a row that was read after that."""
         _, file, row = difference
         current = self._current_row(difference)
-        is_same_row = (current is None or current.json is None) if row is None else (
-            current is not None and (current.revision, current.stamp) == (row.revision, row.stamp))
+        is_same_row = (
+            (current is None or current.json is None)
+            if row is None
+            else (
+                current is not None
+                and (current.revision, current.stamp) == (row.revision, row.stamp)
+            )
+        )
         if is_same_row:
-            is_as_row_says = row is not None and self._folder.stamp(path_of(row.key)) == row.stamp and \
-                not (file and file.stamp == row.stamp)
+            is_as_row_says = (
+                row is not None
+                and self._folder.stamp(path_of(row.key)) == row.stamp
+                and not (file and file.stamp == row.stamp)
+            )
             return DifferenceCause.COMMITTED if is_as_row_says else DifferenceCause.EDITED
-        if current is not None and current.json is not None and file is not None and current.stamp == file.stamp:
+        if (
+            current is not None
+            and current.json is not None
+            and file is not None
+            and current.stamp == file.stamp
+        ):
             return DifferenceCause.RECORDED
         return DifferenceCause.OVERTAKEN
 
@@ -284,15 +338,20 @@ class Reader:
     def _is_behind(self, comparison: _Comparison) -> bool:
         """Return whether there is a commit to finish or an edit to record."""
         known = comparison.known
-        if any(find_known_problem(difference, known) is None for difference in comparison.differences):
+        if any(
+            find_known_problem(difference, known) is None for difference in comparison.differences
+        ):
             return True
         if comparison.solved() or any(
-                obstacle.problem.path not in known.problems for obstacle in comparison.obstacles):
+            obstacle.problem.path not in known.problems for obstacle in comparison.obstacles
+        ):
             return True
         return not known.same_boot or any(not is_settled(row, known) for row in comparison.rows)
 
 
-def _confirm(unchanged: frozenset[Place], rows: Iterable[Row], scan: FolderScan) -> frozenset[Place]:
+def _confirm(
+    unchanged: frozenset[Place], rows: Iterable[Row], scan: FolderScan
+) -> frozenset[Place]:
     """Return the places without differences of which the index has given a row for each file, as a sound one does."""
     if not unchanged:
         return unchanged
@@ -300,14 +359,23 @@ def _confirm(unchanged: frozenset[Place], rows: Iterable[Row], scan: FolderScan)
     for row in rows:
         if row.json is not None:
             files.setdefault(row[:2], set()).add(encode(row.name) + SUFFIX)
-    return frozenset(listing.place for listing in scan.listings
-                     if listing.place in unchanged and listing.files.keys() == files.get(listing.place, set()))
+    return frozenset(
+        listing.place
+        for listing in scan.listings
+        if listing.place in unchanged and listing.files.keys() == files.get(listing.place, set())
+    )
 
 
 def _without_overlaps(extents: set[Extent]) -> list[Extent]:
     """Return extents without the objects of folders that are among them."""
-    return sorted((extent for extent in extents if extent.name is None or extent._replace(name=None) not in extents),
-                  key=str)
+    return sorted(
+        (
+            extent
+            for extent in extents
+            if extent.name is None or extent._replace(name=None) not in extents
+        ),
+        key=str,
+    )
 
 
 def _apply(outcome: Outcome, rows: dict[Key, Row], problems: list[Problem], revision: int) -> None:
@@ -351,16 +419,26 @@ def read_logged_changes(database: Database, since: int) -> tuple[int, list[Logge
     with database.snapshot():
         compacted, revision = database.counter("compacted"), database.counter("revision")
         if not compacted <= since <= revision:
-            raise CompactedError(f"the change log reaches from revision {compacted} to {revision}, not to {since}")
+            raise CompactedError(
+                f"the change log reaches from revision {compacted} to {revision}, not to {since}"
+            )
         entries = coalesce(database.entries(since))
         if entries and max(entry.revision for entry in entries) > revision:
             raise DamagedError("an entry of the change log is beyond the counter")
         for entry in entries:
             if entry.type == DELETED:
                 assert entry.last is not None
-                changes.append(LoggedChange(entry.revision, DELETED, entry.key, entry.last, former=entry.former))
+                changes.append(
+                    LoggedChange(
+                        entry.revision, DELETED, entry.key, entry.last, former=entry.former
+                    )
+                )
                 continue
             row = database.row(entry.key)
             if row is not None and row.json is not None:
-                changes.append(LoggedChange(row.revision, entry.type, entry.key, row.json, row.expires, entry.former))
+                changes.append(
+                    LoggedChange(
+                        row.revision, entry.type, entry.key, row.json, row.expires, entry.former
+                    )
+                )
     return revision, changes

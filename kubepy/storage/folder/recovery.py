@@ -66,11 +66,16 @@ class Recovery:
 
     def _doubtful_rows(self) -> Iterator[Row]:
         """Yield the rows whose files a power cut may have changed, in key order."""
-        sizes = {(listing.directory.resource, listing.directory.namespace, name): status.st_size
-                 for listing in scan_objects(self.folder).listings for name, status in listing.files.items()}
+        sizes = {
+            (listing.directory.resource, listing.directory.namespace, name): status.st_size
+            for listing in scan_objects(self.folder).listings
+            for name, status in listing.files.items()
+        }
         for row in sorted(self.database.row_summaries(), key=lambda row: row.key):
             size = sizes.get((row.resource, row.namespace, encode(row.name) + SUFFIX))
-            is_doubtful = row.state != DURABLE or size == 0 or (size is not None and row.json is None)
+            is_doubtful = (
+                row.state != DURABLE or size == 0 or (size is not None and row.json is None)
+            )
             if is_doubtful and row.expires is None and (full := self.database.row(row.key)):
                 yield full
 
@@ -85,10 +90,15 @@ class Recovery:
         if row.json is None:
             if file_state is FileState.OLDER or (rebooted and file_state is FileState.EMPTY):
                 replacing.remove(self.folder, temporary_path(row, parent_of(path)), path, digest)
-        elif (rebooted if file_state is FileState.EMPTY
-              else row.state != DURABLE and file_state in (FileState.MISSING, FileState.OLDER)):
+        elif (
+            rebooted
+            if file_state is FileState.EMPTY
+            else row.state != DURABLE and file_state in (FileState.MISSING, FileState.OLDER)
+        ):
             # The versions that a power cut may bring back stay in ``replaces``.
-            finished = self._write(row, file_state, digest)._replace(racy=1, replaces=row.replaces or NO_FILE)
+            finished = self._write(row, file_state, digest)._replace(
+                racy=1, replaces=row.replaces or NO_FILE
+            )
         elif file_state is FileState.AS_RECORDED and stamp:
             finished = row._replace(**stamp._asdict(), racy=1)
         if file_state is not FileState.OTHER:
@@ -108,7 +118,9 @@ class Recovery:
         if present is FileState.MISSING:
             is_placed = replacing.create(self.folder, staged.temporary, path)
         else:
-            is_placed = replacing.replace(self.folder, staged.temporary, path, digest, staged.row.digest)
+            is_placed = replacing.replace(
+                self.folder, staged.temporary, path, digest, staged.row.digest
+            )
         stamp = self.folder.stamp(path) if is_placed else None
         return staged.row._replace(ctime_ns=stamp.ctime_ns) if stamp else staged.row
 
@@ -133,7 +145,9 @@ class Recovery:
         path = managers_path(row.key)
         data = managers_of(row.json) if row.json is not None else None
         try:
-            present = self.folder.read(path)[0] if self.folder.is_directory(parent_of(path)) else None
+            present = (
+                self.folder.read(path)[0] if self.folder.is_directory(parent_of(path)) else None
+            )
         except (FileNotFoundError, UnreadableError):
             present = None
         if data is not None and present == data:

@@ -16,7 +16,9 @@ from typing import Any
 # As the kernel defines them (rename(2)).
 NO_REPLACE, EXCHANGE = 1, 2
 AT_FDCWD = -100
-_LACKING = frozenset((errno.EINVAL, errno.ENOSYS, errno.ENOTSUP))  # this file system, kernel, or C library has it not
+_LACKING = frozenset(
+    (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+)  # this file system, kernel, or C library has it not
 
 
 class UnsupportedRename(Exception):
@@ -47,5 +49,11 @@ def _function() -> Callable[..., Any] | None:
     if not hasattr(library, "renameat2"):
         return None
     function = library.renameat2
-    function.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    function.argtypes = (
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_uint,
+    )
     return function

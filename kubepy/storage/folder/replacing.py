@@ -37,7 +37,9 @@ MAX_EXCHANGES = 100  # with somebody who replaces the file again and again
 # --- what a commit does ---
 
 
-def replace(folder: StateFolder, temporary: str, path: str, expected: bytes, content: bytes) -> bool:
+def replace(
+    folder: StateFolder, temporary: str, path: str, expected: bytes, content: bytes
+) -> bool:
     """Put the file at ``temporary`` in the place of one whose content has the digest ``expected``.
 
     :param content: the digest of the file at ``temporary``.
@@ -100,7 +102,13 @@ def remove(folder: StateFolder, temporary: str, path: str, expected: bytes) -> b
     return False
 
 
-def rescue(folder: StateFolder, temporary: str, path: str, content: bytes | None, versions: frozenset[bytes]) -> None:
+def rescue(
+    folder: StateFolder,
+    temporary: str,
+    path: str,
+    content: bytes | None,
+    versions: frozenset[bytes],
+) -> None:
     """Remove what a process has left under a temporary name; an edit that it had in hand gets its name back.
 
     :param content: the digest of what was to be put at ``path``; None: nothing, the file was to be removed.
@@ -154,7 +162,9 @@ def _was_left_as(folder: StateFolder, path: str, expected: bytes) -> bool:
 def _look(folder: StateFolder, path: str) -> tuple[bool, bytes]:
     """Return whether somebody has a file open for writing, and the digest of its content, "" for no regular file."""
     try:
-        descriptor = os.open(folder.absolute(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(
+            folder.absolute(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        )
     except OSError:
         return False, b""
     try:

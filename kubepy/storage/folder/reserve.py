@@ -64,7 +64,9 @@ def _path(root: str) -> str:
 
 def _make(path: str) -> None:
     """Make the file, with room on the disk for all of it. Raises OSError, and leaves nothing then."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(
+        path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+    )
     try:
         os.posix_fallocate(descriptor, 0, BYTES)
     except OSError:

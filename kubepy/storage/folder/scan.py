@@ -12,7 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kubepy.lazy import NamedTuple
 from kubepy.quoting import quote
-from kubepy.storage.folder.database import Database, Place, Row, Stamp, file_hash, managers_hash, sum_of, sum_of_rows
+from kubepy.storage.folder.database import (
+    Database,
+    Place,
+    Row,
+    Stamp,
+    file_hash,
+    managers_hash,
+    sum_of,
+    sum_of_rows,
+)
 from kubepy.storage.folder.files import MANAGED, StateFolder, stamp_of
 from kubepy.storage.folder.paths import (
     CLUSTER,
@@ -71,7 +80,9 @@ class Listing(NamedTuple):
     def object_file(self, name: str, status: os.stat_result) -> ScannedFile:
         """Return a file of the folder with the stamp of its managers' file."""
         managers = self.managers.get(name)
-        return ScannedFile(self.directory, name, status, str(stamp_of(managers)) if managers else "")
+        return ScannedFile(
+            self.directory, name, status, str(stamp_of(managers)) if managers else ""
+        )
 
     @property
     def place(self) -> Place:
@@ -79,10 +90,21 @@ class Listing(NamedTuple):
 
     def sum(self) -> int:
         """Return the sum of the hashes of the files, which is that of the rows where nothing was edited."""
-        return sum_of([
-            *(file_hash(name, (status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns))
-              for name, status in self.files.items()),
-            *(managers_hash(name, str(stamp_of(status))) for name, status in self.managers.items())])
+        return sum_of(
+            [
+                *(
+                    file_hash(
+                        name,
+                        (status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns),
+                    )
+                    for name, status in self.files.items()
+                ),
+                *(
+                    managers_hash(name, str(stamp_of(status)))
+                    for name, status in self.managers.items()
+                ),
+            ]
+        )
 
 
 class Obstacle(NamedTuple):
@@ -118,7 +140,9 @@ class Obstacles:
         place = resource, namespace
         if place not in self._by_place:
             parts = ancestors_of(folder_of(resource, namespace))
-            self._by_place[place] = next((self._by_path[part] for part in parts if part in self._by_path), None)
+            self._by_place[place] = next(
+                (self._by_path[part] for part in parts if part in self._by_path), None
+            )
         return self._by_place[place]
 
     def to_report(self, rows: Iterable[Row]) -> list[Obstacle]:
@@ -127,7 +151,11 @@ class Obstacles:
             return []
         places = {(row.resource, row.namespace) for row in rows if row.json is not None}
         hiding = {self.before(*place) for place in places}
-        return [obstacle for obstacle in self._by_path.values() if obstacle.reason != NO_FOLDER or obstacle in hiding]
+        return [
+            obstacle
+            for obstacle in self._by_path.values()
+            if obstacle.reason != NO_FOLDER or obstacle in hiding
+        ]
 
 
 class FolderScan(NamedTuple):
@@ -160,7 +188,11 @@ class Extent(NamedTuple):
     @property
     def directory(self) -> str:
         """The folder of its objects, "" where it has several."""
-        return "" if self.resource is None or self.namespace is None else folder_of(self.resource, self.namespace)
+        return (
+            ""
+            if self.resource is None or self.namespace is None
+            else folder_of(self.resource, self.namespace)
+        )
 
     def has(self, path: str) -> bool:
         """Return whether the file at a path is in the extent, or below a folder of it."""
@@ -170,7 +202,7 @@ class Extent(NamedTuple):
             return path.startswith(f"{self.directory}/")
         if self.resource is None:
             return True
-        place = extent_of("/".join(path.split("/")[:_depth_of(path)]))
+        place = extent_of("/".join(path.split("/")[: _depth_of(path)]))
         return place is not None and place.resource == self.resource
 
 
@@ -178,7 +210,11 @@ def extent_of(path: str) -> Extent | None:
     """Return the extent of a folder of objects, None for a folder above such a one, and for one of no resource."""
     parent, *names = path.split("/")
     decoded = [name for name in map(decode, names) if name is not None]
-    if parent not in (CLUSTER, NAMESPACES) or len(names) + 1 != _depth_of(path) or len(decoded) < len(names):
+    if (
+        parent not in (CLUSTER, NAMESPACES)
+        or len(names) + 1 != _depth_of(path)
+        or len(decoded) < len(names)
+    ):
         return None
     return Extent(decoded[-1], decoded[0] if len(decoded) == 2 else "")
 
@@ -205,18 +241,28 @@ Extents = Sequence[Extent]
 
 def scan_extents(folder: StateFolder, extents: Extents) -> FolderScan:
     """List the object files of several extents, which have no folder in common."""
-    scans = [scan_objects(folder, extent.resource, extent.namespace) for extent in extents if not extent.key]
+    scans = [
+        scan_objects(folder, extent.resource, extent.namespace)
+        for extent in extents
+        if not extent.key
+    ]
     if keys := [extent.key for extent in extents if extent.key]:
         scans.append(scan_keys(folder, keys))
     if len(scans) == 1:
         return scans[0]
-    return FolderScan([listing for scan in scans for listing in scan.listings],
-                      Obstacles(obstacle for scan in scans for obstacle in scan.obstacles),
-                      [stray for scan in scans for stray in scan.strays])
+    return FolderScan(
+        [listing for scan in scans for listing in scan.listings],
+        Obstacles(obstacle for scan in scans for obstacle in scan.obstacles),
+        [stray for scan in scans for stray in scan.strays],
+    )
 
 
-def read_summaries(database: Database, folder: StateFolder, extents: Extents,
-                   without: frozenset[Place] = frozenset()) -> list[Row]:
+def read_summaries(
+    database: Database,
+    folder: StateFolder,
+    extents: Extents,
+    without: frozenset[Place] = frozenset(),
+) -> list[Row]:
     """Return the rows with files of some extents; ``without``: places of which only racy rows count. ``json`` is ""
     where there is some, but for objects that are extents of their own."""
     rows = [row for row in database.racy_summaries() if row[:2] in without] if without else []
@@ -237,7 +283,9 @@ def find_unchanged(database: Database, scan: FolderScan) -> frozenset[Place]:
     return frozenset(place for place, known in sums.items() if known == listings[place].sum())
 
 
-def leave_out(unchanged: frozenset[Place], rows: list[Row], scan: FolderScan) -> tuple[list[Row], FolderScan]:
+def leave_out(
+    unchanged: frozenset[Place], rows: list[Row], scan: FolderScan
+) -> tuple[list[Row], FolderScan]:
     """Return the rows and files without those of places with the sums that the index has; racy rows stay, since an edit
     may hide behind their stamps, and sums."""
     if not unchanged:
@@ -247,23 +295,41 @@ def leave_out(unchanged: frozenset[Place], rows: list[Row], scan: FolderScan) ->
     for row in rows:
         if row[:2] in unchanged:
             racy.setdefault(row[:2], set()).add(encode(row.name) + SUFFIX)
-    listings = [listing if listing.place not in unchanged else listing._replace(
-                    files={name: status for name, status in listing.files.items() if name in racy[listing.place]},
-                    is_part=True)
-                for listing in scan.listings if listing.place not in unchanged or listing.place in racy]
+    listings = [
+        listing
+        if listing.place not in unchanged
+        else listing._replace(
+            files={
+                name: status
+                for name, status in listing.files.items()
+                if name in racy[listing.place]
+            },
+            is_part=True,
+        )
+        for listing in scan.listings
+        if listing.place not in unchanged or listing.place in racy
+    ]
     return rows, scan._replace(listings=listings)
 
 
 def sums_of(rows: Iterable[Row], scan: FolderScan) -> dict[Place, int]:
     """Return the sums of the files of the folders that were listed, as their rows have them, where that can be told."""
-    by_place: dict[Place, list[Row]] = {listing.place: [] for listing in scan.listings if not listing.is_part}
+    by_place: dict[Place, list[Row]] = {
+        listing.place: [] for listing in scan.listings if not listing.is_part
+    }
     for row in rows:
         if row[:2] in by_place:
             by_place[row[:2]].append(row)
-    return {place: total for place, of_place in by_place.items() if (total := sum_of_rows(of_place)) is not None}
+    return {
+        place: total
+        for place, of_place in by_place.items()
+        if (total := sum_of_rows(of_place)) is not None
+    }
 
 
-def scan_objects(folder: StateFolder, resource: str | None = None, namespace: str | None = None) -> FolderScan:
+def scan_objects(
+    folder: StateFolder, resource: str | None = None, namespace: str | None = None
+) -> FolderScan:
     """List the object files of a resource (None: of all) in a namespace (None: in all)."""
     scanner = _Scanner(folder)
     listings = list(scanner.listings(resource, namespace))
@@ -283,15 +349,23 @@ def scan_keys(folder: StateFolder, keys: Iterable[Key]) -> FolderScan:
         place = key.resource, key.namespace
         if place not in listings:
             directory = ResourceDirectory(*place, folder_of(*place))
-            listings[place] = Listing(directory, {}, {}, is_part=True) if scanner.has_folders(directory.path) else None
+            listings[place] = (
+                Listing(directory, {}, {}, is_part=True)
+                if scanner.has_folders(directory.path)
+                else None
+            )
         listing, name = listings[place], encode(key.name) + SUFFIX
         if listing and (status := scanner.status(f"{listing.directory.path}/{name}")):
             listing.files[name] = status
             if managers := scanner.managers_status(f"{listing.directory.path}/{MANAGED}/{name}"):
                 listing.managers[name] = managers
-    return FolderScan([
-        listing or Listing(ResourceDirectory(*place, folder_of(*place)), {}, {}, is_part=True)
-        for place, listing in listings.items()], Obstacles(scanner.obstacles))
+    return FolderScan(
+        [
+            listing or Listing(ResourceDirectory(*place, folder_of(*place)), {}, {}, is_part=True)
+            for place, listing in listings.items()
+        ],
+        Obstacles(scanner.obstacles),
+    )
 
 
 def find_obstacle(folder: StateFolder, path: str) -> Obstacle | None:
@@ -341,7 +415,9 @@ class _Scanner:
             for name in os.listdir(descriptor):  # with the stats at half the cost of os.scandir
                 if name.endswith(SUFFIX) and name[0] != ".":
                     try:
-                        listing.files[name] = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                        listing.files[name] = os.stat(
+                            name, dir_fd=descriptor, follow_symlinks=False
+                        )
                     except FileNotFoundError:
                         continue
                 elif name == MANAGED:
@@ -358,11 +434,17 @@ class _Scanner:
         if not self._folder.is_directory(path) and (stamp := self._folder.stamp(path)):
             self.strays.append(Stray(path, NO_FOLDER, stamp))
         try:
-            names = os.listdir(self._folder.absolute(path)) if self._folder.is_directory(path) else []
+            names = (
+                os.listdir(self._folder.absolute(path)) if self._folder.is_directory(path) else []
+            )
         except OSError:  # unreadable managers must not hide the objects
             return
         for name in names:
-            if name.endswith(SUFFIX) and name[0] != "." and (status := self.managers_status(f"{path}/{name}")):
+            if (
+                name.endswith(SUFFIX)
+                and name[0] != "."
+                and (status := self.managers_status(f"{path}/{name}"))
+            ):
                 listing.managers[name] = status
 
     def managers_status(self, path: str) -> os.stat_result | None:
@@ -373,7 +455,9 @@ class _Scanner:
             return None
         return None if stat.S_ISDIR(status.st_mode) else status
 
-    def _directories(self, resource: str | None, namespace: str | None) -> Iterator[ResourceDirectory]:
+    def _directories(
+        self, resource: str | None, namespace: str | None
+    ) -> Iterator[ResourceDirectory]:
         """Yield the folders that may hold objects of a resource in a namespace."""
         if not namespace and self._is_folder(CLUSTER):
             yield from self._resource_directories(CLUSTER, "", resource)
@@ -381,11 +465,17 @@ class _Scanner:
             if namespace is None:
                 namespaces = self._subfolder_names(NAMESPACES)
             else:
-                namespaces = [namespace] if self._is_folder(f"{NAMESPACES}/{encode(namespace)}") else []
+                namespaces = (
+                    [namespace] if self._is_folder(f"{NAMESPACES}/{encode(namespace)}") else []
+                )
             for name in namespaces:
-                yield from self._resource_directories(f"{NAMESPACES}/{encode(name)}", name, resource)
+                yield from self._resource_directories(
+                    f"{NAMESPACES}/{encode(name)}", name, resource
+                )
 
-    def _resource_directories(self, parent: str, namespace: str, resource: str | None) -> Iterator[ResourceDirectory]:
+    def _resource_directories(
+        self, parent: str, namespace: str, resource: str | None
+    ) -> Iterator[ResourceDirectory]:
         volatile = self._folder.volatile
         if resource is None:
             for name in self._subfolder_names(parent):
@@ -411,11 +501,17 @@ class _Scanner:
                         names.append(name)
                     elif is_folder and self._is_of_all:
                         self._note_strays_below(place, not_read(entry.name, path))
-                    elif not is_folder and entry.name.endswith(MANIFEST_SUFFIXES) and not entry.is_symlink():
+                    elif (
+                        not is_folder
+                        and entry.name.endswith(MANIFEST_SUFFIXES)
+                        and not entry.is_symlink()
+                    ):
                         if self._is_of_all:
                             self._note_stray(place, NO_PLACE)
                     elif name is not None:
-                        self.obstacles.append(Obstacle(place, LINK if entry.is_symlink() else NO_FOLDER))
+                        self.obstacles.append(
+                            Obstacle(place, LINK if entry.is_symlink() else NO_FOLDER)
+                        )
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -434,7 +530,7 @@ class _Scanner:
         """Note the strays in a folder of no objects and below, but for hidden ones."""
         for directory, folders, files in os.walk(self._folder.absolute(path)):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
-            relative = path + directory[len(self._folder.absolute(path)):]
+            relative = path + directory[len(self._folder.absolute(path)) :]
             for name in sorted(files):
                 if name.endswith(MANIFEST_SUFFIXES) and not name.startswith("."):
                     self._note_stray(f"{relative}/{name}", reason)

@@ -33,7 +33,9 @@ with lazy_imports():
     from kubepy.storage.yaml import roundtrip
 
 FILE = "kubepy.yaml"
-UNFINISHED_FORK = os.path.join(OWN, "unfinished-fork")  # there as long as a folder is being copied to
+UNFINISHED_FORK = os.path.join(
+    OWN, "unfinished-fork"
+)  # there as long as a folder is being copied to
 FORMAT_VERSION = 1
 GITIGNORE = "/.kubepy/\n"
 # In the index: changes that are committed, and may not have reached the file; the exchange of files by which they do.
@@ -50,12 +52,16 @@ def initialize(root: str, settings: Mapping[str, Any]) -> None:
     try:
         os.makedirs(root, exist_ok=True)
         origin.examine(root)
-        has_objects = any(os.path.lexists(os.path.join(root, name)) for name in (CLUSTER, NAMESPACES))
+        has_objects = any(
+            os.path.lexists(os.path.join(root, name)) for name in (CLUSTER, NAMESPACES)
+        )
         make_own_folder(root, network=not has_objects)
         _write_new(root, ".gitignore", GITIGNORE)
         created = _write_new(root, FILE, text)
     except OSError as error:
-        raise FolderError(f"{printable(root)}: cannot be made a cluster: {error.strerror}") from error
+        raise FolderError(
+            f"{printable(root)}: cannot be made a cluster: {error.strerror}"
+        ) from error
     if not created:
         raise FolderError(printable(f"{root} is a cluster already ({path} is there)"))
 
@@ -71,7 +77,9 @@ def _write_new(root: str, name: str, text: str) -> bool:
             file.write(text)
             file.flush()
             now = time.time_ns()
-            os.utime(file.fileno(), ns=(now, now - 2 * TICK_NS))  # no later edit can have this stamp
+            os.utime(
+                file.fileno(), ns=(now, now - 2 * TICK_NS)
+            )  # no later edit can have this stamp
             os.fsync(file.fileno())
         os.link(temporary, path)
     except FileExistsError:
@@ -91,9 +99,15 @@ def _temporary_path(name: str) -> str:
 
 def check_finished(root: str) -> None:
     """Raise FolderError for the part of a cluster that a killed ``kubepy fork`` has left."""
-    if os.path.lexists(os.path.join(root, UNFINISHED_FORK)) and not os.path.lexists(os.path.join(root, FILE)):
-        raise FolderError(printable(f"{root} is an unfinished copy of a cluster, which a 'kubepy fork' that was killed "
-                                    "has left: remove that folder, and fork again"))
+    if os.path.lexists(os.path.join(root, UNFINISHED_FORK)) and not os.path.lexists(
+        os.path.join(root, FILE)
+    ):
+        raise FolderError(
+            printable(
+                f"{root} is an unfinished copy of a cluster, which a 'kubepy fork' that was killed "
+                "has left: remove that folder, and fork again"
+            )
+        )
 
 
 def check_cluster(folder: StateFolder) -> Stamp:
@@ -114,7 +128,9 @@ def read(folder: StateFolder) -> tuple[bytes, Stamp, Object]:
         text, stamp, _ = folder.read(FILE)
         content = parse(text)
     except FileNotFoundError:
-        raise NoClusterError(f"{printable(folder.root)} is not a cluster: it has no {FILE}") from None
+        raise NoClusterError(
+            f"{printable(folder.root)} is not a cluster: it has no {FILE}"
+        ) from None
     except UnreadableError as error:
         raise FolderError(printable(f"{path}: {error}")) from None
     except ContentError as error:
@@ -122,9 +138,13 @@ def read(folder: StateFolder) -> tuple[bytes, Stamp, Object]:
         raise FolderError(printable(f"{place}: {error.reason}")) from None
     version = content.object.get("formatVersion")
     if version is None:
-        raise FolderError(f'{printable(path)}: formatVersion is missing: add "formatVersion: {FORMAT_VERSION}"')
+        raise FolderError(
+            f'{printable(path)}: formatVersion is missing: add "formatVersion: {FORMAT_VERSION}"'
+        )
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise FolderError(f"{printable(path)}: formatVersion must be a positive number, not {version!r}")
+        raise FolderError(
+            f"{printable(path)}: formatVersion must be a positive number, not {version!r}"
+        )
     if version > FORMAT_VERSION:
         raise FolderError(
             f"{path}: the folder has format version {version}; this kubepy knows {FORMAT_VERSION}: install a newer one"
@@ -142,7 +162,11 @@ def cached(database: Database, folder: StateFolder, stamp: Stamp) -> Object | No
     if kept["stamp"] != str(stamp):
         return None
     try:  # an edit may hide behind the same stamp
-        return settings if "text" not in kept or folder.read(FILE)[0].decode() == kept["text"] else None
+        return (
+            settings
+            if "text" not in kept or folder.read(FILE)[0].decode() == kept["text"]
+            else None
+        )
     except (FileNotFoundError, UnreadableError, UnicodeDecodeError):
         return None
 
@@ -158,7 +182,11 @@ def remember(database: Database, stamp: Stamp, settings: Object, text: bytes, re
 
 def _keep(database: Database, stamp: Stamp, settings: Object, text: bytes, read_ns: int) -> None:
     """Keep settings, and their text where an edit could leave the same stamp."""
-    kept = {"stamp": str(stamp), "settings": settings, **({"text": text.decode()} if is_racy(stamp, read_ns) else {})}
+    kept = {
+        "stamp": str(stamp),
+        "settings": settings,
+        **({"text": text.decode()} if is_racy(stamp, read_ns) else {}),
+    }
     database.set_value("internal", "settings", json.dumps(kept))
 
 
@@ -173,12 +201,18 @@ def with_recorded_changes(database: Database, settings: Object) -> Object:
 
 def _recorded_changes(database: Database) -> ValueChanges:
     text = database.value("internal", CHANGES)
-    return {name: (before, after) for name, (before, after) in json.loads(text).items()} if text else {}
+    return (
+        {name: (before, after) for name, (before, after) in json.loads(text).items()}
+        if text
+        else {}
+    )
 
 
 def _outstanding(settings: Object, changes: ValueChanges) -> Settings:
     """Return the values of changes for the settings that are as they were before; others were edited since."""
-    return {name: after for name, (before, after) in changes.items() if settings.get(name) == before}
+    return {
+        name: after for name, (before, after) in changes.items() if settings.get(name) == before
+    }
 
 
 def _with_changes(settings: Object, changes: Mapping[str, Any]) -> Object:
@@ -198,8 +232,10 @@ def edited(text: bytes, settings: Object, changes: Mapping[str, Any]) -> bytes:
             lines = yaml.dump({name: value}).encode().replace(b"\n", line_end)
             attempt = text + (b"" if text.endswith(b"\n") else line_end) + lines
         elif isinstance(value, str | int | float):
-            old, new = (yaml.dump({name: scalar}).partition(":")[2].strip().encode()
-                        for scalar in (settings[name], value))
+            old, new = (
+                yaml.dump({name: scalar}).partition(":")[2].strip().encode()
+                for scalar in (settings[name], value)
+            )
             attempt = text.replace(old, new) if text.count(old) == 1 else text
         text = attempt if _means(attempt, after) else roundtrip.merge(text, after)
         settings = after
@@ -226,7 +262,9 @@ class Exchange(NamedTuple):
 
     def record(self, database: Database) -> None:
         """Note it for whoever comes after this process, should it die."""
-        database.set_value("internal", EXCHANGE, json.dumps([self.temporary, self.new.hex(), self.old.hex()]))
+        database.set_value(
+            "internal", EXCHANGE, json.dumps([self.temporary, self.new.hex(), self.old.hex()])
+        )
 
     def rescue(self, folder: StateFolder) -> None:
         """Remove what it has left; an edit that came out of its place gets its name back. Raises OSError."""
@@ -291,7 +329,11 @@ def stage(folder: StateFolder, values: Mapping[str, Any]) -> SettingsEdit | None
     Raises FolderError, OSError.
     """
     text, present, settings = read(folder)
-    changes = {name: (settings.get(name), value) for name, value in values.items() if settings.get(name) != value}
+    changes = {
+        name: (settings.get(name), value)
+        for name, value in values.items()
+        if settings.get(name) != value
+    }
     if not changes:
         return None
     new_values = {name: after for name, (_, after) in changes.items()}

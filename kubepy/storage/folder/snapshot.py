@@ -65,7 +65,9 @@ class FolderSource:
             try:
                 return query(self._database)
             except (sqlite3.Error, DamagedError, TypeError, ValueError) as error:
-                raise FolderError(f"{self._path}: what was forked cannot be read any more: {error}") from error
+                raise FolderError(
+                    f"{self._path}: what was forked cannot be read any more: {error}"
+                ) from error
 
     def places(self) -> list[tuple[str, str]]:
         """Return the resources and namespaces in which there may be objects."""
@@ -89,10 +91,15 @@ class FolderSource:
         if records is None:
             rows = self.read(lambda database: database.rows(resource, namespace))
             records = self._records[resource, namespace] = SortedMap(
-                (row.name, self._objects.get(row.key) or _record(row)) for row in rows if row.json is not None)
+                (row.name, self._objects.get(row.key) or _record(row))
+                for row in rows
+                if row.json is not None
+            )
         return records
 
-    def linked(self, link: Lookup, value: str, resource: str | None, namespace: str | None) -> list[MemoryRecord]:
+    def linked(
+        self, link: Lookup, value: str, resource: str | None, namespace: str | None
+    ) -> list[MemoryRecord]:
         """Return the objects that a link finds."""
         if not self.read(lambda database: database.has_index(link)):
             return self._scanned_for(link, value, resource, namespace)
@@ -108,14 +115,19 @@ class FolderSource:
         """Return the values by which a link finds objects, each with the number of these."""
         return self.read(lambda database: database.link_counts(link))
 
-    def _scanned_for(self, link: Lookup, value: str, resource: str | None, namespace: str | None) -> list[MemoryRecord]:
+    def _scanned_for(
+        self, link: Lookup, value: str, resource: str | None, namespace: str | None
+    ) -> list[MemoryRecord]:
         """Return the objects that a link finds whose index is missing: all rows are looked at once."""
         if link.name not in self._scanned:
             entries = self._scanned[link.name] = {}
             for key, text in self.read(lambda database: database.link_values(link)):
                 entries.setdefault(text, []).append(key)
-        keys = (key for key in self._scanned[link.name].get(value, ())
-                if resource in (None, key.resource) and namespace in (None, key.namespace))
+        keys = (
+            key
+            for key in self._scanned[link.name].get(value, ())
+            if resource in (None, key.resource) and namespace in (None, key.namespace)
+        )
         return [record for key in keys if (record := self.get(key)) is not None]
 
     def names(self, resource: str) -> list[Key]:
@@ -190,11 +202,17 @@ def _recorded(source: FolderSource, settings: Object) -> StoreState:
     settings = source.read(lambda database: with_recorded_changes(database, settings))
     tables: dict[str, dict[str, ObjectTable]] = {}
     for resource, namespace in source.places():
-        tables.setdefault(resource, {})[namespace] = ObjectTable(source=source, place=(resource, namespace))
-    return StoreState(settings, source.revision, tables, compacted=source.compacted, expiring=None, source=source)
+        tables.setdefault(resource, {})[namespace] = ObjectTable(
+            source=source, place=(resource, namespace)
+        )
+    return StoreState(
+        settings, source.revision, tables, compacted=source.compacted, expiring=None, source=source
+    )
 
 
-def _with_unrecorded_edits(state: StoreState, source: FolderSource, view: FolderView, access: Access) -> StoreState:
+def _with_unrecorded_edits(
+    state: StoreState, source: FolderSource, view: FolderView, access: Access
+) -> StoreState:
     """Return the state after the edits from outside that the index could not take in: another process has the lock,
     or nothing can be written here. Objects that are left out because of their files are not in the state."""
     changes: list[StoredChange[MemoryRecord]] = []
@@ -216,10 +234,17 @@ def _with_unrecorded_edits(state: StoreState, source: FolderSource, view: Folder
             log.append(LogEntry(revision, MODIFIED if before else ADDED, *key, former))
         changes.append(StoredChange(key, _record(before) if before else None, text, revision))
         if recorder is not None and key.resource in recorder.resources:
-            old, new = (json.loads(content) if content else None for content in (before and before.json, text))
-            timeline += recorder.entries(key, revision, recorder.edit_time(), old, new, is_outside=True)
+            old, new = (
+                json.loads(content) if content else None
+                for content in (before and before.json, text)
+            )
+            timeline += recorder.entries(
+                key, revision, recorder.edit_time(), old, new, is_outside=True
+            )
     state = state.changed(changes, log, revision) if changes else state
-    return state.with_timeline(timeline, recorder.keep) if timeline and recorder is not None else state
+    return (
+        state.with_timeline(timeline, recorder.keep) if timeline and recorder is not None else state
+    )
 
 
 class IndexView:
@@ -242,6 +267,7 @@ class IndexView:
 
     def refresh(self) -> None:
         """Go on to the newest revision; links without an index get theirs."""
+
         def begin() -> None:
             source = self._access.database()
             if self._source is not source:
@@ -256,7 +282,10 @@ class IndexView:
             self._is_open = True
             self.revision = self._index.counter("revision")
             self._left_out = frozenset(
-                path for path, (_, problem) in self._index.problems().items() if not problem.keeps_object)
+                path
+                for path, (_, problem) in self._index.problems().items()
+                if not problem.keeps_object
+            )
 
         self._access.run(begin)
 
@@ -269,7 +298,9 @@ class IndexView:
         """Let go of what is seen."""
         if self._is_open and self._index is not None:
             self._is_open = False
-            with suppress(sqlite3.Error):  # of a damaged index: it was read, and is made anew by whoever writes
+            with suppress(
+                sqlite3.Error
+            ):  # of a damaged index: it was read, and is made anew by whoever writes
                 self._index.connection.execute("COMMIT")
 
     def get(self, key: Key) -> Object | None:
@@ -281,28 +312,52 @@ class IndexView:
     def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
         return self._objects(self._read(lambda index: index.rows(resource, namespace)), kept=True)
 
-    def linked(self, link: str, value: str, resource: str | None = None,
-               namespace: str | None = None) -> LinkedObjects:
+    def linked(
+        self, link: str, value: str, resource: str | None = None, namespace: str | None = None
+    ) -> LinkedObjects:
         return self.linked_all(link, [value], resource, namespace)
 
-    def linked_all(self, link: str, values: Collection[str], resource: str | None = None,
-                   namespace: str | None = None) -> LinkedObjects:
-        return self._objects(self._read(lambda index: index.linked(self._links[link], values, resource, namespace)))
+    def linked_all(
+        self,
+        link: str,
+        values: Collection[str],
+        resource: str | None = None,
+        namespace: str | None = None,
+    ) -> LinkedObjects:
+        return self._objects(
+            self._read(lambda index: index.linked(self._links[link], values, resource, namespace))
+        )
 
     def counts(self, link: str) -> Mapping[str, int]:
         return self._read(lambda index: index.link_counts(self._links[link]))
 
-    def parts(self, paths: Sequence[str], resource: str, namespace: str | None = None, link: str = "",
-              value: str = "") -> LinkedObjects:
-        rows = self._read(lambda index: index.parts(
-            paths, resource, namespace, self._links[link] if link else None, value))
-        seen = [(row.key, text) for row, text in rows if not self._left_out or path_of(row.key) not in self._left_out]
+    def parts(
+        self,
+        paths: Sequence[str],
+        resource: str,
+        namespace: str | None = None,
+        link: str = "",
+        value: str = "",
+    ) -> LinkedObjects:
+        rows = self._read(
+            lambda index: index.parts(
+                paths, resource, namespace, self._links[link] if link else None, value
+            )
+        )
+        seen = [
+            (row.key, text)
+            for row, text in rows
+            if not self._left_out or path_of(row.key) not in self._left_out
+        ]
         parts: LinkedObjects = []
         fields = [path.split(".") for path in paths]
         for start in range(0, len(seen), DECODED_TOGETHER):
-            some = seen[start:start + DECODED_TOGETHER]
+            some = seen[start : start + DECODED_TOGETHER]
             lists = json.loads(f"[{','.join([text for _, text in some])}]")
-            parts += [(key, partial_object(fields, values[1:])) for (key, _), values in zip(some, lists, strict=True)]
+            parts += [
+                (key, partial_object(fields, values[1:]))
+                for (key, _), values in zip(some, lists, strict=True)
+            ]
         return parts
 
     def keys(self, resource: str, limit: int | None = None) -> Keys:
@@ -334,9 +389,15 @@ class IndexView:
 
     def _objects(self, rows: Iterable[Row], *, kept: bool = False) -> LinkedObjects:
         """Return the objects of live rows. ``kept``: transactions will read them as well."""
-        live = [row for row in rows
-                if row.json is not None and not (self._left_out and path_of(row.key) in self._left_out)]
-        return [(row.key, obj) for row, obj in zip(live, self._decoder.objects(live, kept=kept), strict=True)]
+        live = [
+            row
+            for row in rows
+            if row.json is not None and not (self._left_out and path_of(row.key) in self._left_out)
+        ]
+        return [
+            (row.key, obj)
+            for row, obj in zip(live, self._decoder.objects(live, kept=kept), strict=True)
+        ]
 
 
 Views = WeakSet[IndexView]  # of a store, which closes them

@@ -70,7 +70,9 @@ Problems = list[Problem]
 TimelineEntries = list["TimelineEntry"]
 
 
-def _reads(method: Callable[Concatenate[FolderStore, P], T]) -> Callable[Concatenate[FolderStore, P], T]:
+def _reads(
+    method: Callable[Concatenate[FolderStore, P], T],
+) -> Callable[Concatenate[FolderStore, P], T]:
     """Decorate a method that reads: an index that turns out to be damaged is rebuilt, and the method runs again."""
 
     @wraps(method)
@@ -129,8 +131,14 @@ class FolderStore:
         """The path of the state folder."""
         return self._folder.root
 
-    def connect(self, admit: Admit, removal: Removal, now: Callable[[], float],
-                new_recorder: NewRecorder | None = None, links: NewLinks = tuple) -> None:
+    def connect(
+        self,
+        admit: Admit,
+        removal: Removal,
+        now: Callable[[], float],
+        new_recorder: NewRecorder | None = None,
+        links: NewLinks = tuple,
+    ) -> None:
         """Take what the API server knows of objects, the cluster's time in seconds since the epoch, a function for its
         timeline, and what objects are looked up by."""
         self._access.connect(admit, removal, now, new_recorder, links)
@@ -177,8 +185,10 @@ class FolderStore:
         """Return why no webhook may be called from this folder, "" where they may; the user is told once."""
         if origin.may_use_network(self.folder):
             return ""
-        self._access.tell(f'{printable(self.folder)} was not made by you on this machine: its webhooks are not called '
-                          '("kubepy trust" allows it)')
+        self._access.tell(
+            f"{printable(self.folder)} was not made by you on this machine: its webhooks are not called "
+            '("kubepy trust" allows it)'
+        )
         return "kubepy calls no webhook of a state folder that was made elsewhere"
 
     @_reads
@@ -188,7 +198,9 @@ class FolderStore:
         Objects are read from the index when they are asked for. Raises FolderError.
         """
         state = snapshot.take_snapshot(self._access, self._reader, self.lock_timeout)
-        return memory.MemoryStore(state, volatile=self._volatile, now=self._access.now, lock_timeout=self.lock_timeout)
+        return memory.MemoryStore(
+            state, volatile=self._volatile, now=self._access.now, lock_timeout=self.lock_timeout
+        )
 
     def view(self) -> IndexView:
         """Return a view of what is recorded. It sees nothing before its ``refresh``."""
@@ -268,13 +280,17 @@ class FolderStore:
     def list(self, resource: str, namespace: str | None = None) -> Snapshot:
         """Return the objects of a resource (in one namespace, or None: everywhere)."""
         view = self._reader.view_list(resource, namespace)
-        return Snapshot(view.revision, self._decoder.objects(self._alive_rows(view)), tuple(view.problems))
+        return Snapshot(
+            view.revision, self._decoder.objects(self._alive_rows(view)), tuple(view.problems)
+        )
 
     @_reads
     def stream(self, resource: str, namespace: str | None = None) -> ObjectStream:
         """Return the same objects one by one; as text they are in memory until it is their turn."""
         view = self._reader.view_list(resource, namespace)
-        return ObjectStream(view.revision, self._decoded(self._alive_rows(view)), tuple(view.problems))
+        return ObjectStream(
+            view.revision, self._decoded(self._alive_rows(view)), tuple(view.problems)
+        )
 
     def _alive_rows(self, view: FolderView) -> RowList:
         """Return the rows of a view in key order, without objects whose time is over."""
@@ -305,18 +321,30 @@ class FolderStore:
     @_reads
     def namespaces(self) -> Names:
         """Return the namespaces in which there are objects with a file, sorted."""
-        return sorted({namespace for resource, namespace in self._places() if namespace and resource not in
-                       self._volatile})
+        return sorted(
+            {
+                namespace
+                for resource, namespace in self._places()
+                if namespace and resource not in self._volatile
+            }
+        )
 
     def _places(self) -> set[tuple[str, str]]:
         """Return the resources and namespaces in which there are objects."""
         view, database = self._reader.view_all(), self._access.database()
-        places = {place for place in database.places() if place not in view.places
-                  and database.has_objects(*place, self._access.now())}
-        return places | {(row.resource, row.namespace) for row in view.rows.values() if self._is_alive(row)}
+        places = {
+            place
+            for place in database.places()
+            if place not in view.places and database.has_objects(*place, self._access.now())
+        }
+        return places | {
+            (row.resource, row.namespace) for row in view.rows.values() if self._is_alive(row)
+        }
 
     @_reads
-    def changes(self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0) -> Changes:
+    def changes(
+        self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0
+    ) -> Changes:
         """Return what changed after a revision, oldest first, edits from outside included; several changes of one
         object may have become one. Raises CompactedError if the log no longer reaches back that far: list again.
 
@@ -350,7 +378,9 @@ class FolderStore:
         return self._access.database().timeline(first, timeline.longest(keep), after)
 
     @_reads
-    def refresh(self, resource: str, namespace: str | None = None) -> tuple[int, tuple[Problem, ...]]:
+    def refresh(
+        self, resource: str, namespace: str | None = None
+    ) -> tuple[int, tuple[Problem, ...]]:
         """Record edits from outside to objects of a resource; return the newest revision after that, and the files
         among them that cannot be objects."""
         problems = self._reader.view_summaries(resource, namespace).problems
@@ -376,7 +406,9 @@ class FolderStore:
         """Return the problems that are recorded, each as its file is now, by path; without a look at other files."""
         database = self._access.database()
         problems = database.problems()
-        if changed := [path for path, (stamp, _) in problems.items() if self._folder.stamp(path) != stamp]:
+        if changed := [
+            path for path, (stamp, _) in problems.items() if self._folder.stamp(path) != stamp
+        ]:
             self._reader.look_at(changed)
             problems = self._access.database().problems()
         return [problem for _, problem in problems.values()]
@@ -384,8 +416,11 @@ class FolderStore:
     def other_files(self) -> tuple[Names, Names]:
         """Return the paths of files below the folders of objects that are neither an object's nor a problem of their
         own: those with the ending of a manifest, and all others."""
-        known = {path_of(row.key) for row in self._access.database().row_summaries()
-                 if row.json is not None and row.expires is None}
+        known = {
+            path_of(row.key)
+            for row in self._access.database().row_summaries()
+            if row.json is not None and row.expires is None
+        }
         known.update(problem.path for problem in self.problems(look=False))
         return misplaced.other_files(self._folder, known)
 
@@ -417,7 +452,10 @@ class FolderStore:
         try:
             with self._access.locked(0):
                 defects = fsck.check(self._access)
-                return [*defects, *(f"{path}: is left over" for path in fsck.leftovers(self._folder))]
+                return [
+                    *defects,
+                    *(f"{path}: is left over" for path in fsck.leftovers(self._folder)),
+                ]
         except (LockTimeoutError, FolderError):  # another process is writing, or none can
             return self._access.run(lambda: fsck.check(self._access))
 
@@ -437,7 +475,9 @@ class FolderStore:
     # --- writing ---
 
     @contextmanager
-    def transaction(self, *, refresh: bool = False, looked_within: float = 0.0) -> Iterator[FolderTransaction]:
+    def transaction(
+        self, *, refresh: bool = False, looked_within: float = 0.0
+    ) -> Iterator[FolderTransaction]:
         """Take the lock, run the block, commit. An exception in the block changes nothing.
 
         :param refresh: record all edits from outside first; else they count in what the block reads.
@@ -450,8 +490,9 @@ class FolderStore:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
         looks = refresh and not self._access.has_looked_within(looked_within)
         with self._access.locked(self.lock_timeout, self._access.unseen if looks else ()):
-            changes = transaction.FolderTransaction(self._access, self._decoder, self._volatile, self._access.now,
-                                                    is_refreshed=refresh)
+            changes = transaction.FolderTransaction(
+                self._access, self._decoder, self._volatile, self._access.now, is_refreshed=refresh
+            )
             self._meta_writes = {}
             try:
                 yield changes
@@ -468,13 +509,19 @@ class FolderStore:
             if (self._settings_writes or not changes.is_empty()) and not journal.is_recorded:
                 self._access.check_in_place(database)
                 self._is_unsynced = True
-                edit = cluster_settings.stage(self._folder, self._settings_writes) if self._settings_writes else None
+                edit = (
+                    cluster_settings.stage(self._folder, self._settings_writes)
+                    if self._settings_writes
+                    else None
+                )
                 journal.commit(database, changes.to_commit(meta, edit))
             elif meta or changes.revision > database.counter("revision"):
                 # Writes that came to nothing have had revisions, which somebody may have seen: no other may have them.
                 with database.write():
                     changes.write_history(database)
-                    database.set_counter("revision", max(changes.revision, database.counter("revision")))
+                    database.set_counter(
+                        "revision", max(changes.revision, database.counter("revision"))
+                    )
                     for name, value in meta.items():
                         database.set_value("meta", name, value)
 

@@ -30,8 +30,15 @@ class FolderTransaction(BufferedTransaction[Row]):
     :param is_refreshed: all edits are recorded.
     """
 
-    def __init__(self, access: Access, decoder: Decoder, volatile: Mapping[str, float],
-                 now: Callable[[], float], *, is_refreshed: bool) -> None:
+    def __init__(
+        self,
+        access: Access,
+        decoder: Decoder,
+        volatile: Mapping[str, float],
+        now: Callable[[], float],
+        *,
+        is_refreshed: bool,
+    ) -> None:
         self._access = access
         self._database = access.opened()
         self._folder = access.folder
@@ -47,8 +54,10 @@ class FolderTransaction(BufferedTransaction[Row]):
     def _know_problems(self, problems: Iterable[Problem]) -> None:
         self._problems = {problem.path: problem for problem in problems}
         self._obstacles = Obstacles(
-            Obstacle(problem.path, problem.reason) for problem in self._problems.values()
-            if hides_folder(problem))
+            Obstacle(problem.path, problem.reason)
+            for problem in self._problems.values()
+            if hides_folder(problem)
+        )
 
     def database(self) -> Database:
         """Return the index, which is another one after damage to it has shown.
@@ -104,7 +113,9 @@ class FolderTransaction(BufferedTransaction[Row]):
     def load_together(self, keys: Collection[Key]) -> Iterable[tuple[Key, Row]]:
         if not self._is_refreshed:  # edits of each count before it is read
             return []
-        with suppress(DamagedError, sqlite3.Error, TypeError, ValueError):  # that shows again when one is loaded alone
+        with suppress(
+            DamagedError, sqlite3.Error, TypeError, ValueError
+        ):  # that shows again when one is loaded alone
             return [(row.key, row) for row in self.database().rows_of(keys) if row.json is not None]
         return []
 
@@ -112,26 +123,44 @@ class FolderTransaction(BufferedTransaction[Row]):
         """Return the row of a key. Raises DamagedError where there is one that cannot be looked up."""
         database = self.database()
         row = database.row(key)
-        if row is None and key.resource not in self._volatile and self._folder.stamp(path_of(key)) is not None:
+        if (
+            row is None
+            and key.resource not in self._volatile
+            and self._folder.stamp(path_of(key)) is not None
+        ):
             database.require_absent([key])
         return row
 
     def load_all(self, resource: str, namespace: str | None) -> Iterable[Row]:
         self._search(Extent(resource, namespace))
         rows = self._access.run(lambda: self.database().rows(resource, namespace))
-        edited = [row for key, row in self._edited.items()
-                  if row and key.resource == resource and namespace in (None, key.namespace)]
-        return [row for row in [*(row for row in rows if row.key not in self._edited), *edited]
-                if self._note_tombstone(row)]
+        edited = [
+            row
+            for key, row in self._edited.items()
+            if row and key.resource == resource and namespace in (None, key.namespace)
+        ]
+        return [
+            row
+            for row in [*(row for row in rows if row.key not in self._edited), *edited]
+            if self._note_tombstone(row)
+        ]
 
     def _search(self, extent: Extent) -> None:
         """Take in the edits from outside of an extent that is read for the first time. Raises FolderError."""
-        if self._is_refreshed or extent.resource in self._volatile or not self._searched.isdisjoint(
-                (Extent(extent.resource), extent._replace(name=None), extent)):
+        if (
+            self._is_refreshed
+            or extent.resource in self._volatile
+            or not self._searched.isdisjoint(
+                (Extent(extent.resource), extent._replace(name=None), extent)
+            )
+        ):
             return
         self._searched.add(extent)
-        edits = self._access.run(lambda: self._access.outside_edits().observe(
-            (extent,), self._revision, lambda key: key in self._entries or key in self._edited))
+        edits = self._access.run(
+            lambda: self._access.outside_edits().observe(
+                (extent,), self._revision, lambda key: key in self._entries or key in self._edited
+            )
+        )
         if edits is not None:
             self._take_in(edits)
 
@@ -139,9 +168,12 @@ class FolderTransaction(BufferedTransaction[Row]):
         self.database()
         self._revision = edits.revision
         self.timeline += edits.timeline
-        self._know_problems([
-            *(problem for path, problem in self._problems.items() if path not in edits.solved),
-            *(outcome.problem for outcome in edits.problems)])
+        self._know_problems(
+            [
+                *(problem for path, problem in self._problems.items() if path not in edits.solved),
+                *(outcome.problem for outcome in edits.problems),
+            ]
+        )
         for key in edits.retained:  # the file is written again like that of any object that changes
             kept, known = edits.rows.pop(key), self._database.row(key)
             assert known is not None
@@ -198,8 +230,21 @@ class FolderTransaction(BufferedTransaction[Row]):
 
     def to_commit(self, meta: Mapping[str, str | None], settings: SettingsEdit | None) -> Commit:
         """Return the writes as one commit, with values of the table ``meta`` and a change of ``kubepy.yaml``."""
-        writes = [ObjectWrite(change.key, self._tombstones.get(change.key) or change.before, *change[2:])
-                  for change in self.changed()]
-        places = {key[:2] for edits in self._edits
-                  for key in (*edits.rows, *edits.restamped, *edits.removed, *edits.retained)}
-        return Commit(writes, self.log(), self._revision, meta, settings, self.write_history, frozenset(places))
+        writes = [
+            ObjectWrite(change.key, self._tombstones.get(change.key) or change.before, *change[2:])
+            for change in self.changed()
+        ]
+        places = {
+            key[:2]
+            for edits in self._edits
+            for key in (*edits.rows, *edits.restamped, *edits.removed, *edits.retained)
+        }
+        return Commit(
+            writes,
+            self.log(),
+            self._revision,
+            meta,
+            settings,
+            self.write_history,
+            frozenset(places),
+        )

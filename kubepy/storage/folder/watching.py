@@ -23,7 +23,14 @@ from typing import TYPE_CHECKING
 from kubepy.storage.folder.files import MANAGED, StateFolder
 from kubepy.storage.folder.index import OWN
 from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, decode
-from kubepy.storage.folder.scan import EVERYTHING, MANIFEST_SUFFIXES, Extent, Extents, extent_at, extent_of
+from kubepy.storage.folder.scan import (
+    EVERYTHING,
+    MANIFEST_SUFFIXES,
+    Extent,
+    Extents,
+    extent_at,
+    extent_of,
+)
 
 if TYPE_CHECKING:
     from inotify_simple import Event, INotify
@@ -33,11 +40,43 @@ WHOLE_SECONDS = 60.0  # how often everything is looked at all the same …
 WHOLE_COST_RATIO = 1000  # … or after so many times as long as that takes
 REST_SECONDS = 0.25  # how long nothing must have happened before it counts as quiet: a commit is written in steps
 RETRY_SECONDS = 10.0  # how often it is tried again where nothing can be watched
-LOCAL = frozenset(("bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs", "reiserfs",
-                   "tmpfs", "vfat", "xfs", "zfs"))
+LOCAL = frozenset(
+    (
+        "bcachefs",
+        "btrfs",
+        "exfat",
+        "ext2",
+        "ext3",
+        "ext4",
+        "f2fs",
+        "jfs",
+        "overlay",
+        "ramfs",
+        "reiserfs",
+        "tmpfs",
+        "vfat",
+        "xfs",
+        "zfs",
+    )
+)
 # As the kernel defines them (inotify(7)).
-MODIFY, ATTRIB, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x4, 0x8, 0x40, 0x80, 0x100, 0x200
-UNMOUNT, Q_OVERFLOW, IGNORED, ONLYDIR, DONT_FOLLOW, ISDIR = 0x2000, 0x4000, 0x8000, 1 << 24, 1 << 25, 1 << 30
+MODIFY, ATTRIB, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = (
+    0x2,
+    0x4,
+    0x8,
+    0x40,
+    0x80,
+    0x100,
+    0x200,
+)
+UNMOUNT, Q_OVERFLOW, IGNORED, ONLYDIR, DONT_FOLLOW, ISDIR = (
+    0x2000,
+    0x4000,
+    0x8000,
+    1 << 24,
+    1 << 25,
+    1 << 30,
+)
 MOUNTS = "/proc/self/mountinfo"
 
 
@@ -49,7 +88,9 @@ class FolderWatch:
         self._kernel: INotify | None = None
         self._tried = 0.0  # when it was tried last to watch
         self._poll = select.poll()
-        self._hears_index = False  # the folder of the index is watched, which commits of other processes change
+        self._hears_index = (
+            False  # the folder of the index is watched, which commits of other processes change
+        )
         self._heard = 0.0  # when something was named last
         self._root: tuple[int, int] | None = None
         self._paths: dict[int, str] = {}  # of the folders, by the number of their watch
@@ -77,7 +118,10 @@ class FolderWatch:
         """Note that what :meth:`changed` has returned, or everything, was looked at after that, and is recorded."""
         if self._asked is not None:
             now = time.monotonic()
-            self._due, self._asked = now + max(WHOLE_SECONDS, WHOLE_COST_RATIO * (now - self._asked)), None
+            self._due, self._asked = (
+                now + max(WHOLE_SECONDS, WHOLE_COST_RATIO * (now - self._asked)),
+                None,
+            )
         self._pending.clear()
 
     def changed(self) -> Extents:
@@ -107,8 +151,14 @@ class FolderWatch:
         """Return whether neither the files nor the index have changed for a moment, and nothing waits to be looked
         at. It costs next to nothing."""
         now = time.monotonic()
-        return (self._kernel is not None and self._hears_index and not self._pending and not self._poll.poll(0)
-                and now - self._heard > REST_SECONDS and now < self._due)
+        return (
+            self._kernel is not None
+            and self._hears_index
+            and not self._pending
+            and not self._poll.poll(0)
+            and now - self._heard > REST_SECONDS
+            and now < self._due
+        )
 
     def _extents(self) -> Extents:
         """Return the folders and objects that were named, with no folder twice."""
@@ -142,7 +192,11 @@ class FolderWatch:
             self._hears_index = self._watch(OWN)
             for parent in (CLUSTER, NAMESPACES):
                 self._watch_below(parent)
-        except (ImportError, AttributeError, OSError):  # another system, no library, no permission, no more watches
+        except (
+            ImportError,
+            AttributeError,
+            OSError,
+        ):  # another system, no library, no permission, no more watches
             self.close()
 
     def _watch_below(self, path: str) -> None:
@@ -159,15 +213,26 @@ class FolderWatch:
     def _is_other(self, path: str) -> bool:
         """Return whether no object is looked for at a path and below."""
         parent, *names = path.split("/")
-        return parent not in (CLUSTER, NAMESPACES) or any(name.startswith(".") or decode(name) is None
-                                                          for name in names) or (
-            (place := extent_of(path)) is not None and place.resource in self._folder.volatile)
+        return (
+            parent not in (CLUSTER, NAMESPACES)
+            or any(name.startswith(".") or decode(name) is None for name in names)
+            or ((place := extent_of(path)) is not None and place.resource in self._folder.volatile)
+        )
 
     def _watch(self, path: str) -> bool:
         """Watch a folder, if it is there: the folder above it names it when it comes. Raises OSError."""
         assert self._kernel is not None
-        mask = (MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | ONLYDIR
-                | (DONT_FOLLOW if path else 0))
+        mask = (
+            MODIFY
+            | ATTRIB
+            | CLOSE_WRITE
+            | MOVED_FROM
+            | MOVED_TO
+            | CREATE
+            | DELETE
+            | ONLYDIR
+            | (DONT_FOLLOW if path else 0)
+        )
         try:
             self._paths[self._kernel.add_watch(self._folder.absolute(path), mask)] = path
         except OSError as error:
@@ -207,7 +272,9 @@ class FolderWatch:
             return True
         if path == "" and event.name == OWN:  # it was removed, and is made anew
             self._hears_index = self._watch(OWN)
-        if path is None or path == OWN or not event.name:  # of the folder itself, which the folder above it names
+        if (
+            path is None or path == OWN or not event.name
+        ):  # of the folder itself, which the folder above it names
             return True
         folder, _, last = path.rpartition("/")
         if last == MANAGED:
@@ -237,7 +304,12 @@ class FolderWatch:
         if self._is_other(path):
             parent, *names = path.split("/")
             may_be_stray = bool(mask & ISDIR) or path.endswith(MANIFEST_SUFFIXES)
-            return parent not in (CLUSTER, NAMESPACES) or names[-1:] == [] or names[-1][0] == "." or not may_be_stray
+            return (
+                parent not in (CLUSTER, NAMESPACES)
+                or names[-1:] == []
+                or names[-1][0] == "."
+                or not may_be_stray
+            )
         place = extent_of(path)
         if mask & ISDIR and mask & CREATE:
             self._watch_below(path)
@@ -254,7 +326,11 @@ def is_local(root: str) -> bool:
     with open(MOUNTS, "rb") as file:
         for line in file:
             fields, _, rest = line.partition(b" - ")
-            point = re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), fields.split(b" ")[4])
-            if (path == point or path.startswith(os.path.join(point, b""))) and len(point) >= len(best):
+            point = re.sub(
+                rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), fields.split(b" ")[4]
+            )
+            if (path == point or path.startswith(os.path.join(point, b""))) and len(point) >= len(
+                best
+            ):
                 best, kind = point, rest.split(b" ")[0]
     return kind.decode() in LOCAL

@@ -8,7 +8,25 @@ changes the object in a text and keeps its comments. Nothing here knows of Kuber
 
 from kubepy.storage.errors import NumberRangeError, YamlError
 from kubepy.storage.yaml.emitter import Written, dump, dump_item
-from kubepy.storage.yaml.loader import Document, indented_json, key_paths, load_all, load_each, read_json
+from kubepy.storage.yaml.loader import (
+    Document,
+    indented_json,
+    key_paths,
+    load_all,
+    load_each,
+    read_json,
+)
 
-__all__ = ["Document", "NumberRangeError", "Written", "YamlError", "dump", "dump_item", "indented_json", "key_paths",
-           "load_all", "load_each", "read_json"]
+__all__ = [
+    "Document",
+    "NumberRangeError",
+    "Written",
+    "YamlError",
+    "dump",
+    "dump_item",
+    "indented_json",
+    "key_paths",
+    "load_all",
+    "load_each",
+    "read_json",
+]

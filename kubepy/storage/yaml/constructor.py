@@ -29,7 +29,14 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scanner import ScannerError
 
 from kubepy.storage.errors import RepeatedKeyError, YamlError
-from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN, Scalar, format_float, is_timestamp, resolve
+from kubepy.storage.yaml.scalars import (
+    INT64_MAX,
+    INT64_MIN,
+    Scalar,
+    format_float,
+    is_timestamp,
+    resolve,
+)
 
 Resolver = Callable[[str], Scalar]  # gives the value of a plain scalar
 
@@ -41,17 +48,22 @@ _INNER_COLON = re.compile(r"""(?<=[^\s"'\[\]{},]):(?=\S)""")
 _PRIVATE_USE = range(0xE000, 0xF900)
 
 
-def construct(text: str, first_line: int, resolver: Resolver = resolve, unique_keys: bool = False) -> tuple[Any, int]:
+def construct(
+    text: str, first_line: int, resolver: Resolver = resolve, unique_keys: bool = False
+) -> tuple[Any, int]:
     """Return the value of the first document of a text, and the line where it begins, counted on from ``first_line``.
 
     Raises YamlError, with ``unique_keys`` also for a mapping with equal keys. The text after the first document is
     ignored, as go-yaml ignores it.
     """
-    return read_document(text, first_line, lambda text, hidden: DocumentReader(text, resolver, unique_keys, hidden))
+    return read_document(
+        text, first_line, lambda text, hidden: DocumentReader(text, resolver, unique_keys, hidden)
+    )
 
 
-def read_document(text: str, first_line: int, reader: Callable[[str, str], DocumentReader], hidden: str = ""
-                  ) -> tuple[Any, int]:
+def read_document(
+    text: str, first_line: int, reader: Callable[[str, str], DocumentReader], hidden: str = ""
+) -> tuple[Any, int]:
     """Return the same as :func:`construct`, read by the DocumentReader that ``reader`` makes.
 
     ``reader`` takes a text and ``hidden``, the character that stands in it for colons that are no more than characters
@@ -63,20 +75,31 @@ def read_document(text: str, first_line: int, reader: Callable[[str, str], Docum
     except RepeatedKeyError as error:
         raise YamlError(str(error), first_line + document.line) from None
     except _RefusedError as error:
-        raise YamlError(f"error converting YAML to JSON: {error}", first_line + document.line) from None
+        raise YamlError(
+            f"error converting YAML to JSON: {error}", first_line + document.line
+        ) from None
     except RecursionError:
-        raise YamlError("error converting YAML to JSON: yaml: exceeded max depth", first_line) from None
+        raise YamlError(
+            "error converting YAML to JSON: yaml: exceeded max depth", first_line
+        ) from None
     except MarkedYAMLError as error:
         if error.problem != "found unexpected ':'":
             raise _syntax_error(error, first_line) from None
         at = error.problem_mark.index
         hidden = hidden or next(chr(code) for code in _PRIVATE_USE if chr(code) not in text)
-        return read_document(text[:at] + hidden + _INNER_COLON.sub(hidden, text[at + 1:]), first_line, reader, hidden)
+        return read_document(
+            text[:at] + hidden + _INNER_COLON.sub(hidden, text[at + 1 :]),
+            first_line,
+            reader,
+            hidden,
+        )
     except ReaderError as error:
         line = first_line + text.count("\n", 0, error.position)
         raise YamlError(f"error converting YAML to JSON: yaml: {error.reason}", line) from None
     except UnicodeEncodeError:  # bytes that were no UTF-8, smuggled through as lone surrogates
-        raise YamlError("error converting YAML to JSON: yaml: invalid leading UTF-8 octet", first_line) from None
+        raise YamlError(
+            "error converting YAML to JSON: yaml: invalid leading UTF-8 octet", first_line
+        ) from None
     return value, first_line + line
 
 
@@ -111,7 +134,9 @@ class DocumentReader:
 
     def __init__(self, text: str, resolver: Resolver, unique_keys: bool, hidden: str) -> None:
         get_event = CParser(text).get_event
-        self.next_event: Callable[[], Any] = (lambda: _with_colons(get_event(), hidden)) if hidden else get_event
+        self.next_event: Callable[[], Any] = (
+            (lambda: _with_colons(get_event(), hidden)) if hidden else get_event
+        )
         self._resolve = resolver
         self._unique_keys = unique_keys
         self._anchors: dict[str, Any] = {}
@@ -184,8 +209,11 @@ class DocumentReader:
         own: set[str] = set()  # the keys that no merge brought; those of a merge may be overridden
         next_event, read_node, unique = self.next_event, self.read_node, self._unique_keys
         while type(event := next_event()) is not MappingEndEvent:
-            if type(event) is ScalarEvent and event.value == "<<" and (
-                    event.implicit[0] or event.tag == _PREFIX + "merge"):
+            if (
+                type(event) is ScalarEvent
+                and event.value == "<<"
+                and (event.implicit[0] or event.tag == _PREFIX + "merge")
+            ):
                 obj.update(merged(read_node(next_event())))
                 continue
             key, value_event = self.read_key(event), next_event()
@@ -311,11 +339,15 @@ def key_text(key: Any, value: Any) -> str:
     if isinstance(key, dict | list):
         raise _RefusedError(f"yaml: invalid map key: {_go_syntax(key)}")
     if key is None:
-        raise _RefusedError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_go_syntax(value)}")
+        raise _RefusedError(
+            f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_go_syntax(value)}"
+        )
     if isinstance(key, bool):
         return "true" if key else "false"
     if isinstance(key, int) and key > INT64_MAX:
-        raise _RefusedError(f"unsupported map key of type: uint64, key: {key:#x}, value: {_go_syntax(value)}")
+        raise _RefusedError(
+            f"unsupported map key of type: uint64, key: {key:#x}, value: {_go_syntax(value)}"
+        )
     if not isinstance(key, float):
         return str(key)
     # ``strconv.FormatFloat(key, 'g', -1, 32)``: the shortest digits that a 32-bit float tells apart
@@ -323,13 +355,17 @@ def key_text(key: Any, value: Any) -> str:
         return ".nan" if key != key else ".inf" if key > 0 else "-.inf"
     single = struct.pack("f", key)
     texts = (f"{key:.{digits}e}" for digits in range(17))
-    return format_float(next(float(text) for text in texts if struct.pack("f", float(text)) == single))
+    return format_float(
+        next(float(text) for text in texts if struct.pack("f", float(text)) == single)
+    )
 
 
 def _go_syntax(value: Any) -> str:
     """Return a value as Go's ``%#v`` prints it."""
     if isinstance(value, dict):
-        entries = ", ".join(f"{_go_syntax(key)}:{_go_interface(item)}" for key, item in sorted(value.items()))
+        entries = ", ".join(
+            f"{_go_syntax(key)}:{_go_interface(item)}" for key, item in sorted(value.items())
+        )
         return f"map[interface {{}}]interface {{}}{{{entries}}}"
     if isinstance(value, list):
         return f"[]interface {{}}{{{', '.join(map(_go_interface, value))}}}"

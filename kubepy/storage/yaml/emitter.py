@@ -22,14 +22,32 @@ _MEMO_ENTRIES = 20_000
 _MEMO_TEXT = 80
 
 # Everything that go-yaml's emitter calls unprintable, the line breaks that are not "\n", and lone surrogates.
-_SPECIAL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff]")
+_SPECIAL = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff]"
+)
 # go-yaml writes U+2028 and U+2029 raw, which readers of YAML 1.2 take for other text; escaped, all agree.
 _SEPARATOR = re.compile("[\u2028\u2029]")
 _BASE60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
-_NOT_PLAIN = re.compile(r"""\A[ #,\[\]{}&*!|>'"%@`]|\A[-?](?: |\Z)|\A(?:---|\.\.\.)|:(?: |\Z)| \#| \Z""")
-_ESCAPED = re.compile("[\"\\\\\n]|" + _SPECIAL.pattern + "|" + _SEPARATOR.pattern)
-_ESCAPES = {"\0": "\\0", "\a": "\\a", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\v": "\\v", "\f": "\\f", "\r": "\\r",
-            "\x1b": "\\e", '"': '\\"', "\\": "\\\\", "\x85": "\\N", "\u2028": "\\L", "\u2029": "\\P"}
+_NOT_PLAIN = re.compile(
+    r"""\A[ #,\[\]{}&*!|>'"%@`]|\A[-?](?: |\Z)|\A(?:---|\.\.\.)|:(?: |\Z)| \#| \Z"""
+)
+_ESCAPED = re.compile('["\\\\\n]|' + _SPECIAL.pattern + "|" + _SEPARATOR.pattern)
+_ESCAPES = {
+    "\0": "\\0",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\v": "\\v",
+    "\f": "\\f",
+    "\r": "\\r",
+    "\x1b": "\\e",
+    '"': '\\"',
+    "\\": "\\\\",
+    "\x85": "\\N",
+    "\u2028": "\\L",
+    "\u2029": "\\P",
+}
 _LONE_SPACE = re.compile(r"(?<! ) (?! )")
 _FIRST_SPACE = re.compile(r"(?<! ) ")
 _LETTERS = re.compile(r"[A-Za-z]*\Z")
@@ -39,7 +57,9 @@ _LETTERS = re.compile(r"[A-Za-z]*\Z")
 Written = dict[int, tuple[Any, str]]
 
 _texts: dict[str, str] = {}  # strings that are written the same at every column
-_orders: dict[tuple[str, ...], list[tuple[str, str]]] = {}  # keys of a mapping → in order, each with its "key:"
+_orders: dict[
+    tuple[str, ...], list[tuple[str, str]]
+] = {}  # keys of a mapping → in order, each with its "key:"
 
 
 def dump(obj: Any, written: Written | None = None) -> str:
@@ -83,10 +103,15 @@ def _node(value: Any, lead: str, pad: str, lines: list[str], written: Written | 
     elif value and type(value) is list:
         _sequence(value, lead, pad, lines, written)
     else:
-        lines.append(lead + (string(value, len(lead), pad or "  ") if isinstance(value, str) else atom(value)))
+        lines.append(
+            lead
+            + (string(value, len(lead), pad or "  ") if isinstance(value, str) else atom(value))
+        )
 
 
-def _mapping(obj: dict[str, Any], lead: str, pad: str, lines: list[str], written: Written | None) -> None:
+def _mapping(
+    obj: dict[str, Any], lead: str, pad: str, lines: list[str], written: Written | None
+) -> None:
     """Write the entries; the first follows ``lead`` (``- `` in a list), the others stand at ``pad``."""
     names = tuple(obj)
     order = _orders.get(names) or _order(names)
@@ -120,7 +145,9 @@ def _mapping(obj: dict[str, Any], lead: str, pad: str, lines: list[str], written
         lead = pad
 
 
-def _sequence(items: list[Any], lead: str, pad: str, lines: list[str], written: Written | None) -> None:
+def _sequence(
+    items: list[Any], lead: str, pad: str, lines: list[str], written: Written | None
+) -> None:
     inner = pad + "  "
     for item in items:
         if type(item) is dict and item:
@@ -155,7 +182,9 @@ def atom(value: Any) -> str:
 def _order(names: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return the keys in order, each with its written form; "" for one that needs the ``?`` form."""
     in_order = sorted(names)
-    if not all(map(_LETTERS.match, names)):  # go-yaml's order is not transitive: sorted from one start, it has one end
+    if not all(
+        map(_LETTERS.match, names)
+    ):  # go-yaml's order is not transitive: sorted from one start, it has one end
         in_order.sort(key=cmp_to_key(_compare))
     order: list[tuple[str, str]] = []
     for name in in_order:
@@ -173,7 +202,9 @@ def _order(names: tuple[str, ...]) -> list[tuple[str, str]]:
 def _compare(a: str, b: str) -> int:
     """Compare two keys in go-yaml's natural order: letters after everything else, runs of digits by their number
     (``keyList.Less``)."""
-    at = next((index for index, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), None)
+    at = next(
+        (index for index, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), None
+    )
     if at is None:
         return len(a) - len(b)
     first, second = a[at], b[at]
@@ -258,7 +289,9 @@ def _fold(text: str, column: int, indent: str) -> str:
     for match in (_FIRST_SPACE if mark == '"' else _LONE_SPACE).finditer(text):
         at = match.start()
         if column + at - start > BEST_WIDTH and at in inside:
-            guard = "\\" if text[at + 1] == " " else ""  # in double quotes: keeps the space that begins the line
+            guard = (
+                "\\" if text[at + 1] == " " else ""
+            )  # in double quotes: keeps the space that begins the line
             broken += f"{text[start:at]}\n{indent}{guard}"
             start, column = at + 1, len(indent) + len(guard)
     return broken + text[start:]
@@ -266,7 +299,9 @@ def _fold(text: str, column: int, indent: str) -> str:
 
 def may_be_literal(value: str) -> bool:
     """Return whether a string can be written as a ``|`` block."""
-    return not (value.endswith(" ") or " \n" in value or _SPECIAL.search(value) or _SEPARATOR.search(value))
+    return not (
+        value.endswith(" ") or " \n" in value or _SPECIAL.search(value) or _SEPARATOR.search(value)
+    )
 
 
 def literal(value: str, indent: str, steps: int = 2) -> str:

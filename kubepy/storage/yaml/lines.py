@@ -47,14 +47,14 @@ def _step(node: Any, path: str) -> tuple[int, Any, str] | None:
     index = _INDEX.match(path)
     if isinstance(node, SequenceNode) and index and int(index[1]) < len(node.value):
         item = node.value[int(index[1])]
-        return item.start_mark.line + 1, item, path[index.end():].removeprefix(".")
+        return item.start_mark.line + 1, item, path[index.end() :].removeprefix(".")
     return None
 
 
 def _rest_after(path: str, key: str) -> str | None:
     """Return the rest of a path that begins with a key, in brackets or not; None if it does not."""
     if path.startswith(f"[{key}]"):
-        return path[len(key) + 2:].removeprefix(".")
+        return path[len(key) + 2 :].removeprefix(".")
     rest = path.removeprefix(key)
     if key and path.startswith(key) and (not rest or rest[0] in ".["):
         return rest.removeprefix(".")

@@ -17,7 +17,9 @@ from kubepy.storage.errors import NumberRangeError, RepeatedKeyError, YamlError
 from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN, MAX_DIGITS, resolve, resolve_v3
 
 with lazy_imports():
-    from kubepy.storage.yaml import constructor  # imports ruamel.yaml, which takes longer than reading JSON
+    from kubepy.storage.yaml import (
+        constructor,
+    )  # imports ruamel.yaml, which takes longer than reading JSON
 
 TOO_DEEP = "exceeded max depth"
 
@@ -36,8 +38,9 @@ class DocumentText(NamedTuple):
     line: int
 
 
-def load_all(text: str, *, old_booleans: bool = True, unique_keys: bool = False,
-             blank: str | None = None) -> list[Document]:
+def load_all(
+    text: str, *, old_booleans: bool = True, unique_keys: bool = False, blank: str | None = None
+) -> list[Document]:
     """Return the documents of a manifest without the empty ones. Raises YamlError.
 
     Without ``old_booleans`` ``yes``, ``no``, ``on``, ``off``, ``y`` and ``n`` are text, as they are to kustomize.
@@ -47,8 +50,9 @@ def load_all(text: str, *, old_booleans: bool = True, unique_keys: bool = False,
     return list(load_each(text, old_booleans=old_booleans, unique_keys=unique_keys, blank=blank))
 
 
-def load_each(text: str, *, old_booleans: bool = True, unique_keys: bool = False,
-              blank: str | None = None) -> Iterator[Document]:
+def load_each(
+    text: str, *, old_booleans: bool = True, unique_keys: bool = False, blank: str | None = None
+) -> Iterator[Document]:
     """Yield the documents one by one: those before one that cannot be read are given before YamlError is raised.
 
     A text that begins with a brace is read as JSON first, and as YAML from where that fails (``YAMLOrJSONDecoder``); if
@@ -89,9 +93,14 @@ def read_json(text: str) -> Any:
     except json.JSONDecodeError as error:
         failure = _syntax_error(error)
         message = re.sub(r"^json: offset \d+: ", "", failure.message)
-        raise YamlError(message.replace("unexpected EOF", "unexpected end of JSON input"), failure.line) from None
+        raise YamlError(
+            message.replace("unexpected EOF", "unexpected end of JSON input"), failure.line
+        ) from None
     if rest := text[end:].lstrip():
-        raise YamlError(f"invalid character {_go_char(rest[0])} after top-level value", text.count("\n", 0, end) + 1)
+        raise YamlError(
+            f"invalid character {_go_char(rest[0])} after top-level value",
+            text.count("\n", 0, end) + 1,
+        )
     return value
 
 
@@ -142,7 +151,9 @@ def indented_json(text: str) -> str:
 # --- YAML ---------------------------------------------------------------------------------------------------------
 
 
-def _load_yaml(stream: DocumentText, old_booleans: bool, unique_keys: bool, blank: str | None) -> Iterator[Document]:
+def _load_yaml(
+    stream: DocumentText, old_booleans: bool, unique_keys: bool, blank: str | None
+) -> Iterator[Document]:
     resolver = resolve if old_booleans else resolve_v3
     if blank is not None:
         resolved = resolver
@@ -185,8 +196,12 @@ def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[Docume
 
     After two objects the text counts as JSON, and what follows has to be JSON too. Raises YamlError.
     """
-    decoder = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_no_constant,
-                               object_pairs_hook=_unique_keys if unique_keys else None)
+    decoder = json.JSONDecoder(
+        parse_int=_integer,
+        parse_float=_float,
+        parse_constant=_no_constant,
+        object_pairs_hook=_unique_keys if unique_keys else None,
+    )
     position, count = _blank_end(text, 0), 0
     while position < len(text):
         line = text.count("\n", 0, position) + 1
@@ -287,14 +302,23 @@ def _syntax_error(error: json.JSONDecodeError) -> YamlError:
     reason = _LOOKING_FOR.get(error.msg, "looking for beginning of value")
     word = next((word for word in ("true", "false", "null") if error.doc[at] == word[0]), None)
     if error.msg == "Expecting value" and word is not None:  # where a literal goes on otherwise
-        wrong = next((index for index, char in enumerate(word) if error.doc[at + index:at + index + 1] != char), 0)
+        wrong = next(
+            (
+                index
+                for index, char in enumerate(word)
+                if error.doc[at + index : at + index + 1] != char
+            ),
+            0,
+        )
         at, reason = at + wrong, f"in literal {word} (expecting {_go_char(word[wrong])})"
     if at >= len(error.doc):
         return YamlError("unexpected EOF", error.lineno)
     if error.msg == "Expecting ',' delimiter" and _in_array(error.doc, at):
         reason = "after array element"
     offset = len(error.doc[:at].encode()) + 1
-    return YamlError(f"json: offset {offset}: invalid character {_go_char(error.doc[at])} {reason}", error.lineno)
+    return YamlError(
+        f"json: offset {offset}: invalid character {_go_char(error.doc[at])} {reason}", error.lineno
+    )
 
 
 def _go_char(char: str) -> str:

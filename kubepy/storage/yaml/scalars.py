@@ -108,8 +108,12 @@ def format_float(value: float) -> str:
     whole, _, fraction = mantissa.partition(".")
     fraction = "" if fraction == "0" else fraction
     digits = (whole + fraction).lstrip("0")
-    exponent = int(power or 0) + (len(whole) - 1 if whole != "0" else len(digits) - len(fraction) - 1)
-    digits = digits.rstrip("0") or "0"  # the shortest ones; ``exponent`` is the power of ten of the first
+    exponent = int(power or 0) + (
+        len(whole) - 1 if whole != "0" else len(digits) - len(fraction) - 1
+    )
+    digits = (
+        digits.rstrip("0") or "0"
+    )  # the shortest ones; ``exponent`` is the power of ten of the first
     sign = "-" if value < 0 else ""
     if not -4 <= exponent < 6:
         fraction = f".{digits[1:]}" if len(digits) > 1 else ""
@@ -118,4 +122,4 @@ def format_float(value: float) -> str:
         return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
     if len(digits) <= exponent + 1:
         return sign + digits + "0" * (exponent + 1 - len(digits))
-    return f"{sign}{digits[:exponent + 1]}.{digits[exponent + 1:]}"
+    return f"{sign}{digits[: exponent + 1]}.{digits[exponent + 1 :]}"

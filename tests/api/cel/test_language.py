@@ -121,16 +121,30 @@ def test_evaluation_raises_cel_gos_error(expression: str, why: str) -> None:
 
 # --- checking ---------------------------------------------------------------------------------------------------------
 
-PERSON = Type("object", fields={"name": STRING, "age": INT, "tags": list_of(STRING), "notes": map_of(STRING, INT)})
+PERSON = Type(
+    "object",
+    fields={"name": STRING, "age": INT, "tags": list_of(STRING), "notes": map_of(STRING, INT)},
+)
 VARIABLES = {"self": PERSON, "any": DYN, "old": optional_of(PERSON)}
 
 
-@pytest.mark.parametrize(("expression", "kind"), [
-    ("self.age > 3", "bool"), ("self.name + 'x'", "string"), ("self.tags.map(t, size(t))", "list(int)"),
-    ("self.notes['a'] + 1", "int"), ("any.b.c", "dyn"), ("old.?name", "optional_type(string)"),
-    ("old.?age.orValue(1)", "int"), ("self.notes.all(k, k != '')", "bool"), ("[dyn(1), 'a']", "list(dyn)"),
-    ("self.age > 1.5", "bool"), ("any ? 1 : 2", "int"), ("self.tags.filter(t, t != 'x')[0]", "string"),
-])
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("self.age > 3", "bool"),
+        ("self.name + 'x'", "string"),
+        ("self.tags.map(t, size(t))", "list(int)"),
+        ("self.notes['a'] + 1", "int"),
+        ("any.b.c", "dyn"),
+        ("old.?name", "optional_type(string)"),
+        ("old.?age.orValue(1)", "int"),
+        ("self.notes.all(k, k != '')", "bool"),
+        ("[dyn(1), 'a']", "list(dyn)"),
+        ("self.age > 1.5", "bool"),
+        ("any ? 1 : 2", "int"),
+        ("self.tags.filter(t, t != 'x')[0]", "string"),
+    ],
+)
 def test_checker_returns_type_of_expression(expression: str, kind: str) -> None:
     assert str(compile_expression(expression, VARIABLES).type) == kind
 
@@ -170,20 +184,44 @@ def test_type_error_is_reported_with_its_place(expression: str, why: str) -> Non
     assert str(error.value) == why
 
 
-@pytest.mark.parametrize("expression", ["", "1 +", "self.", "(1", "[1", "'a", "a b", "1 ? 2", "has(self)",
-                                        "l.all(1, true)", "for", "\\", "{1}", "(" * 400, "1" + " + 1" * 2000])
-
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "",
+        "1 +",
+        "self.",
+        "(1",
+        "[1",
+        "'a",
+        "a b",
+        "1 ? 2",
+        "has(self)",
+        "l.all(1, true)",
+        "for",
+        "\\",
+        "{1}",
+        "(" * 400,
+        "1" + " + 1" * 2000,
+    ],
+)
 def test_unreadable_expression_raises(expression: str) -> None:
     with pytest.raises(CompileError):
         compile_expression(expression, VARIABLES)
 
 
-@pytest.mark.parametrize(("expression", "expected"), [
-    ("[1 + 1, 2 + 3]", [2, 5]), ("'a' + 'b'", "ab"), ("1u + 1u", 2), ("1.5 + 1.0", 2.5), ("[1] + [2]", [1, 2]),
-    ("b'a' + b'b'", b"ab"), ("[1 < 2.5, 2u > 1, 'a' < 'b']", [True, True, True]),
-])
-def test_operator_on_several_types_runs_matching_overload(
-        expression: str, expected: Any) -> None:
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("[1 + 1, 2 + 3]", [2, 5]),
+        ("'a' + 'b'", "ab"),
+        ("1u + 1u", 2),
+        ("1.5 + 1.0", 2.5),
+        ("[1] + [2]", [1, 2]),
+        ("b'a' + b'b'", b"ab"),
+        ("[1 < 2.5, 2u > 1, 'a' < 'b']", [True, True, True]),
+    ],
+)
+def test_operator_on_several_types_runs_matching_overload(expression: str, expected: Any) -> None:
     for _ in range(2):
         assert value(expression) == expected
         with pytest.raises(CelError, match="no such overload"):
@@ -192,10 +230,20 @@ def test_operator_on_several_types_runs_matching_overload(
             call("startsWith", [1, "a"], is_member=True)
 
 
-@pytest.mark.parametrize(("expression", "expected"), [
-    ("!!true", True), ("!!!true", False), ("--i", 5), ("---i", -5), ("--1", 1), ("---1", -1), ("1 - --1", 0),
-    ("!" * 5000 + "true", True), ("-" * 5001 + "i", -5),
-])
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("!!true", True),
+        ("!!!true", False),
+        ("--i", 5),
+        ("---i", -5),
+        ("--1", 1),
+        ("---1", -1),
+        ("1 - --1", 0),
+        ("!" * 5000 + "true", True),
+        ("-" * 5001 + "i", -5),
+    ],
+)
 def test_repeated_signs_cancel_out(expression: str, expected: Any) -> None:
     assert value(expression) == expected
 
@@ -204,5 +252,7 @@ def test_expression_longer_than_limit_raises() -> None:
     compile_expression("'" + "x" * (100_000 - 2) + "'", {})
     with pytest.raises(CompileError) as refused:
         compile_expression("'" + "x" * (100_000 - 1) + "'", {})
-    assert str(refused.value) == \
-        "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, limit 100000"
+    assert (
+        str(refused.value)
+        == "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, limit 100000"
+    )

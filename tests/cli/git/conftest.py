@@ -106,11 +106,23 @@ class Repository:
         self.state = folder / "state"
 
     def run_git(self, *words: str) -> subprocess.CompletedProcess[str]:
-        env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT_EDITOR": "true",
-               "GIT_AUTHOR_NAME": "x", "GIT_AUTHOR_EMAIL": "x@localhost", "GIT_COMMITTER_NAME": "x",
-               "GIT_COMMITTER_EMAIL": "x@localhost"}
-        return subprocess.run(["git", "-C", str(self.folder), *words], text=True, capture_output=True, env=env,
-                              check=False)
+        env = {
+            **os.environ,
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_EDITOR": "true",
+            "GIT_AUTHOR_NAME": "x",
+            "GIT_AUTHOR_EMAIL": "x@localhost",
+            "GIT_COMMITTER_NAME": "x",
+            "GIT_COMMITTER_EMAIL": "x@localhost",
+        }
+        return subprocess.run(
+            ["git", "-C", str(self.folder), *words],
+            text=True,
+            capture_output=True,
+            env=env,
+            check=False,
+        )
 
     def git(self, *words: str) -> str:
         done = self.run_git(*words)

@@ -54,10 +54,14 @@ def branch_off(repository: Repository, ours: str, theirs: str) -> None:
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_field_changed_on_both_branches_is_left_with_markers_and_rest_merged(repository: Repository,
-                                                                                 side: int) -> None:
-    branch_off(repository, "set image ds/agent agent=agent:2 proxy=proxy:2\ncontroller --once",
-               "set image ds/agent agent=agent:3\nlabel ds agent team=b\ncontroller --once")
+def test_field_changed_on_both_branches_is_left_with_markers_and_rest_merged(
+    repository: Repository, side: int
+) -> None:
+    branch_off(
+        repository,
+        "set image ds/agent agent=agent:2 proxy=proxy:2\ncontroller --once",
+        "set image ds/agent agent=agent:3\nlabel ds agent team=b\ncontroller --once",
+    )
     done = repository.run_git("merge", "theirs")
     assert done.returncode == 1
     assert 'agent.yaml: spec.template.spec.containers[name="agent"].image' in done.stderr
@@ -71,13 +75,21 @@ def test_field_changed_on_both_branches_is_left_with_markers_and_rest_merged(rep
     (repository.state / f"{AGENT}.yaml").write_text(resolved(text, side))
     repository.commit("merged")
     check_no_lie(repository)
-    image = repository.kubepy("get", "ds", "agent", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+    image = repository.kubepy(
+        "get", "ds", "agent", "-o", "jsonpath={.spec.template.spec.containers[0].image}"
+    )
     assert image == ("agent:2", "agent:3")[side]
     check_cluster(repository)
 
 
-def test_entry_removed_on_one_branch_and_changed_on_other_is_in_conflict(repository: Repository) -> None:
-    branch_off(repository, "set env ds/agent -c agent LEVEL-", "set env ds/agent -c agent LEVEL=debug OTHER=1")
+def test_entry_removed_on_one_branch_and_changed_on_other_is_in_conflict(
+    repository: Repository,
+) -> None:
+    branch_off(
+        repository,
+        "set env ds/agent -c agent LEVEL-",
+        "set env ds/agent -c agent LEVEL=debug OTHER=1",
+    )
     assert repository.run_git("merge", "theirs").returncode == 1
     assert conflicts_in(text_of(repository, AGENT)) == [([], ["- name: LEVEL", "value: debug"])]
 
@@ -91,26 +103,40 @@ def test_text_of_several_lines_merges_line_by_line(repository: Repository) -> No
     repository.branch("theirs", lambda: edit("five = 5", "five = 50"))
     repository.branch("others", lambda: edit("five = 5", "five = 51"))
     merge(repository, "ours", "theirs")
-    assert repository.object(SETTINGS)["data"]["app.conf"] == "one = 10\ntwo = 2\nthree = 3\nfour = 4\nfive = 50\n"
+    assert (
+        repository.object(SETTINGS)["data"]["app.conf"]
+        == "one = 10\ntwo = 2\nthree = 3\nfour = 4\nfive = 50\n"
+    )
     assert repository.run_git("merge", "others").returncode == 1
     assert conflicts_in(text_of(repository, SETTINGS)) == [(["five = 50"], ["five = 51"])]
 
 
 def test_object_removed_on_one_branch_and_changed_on_other_needs_decision(
-        repository: Repository) -> None:
-    branch_off(repository, "delete cm settings", "patch cm settings -p '{\"data\":{\"level\":\"debug\"}}'")
+    repository: Repository,
+) -> None:
+    branch_off(
+        repository, "delete cm settings", 'patch cm settings -p \'{"data":{"level":"debug"}}\''
+    )
     assert repository.run_git("merge", "theirs").returncode == 1
     assert "theirs changed it, ours removed it" in repository.kubepy("git", "resolve", status=1)
 
 
 def test_object_removed_on_one_branch_and_changed_by_controllers_only_on_other_is_removed(
-        repository: Repository) -> None:
-    branch_off(repository, "delete deploy web\ncontroller --once", "drain node-1 --ignore-daemonsets --force\n"
-               "cordon node-2\ncordon node-3\ndelete pod -l app=web\ncontroller --once")
+    repository: Repository,
+) -> None:
+    branch_off(
+        repository,
+        "delete deploy web\ncontroller --once",
+        "drain node-1 --ignore-daemonsets --force\n"
+        "cordon node-2\ncordon node-3\ndelete pod -l app=web\ncontroller --once",
+    )
     merge(repository, "ours", "theirs")
     assert not (repository.state / "namespaces/default/deployments.apps/web.yaml").exists()
     repository.kubepy("controller", "--once")
-    assert repository.kubepy("get", "rs,pods", "-l", "app=web") == "No resources found in default namespace.\n"
+    assert (
+        repository.kubepy("get", "rs,pods", "-l", "app=web")
+        == "No resources found in default namespace.\n"
+    )
 
 
 def test_applied_manifests_merge_with_what_was_applied_last(repository: Repository) -> None:
@@ -127,24 +153,34 @@ def test_applied_manifests_merge_with_what_was_applied_last(repository: Reposito
     assert '"colour": "red"' in applied
 
 
-def test_objects_applied_server_side_on_both_branches_keep_both_managers(repository: Repository) -> None:
+def test_objects_applied_server_side_on_both_branches_keep_both_managers(
+    repository: Repository,
+) -> None:
     def apply(manager: str, key: str) -> None:
-        config = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings}}\ndata: {{{key}: x}}\n"
-        repository.kubepy("apply", "--server-side", f"--field-manager={manager}", "-f", "-", stdin=config)
+        config = (
+            f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings}}\ndata: {{{key}: x}}\n"
+        )
+        repository.kubepy(
+            "apply", "--server-side", f"--field-manager={manager}", "-f", "-", stdin=config
+        )
 
     repository.branch("ours", lambda: apply("red", "a"))
     repository.branch("theirs", lambda: apply("blue", "b"))
     merge(repository, "ours", "theirs")
     managers = "jsonpath={.metadata.managedFields[?(@.operation=='Apply')].manager}"
-    assert sorted(repository.kubepy("get", "cm", "settings", "--show-managed-fields", "-o",
-                                    managers).split()) == ["blue", "red"]
+    assert sorted(
+        repository.kubepy("get", "cm", "settings", "--show-managed-fields", "-o", managers).split()
+    ) == ["blue", "red"]
     assert "no problems" in repository.kubepy("fsck")
 
 
 @pytest.mark.parametrize("command", ["rebase", "cherry-pick"])
 def test_commits_are_replayed_as_branches_merge(repository: Repository, command: str) -> None:
-    branch_off(repository, "set image ds/agent agent=agent:2\ncontroller --once",
-               "set env ds/agent -c agent COLOUR=red\ncontroller --once")
+    branch_off(
+        repository,
+        "set image ds/agent agent=agent:2\ncontroller --once",
+        "set env ds/agent -c agent COLOUR=red\ncontroller --once",
+    )
     if command == "rebase":
         repository.git("checkout", "-q", "theirs")
     done = repository.run_git(command, "ours" if command == "rebase" else "theirs")
@@ -156,7 +192,9 @@ def test_commits_are_replayed_as_branches_merge(repository: Repository, command:
 
 
 def test_branches_with_two_common_ancestors_merge(repository: Repository) -> None:
-    branch_off(repository, "set image ds/agent agent=agent:2", "set env ds/agent -c agent COLOUR=red")
+    branch_off(
+        repository, "set image ds/agent agent=agent:2", "set env ds/agent -c agent COLOUR=red"
+    )
     repository.git("branch", "first", "ours")
     merge(repository, "ours", "theirs")
     repository.git("checkout", "-q", "theirs")
@@ -190,16 +228,21 @@ spec:
               items: {type: object, required: [name], properties: {name: {type: string}, crew: {type: integer}}}},
       ports: {type: array, items: {type: string}}}}}}}
 """
-    fleet = ("apiVersion: example.org/v1\nkind: Fleet\nmetadata: {name: north}\n"
-             "spec: {ships: [{name: a, crew: 1}], ports: [x]}\n")
+    fleet = (
+        "apiVersion: example.org/v1\nkind: Fleet\nmetadata: {name: north}\n"
+        "spec: {ships: [{name: a, crew: 1}], ports: [x]}\n"
+    )
     repository.kubepy("apply", "-f", "-", stdin=definition)
     repository.kubepy("controller", "--once")
     repository.kubepy("create", "-f", "-", stdin=fleet)
     repository.commit("fleet")
-    branch_off(repository, """patch fleet north --type=json -p '[{"op":"add","path":"/spec/ships/-","value":"""
-               """{"name":"b"}},{"op":"add","path":"/spec/ports/-","value":"p"}]'""",
-               """patch fleet north --type=json -p '[{"op":"add","path":"/spec/ships/0/crew","value":5},"""
-               """{"op":"add","path":"/spec/ports/-","value":"q"}]'""")
+    branch_off(
+        repository,
+        """patch fleet north --type=json -p '[{"op":"add","path":"/spec/ships/-","value":"""
+        """{"name":"b"}},{"op":"add","path":"/spec/ports/-","value":"p"}]'""",
+        """patch fleet north --type=json -p '[{"op":"add","path":"/spec/ships/0/crew","value":5},"""
+        """{"op":"add","path":"/spec/ports/-","value":"q"}]'""",
+    )
     assert repository.run_git("merge", "theirs").returncode == 1
     path = repository.state / "namespaces/default/fleets.example.org/north.yaml"
     assert conflicts_in(path.read_text()) == [(["- p"], ["- q"])]
@@ -211,7 +254,10 @@ spec:
 def test_edit_by_hand_without_new_generation_gets_one_by_merge(repository: Repository) -> None:
     path = repository.state / f"{AGENT}.yaml"
     repository.branch("ours", lambda: repository.play("label ds agent team=b"))
-    repository.branch("theirs", lambda: path.write_text(path.read_text().replace("image: agent:1", "image: agent:2")))
+    repository.branch(
+        "theirs",
+        lambda: path.write_text(path.read_text().replace("image: agent:1", "image: agent:2")),
+    )
     merge(repository, "ours", "theirs")
     assert repository.object(AGENT)["metadata"]["generation"] == 2
     check_no_lie(repository)
@@ -233,15 +279,26 @@ def test_file_without_object_is_merged_by_lines(repository: Repository) -> None:
 def test_markers_have_size_and_labels_that_git_asks_for(repository: Repository) -> None:
     files = [repository.folder / name for name in ("base", "ours", "theirs")]
     for file, value in zip(files, "abc", strict=True):
-        file.write_text(f"apiVersion: v1\ndata:\n  a: {value}\nkind: ConfigMap\nmetadata:\n  name: x\n")
+        file.write_text(
+            f"apiVersion: v1\ndata:\n  a: {value}\nkind: ConfigMap\nmetadata:\n  name: x\n"
+        )
     names = [str(file) for file in files]
-    repository.kubepy("git", "merge-file", *names, "9", "x.yaml", "old", "HEAD", "feature", status=1)
+    repository.kubepy(
+        "git", "merge-file", *names, "9", "x.yaml", "old", "HEAD", "feature", status=1
+    )
     assert files[1].read_text().splitlines()[2:7] == [
-        "<<<<<<<<< HEAD", "  a: b", "=========", "  a: c", ">>>>>>>>> feature"]
+        "<<<<<<<<< HEAD",
+        "  a: b",
+        "=========",
+        "  a: c",
+        ">>>>>>>>> feature",
+    ]
 
 
 @pytest.mark.parametrize("is_set_up", [True, False])
-def test_merge_without_kubepy_is_by_lines_and_loses_nothing(repository: Repository, is_set_up: bool) -> None:
+def test_merge_without_kubepy_is_by_lines_and_loses_nothing(
+    repository: Repository, is_set_up: bool
+) -> None:
     """Merge where kubepy was uninstalled, or in a clone in which setup never ran."""
     driver = repository.git("config", "merge.kubepy.driver").strip()
     repository.git("config", "--remove-section", "merge.kubepy")
@@ -255,15 +312,23 @@ def test_merge_without_kubepy_is_by_lines_and_loses_nothing(repository: Reposito
 def comment(repository: Repository) -> str:
     """Add comments to the config map's file; return its new text."""
     path = repository.state / f"{SETTINGS}.yaml"
-    path.write_text("# ours to keep\n" + path.read_text().replace("level: info", "level: info # not loud"))
+    path.write_text(
+        "# ours to keep\n" + path.read_text().replace("level: info", "level: info # not loud")
+    )
     return path.read_text()
 
 
 @pytest.mark.parametrize("ours", ["plain", "commented"])
-def test_comments_of_one_branch_stay_beside_changes_of_other(repository: Repository, ours: str) -> None:
+def test_comments_of_one_branch_stay_beside_changes_of_other(
+    repository: Repository, ours: str
+) -> None:
     repository.branch("commented", lambda: comment(repository))
-    repository.branch("plain", lambda: repository.play(
-        "patch cm settings -p '{\"data\":{\"level\":\"debug\"}}'\nlabel cm settings colour=red"))
+    repository.branch(
+        "plain",
+        lambda: repository.play(
+            'patch cm settings -p \'{"data":{"level":"debug"}}\'\nlabel cm settings colour=red'
+        ),
+    )
     merge(repository, ours, "plain" if ours == "commented" else "commented")
     text = text_of(repository, SETTINGS)
     assert text.startswith("# ours to keep\n")
@@ -276,8 +341,12 @@ def test_conflict_in_commented_file_leaves_comments_outside_markers(repository: 
     text = comment(repository)
     repository.commit("comments")  # on main
     repository.branch("ours", lambda: path.write_text(text.replace("level: info", "level: debug")))
-    repository.branch("theirs", lambda: path.write_text(text.replace("level: info", "level: error")))
+    repository.branch(
+        "theirs", lambda: path.write_text(text.replace("level: info", "level: error"))
+    )
     repository.git("checkout", "-q", "ours")
     assert repository.run_git("merge", "theirs").returncode == 1
-    assert conflicts_in(path.read_text()) == [(["level: debug # not loud"], ["level: error # not loud"])]
+    assert conflicts_in(path.read_text()) == [
+        (["level: debug # not loud"], ["level: error # not loud"])
+    ]
     assert path.read_text().startswith("# ours to keep\n")

@@ -19,16 +19,29 @@ CHAPTERS = dict(part.split("\n", 1) for part in PAGE.read_text().split("\n## ")[
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_git_page_commands_print_their_output(chapter: str, tmp_path: Path) -> None:
-    env = {"PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "HOME": str(tmp_path), "TZ": "UTC",
-           "GIT_CONFIG_SYSTEM": os.devnull, "GIT_AUTHOR_NAME": "me", "GIT_AUTHOR_EMAIL": "me@localhost",
-           "GIT_COMMITTER_NAME": "me", "GIT_COMMITTER_EMAIL": "me@localhost"}
+    env = {
+        "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "TZ": "UTC",
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "GIT_AUTHOR_NAME": "me",
+        "GIT_AUTHOR_EMAIL": "me@localhost",
+        "GIT_COMMITTER_NAME": "me",
+        "GIT_COMMITTER_EMAIL": "me@localhost",
+    }
     blocks = BLOCK.findall(CHAPTERS[chapter])
     assert blocks
     for block in blocks:
         _, steps, _ = RUNNER.parse(block)
         for command, wanted in steps:
-            done = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=env, text=True, capture_output=True,
-                                  check=False)
+            done = subprocess.run(
+                ["bash", "-c", command],
+                cwd=tmp_path,
+                env=env,
+                text=True,
+                capture_output=True,
+                check=False,
+            )
             said = done.stdout.replace(str(tmp_path), "/home/me/lab").splitlines()
             said, wanted = (RUNNER.mask(lines) for lines in (said, wanted))
             if "rollout status" in command:  # its progress lines depend on the machine's speed

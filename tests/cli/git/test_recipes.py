@@ -23,8 +23,17 @@ IMAGE = "jsonpath={.spec.template.spec.containers[0].image}"
 OBSERVED = "jsonpath={.metadata.generation}/{.status.observedGeneration}"
 BREAKING = "4"  # the commit whose pods crash
 CRASHING = '{"spec":{"template":{"metadata":{"annotations":{"kubepy.dev/outcome":"crash-loop"}}}}}'
-READS = ("get deploy", "get pods -o yaml", "describe deploy web", "rollout status deploy/web --timeout=20s",
-         "rollout history deploy/web", "why deploy/web", "plan", "timeline", "get nodes,pods -A -o wide")
+READS = (
+    "get deploy",
+    "get pods -o yaml",
+    "describe deploy web",
+    "rollout status deploy/web --timeout=20s",
+    "rollout history deploy/web",
+    "why deploy/web",
+    "plan",
+    "timeline",
+    "get nodes,pods -A -o wide",
+)
 
 
 class Lab(Repository):
@@ -63,9 +72,19 @@ class Lab(Repository):
     def bisect(self, script: str) -> str:
         """Let git bisect the whole history with a script, and return the message of the first bad commit."""
         self.git("bisect", "start", "main", self.git("rev-list", "--max-parents=0", "main").strip())
-        path = {**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "HOME": str(self.folder)}
-        done = subprocess.run(["git", "bisect", "run", "sh", "-c", script], cwd=self.folder, text=True, env=path,
-                              capture_output=True, check=False)
+        path = {
+            **os.environ,
+            "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}",
+            "HOME": str(self.folder),
+        }
+        done = subprocess.run(
+            ["git", "bisect", "run", "sh", "-c", script],
+            cwd=self.folder,
+            text=True,
+            env=path,
+            capture_output=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         found = self.git("log", "-1", "--format=%s", "refs/bisect/bad").strip()
         self.git("bisect", "reset")
@@ -74,7 +93,10 @@ class Lab(Repository):
 
 @pytest.fixture(scope="module")
 def labs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Lab]:
-    made = {way: Lab(tmp_path_factory.mktemp(way), intent_only=way == "intent") for way in ("everything", "intent")}
+    made = {
+        way: Lab(tmp_path_factory.mktemp(way), intent_only=way == "intent")
+        for way in ("everything", "intent")
+    }
     for lab in made.values():
         lab.write_history()
     return made
@@ -112,7 +134,9 @@ def test_bisect_finds_commit_whose_rollout_does_not_finish(lab: Lab) -> None:
 
 
 def test_bisect_finds_commit_whose_pods_crash(lab: Lab) -> None:
-    script = "kubepy rollout status deploy/web --timeout=2s; ! kubepy get pods | grep -E 'Crash|Error'"
+    script = (
+        "kubepy rollout status deploy/web --timeout=2s; ! kubepy get pods | grep -E 'Crash|Error'"
+    )
     assert lab.bisect(script) == BREAKING
     assert lab.is_clean()
 
@@ -141,8 +165,11 @@ def test_stash_after_reads_puts_change_aside_and_back(lab: Lab) -> None:
     assert lab.is_clean()
     lab.git("stash", "pop", "-q")
     assert lab.image() == "web:9"
-    assert [line[3:] for line in lab.git("status", "--porcelain").splitlines() if "replicasets" not in line] == [
-        f"state/{WEB}.yaml"]
+    assert [
+        line[3:]
+        for line in lab.git("status", "--porcelain").splitlines()
+        if "replicasets" not in line
+    ] == [f"state/{WEB}.yaml"]
 
 
 def test_rebase_after_reads_moves_commit(lab: Lab) -> None:
@@ -182,7 +209,9 @@ def everything(labs: dict[str, Lab], tmp_path: Path, request: pytest.FixtureRequ
 def test_checked_out_state_that_was_settled_counts_as_observed(everything: Lab) -> None:
     for number in ("2", "3", "2"):
         everything.git("checkout", "-q", number)
-        generation, _, observed = everything.kubepy("get", "deploy", "web", "-o", OBSERVED).partition("/")
+        generation, _, observed = everything.kubepy(
+            "get", "deploy", "web", "-o", OBSERVED
+        ).partition("/")
         assert generation == observed
         status = everything.kubepy("rollout", "status", "deploy/web", "--watch=false")
         assert status == 'deployment "web" successfully rolled out\n'
@@ -190,22 +219,37 @@ def test_checked_out_state_that_was_settled_counts_as_observed(everything: Lab) 
         assert everything.is_clean()
 
 
-@pytest.mark.parametrize("change", [
-    lambda lab: lab.git("checkout", "-q", "2", "--", f"state/{WEB}.yaml"),
-    lambda lab: lab.git("checkout", "-q", "2", "--", "state/namespaces/default/deployments.apps",
-                        "state/namespaces/default/replicasets.apps"),
-    lambda lab: (lab.state / f"{WEB}.yaml").write_text(
-        (lab.state / f"{WEB}.yaml").read_text().replace("web:3", "web:2")),
-], ids=["file of another commit", "without its pods", "edit"])
-def test_workload_whose_pods_are_others_counts_as_not_observed(everything: Lab,
-                                                               change: Callable[[Lab], object]) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lab: lab.git("checkout", "-q", "2", "--", f"state/{WEB}.yaml"),
+        lambda lab: lab.git(
+            "checkout",
+            "-q",
+            "2",
+            "--",
+            "state/namespaces/default/deployments.apps",
+            "state/namespaces/default/replicasets.apps",
+        ),
+        lambda lab: (lab.state / f"{WEB}.yaml").write_text(
+            (lab.state / f"{WEB}.yaml").read_text().replace("web:3", "web:2")
+        ),
+    ],
+    ids=["file of another commit", "without its pods", "edit"],
+)
+def test_workload_whose_pods_are_others_counts_as_not_observed(
+    everything: Lab, change: Callable[[Lab], object]
+) -> None:
     everything.git("checkout", "-q", "3")
     everything.image()
     change(everything)
     status = everything.kubepy("rollout", "status", "deploy/web", "--watch=false")
     assert status == "Waiting for deployment spec update to be observed...\n"
     everything.kubepy("controller", "--once")
-    assert everything.kubepy("get", "pods", "-o", "jsonpath={.items[*].spec.containers[0].image}") == "web:2 web:2"
+    assert (
+        everything.kubepy("get", "pods", "-o", "jsonpath={.items[*].spec.containers[0].image}")
+        == "web:2 web:2"
+    )
 
 
 def test_checked_out_state_that_was_not_settled_counts_as_not_observed(everything: Lab) -> None:
@@ -222,7 +266,9 @@ def test_checked_out_state_that_was_not_settled_counts_as_not_observed(everythin
 def test_command_that_writes_first_finds_checked_out_state_settled(everything: Lab) -> None:
     everything.git("checkout", "-q", "2")
     everything.kubepy("label", "configmap", "notes", "a=b")
-    generation, _, observed = everything.kubepy("get", "deploy", "web", "-o", OBSERVED).partition("/")
+    generation, _, observed = everything.kubepy("get", "deploy", "web", "-o", OBSERVED).partition(
+        "/"
+    )
     assert generation == observed
     assert everything.git("status", "--porcelain").count("\n") == 1
 
@@ -273,8 +319,15 @@ def test_index_with_digests_of_other_length_is_read(tmp_path: Path) -> None:
     assert lab.git("status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("damage", [lambda text: b"", lambda text: text[:40], lambda text: text[:-1] + b"x",
-                                    lambda text: b"DIRC\0\0\0\2\xff\xff\xff\xff" + bytes(60)])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: b"",
+        lambda text: text[:40],
+        lambda text: text[:-1] + b"x",
+        lambda text: b"DIRC\0\0\0\2\xff\xff\xff\xff" + bytes(60),
+    ],
+)
 def test_damaged_index_is_left_as_it_is(intent: Lab, damage: Callable[[bytes], bytes]) -> None:
     index = intent.folder / ".git/index"
     index.write_bytes(damaged := damage(index.read_bytes()))
@@ -301,7 +354,9 @@ def test_index_of_a_hook_is_left_alone(intent: Lab, monkeypatch: pytest.MonkeyPa
     assert (intent.folder / ".git/index").read_bytes() == before
 
 
-def test_no_git_runs_and_no_hook_of_the_repository(intent: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_git_runs_and_no_hook_of_the_repository(
+    intent: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Leave what the configuration of a repository names alone: it may be a stranger's."""
     hook = intent.folder / ".git/hooks/post-index-change"
     hook.parent.mkdir(exist_ok=True)

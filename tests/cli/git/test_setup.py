@@ -18,7 +18,9 @@ from tests.cli.git.conftest import Repository
 from tests.cli.git.test_branches import check_cluster, check_no_lie, merge
 
 AGENT = "namespaces/default/daemonsets.apps/agent"
-ATTRIBUTES = "/cluster/**/*.yaml merge=kubepy diff=kubepy\n/namespaces/**/*.yaml merge=kubepy diff=kubepy\n"
+ATTRIBUTES = (
+    "/cluster/**/*.yaml merge=kubepy diff=kubepy\n/namespaces/**/*.yaml merge=kubepy diff=kubepy\n"
+)
 
 
 @pytest.fixture
@@ -51,7 +53,10 @@ def test_second_setup_changes_nothing(cluster: Kubepy, folder: Path) -> None:
     assert before[0] == ATTRIBUTES
     second = cluster("git", "setup")
     assert second.out == f"state/.gitattributes: unchanged\n{folder}/.git/config: unchanged\n"
-    assert ((folder / "state/.gitattributes").read_text(), (folder / ".git/config").read_text()) == before
+    assert (
+        (folder / "state/.gitattributes").read_text(),
+        (folder / ".git/config").read_text(),
+    ) == before
 
 
 def test_setup_keeps_other_attributes_and_configuration(cluster: Kubepy, folder: Path) -> None:
@@ -64,8 +69,9 @@ def test_setup_keeps_other_attributes_and_configuration(cluster: Kubepy, folder:
 
 def test_setup_refuses_attributes_that_git_would_not_read(cluster: Kubepy, folder: Path) -> None:
     (folder / "state/.gitattributes").symlink_to("elsewhere")
-    assert cluster("git", "setup").err == ("error: state/.gitattributes is a symbolic link, which git does not "
-                                           "follow\n")
+    assert cluster("git", "setup").err == (
+        "error: state/.gitattributes is a symbolic link, which git does not follow\n"
+    )
 
 
 def test_setup_in_linked_worktree_serves_all_worktrees(repository: Repository) -> None:
@@ -79,7 +85,9 @@ def test_setup_in_linked_worktree_serves_all_worktrees(repository: Repository) -
 def test_setup_in_submodule_configures_submodule(repository: Repository, tmp_path: Path) -> None:
     outer = Repository(tmp_path / "outer")
     subprocess.run(["git", "init", "-q", str(outer.folder)], check=True)
-    outer.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository.folder), "lab")
+    outer.git(
+        "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository.folder), "lab"
+    )
     lab = Repository(outer.folder / "lab")
     lab.kubepy("git", "setup")
     assert "kubepy git merge-file" in lab.git("config", "--local", "merge.kubepy.driver")
@@ -97,7 +105,10 @@ def test_state_folder_that_is_repository_merges(tmp_path: Path) -> None:
     repository.branch("ours", lambda: repository.play("label cm x one=1"))
     repository.branch("theirs", lambda: repository.play("label cm x two=2"))
     merge(repository, "ours", "theirs")
-    assert repository.object("namespaces/default/configmaps/x")["metadata"]["labels"] == {"one": "1", "two": "2"}
+    assert repository.object("namespaces/default/configmaps/x")["metadata"]["labels"] == {
+        "one": "1",
+        "two": "2",
+    }
 
 
 # --- diff -------------------------------------------------------------------------------------------------------------
@@ -112,7 +123,9 @@ def test_diff_names_section_of_each_hunk(repository: Repository) -> None:
 
 def test_diff_by_field_paths_shows_whole_paths(repository: Repository) -> None:
     repository.kubepy("git", "setup", "--field-paths")
-    repository.play("set image ds/agent agent=agent:2\npatch cm settings -p '{\"data\":{\"app.conf\":\"one\\ntwo\"}}'")
+    repository.play(
+        'set image ds/agent agent=agent:2\npatch cm settings -p \'{"data":{"app.conf":"one\\ntwo"}}\''
+    )
     diff = repository.git("diff")
     assert '-spec.template.spec.containers[name="agent"].image: agent:1\n' in diff
     assert '+spec.template.spec.containers[name="agent"].image: agent:2\n' in diff
@@ -143,17 +156,26 @@ def clone_of(repository: Repository, folder: Path) -> Repository:
 
 def test_intent_only_leaves_out_what_system_writes(intent: Repository) -> None:
     files = intent.git("ls-files").splitlines()
-    assert not [file for file in files if re.search("/(pods|replicasets|controllerrevisions|endpoints)", file)]
+    assert not [
+        file
+        for file in files
+        if re.search("/(pods|replicasets|controllerrevisions|endpoints)", file)
+    ]
     kept = "".join(intent.git("show", f"HEAD:{file}") for file in files if file.endswith(".yaml"))
-    written = re.compile(r"^(?:status| *(?:uid|generation|creationTimestamp|resourceVersion|volumeName"
-                         r"|.*template.generation|deployment.kubernetes.io.*)):", re.M)
+    written = re.compile(
+        r"^(?:status| *(?:uid|generation|creationTimestamp|resourceVersion|volumeName"
+        r"|.*template.generation|deployment.kubernetes.io.*)):",
+        re.M,
+    )
     assert written.findall(kept) == []
     assert "finalizers:\n  - kubernetes\n" in kept
 
 
 def test_intent_only_keeps_comments(intent: Repository) -> None:
     path = intent.state / f"{AGENT}.yaml"
-    path.write_text("# the agent\n" + path.read_text().replace("image: agent:1", "image: agent:1 # pinned"))
+    path.write_text(
+        "# the agent\n" + path.read_text().replace("image: agent:1", "image: agent:1 # pinned")
+    )
     intent.commit()
     kept = intent.git("show", f"HEAD:state/{AGENT}.yaml")
     assert kept.startswith("# the agent\n")
@@ -161,11 +183,20 @@ def test_intent_only_keeps_comments(intent: Repository) -> None:
     assert "status:" not in kept
 
 
-def test_clone_of_intent_only_is_completed_by_controllers(intent: Repository, tmp_path: Path) -> None:
+def test_clone_of_intent_only_is_completed_by_controllers(
+    intent: Repository, tmp_path: Path
+) -> None:
     clone = clone_of(intent, tmp_path / "other")
     check_cluster(clone)
-    assert clone.kubepy("get", "nodes", "-o", "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"
-                        ) == "True True True"
+    assert (
+        clone.kubepy(
+            "get",
+            "nodes",
+            "-o",
+            "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}",
+        )
+        == "True True True"
+    )
     assert clone.kubepy("get", "pvc", "data-db-0", "-o", "jsonpath={.status.phase}") == "Bound"
     assert clone.git("diff") == ""
     assert "files refreshed" in clone.kubepy("git", "refresh")
@@ -174,22 +205,38 @@ def test_clone_of_intent_only_is_completed_by_controllers(intent: Repository, tm
     clone.kubepy("controller", "--once")
     clone.kubepy("git", "refresh")
     assert clone.git("status", "--porcelain") == f" M state/{AGENT}.yaml\n"
-    assert re.findall(r"^[-+] .*", clone.git("diff"), re.M) == ["-        image: agent:1", "+        image: agent:2"]
+    assert re.findall(r"^[-+] .*", clone.git("diff"), re.M) == [
+        "-        image: agent:1",
+        "+        image: agent:2",
+    ]
 
 
-def test_branches_of_intent_only_merge_beside_running_cluster(intent: Repository, tmp_path: Path) -> None:
+def test_branches_of_intent_only_merge_beside_running_cluster(
+    intent: Repository, tmp_path: Path
+) -> None:
     clone = clone_of(intent, tmp_path / "other")
     clone.git("config", "commit.gpgsign", "false")
-    clone.branch("ours", lambda: clone.play("set image deploy/web web=web:2\nset image ds/agent agent=agent:2"))
-    clone.branch("theirs", lambda: clone.play("scale deploy/web --replicas=5\nset env deploy/web COLOUR=red\n"
-                                              "set env ds/agent COLOUR=red\nset image sts/db db=db:2"))
+    clone.branch(
+        "ours",
+        lambda: clone.play("set image deploy/web web=web:2\nset image ds/agent agent=agent:2"),
+    )
+    clone.branch(
+        "theirs",
+        lambda: clone.play(
+            "scale deploy/web --replicas=5\nset env deploy/web COLOUR=red\n"
+            "set env ds/agent COLOUR=red\nset image sts/db db=db:2"
+        ),
+    )
     clone.kubepy("controller", "--once")
     clone.kubepy("git", "refresh")
     merge(clone, "ours", "theirs")
     check_no_lie(clone)
     for cluster in (clone, clone_of(clone, tmp_path / "fresh")):
         check_cluster(cluster)
-        assert cluster.kubepy("get", "deploy", "web", "-o", "jsonpath={.spec.replicas} {..image}") == "5 web:2"
+        assert (
+            cluster.kubepy("get", "deploy", "web", "-o", "jsonpath={.spec.replicas} {..image}")
+            == "5 web:2"
+        )
 
 
 def test_setup_in_clone_keeps_intent_only_by_default(intent: Repository, tmp_path: Path) -> None:
@@ -218,7 +265,10 @@ def test_file_without_object_is_stored_unchanged(intent: Repository) -> None:
     path = intent.state / "namespaces/default/configmaps/broken.yaml"
     path.write_text("a: [\nstatus: x\n")
     intent.commit()
-    assert intent.git("show", "HEAD:state/namespaces/default/configmaps/broken.yaml") == path.read_text()
+    assert (
+        intent.git("show", "HEAD:state/namespaces/default/configmaps/broken.yaml")
+        == path.read_text()
+    )
 
 
 # --- resolve ----------------------------------------------------------------------------------------------------------
@@ -232,7 +282,9 @@ def test_resolve_settles_renames_of_pods_detected_by_git(repository: Repository)
     """Resolve in a clone with rename detection: git takes a new pod for an old one, renamed to two names."""
     repository.git("config", "--unset", "pull.twohead")
     repository.git("config", "merge.renames", "true")
-    repository.branch("ours", lambda: repository.play("set image ds/agent agent=agent:2\ncontroller --once"))
+    repository.branch(
+        "ours", lambda: repository.play("set image ds/agent agent=agent:2\ncontroller --once")
+    )
     repository.branch("theirs", lambda: repository.play("set env ds/agent A=b\ncontroller --once"))
     repository.git("checkout", "-q", "ours")
     done = repository.run_git("merge", "--no-edit", "theirs")
@@ -247,23 +299,44 @@ def test_drivers_run_from_any_folder_and_without_environment(repository: Reposit
     repository.branch("ours", lambda: repository.play("set image ds/agent agent=agent:2"))
     repository.branch("theirs", lambda: repository.play("set env ds/agent A=b"))
     repository.git("checkout", "-q", "ours")
-    env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": os.devnull, "GIT_AUTHOR_NAME": "x",
-           "GIT_AUTHOR_EMAIL": "x@y", "GIT_COMMITTER_NAME": "x", "GIT_COMMITTER_EMAIL": "x@y"}
-    done = subprocess.run(["git", "merge", "-q", "--no-edit", "theirs"], cwd=repository.state / "cluster", env=env,
-                          capture_output=True, text=True, check=False)
+    env = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": os.devnull,
+        "GIT_AUTHOR_NAME": "x",
+        "GIT_AUTHOR_EMAIL": "x@y",
+        "GIT_COMMITTER_NAME": "x",
+        "GIT_COMMITTER_EMAIL": "x@y",
+    }
+    done = subprocess.run(
+        ["git", "merge", "-q", "--no-edit", "theirs"],
+        cwd=repository.state / "cluster",
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
 GREETING = b"0016git-filter-client\n000eversion=2\n00000015capability=clean\n0000"
 
 
-@pytest.mark.parametrize(("stream", "error"), [
-    (b"garbage", "git's stream is not made of packets"), (b"000", "git's stream is not made of packets"),
-    (b"0006x", "git's stream is not made of packets"), (b"-001", "git's stream is not made of packets"),
-    (b"", "this is for git to call"), (b"0005x", "this is for git to call"),
-    (GREETING + b"0012command=clean\n0000", "the request command=clean of git names no command or no pathname"),
-    (GREETING + b"0005x0000", "the request x of git names no command or no pathname"),
-])
+@pytest.mark.parametrize(
+    ("stream", "error"),
+    [
+        (b"garbage", "git's stream is not made of packets"),
+        (b"000", "git's stream is not made of packets"),
+        (b"0006x", "git's stream is not made of packets"),
+        (b"-001", "git's stream is not made of packets"),
+        (b"", "this is for git to call"),
+        (b"0005x", "this is for git to call"),
+        (
+            GREETING + b"0012command=clean\n0000",
+            "the request command=clean of git names no command or no pathname",
+        ),
+        (GREETING + b"0005x0000", "the request x of git names no command or no pathname"),
+    ],
+)
 def test_filter_malformed_stream_is_refused(stream: bytes, error: str) -> None:
     with pytest.raises(CliError, match=re.escape(error)):
         FilterProcess(io.BytesIO(stream), io.BytesIO()).serve()

@@ -23,7 +23,9 @@ def write(folder: Path, files: Files) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_output_equals_kubectls(bare: Kubepy, folder: Path, name: str) -> None:
     write(folder, CASES[name])
-    kubectl = subprocess.run(["kubectl", "kustomize", "over"], capture_output=True, text=True, check=False)
+    kubectl = subprocess.run(
+        ["kubectl", "kustomize", "over"], capture_output=True, text=True, check=False
+    )
     assert kubectl.returncode == 0, kubectl.stderr
     done = bare("kustomize", "over")
     assert (done.out, done.status) == (kubectl.stdout, 0)

@@ -26,7 +26,12 @@ from kubepy.apiserver.validation.fields import (
     validate_nonnegative,
     validate_optional_choice,
 )
-from kubepy.apiserver.validation.formats import http_header_name, port_name, port_number, port_number_or_name
+from kubepy.apiserver.validation.formats import (
+    http_header_name,
+    port_name,
+    port_number,
+    port_number_or_name,
+)
 from kubepy.apiserver.validation.pods import env
 from kubepy.apiserver.validation.pods.options import PodOptions
 from kubepy.apiserver.validation.pods.security import validate_security_context
@@ -41,8 +46,17 @@ PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 RESTART_POLICIES = ("Always", "Never", "OnFailure")
 RESTART_ACTIONS = ("Restart", "RestartAllContainers")
-EPHEMERAL_FORBIDDEN = ("ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe",
-                       "readinessProbe", "startupProbe", "lifecycle")
+EPHEMERAL_FORBIDDEN = (
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+)
 ONLY_FOR_SIDECARS = "may not be set for init containers without restartPolicy=Always"
 
 
@@ -87,8 +101,12 @@ def _validate_common(container: Object, context: PodContext, path: str, errors: 
         validate_format(name, dns1123_label(name), f"{path}.name", errors)
     if not container.get("image"):
         errors.append(required(f"{path}.image"))
-    validate_choice(container.get("terminationMessagePolicy", ""), MESSAGE_POLICIES,
-                    f"{path}.terminationMessagePolicy", errors)
+    validate_choice(
+        container.get("terminationMessagePolicy", ""),
+        MESSAGE_POLICIES,
+        f"{path}.terminationMessagePolicy",
+        errors,
+    )
     if ports := container.get("ports"):
         validate_ports(ports, f"{path}.ports", errors)
     if variables := container.get("env"):
@@ -96,18 +114,31 @@ def _validate_common(container: Object, context: PodContext, path: str, errors: 
     if sources := container.get("envFrom"):
         env.validate_env_from(sources, f"{path}.envFrom", errors)
     validate_mounts_and_devices(container, context.volumes, path, errors)
-    validate_choice(container.get("imagePullPolicy", ""), PULL_POLICIES, f"{path}.imagePullPolicy", errors)
+    validate_choice(
+        container.get("imagePullPolicy", ""), PULL_POLICIES, f"{path}.imagePullPolicy", errors
+    )
     if resources := container.get("resources"):
-        validate_resource_requirements(resources, context.claim_names, f"{path}.resources", errors,
-                                       allow_indivisible=context.options.allow_indivisible_huge_pages)
+        validate_resource_requirements(
+            resources,
+            context.claim_names,
+            f"{path}.resources",
+            errors,
+            allow_indivisible=context.options.allow_indivisible_huge_pages,
+        )
     if policies := container.get("resizePolicy"):
-        _validate_resize_policies(policies, context.spec.get("restartPolicy", ""), f"{path}.resizePolicy", errors)
+        _validate_resize_policies(
+            policies, context.spec.get("restartPolicy", ""), f"{path}.resizePolicy", errors
+        )
     if security_context := container.get("securityContext"):
         host_users = context.spec.get("hostUsers") is not False
-        validate_security_context(security_context, f"{path}.securityContext", errors, host_users=host_users)
+        validate_security_context(
+            security_context, f"{path}.securityContext", errors, host_users=host_users
+        )
 
 
-def _validate_resize_policies(policies: list[Object], pod_restart_policy: str, path: str, errors: Errors) -> None:
+def _validate_resize_policies(
+    policies: list[Object], pod_restart_policy: str, path: str, errors: Errors
+) -> None:
     resources = [policy.get("resourceName", "") for policy in policies]
     for index, (resource, policy) in enumerate(zip(resources, policies, strict=True)):
         restart = policy.get("restartPolicy", "")
@@ -116,7 +147,11 @@ def _validate_resize_policies(policies: list[Object], pod_restart_policy: str, p
         validate_choice(resource, ("cpu", "memory"), path, errors)
         validate_choice(restart, ("NotRequired", "RestartContainer"), path, errors)
         if pod_restart_policy == "Never" and restart != "NotRequired":
-            errors.append(invalid_value(path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"))
+            errors.append(
+                invalid_value(
+                    path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+                )
+            )
 
 
 # --- ports --------------------------------------------------------------------------------------------------------
@@ -138,7 +173,9 @@ def validate_ports(ports: list[Object], path: str, errors: Errors) -> None:
         if container_port == 0:
             errors.append(required(f"{at}.containerPort"))
         else:
-            validate_format(container_port, port_number(container_port), f"{at}.containerPort", errors)
+            validate_format(
+                container_port, port_number(container_port), f"{at}.containerPort", errors
+            )
         if host_port:
             validate_format(host_port, port_number(host_port), f"{at}.hostPort", errors)
         validate_choice(port.get("protocol", ""), PROTOCOLS, f"{at}.protocol", errors)
@@ -163,7 +200,11 @@ def _validate_host_ports(containers: list[Object], path: str, errors: Errors) ->
 def _validate_restart_policy(container: Object, path: str, errors: Errors) -> None:
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     if policy is None and rules:
-        errors.append(required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used"))
+        errors.append(
+            required(
+                f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used"
+            )
+        )
     validate_optional_choice(policy, RESTART_POLICIES, f"{path}.restartPolicy", errors)
     if len(rules) > 20:
         errors.append(too_many(f"{path}.restartPolicyRules", len(rules), 20))
@@ -193,7 +234,11 @@ def validate_init_containers(context: PodContext, path: str, errors: Errors) -> 
         if container.get("restartPolicy") is not None:
             _validate_restart_policy(container, at, errors)
         elif container.get("restartPolicyRules"):
-            errors.append(required(f"{at}.restartPolicy", "must specify restartPolicy when restart rules are used"))
+            errors.append(
+                required(
+                    f"{at}.restartPolicy", "must specify restartPolicy when restart rules are used"
+                )
+            )
         name = container.get("name", "")
         if name in names:
             errors.append(duplicate(f"{at}.name", name))
@@ -211,7 +256,11 @@ def validate_init_containers(context: PodContext, path: str, errors: Errors) -> 
         for position, policy in enumerate(container.get("resizePolicy") or ()):
             if policy.get("restartPolicy") == "RestartContainer":
                 detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-                errors.append(invalid_value(f"{at}.resizePolicy[{position}].restartPolicy", "RestartContainer", detail))
+                errors.append(
+                    invalid_value(
+                        f"{at}.resizePolicy[{position}].restartPolicy", "RestartContainer", detail
+                    )
+                )
 
 
 # --- ephemeral containers -----------------------------------------------------------------------------------------
@@ -219,8 +268,11 @@ def validate_init_containers(context: PodContext, path: str, errors: Errors) -> 
 
 def validate_ephemeral_containers(context: PodContext, path: str, errors: Errors) -> None:
     spec = context.spec
-    targets = {container.get("name", "") for field in ("containers", "initContainers")
-               for container in spec.get(field) or ()}
+    targets = {
+        container.get("name", "")
+        for field in ("containers", "initContainers")
+        for container in spec.get(field) or ()
+    }
     names = set(targets)
     for index, container in enumerate(spec.get("ephemeralContainers") or ()):
         at = f"{path}[{index}]"
@@ -233,16 +285,25 @@ def validate_ephemeral_containers(context: PodContext, path: str, errors: Errors
         if target and target not in targets:
             errors.append(field_not_found(f"{at}.targetContainerName", target))
         detail = "cannot be set for an Ephemeral Container"
-        errors += [forbidden_field(f"{at}.{field}", detail) for field in EPHEMERAL_FORBIDDEN if container.get(field)]
+        errors += [
+            forbidden_field(f"{at}.{field}", detail)
+            for field in EPHEMERAL_FORBIDDEN
+            if container.get(field)
+        ]
         for position, mount in enumerate(container.get("volumeMounts") or ()):
-            errors += [forbidden_field(f"{at}.volumeMounts[{position}].{field}", detail)
-                       for field in ("subPath", "subPathExpr") if mount.get(field)]
+            errors += [
+                forbidden_field(f"{at}.volumeMounts[{position}].{field}", detail)
+                for field in ("subPath", "subPathExpr")
+                if mount.get(field)
+            ]
 
 
 def validate_image_padding(container: Object, path: str, errors: Errors) -> None:
     image = container.get("image", "")
     if image != image.strip():
-        errors.append(invalid_value(f"{path}.image", image, "must not have leading or trailing whitespace"))
+        errors.append(
+            invalid_value(f"{path}.image", image, "must not have leading or trailing whitespace")
+        )
 
 
 # --- probes and lifecycle handlers ----------------------------------------------------------------------------------
@@ -251,15 +312,25 @@ def validate_image_padding(container: Object, path: str, errors: Errors) -> None
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 PROBE_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 LIFECYCLE_HANDLERS = ("exec", "httpGet", "tcpSocket", "sleep")
-COUNTS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+COUNTS = (
+    "initialDelaySeconds",
+    "timeoutSeconds",
+    "periodSeconds",
+    "successThreshold",
+    "failureThreshold",
+)
 
 
-def validate_lifecycle_and_probes(container: Object, grace_period: int | None, path: str, errors: Errors) -> None:
+def validate_lifecycle_and_probes(
+    container: Object, grace_period: int | None, path: str, errors: Errors
+) -> None:
     """Validate handlers and probes. ``stopSignal`` is dropped earlier: its feature gate is off in v1.36."""
     for event in ("postStart", "preStop"):
         handler = (container.get("lifecycle") or {}).get(event)
         if handler is not None:
-            _validate_handler(handler, LIFECYCLE_HANDLERS, grace_period, f"{path}.lifecycle.{event}", errors)
+            _validate_handler(
+                handler, LIFECYCLE_HANDLERS, grace_period, f"{path}.lifecycle.{event}", errors
+            )
     for kind in PROBES:
         if container.get(kind) is not None:
             _validate_probe(container[kind], kind, f"{path}.{kind}", errors)
@@ -271,17 +342,22 @@ def _validate_probe(probe: Object, kind: str, path: str, errors: Errors) -> None
         validate_nonnegative(probe.get(count, 0), f"{path}.{count}", errors)
     period = probe.get("terminationGracePeriodSeconds")
     if period is not None and period <= 0:
-        errors.append(invalid_value(f"{path}.terminationGracePeriodSeconds", period, "must be greater than 0"))
+        errors.append(
+            invalid_value(f"{path}.terminationGracePeriodSeconds", period, "must be greater than 0")
+        )
     if kind == "readinessProbe":
         if period is not None:
             detail = "must not be set for readinessProbes"
             errors.append(invalid_value(f"{path}.terminationGracePeriodSeconds", period, detail))
     elif probe.get("successThreshold", 0) != 1:
-        errors.append(invalid_value(f"{path}.successThreshold", probe.get("successThreshold", 0), "must be 1"))
+        errors.append(
+            invalid_value(f"{path}.successThreshold", probe.get("successThreshold", 0), "must be 1")
+        )
 
 
-def _validate_handler(handler: Object, kinds: tuple[str, ...], grace_period: int | None, path: str,
-                      errors: Errors) -> None:
+def _validate_handler(
+    handler: Object, kinds: tuple[str, ...], grace_period: int | None, path: str, errors: Errors
+) -> None:
     present = [kind for kind in kinds if handler.get(kind) is not None]
     if not present:
         errors.append(required(path, "must specify a handler type"))
@@ -296,14 +372,18 @@ def _validate_handler(handler: Object, kinds: tuple[str, ...], grace_period: int
                 errors.append(required(f"{at}.path"))
             _validate_port(action.get("port", 0), f"{at}.port", errors)
             if action.get("scheme", "") not in ("HTTP", "HTTPS"):
-                errors.append(not_supported(f"{at}.scheme", action.get("scheme", ""), ("HTTP", "HTTPS")))
+                errors.append(
+                    not_supported(f"{at}.scheme", action.get("scheme", ""), ("HTTP", "HTTPS"))
+                )
             for header in action.get("httpHeaders") or ():
                 name = header.get("name", "")
                 validate_format(name, http_header_name(name), f"{at}.httpHeaders", errors)
         case "tcpSocket":
             _validate_port(action.get("port", 0), f"{at}.port", errors)
         case "grpc":
-            validate_format(action.get("port", 0), port_number(action.get("port", 0)), f"{at}.port", errors)
+            validate_format(
+                action.get("port", 0), port_number(action.get("port", 0)), f"{at}.port", errors
+            )
         case "sleep":
             seconds = action.get("seconds", 0)
             if grace_period is not None and not 0 <= seconds <= grace_period:
@@ -326,8 +406,12 @@ def validate_pod_resources(spec: Object, claim_names: list[str], path: str, erro
         errors.append(forbidden_field(path, "may not be set for a windows pod"))
         return
     if resources.get("claims") is not None:
-        errors.append(forbidden_field(f"{path}.claims", "claims may not be set for Resources at pod-level"))
-    validate_resource_requirements(resources, claim_names, path, errors, validate_name=validate_pod_resource_name)
+        errors.append(
+            forbidden_field(f"{path}.claims", "claims may not be set for Resources at pod-level")
+        )
+    validate_resource_requirements(
+        resources, claim_names, path, errors, validate_name=validate_pod_resource_name
+    )
     pod_requests, pod_limits = resources.get("requests") or {}, resources.get("limits") or {}
     for name, total in aggregate(spec, "requests").items():
         if name in pod_requests and total > Quantity.parse(pod_requests[name]):
@@ -340,9 +424,15 @@ def validate_pod_resources(spec: Object, claim_names: list[str], path: str, erro
     for index, container in enumerate(spec.get("containers") or ()):
         limits = (container.get("resources") or {}).get("limits") or {}
         for name in sorted(limits):
-            if name in pod_limits and Quantity.parse(limits[name]) > Quantity.parse(pod_limits[name]):
+            if name in pod_limits and Quantity.parse(limits[name]) > Quantity.parse(
+                pod_limits[name]
+            ):
                 detail = f"must be less than or equal to pod limits of {pod_limits[name]}"
-                errors.append(invalid_value(f"{path}.containers[{index}][{name}].limits", limits[name], detail))
+                errors.append(
+                    invalid_value(
+                        f"{path}.containers[{index}][{name}].limits", limits[name], detail
+                    )
+                )
 
 
 # --- volume mounts and devices (ValidateVolumeMounts, ValidateVolumeDevices) ----------------------------------------
@@ -352,7 +442,9 @@ PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 RECURSIVE_READ_ONLY = ("Disabled", "Enabled", "IfPossible")
 
 
-def validate_mounts_and_devices(container: Object, volumes: dict[str, Object], path: str, errors: Errors) -> None:
+def validate_mounts_and_devices(
+    container: Object, volumes: dict[str, Object], path: str, errors: Errors
+) -> None:
     mounts, devices = container.get("volumeMounts") or (), container.get("volumeDevices") or ()
     if not mounts and not devices:
         return
@@ -360,7 +452,11 @@ def validate_mounts_and_devices(container: Object, volumes: dict[str, Object], p
     mount_paths = {mount.get("name", ""): mount.get("mountPath", "") for mount in mounts}
     targets: set[str] = set()
     for index, mount in enumerate(mounts):
-        at, name, target = f"{path}.volumeMounts[{index}]", mount.get("name", ""), mount.get("mountPath", "")
+        at, name, target = (
+            f"{path}.volumeMounts[{index}]",
+            mount.get("name", ""),
+            mount.get("mountPath", ""),
+        )
         if not name:
             errors.append(required(f"{at}.name"))
         if name not in volumes:
@@ -371,7 +467,9 @@ def validate_mounts_and_devices(container: Object, volumes: dict[str, Object], p
             errors.append(invalid_value(f"{at}.mountPath", target, "must be unique"))
         targets.add(target)
         if name in device_paths:
-            errors.append(invalid_value(f"{at}.name", name, "must not already exist in volumeDevices"))
+            errors.append(
+                invalid_value(f"{at}.name", name, "must not already exist in volumeDevices")
+            )
         if target in device_paths.values():
             detail = "must not already exist as a path in volumeDevices"
             errors.append(invalid_value(f"{at}.mountPath", target, detail))
@@ -379,8 +477,13 @@ def validate_mounts_and_devices(container: Object, volumes: dict[str, Object], p
     _validate_devices(devices, mount_paths, volumes, f"{path}.volumeDevices", errors)
 
 
-def _validate_devices(devices: Iterable[Object], mount_paths: dict[str, str], volumes: dict[str, Object], path: str,
-                      errors: Errors) -> None:
+def _validate_devices(
+    devices: Iterable[Object],
+    mount_paths: dict[str, str],
+    volumes: dict[str, Object],
+    path: str,
+    errors: Errors,
+) -> None:
     names: set[str] = set()
     paths: set[str] = set()
     for index, device in enumerate(devices):
@@ -391,16 +494,28 @@ def _validate_devices(devices: Iterable[Object], mount_paths: dict[str, str], vo
         if target in paths:
             errors.append(invalid_value(f"{at}.devicePath", target, "must be unique"))
         if ".." in target.split("/"):
-            errors.append(invalid_value(f"{at}.devicePath", target, "can not contain backsteps ('..')"))
+            errors.append(
+                invalid_value(f"{at}.devicePath", target, "can not contain backsteps ('..')")
+            )
         else:
             paths.add(target)
         if device.get("name", "") in mount_paths:
-            errors.append(invalid_value(f"{at}.name", device["name"], "must not already exist in volumeMounts"))
+            errors.append(
+                invalid_value(
+                    f"{at}.name", device["name"], "must not already exist in volumeMounts"
+                )
+            )
         if target in mount_paths.values():
-            errors.append(invalid_value(f"{at}.devicePath", target, "must not already exist as a path in volumeMounts"))
+            errors.append(
+                invalid_value(
+                    f"{at}.devicePath", target, "must not already exist as a path in volumeMounts"
+                )
+            )
 
 
-def _validate_mount_options(mount: Object, container: Object, index: int, path: str, errors: Errors) -> None:
+def _validate_mount_options(
+    mount: Object, container: Object, index: int, path: str, errors: Errors
+) -> None:
     """Validate the options of a mount; upstream's errors have no index here: ``volumeMounts.subPath``."""
     sub_path, expression = mount.get("subPath"), mount.get("subPathExpr")
     if sub_path:
@@ -431,7 +546,9 @@ def _validate_mount_options(mount: Object, container: Object, index: int, path: 
                 errors.append(forbidden_field(f"{path}.recursiveReadOnly", detail))
 
 
-def _validate_device_name(name: str, names: set[str], volumes: dict[str, Object], path: str, errors: Errors) -> None:
+def _validate_device_name(
+    name: str, names: set[str], volumes: dict[str, Object], path: str, errors: Errors
+) -> None:
     volume = volumes.get(name)
     if not name:
         errors.append(required(f"{path}.name"))
@@ -440,7 +557,9 @@ def _validate_device_name(name: str, names: set[str], volumes: dict[str, Object]
     if volume is None:
         errors.append(field_not_found(f"{path}.name", name))
     elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
-        detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+        detail = (
+            "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+        )
         errors.append(invalid_value(f"{path}.name", name, detail))
     if name:
         names.add(name)

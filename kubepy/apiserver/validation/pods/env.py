@@ -18,15 +18,58 @@ from kubepy.apiserver.validation.formats import config_map_key, env_var_name
 from kubepy.quoting import printable
 
 SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
-ENV_FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
-              "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")
-VOLUME_FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
-KNOWN_FIELDS = frozenset((*ENV_FIELDS, *VOLUME_FIELDS, "spec.host", "spec.restartPolicy", "spec.schedulerName",
-                          "status.phase"))
-CONTAINER_RESOURCES = ("limits.cpu", "limits.ephemeral-storage", "limits.memory",
-                       "requests.cpu", "requests.ephemeral-storage", "requests.memory")
+ENV_FIELDS = (
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+)
+VOLUME_FIELDS = (
+    "metadata.annotations",
+    "metadata.labels",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+)
+KNOWN_FIELDS = frozenset(
+    (
+        *ENV_FIELDS,
+        *VOLUME_FIELDS,
+        "spec.host",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "status.phase",
+    )
+)
+CONTAINER_RESOURCES = (
+    "limits.cpu",
+    "limits.ephemeral-storage",
+    "limits.memory",
+    "requests.cpu",
+    "requests.ephemeral-storage",
+    "requests.memory",
+)
 HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
-BINARY_DIVISORS = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+BINARY_DIVISORS = (
+    "1",
+    "1k",
+    "1M",
+    "1G",
+    "1T",
+    "1P",
+    "1E",
+    "1Ki",
+    "1Mi",
+    "1Gi",
+    "1Ti",
+    "1Pi",
+    "1Ei",
+)
 
 
 def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
@@ -42,13 +85,19 @@ def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
             for kind in kinds:
                 _validate_source(kind, source[kind], f"{at}.{kind}", errors)
             if not kinds:
-                detail = ("must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
-                          "or `fileKeyRef`")
+                detail = (
+                    "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
+                    "or `fileKeyRef`"
+                )
                 errors.append(invalid_value(at, "", detail))
             elif variable.get("value"):
-                errors.append(invalid_value(at, "", "may not be specified when `value` is not empty"))
+                errors.append(
+                    invalid_value(at, "", "may not be specified when `value` is not empty")
+                )
             elif len(kinds) > 1:
-                errors.append(invalid_value(at, "", "may not have more than one field specified at a time"))
+                errors.append(
+                    invalid_value(at, "", "may not have more than one field specified at a time")
+                )
 
 
 def _validate_source(kind: str, selector: Object, path: str, errors: Errors) -> None:
@@ -75,7 +124,9 @@ def _validate_source(kind: str, selector: Object, path: str, errors: Errors) -> 
             validate_no_backsteps(selector.get("path", ""), f"{path}.path", errors)
 
 
-def validate_field_selector(selector: Object, allowed: Iterable[str], path: str, errors: Errors) -> None:
+def validate_field_selector(
+    selector: Object, allowed: Iterable[str], path: str, errors: Errors
+) -> None:
     """Validate a field reference of the downward API; ``allowed`` are the fields without subscript."""
     for name in ("apiVersion", "fieldPath"):
         if not selector.get(name):
@@ -93,7 +144,9 @@ def validate_field_selector(selector: Object, allowed: Iterable[str], path: str,
     elif subscript is None and label not in KNOWN_FIELDS:
         detail = printable(f"field label not supported: {label}")
     if detail:
-        errors.append(invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {detail}"))
+        errors.append(
+            invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {detail}")
+        )
     elif subscript is not None:
         key = subscript.lower() if base == "metadata.annotations" else subscript
         validate_format(key, label_key(key), path, errors)
@@ -103,7 +156,9 @@ def validate_field_selector(selector: Object, allowed: Iterable[str], path: str,
             errors.append(not_supported(f"{path}.fieldPath", base, sorted(allowed)))
 
 
-def validate_resource_selector(selector: Object, path: str, errors: Errors, *, volume: bool) -> None:
+def validate_resource_selector(
+    selector: Object, path: str, errors: Errors, *, volume: bool
+) -> None:
     resource = selector.get("resource", "")
     if volume and not selector.get("containerName"):
         errors.append(required(f"{path}.containerName"))
@@ -140,21 +195,34 @@ def validate_env_from(sources: list[Object], path: str, errors: Errors) -> None:
             if not name:
                 errors.append(required(f"{path}[{index}].{kind}.name"))
             else:
-                prefix = name[:-1] + "a" if name.endswith("-") else name  # upstream checks it as a prefix
-                validate_format(name, dns1123_subdomain(prefix), f"{path}[{index}].{kind}.name", errors)
+                prefix = (
+                    name[:-1] + "a" if name.endswith("-") else name
+                )  # upstream checks it as a prefix
+                validate_format(
+                    name, dns1123_subdomain(prefix), f"{path}[{index}].{kind}.name", errors
+                )
         if not kinds:
-            errors.append(invalid_value(path, "", "must specify one of: `configMapRef` or `secretRef`"))
+            errors.append(
+                invalid_value(path, "", "must specify one of: `configMapRef` or `secretRef`")
+            )
         elif len(kinds) > 1:
-            errors.append(invalid_value(path, "", "may not have more than one field specified at a time"))
+            errors.append(
+                invalid_value(path, "", "may not have more than one field specified at a time")
+            )
 
 
-def validate_file_key_volumes(container: Object, volumes: dict[str, Object], path: str, errors: Errors) -> None:
+def validate_file_key_volumes(
+    container: Object, volumes: dict[str, Object], path: str, errors: Errors
+) -> None:
     """Require that a ``fileKeyRef`` names an emptyDir of the pod (``validateFileKeyRefVolumes``)."""
     for index, variable in enumerate(container.get("env") or ()):
         reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
         if reference is None:
             continue
-        name, at = reference.get("volumeName", ""), f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName"
+        name, at = (
+            reference.get("volumeName", ""),
+            f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName",
+        )
         if name not in volumes:
             errors.append(field_not_found(at, name))
         elif volumes[name].get("emptyDir") is None:

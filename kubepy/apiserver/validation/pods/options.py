@@ -39,11 +39,17 @@ class PodOptions(NamedTuple):
     allow_volume_devices_in_user_namespace: bool = False
 
 
-def options_for_update(old_spec: Object, old_metadata: Object, *, resource_is_pod: bool = False) -> PodOptions:
+def options_for_update(
+    old_spec: Object, old_metadata: Object, *, resource_is_pod: bool = False
+) -> PodOptions:
     containers = [container for container, _ in containers_with_paths(old_spec, "")]
     node_affinity = ((old_spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
-    amounts = [(name, amount) for container in containers for field in ("limits", "requests")
-               for name, amount in ((container.get("resources") or {}).get(field) or {}).items()]
+    amounts = [
+        (name, amount)
+        for container in containers
+        for field in ("limits", "requests")
+        for name, amount in ((container.get("resources") or {}).get(field) or {}).items()
+    ]
     sysctls = (old_spec.get("securityContext") or {}).get("sysctls") or ()
     spread_errors: list[Any] = []
     for constraint in old_spec.get("topologySpreadConstraints") or ():
@@ -58,20 +64,31 @@ def options_for_update(old_spec: Object, old_metadata: Object, *, resource_is_po
         allow_invalid_deletion_cost=not is_deletion_cost(old_metadata.get("annotations")),
         allow_invalid_selector_values=any(
             has_invalid_label_value(term.get(selector))
-            for term in pod_affinity_terms(old_spec) for selector in ("labelSelector", "namespaceSelector")),
+            for term in pod_affinity_terms(old_spec)
+            for selector in ("labelSelector", "namespaceSelector")
+        ),
         allow_invalid_node_affinity_values=any(
-            has_invalid_label_value(term) for term in node_affinity.get("nodeSelectorTerms") or ()),
+            has_invalid_label_value(term) for term in node_affinity.get("nodeSelectorTerms") or ()
+        ),
         allow_invalid_spread_selector=bool(spread_errors),
         allow_indivisible_huge_pages=any(
-            is_huge_page(name) and not is_divisible_by_page(name, amount) for name, amount in amounts),
+            is_huge_page(name) and not is_divisible_by_page(name, amount)
+            for name, amount in amounts
+        ),
         allow_non_local_token_path=bool(token_errors),
-        allow_namespaced_sysctls=any(host_sysctl_complaint(sysctl.get("name", ""), old_spec) for sysctl in sysctls),
+        allow_namespaced_sysctls=any(
+            host_sysctl_complaint(sysctl.get("name", ""), old_spec) for sysctl in sysctls
+        ),
         allow_restart_container_in_init=any(
             policy.get("restartPolicy") == "RestartContainer"
-            for container in old_spec.get("initContainers") or () if container.get("restartPolicy") != "Always"
-            for policy in container.get("resizePolicy") or ()),
+            for container in old_spec.get("initContainers") or ()
+            if container.get("restartPolicy") != "Always"
+            for policy in container.get("resizePolicy") or ()
+        ),
         allow_volume_devices_in_user_namespace=(
-            old_spec.get("hostUsers") is False and any(container.get("volumeDevices") for container in containers)),
+            old_spec.get("hostUsers") is False
+            and any(container.get("volumeDevices") for container in containers)
+        ),
     )
 
 

@@ -17,9 +17,11 @@ from kubepy.apiserver.validation.pods.spec import (
 )
 from kubepy.quoting import quote
 
-UPDATABLE = ("`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
-             "`spec.tolerations` (only additions to existing tolerations),"
-             "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)")
+UPDATABLE = (
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+    "`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
 CREATED = PodOptions(resource_is_pod=True)
 
 
@@ -30,7 +32,11 @@ def validate_pod(pod: Object) -> list[FieldError]:
     if spec.get("ephemeralContainers"):
         errors.append(forbidden_field("spec.ephemeralContainers", "cannot be set on create"))
     if spec.get("nodeName") and spec.get("schedulingGates"):
-        errors.append(forbidden_field("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
+        errors.append(
+            forbidden_field(
+                "spec.nodeName", "cannot be set until all schedulingGates have been cleared"
+            )
+        )
     validate_profiles_match(annotations, spec, "spec", errors)
     return errors
 
@@ -41,7 +47,9 @@ def _validate_annotations_and_spec(pod: Object, options: PodOptions, errors: Err
     A volume with a token needs no ``serviceAccountName``, which a real cluster's admission fills in before validation.
     """
     spec = pod["spec"]
-    validate_pod_annotations(pod["metadata"].get("annotations"), spec, options, "metadata.annotations", errors)
+    validate_pod_annotations(
+        pod["metadata"].get("annotations"), spec, options, "metadata.annotations", errors
+    )
     validate_pod_spec(spec, name_of(pod), options, "spec", errors)
     for field in ("containers", "initContainers"):
         for index, container in enumerate(spec.get(field) or ()):
@@ -57,7 +65,10 @@ def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
     for field in ("containers", "initContainers"):
         new_list, old_list = spec.get(field) or [], old_spec.get(field) or []
         if len(new_list) != len(old_list):
-            return [*errors, forbidden_field(f"spec.{field}", "pod updates may not add or remove containers")]
+            return [
+                *errors,
+                forbidden_field(f"spec.{field}", "pod updates may not add or remove containers"),
+            ]
         for index, container in enumerate(new_list):
             if not container.get("image"):
                 errors.append(required(f"spec.{field}[{index}].image"))
@@ -69,8 +80,12 @@ def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
     tolerations, old_tolerations = spec.get("tolerations") or [], old_spec.get("tolerations") or []
     if tolerations != old_tolerations:
         compared, old_compared = (
-            [{key: value for key, value in toleration.items() if key != "tolerationSeconds"} for toleration in each]
-            for each in (tolerations, old_tolerations))
+            [
+                {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+                for toleration in each
+            ]
+            for each in (tolerations, old_tolerations)
+        )
         if any(toleration not in compared for toleration in old_compared):
             detail = "existing toleration can not be modified except its tolerationSeconds"
             errors.append(forbidden_field("spec.tolerations", detail))
@@ -101,7 +116,9 @@ def revalidate(pod: Object, old: Object) -> Errors:
     errors = _validate_whole(pod, old, CREATED)
     if not errors:
         return []
-    return _validate_whole(pod, old, options_for_update(old["spec"], old["metadata"], resource_is_pod=True))
+    return _validate_whole(
+        pod, old, options_for_update(old["spec"], old["metadata"], resource_is_pod=True)
+    )
 
 
 def _validate_whole(pod: Object, old: Object, options: PodOptions) -> Errors:
@@ -110,7 +127,9 @@ def _validate_whole(pod: Object, old: Object, options: PodOptions) -> Errors:
     old_annotations = old["metadata"].get("annotations") or {}
     _validate_annotations_and_spec(pod, options, errors)
     if new_annotations != old_annotations:
-        validate_annotation_changes(new_annotations, old_annotations, "metadata.annotations", errors)
+        validate_annotation_changes(
+            new_annotations, old_annotations, "metadata.annotations", errors
+        )
     return errors
 
 
@@ -162,8 +181,12 @@ def _validate_gated_scheduling(spec: Object, old_spec: Object, errors: Errors) -
     if semantically_equal(new_affinity.get("nodeAffinity"), old_affinity.get("nodeAffinity")):
         return
     at = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
-    old_terms = ((old_affinity.get("nodeAffinity") or {}).get(REQUIRED) or {}).get("nodeSelectorTerms") or []
-    new_terms = ((new_affinity.get("nodeAffinity") or {}).get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+    old_terms = ((old_affinity.get("nodeAffinity") or {}).get(REQUIRED) or {}).get(
+        "nodeSelectorTerms"
+    ) or []
+    new_terms = ((new_affinity.get("nodeAffinity") or {}).get(REQUIRED) or {}).get(
+        "nodeSelectorTerms"
+    ) or []
     if old_terms and len(old_terms) != len(new_terms):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
         errors.append(invalid_value(at, go_view("[]core.NodeSelectorTerm", new_terms), detail))
@@ -171,7 +194,11 @@ def _validate_gated_scheduling(spec: Object, old_spec: Object, errors: Errors) -
         for index, (new_term, old_term) in enumerate(zip(new_terms, old_terms, strict=False)):
             if not _is_extended(new_term, old_term):
                 detail = "only additions are allowed (no mutations or deletions)"
-                errors.append(invalid_value(f"{at}[{index}]", go_view("core.NodeSelectorTerm", new_term), detail))
+                errors.append(
+                    invalid_value(
+                        f"{at}[{index}]", go_view("core.NodeSelectorTerm", new_term), detail
+                    )
+                )
     restored = dict(new_affinity)
     _copy_field(restored, old_affinity, "nodeAffinity")
     if restored or old_spec.get("affinity") is not None:
@@ -185,7 +212,9 @@ def _is_extended(new: Object, old: Object) -> bool:
     kinds = ("matchExpressions", "matchFields")
     if not any(old.get(kind) for kind in kinds):
         return not any(new.get(kind) for kind in kinds)
-    return all((new.get(kind) or [])[:len(old.get(kind) or [])] == (old.get(kind) or []) for kind in kinds)
+    return all(
+        (new.get(kind) or [])[: len(old.get(kind) or [])] == (old.get(kind) or []) for kind in kinds
+    )
 
 
 # --- ephemeral containers ---------------------------------------------------------------------------------------------
@@ -195,7 +224,10 @@ def validate_ephemeral_containers_update(pod: Object, old: Object) -> list[Field
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [forbidden_field(WHOLE_OBJECT, "static pods do not support ephemeral containers")]
     errors = revalidate(pod, old)
-    new = {container.get("name"): container for container in pod["spec"].get("ephemeralContainers") or ()}
+    new = {
+        container.get("name"): container
+        for container in pod["spec"].get("ephemeralContainers") or ()
+    }
     for container in old["spec"].get("ephemeralContainers") or ():
         name = container.get("name")
         if name not in new:

@@ -32,8 +32,13 @@ WEIGHT_RANGE = "must be in the range 1-100"
 
 def validate_tolerations(tolerations: list[Object], path: str, errors: Errors) -> None:
     for index, toleration in enumerate(tolerations):
-        if not _is_plain(toleration.get("key", ""), toleration.get("operator", ""), toleration.get("value", ""),
-                         toleration.get("effect", ""), "tolerationSeconds" in toleration):
+        if not _is_plain(
+            toleration.get("key", ""),
+            toleration.get("operator", ""),
+            toleration.get("value", ""),
+            toleration.get("effect", ""),
+            "tolerationSeconds" in toleration,
+        ):
             _validate_toleration(toleration, f"{path}[{index}]", errors)
 
 
@@ -69,7 +74,9 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
                 detail = "value must be empty when `operator` is 'Exists'"
                 errors.append(invalid_value(f"{path}.operator", value, detail))
         case "Lt" | "Gt":  # behind a gate that is off in v1.36
-            errors.append(not_supported(f"{path}.operator", operator, ("Equal", "Exists", "Lt", "Gt")))
+            errors.append(
+                not_supported(f"{path}.operator", operator, ("Equal", "Exists", "Lt", "Gt"))
+            )
         case _:
             errors.append(not_supported(f"{path}.operator", operator, ("Equal", "Exists")))
     if effect:
@@ -82,38 +89,63 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
 def validate_affinity(affinity: Object, options: PodOptions, path: str, errors: Errors) -> None:
     if node_affinity := affinity.get("nodeAffinity"):
         if (node_selector := node_affinity.get(REQUIRED)) is not None:
-            validate_node_selector(node_selector, f"{path}.nodeAffinity.{REQUIRED}", errors,
-                                   allow_invalid_values=options.allow_invalid_node_affinity_values)
+            validate_node_selector(
+                node_selector,
+                f"{path}.nodeAffinity.{REQUIRED}",
+                errors,
+                allow_invalid_values=options.allow_invalid_node_affinity_values,
+            )
         for index, term in enumerate(node_affinity.get(PREFERRED) or ()):
             at = f"{path}.nodeAffinity.{PREFERRED}[{index}]"
             if not 0 < term.get("weight", 0) <= 100:
                 errors.append(invalid_value(f"{at}.weight", term.get("weight", 0), WEIGHT_RANGE))
-            validate_node_selector_term(term.get("preference") or {}, f"{at}.preference", errors,
-                                        allow_invalid_values=True)
+            validate_node_selector_term(
+                term.get("preference") or {}, f"{at}.preference", errors, allow_invalid_values=True
+            )
     for kind in ("podAffinity", "podAntiAffinity"):
         if pod_affinity := affinity.get(kind):
             for index, term in enumerate(pod_affinity.get(REQUIRED) or ()):
-                _validate_affinity_term(term, f"{path}.{kind}.{REQUIRED}[{index}]", errors,
-                                        allow_invalid_values=options.allow_invalid_selector_values)
+                _validate_affinity_term(
+                    term,
+                    f"{path}.{kind}.{REQUIRED}[{index}]",
+                    errors,
+                    allow_invalid_values=options.allow_invalid_selector_values,
+                )
             for index, weighted in enumerate(pod_affinity.get(PREFERRED) or ()):
                 at = f"{path}.{kind}.{PREFERRED}[{index}]"
                 if not 0 < weighted.get("weight", 0) <= 100:
-                    errors.append(invalid_value(f"{at}.weight", weighted.get("weight", 0), WEIGHT_RANGE))
-                _validate_affinity_term(weighted.get("podAffinityTerm") or {}, f"{at}.podAffinityTerm", errors,
-                                        allow_invalid_values=options.allow_invalid_selector_values)
+                    errors.append(
+                        invalid_value(f"{at}.weight", weighted.get("weight", 0), WEIGHT_RANGE)
+                    )
+                _validate_affinity_term(
+                    weighted.get("podAffinityTerm") or {},
+                    f"{at}.podAffinityTerm",
+                    errors,
+                    allow_invalid_values=options.allow_invalid_selector_values,
+                )
 
 
-def validate_node_selector(selector: Object, path: str, errors: Errors, *, allow_invalid_values: bool = False) -> None:
+def validate_node_selector(
+    selector: Object, path: str, errors: Errors, *, allow_invalid_values: bool = False
+) -> None:
     terms = selector.get("nodeSelectorTerms")
     if not terms:
-        errors.append(required(f"{path}.nodeSelectorTerms", "must have at least one node selector term"))
+        errors.append(
+            required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
+        )
         return
     for index, term in enumerate(terms):
-        validate_node_selector_term(term, f"{path}.nodeSelectorTerms[{index}]", errors,
-                                    allow_invalid_values=allow_invalid_values)
+        validate_node_selector_term(
+            term,
+            f"{path}.nodeSelectorTerms[{index}]",
+            errors,
+            allow_invalid_values=allow_invalid_values,
+        )
 
 
-def validate_node_selector_term(term: Object, path: str, errors: Errors, *, allow_invalid_values: bool) -> None:
+def validate_node_selector_term(
+    term: Object, path: str, errors: Errors, *, allow_invalid_values: bool
+) -> None:
     for index, expression in enumerate(term.get("matchExpressions") or ()):
         at = f"{path}.matchExpressions[{index}]"
         if expression.get("operator") not in ("Gt", "Lt"):
@@ -131,7 +163,9 @@ def validate_node_selector_term(term: Object, path: str, errors: Errors, *, allo
         if operator not in ("In", "NotIn"):
             errors.append(invalid_value(f"{at}.operator", operator, NOT_AN_OPERATOR))
         elif len(values) != 1:
-            detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            detail = (
+                "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            )
             errors.append(required(f"{at}.values", detail))
         if key != "metadata.name":
             errors.append(invalid_value(f"{at}.key", key, "not a valid field selector key"))
@@ -143,10 +177,16 @@ def validate_node_selector_term(term: Object, path: str, errors: Errors, *, allo
 # --- pod affinity -------------------------------------------------------------------------------------------------
 
 
-def _validate_affinity_term(term: Object, path: str, errors: Errors, *, allow_invalid_values: bool) -> None:
+def _validate_affinity_term(
+    term: Object, path: str, errors: Errors, *, allow_invalid_values: bool
+) -> None:
     for selector in ("labelSelector", "namespaceSelector"):
-        validate_label_selector(term.get(selector), f"{path}.{selector}", errors,
-                                allow_invalid_values=allow_invalid_values)
+        validate_label_selector(
+            term.get(selector),
+            f"{path}.{selector}",
+            errors,
+            allow_invalid_values=allow_invalid_values,
+        )
     for namespace in term.get("namespaces") or ():
         validate_format(namespace, dns1123_label(namespace), f"{path}.namespace", errors)
     validate_match_label_keys(term, path, errors)
@@ -164,7 +204,11 @@ def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
     selector = term.get("labelSelector")
     for field, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
         if keys and selector is None:
-            errors.append(forbidden_field(f"{path}.{field}", "must not be specified when labelSelector is not set"))
+            errors.append(
+                forbidden_field(
+                    f"{path}.{field}", "must not be specified when labelSelector is not set"
+                )
+            )
             continue
         for position, name in enumerate(keys):
             validate_label_name(name, f"{path}.{field}[{position}]", errors)
@@ -191,7 +235,9 @@ def _key_and_action(constraint: Object) -> tuple[str, str]:
     return constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
 
 
-def validate_topology_spread(constraints: list[Object], options: PodOptions, path: str, errors: Errors) -> None:
+def validate_topology_spread(
+    constraints: list[Object], options: PodOptions, path: str, errors: Errors
+) -> None:
     to_come = Counter(_key_and_action(constraint) for constraint in constraints)
     for index, constraint in enumerate(constraints):
         at = f"{path}[{index}]"
@@ -199,17 +245,23 @@ def validate_topology_spread(constraints: list[Object], options: PodOptions, pat
         if not constraint.get("topologyKey"):
             errors.append(required(f"{at}.topologyKey", "can not be empty"))
         key, action = _key_and_action(constraint)
-        validate_optional_choice(action, ("DoNotSchedule", "ScheduleAnyway"), f"{at}.whenUnsatisfiable", errors)
+        validate_optional_choice(
+            action, ("DoNotSchedule", "ScheduleAnyway"), f"{at}.whenUnsatisfiable", errors
+        )
         to_come[key, action] -= 1
         if to_come[key, action]:  # another one follows
-            errors.append(duplicate(at + ".{topologyKey, whenUnsatisfiable}", f"{{{key}, {action}}}"))
+            errors.append(
+                duplicate(at + ".{topologyKey, whenUnsatisfiable}", f"{{{key}, {action}}}")
+            )
         if (domains := constraint.get("minDomains")) is not None:
             validate_positive(domains, f"{at}.minDomains", errors)
             if action != "DoNotSchedule":
                 detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
                 errors.append(invalid_value(f"{at}.minDomains", domains, detail))
         for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            validate_optional_choice(constraint.get(field), ("Honor", "Ignore"), f"{at}.{field}", errors)
+            validate_optional_choice(
+                constraint.get(field), ("Honor", "Ignore"), f"{at}.{field}", errors
+            )
         validate_match_label_keys(constraint, at, errors)
         if not options.allow_invalid_spread_selector:
             validate_label_selector(constraint.get("labelSelector"), f"{at}.labelSelector", errors)

@@ -28,10 +28,14 @@ PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 SYSCTL_PATTERN = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 DNS_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 NET_BIOS = r'[^\\/:\*\?"<>|\.][^\\/:\*\?"<>|]{0,14}'
-IPC_SYSCTLS = frozenset(("kernel.sem", "fs.mqueue.msg_max", "fs.mqueue.msgsize_max", "fs.mqueue.queues_max"))
+IPC_SYSCTLS = frozenset(
+    ("kernel.sem", "fs.mqueue.msg_max", "fs.mqueue.msgsize_max", "fs.mqueue.queues_max")
+)
 
 
-def validate_security_context(context: Object, path: str, errors: Errors, *, host_users: bool) -> None:
+def validate_security_context(
+    context: Object, path: str, errors: Errors, *, host_users: bool
+) -> None:
     """Validate the security context of a container."""
     for field in ("runAsUser", "runAsGroup"):
         _validate_id(context.get(field), f"{path}.{field}", errors)
@@ -57,7 +61,9 @@ def _validate_id(number: int | None, path: str, errors: Errors) -> None:
         validate_format(number, user_or_group_id(number), path, errors)
 
 
-def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, allow_namespaced_sysctls: bool) -> None:
+def validate_pod_security_context(
+    spec: Object, path: str, errors: Errors, *, allow_namespaced_sysctls: bool
+) -> None:
     """Validate the security context of a pod, and the fields of its spec that belong to it (hostPID, hostIPC)."""
     context = spec.get("securityContext")
     if not context:
@@ -83,15 +89,27 @@ def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, al
                 errors.append(duplicate(at, name))
             if not allow_namespaced_sysctls and (detail := host_sysctl_complaint(name, spec)):
                 errors.append(invalid_value(at, name, detail))
-    validate_optional_choice(context.get("fsGroupChangePolicy"), ("Always", "OnRootMismatch"),
-                             f"{path}.fsGroupChangePolicy", errors)
+    validate_optional_choice(
+        context.get("fsGroupChangePolicy"),
+        ("Always", "OnRootMismatch"),
+        f"{path}.fsGroupChangePolicy",
+        errors,
+    )
     validate_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
     validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
     validate_app_armor_profile(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
-    validate_optional_choice(context.get("supplementalGroupsPolicy"), ("Merge", "Strict"),
-                             f"{path}.supplementalGroupsPolicy", errors)
-    validate_optional_choice(context.get("seLinuxChangePolicy"), ("Recursive",),  # the gate SELinuxMount is off
-                             f"{path}.seLinuxChangePolicy", errors)
+    validate_optional_choice(
+        context.get("supplementalGroupsPolicy"),
+        ("Merge", "Strict"),
+        f"{path}.supplementalGroupsPolicy",
+        errors,
+    )
+    validate_optional_choice(
+        context.get("seLinuxChangePolicy"),
+        ("Recursive",),  # the gate SELinuxMount is off
+        f"{path}.seLinuxChangePolicy",
+        errors,
+    )
 
 
 def _validate_shared_processes(path: str, errors: Errors) -> None:
@@ -104,7 +122,9 @@ def host_sysctl_complaint(sysctl: str, spec: Object) -> str:
     name = sysctl.replace("/", ".")
     if spec.get("hostNetwork") and name.startswith("net."):
         return "may not be specified when 'hostNetwork' is true"
-    if spec.get("hostIPC") and (name in IPC_SYSCTLS or name.startswith(("kernel.shm", "kernel.msg", "fs.mqueue."))):
+    if spec.get("hostIPC") and (
+        name in IPC_SYSCTLS or name.startswith(("kernel.shm", "kernel.msg", "fs.mqueue."))
+    ):
         return "may not be specified when 'hostIPC' is true"
     return ""
 
@@ -123,9 +143,15 @@ def validate_seccomp_profile(profile: Object | None, path: str, errors: Errors) 
     if kind != "Localhost":
         if local is not None:
             detail = "can only be set when seccomp type is Localhost"
-            errors.append(invalid_value(f"{path}.localhostProfile", go_view("core.SeccompProfile", profile), detail))
+            errors.append(
+                invalid_value(
+                    f"{path}.localhostProfile", go_view("core.SeccompProfile", profile), detail
+                )
+            )
     elif local is None:
-        errors.append(required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost"))
+        errors.append(
+            required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost")
+        )
     else:
         validate_local_descending_path(local, f"{path}.localhostProfile", errors)
 
@@ -161,11 +187,21 @@ def validate_windows_options(options: Object | None, path: str, errors: Errors) 
         validate_format(name, dns1123_subdomain(name), f"{path}.gmsaCredentialSpecName", errors)
     if (spec := options.get("gmsaCredentialSpec")) is not None:
         if not spec:
-            errors.append(invalid_value(f"{path}.gmsaCredentialSpec", spec,
-                                        "gmsaCredentialSpec cannot be an empty string"))
+            errors.append(
+                invalid_value(
+                    f"{path}.gmsaCredentialSpec",
+                    spec,
+                    "gmsaCredentialSpec cannot be an empty string",
+                )
+            )
         elif len(spec.encode()) > 64 * 1024:
-            errors.append(invalid_value(f"{path}.gmsaCredentialSpec", spec,
-                                        "gmsaCredentialSpec size must be under 64 KiB"))
+            errors.append(
+                invalid_value(
+                    f"{path}.gmsaCredentialSpec",
+                    spec,
+                    "gmsaCredentialSpec size must be under 64 KiB",
+                )
+            )
     if (user := options.get("runAsUserName")) is not None:
         validate_format(user, windows_user_name(user), f"{path}.runAsUserName", errors)
 
@@ -182,7 +218,9 @@ def windows_user_name(name: str) -> list[str]:
     complaints = []
     if backslash and len(domain) >= 256:
         complaints.append("runAsUserName's Domain length must be under 256 characters")
-    if backslash and not (re.fullmatch(NET_BIOS, domain) or re.fullmatch(rf"{DNS_LABEL}(?:\.{DNS_LABEL})*", domain)):
+    if backslash and not (
+        re.fullmatch(NET_BIOS, domain) or re.fullmatch(rf"{DNS_LABEL}(?:\.{DNS_LABEL})*", domain)
+    ):
         complaints.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
     if not user:
         complaints.append("runAsUserName's User cannot be empty")
@@ -191,7 +229,9 @@ def windows_user_name(name: str) -> list[str]:
     if re.fullmatch(r"[\. ]+", user):
         complaints.append("runAsUserName's User cannot contain only periods or spaces")
     if re.search(r'["/\\:;|=,+*?<>@\[\]]', user):
-        complaints.append('runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]')
+        complaints.append(
+            "runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]"
+        )
     return complaints
 
 
@@ -204,7 +244,9 @@ def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
         own = _host_process(container)
         if of_pod is not None and own is not None and of_pod != own:
             detail = f"pod hostProcess value must be identical if both are specified, was {str(of_pod).lower()}"
-            errors.append(invalid_value(f"{at}.securityContext.windowsOptions.hostProcess", own, detail))
+            errors.append(
+                invalid_value(f"{at}.securityContext.windowsOptions.hostProcess", own, detail)
+            )
         running += bool(of_pod if own is None else own)
     if running and running != len(containers):
         detail = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
@@ -229,8 +271,12 @@ def validate_os(spec: Object, path: str, errors: Errors) -> None:
     elif system == "linux":
         for holder, at in ((spec, path), *containers_with_paths(spec, path)):
             if (holder.get("securityContext") or {}).get("windowsOptions") is not None:
-                errors.append(forbidden_field(f"{at}.securityContext.windowsOptions",
-                                              "windows options cannot be set for a linux pod"))
+                errors.append(
+                    forbidden_field(
+                        f"{at}.securityContext.windowsOptions",
+                        "windows options cannot be set for a linux pod",
+                    )
+                )
     else:
         detail = "cannot be set for a windows pod"
         for field in LINUX_POD_FIELDS:
@@ -239,16 +285,40 @@ def validate_os(spec: Object, path: str, errors: Errors) -> None:
                 errors.append(forbidden_field(f"{path}.{field}", detail))
         for container, at in containers_with_paths(spec, path):
             context = container.get("securityContext") or {}
-            errors.extend(forbidden_field(f"{at}.securityContext.{field}", detail)
-                          for field in LINUX_CONTAINER_FIELDS if context.get(field) is not None)
+            errors.extend(
+                forbidden_field(f"{at}.securityContext.{field}", detail)
+                for field in LINUX_CONTAINER_FIELDS
+                if context.get(field) is not None
+            )
 
 
 # The fields of pods in upstream's order.
-LINUX_POD_FIELDS = ("securityContext.appArmorProfile", "securityContext.seLinuxOptions", "hostUsers", "hostPID",
-                    "hostIPC", "securityContext.seccompProfile", "securityContext.fsGroup",
-                    "securityContext.fsGroupChangePolicy", "securityContext.sysctls", "shareProcessNamespace",
-                    "securityContext.runAsUser", "securityContext.runAsGroup", "securityContext.supplementalGroups",
-                    "securityContext.supplementalGroupsPolicy", "securityContext.seLinuxChangePolicy")
-LINUX_CONTAINER_FIELDS = ("appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities",
-                          "readOnlyRootFilesystem", "privileged", "allowPrivilegeEscalation", "procMount",
-                          "runAsUser", "runAsGroup")
+LINUX_POD_FIELDS = (
+    "securityContext.appArmorProfile",
+    "securityContext.seLinuxOptions",
+    "hostUsers",
+    "hostPID",
+    "hostIPC",
+    "securityContext.seccompProfile",
+    "securityContext.fsGroup",
+    "securityContext.fsGroupChangePolicy",
+    "securityContext.sysctls",
+    "shareProcessNamespace",
+    "securityContext.runAsUser",
+    "securityContext.runAsGroup",
+    "securityContext.supplementalGroups",
+    "securityContext.supplementalGroupsPolicy",
+    "securityContext.seLinuxChangePolicy",
+)
+LINUX_CONTAINER_FIELDS = (
+    "appArmorProfile",
+    "seLinuxOptions",
+    "seccompProfile",
+    "capabilities",
+    "readOnlyRootFilesystem",
+    "privileged",
+    "allowPrivilegeEscalation",
+    "procMount",
+    "runAsUser",
+    "runAsGroup",
+)

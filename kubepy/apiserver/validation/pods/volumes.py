@@ -19,7 +19,11 @@ from kubepy.apiserver.validation.fields import (
     validate_no_backsteps,
     validate_required,
 )
-from kubepy.apiserver.validation.pods.env import VOLUME_FIELDS, validate_field_selector, validate_resource_selector
+from kubepy.apiserver.validation.pods.env import (
+    VOLUME_FIELDS,
+    validate_field_selector,
+    validate_resource_selector,
+)
 from kubepy.apiserver.validation.pods.options import PodOptions
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
@@ -29,27 +33,65 @@ with lazy_imports():
 
 # The fields of volume sources in upstream's order, and their names in errors where those differ.
 SOURCES: dict[str, str] = {
-    "emptyDir": "", "hostPath": "", "gitRepo": "", "gcePersistentDisk": "persistentDisk", "awsElasticBlockStore": "",
-    "secret": "", "nfs": "", "iscsi": "", "glusterfs": "", "flocker": "", "persistentVolumeClaim": "", "rbd": "",
-    "cinder": "", "cephfs": "", "quobyte": "", "downwardAPI": "", "fc": "", "flexVolume": "", "configMap": "",
-    "azureFile": "", "vsphereVolume": "", "photonPersistentDisk": "", "portworxVolume": "", "azureDisk": "",
-    "storageos": "", "projected": "", "scaleIO": "", "csi": "", "ephemeral": "", "image": "",
+    "emptyDir": "",
+    "hostPath": "",
+    "gitRepo": "",
+    "gcePersistentDisk": "persistentDisk",
+    "awsElasticBlockStore": "",
+    "secret": "",
+    "nfs": "",
+    "iscsi": "",
+    "glusterfs": "",
+    "flocker": "",
+    "persistentVolumeClaim": "",
+    "rbd": "",
+    "cinder": "",
+    "cephfs": "",
+    "quobyte": "",
+    "downwardAPI": "",
+    "fc": "",
+    "flexVolume": "",
+    "configMap": "",
+    "azureFile": "",
+    "vsphereVolume": "",
+    "photonPersistentDisk": "",
+    "portworxVolume": "",
+    "azureDisk": "",
+    "storageos": "",
+    "projected": "",
+    "scaleIO": "",
+    "csi": "",
+    "ephemeral": "",
+    "image": "",
 }
 SECOND_SOURCE_NAMES = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}  # upstream's spelling
-HOST_PATH_TYPES = ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket")
+HOST_PATH_TYPES = (
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
+)
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 TEN_MINUTES = 600
 
 
-def validate_volumes(volumes: list[Object], pod_name: str, options: PodOptions, path: str,
-                     errors: Errors) -> dict[str, Object]:
+def validate_volumes(
+    volumes: list[Object], pod_name: str, options: PodOptions, path: str, errors: Errors
+) -> dict[str, Object]:
     """Validate volumes. Returns those without errors, by name: only those can be mounted.
 
     ``pod_name`` is "" in a template.
     """
     valid: dict[str, Object] = {}
-    ephemeral_claims = {f"{pod_name}-{volume.get('name', '')}" for volume in volumes
-                        if pod_name and volume.get("ephemeral") is not None}
+    ephemeral_claims = {
+        f"{pod_name}-{volume.get('name', '')}"
+        for volume in volumes
+        if pod_name and volume.get("ephemeral") is not None
+    }
     for index, volume in enumerate(volumes):
         volume_errors: Errors = []
         at, name = f"{path}[{index}]", volume.get("name", "")
@@ -70,7 +112,9 @@ def validate_volumes(volumes: list[Object], pod_name: str, options: PodOptions, 
     return valid
 
 
-def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: str, errors: Errors) -> None:
+def _validate_source(
+    volume: Object, pod_name: str, options: PodOptions, path: str, errors: Errors
+) -> None:
     kinds = [kind for kind in SOURCES if volume.get(kind) is not None]
     if not kinds:
         errors.append(required(path, "must specify a volume type"))
@@ -85,23 +129,41 @@ def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: s
                 place = f"{source_path}.sources[{index}]"
                 _validate_projection(projection, options, paths, place, errors)
                 if len([entry for entry in projection.values() if entry is not None]) > 1:
-                    errors.append(forbidden_field(place, "may not specify more than 1 volume type per source"))
+                    errors.append(
+                        forbidden_field(place, "may not specify more than 1 volume type per source")
+                    )
         case "image":
             if options.resource_is_pod and not source.get("reference"):
                 errors.append(required(f"{source_path}.reference"))
-            validate_choice(source.get("pullPolicy", ""), PULL_POLICIES, f"{source_path}.pullPolicy", errors)
-        case "emptyDir" | "hostPath" | "gitRepo" | "secret" | "configMap" | "persistentVolumeClaim" | "ephemeral" | (
-                "downwardAPI"):
+            validate_choice(
+                source.get("pullPolicy", ""), PULL_POLICIES, f"{source_path}.pullPolicy", errors
+            )
+        case (
+            "emptyDir"
+            | "hostPath"
+            | "gitRepo"
+            | "secret"
+            | "configMap"
+            | "persistentVolumeClaim"
+            | "ephemeral"
+            | ("downwardAPI")
+        ):
             _validate_plain_source(kind, source, source_path, errors)
         case _:
-            storage_sources.validate_storage_source(kind, source, volume.get("name", ""), source_path, errors)
+            storage_sources.validate_storage_source(
+                kind, source, volume.get("name", ""), source_path, errors
+            )
     for second in kinds[1:]:
         at = f"{path}.{SECOND_SOURCE_NAMES.get(second, second)}"
         errors.append(forbidden_field(at, "may not specify more than 1 volume type"))
     if kind == "ephemeral" and pod_name and volume.get("name"):
         claim = f"{pod_name}-{volume['name']}"
         for complaint in dns1123_subdomain(claim):
-            errors.append(invalid_value(f"{path}.name", volume["name"], f"PVC name {quote(claim)}: {complaint}"))
+            errors.append(
+                invalid_value(
+                    f"{path}.name", volume["name"], f"PVC name {quote(claim)}: {complaint}"
+                )
+            )
 
 
 # --- plain sources ------------------------------------------------------------------------------------------------
@@ -112,7 +174,11 @@ def _validate_plain_source(kind: str, source: Object, path: str, errors: Errors)
         case "emptyDir":
             limit = source.get("sizeLimit")
             if limit is not None and Quantity.parse(limit).nanos < 0:
-                errors.append(forbidden_field(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
+                errors.append(
+                    forbidden_field(
+                        f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"
+                    )
+                )
         case "hostPath":
             validate_host_path(source, path, errors)
         case "gitRepo":
@@ -172,7 +238,9 @@ def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
     validate_file_mode(item.get("mode"), f"{path}.mode", errors)
 
 
-def _validate_projection(projection: Object, options: PodOptions, paths: set[str], at: str, errors: Errors) -> None:
+def _validate_projection(
+    projection: Object, options: PodOptions, paths: set[str], at: str, errors: Errors
+) -> None:
     """Validate a source of a projected volume; ``paths`` collects the paths of its files.
 
     clusterTrustBundle and podCertificate are dropped earlier: their feature gates are off in v1.36.
@@ -193,11 +261,21 @@ def _validate_projection(projection: Object, options: PodOptions, paths: set[str
         # Upstream's error has the token's path without its source: ``projected.path``.
         seconds = source.get("expirationSeconds", 0)
         if seconds < TEN_MINUTES:
-            errors.append(invalid_value(f"{at}.serviceAccountToken.expirationSeconds", seconds,
-                                        "may not specify a duration less than 10 minutes"))
+            errors.append(
+                invalid_value(
+                    f"{at}.serviceAccountToken.expirationSeconds",
+                    seconds,
+                    "may not specify a duration less than 10 minutes",
+                )
+            )
         if seconds > 2**32:
-            errors.append(invalid_value(f"{at}.serviceAccountToken.expirationSeconds", seconds,
-                                        "may not specify a duration larger than 2^32 seconds"))
+            errors.append(
+                invalid_value(
+                    f"{at}.serviceAccountToken.expirationSeconds",
+                    seconds,
+                    "may not specify a duration larger than 2^32 seconds",
+                )
+            )
         if not source.get("path"):
             errors.append(required(f"{path}.path"))
         elif not options.allow_non_local_token_path:
@@ -226,23 +304,30 @@ class _FilePath(NamedTuple):
 def overlapping_paths(volumes: list[Object]) -> Iterator[str]:
     for volume in volumes:
         name = volume.get("name", "")
-        for kind, shown, name_field in (("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName"),
-                                        ("downwardAPI", "DownwardAPI", "")):
+        for kind, shown, name_field in (
+            ("configMap", "ConfigMap", "name"),
+            ("secret", "Secret", "secretName"),
+            ("downwardAPI", "DownwardAPI", ""),
+        ):
             if (source := volume.get(kind)) is not None:
                 described = f"{shown} {quote(source.get(name_field, ''))}" if name_field else shown
-                yield from _overlaps(_file_paths(source, ""), [], f"volume {quote(name)} ({described})")
+                yield from _overlaps(
+                    _file_paths(source, ""), [], f"volume {quote(name)} ({described})"
+                )
         earlier: list[_FilePath] = []
         for source in (volume.get("projected") or {}).get("sources") or ():
             if not any(value is not None for value in source.values()):
                 yield f"volume {quote(name)} (Projected) has no sources provided"
             else:
-                yield from _overlaps(_projected_paths(source), earlier, f"volume {quote(name)} (Projected)")
+                yield from _overlaps(
+                    _projected_paths(source), earlier, f"volume {quote(name)} (Projected)"
+                )
 
 
 def _projected_paths(source: Object) -> list[_FilePath]:
     for kind, shown in (("configMap", "ConfigMap"), ("secret", "Secret")):
         if (projection := source.get(kind)) is not None and projection.get("items"):
-            return _file_paths(projection, f'{shown} {quote(projection.get("name", ""))}')
+            return _file_paths(projection, f"{shown} {quote(projection.get('name', ''))}")
     if (projection := source.get("downwardAPI")) is not None and projection.get("items"):
         return _file_paths(projection, "DownwardAPI")
     if (projection := source.get("serviceAccountToken")) is not None:
@@ -259,7 +344,13 @@ def _overlaps(paths: list[_FilePath], earlier: list[_FilePath], prefix: str) -> 
     for file in paths:
         new = file._replace(path=file.path.rstrip("/"))
         for old in earlier:
-            if new.path and old.path and (
-                    f"{old.path}/".startswith(f"{new.path}/") or f"{new.path}/".startswith(f"{old.path}/")):
+            if (
+                new.path
+                and old.path
+                and (
+                    f"{old.path}/".startswith(f"{new.path}/")
+                    or f"{new.path}/".startswith(f"{old.path}/")
+                )
+            ):
                 yield f"{prefix}: overlapping paths: {new} with {old}"
         earlier.append(new)

@@ -30,14 +30,17 @@ DEPRECATED_LABELS = {
     "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
 }
 DEPRECATED_ANNOTATIONS = {
-    "scheduler.alpha.kubernetes.io/critical-pod":
-        'non-functional in v1.16+; use the "priorityClassName" field instead',
+    "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
     "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
     "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
 }
 # The field of a volume, its name in upstream's warning, and the warning.
 DEPRECATED_VOLUMES = (
-    ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    (
+        "photonPersistentDisk",
+        "photonPersistentDisk",
+        "deprecated in v1.11, non-functional in v1.16+",
+    ),
     ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
     ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
     ("flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"),
@@ -53,8 +56,10 @@ NO_SELECTOR = "a null labelSelector results in matching no pod"
 def warnings_for_pod(pod: Object) -> list[str]:
     warnings = []
     if complaints := dns1123_label(pod["metadata"].get("name", "")):
-        detail = ("this is used in the Pod's hostname, which can result in surprising behavior; "
-                  "a DNS label is recommended")
+        detail = (
+            "this is used in the Pod's hostname, which can result in surprising behavior; "
+            "a DNS label is recommended"
+        )
         warnings.append(f"metadata.name: {detail}: [{' '.join(complaints)}]")
     return warnings + list(_warnings(pod["spec"], annotations_of(pod), "", is_template=False))
 
@@ -64,7 +69,9 @@ def warnings_for_template(template: Object, path: str) -> list[str]:
     return list(_warnings(template.get("spec") or {}, annotations, f"{path}.", is_template=True))
 
 
-def _warnings(spec: Object, annotations: dict[str, str], prefix: str, *, is_template: bool) -> Iterator[str]:
+def _warnings(
+    spec: Object, annotations: dict[str, str], prefix: str, *, is_template: bool
+) -> Iterator[str]:
     path = f"{prefix}spec"
     yield from _scheduling_warnings(spec, path)
     for key, detail in DEPRECATED_ANNOTATIONS.items():
@@ -74,11 +81,16 @@ def _warnings(spec: Object, annotations: dict[str, str], prefix: str, *, is_temp
         yield from _volume_warnings(spec["volumes"], f"{path}.volumes")
     yield from _duplicate_warnings(spec, path)
     yield from _amount_warnings(spec.get("overhead"), f"{path}.overhead")
-    if SECCOMP_POD in annotations and (spec.get("securityContext") or {}).get("seccompProfile") is None:
+    if (
+        SECCOMP_POD in annotations
+        and (spec.get("securityContext") or {}).get("seccompProfile") is None
+    ):
         yield _use_seccomp_field(SECCOMP_POD, prefix)
     for container, at in containers_with_paths(spec, path):
         if annotations:
-            yield from _profile_warnings(container, spec, annotations, prefix, is_template=is_template)
+            yield from _profile_warnings(
+                container, spec, annotations, prefix, is_template=is_template
+            )
         if resources := container.get("resources"):
             for name in ("memory", "ephemeral-storage"):
                 for field in ("limits", "requests"):
@@ -134,7 +146,10 @@ def node_term_warnings(term: Object, path: str, *, check_values: bool = False) -
         if key in DEPRECATED_LABELS:
             yield f"{at}.key: {key} is {DEPRECATED_LABELS[key]}"
         for position, value in enumerate(expression.get("values") or () if check_values else ()):
-            yield from (f"{at}.values[{position}]: {value} is invalid, {detail}" for detail in label_value(value))
+            yield from (
+                f"{at}.values[{position}]: {value} is invalid, {detail}"
+                for detail in label_value(value)
+            )
 
 
 # --- lists --------------------------------------------------------------------------------------------------------
@@ -172,8 +187,9 @@ def _use_seccomp_field(key: str, prefix: str) -> str:
     return f'{prefix}metadata.annotations[{key}]: non-functional in v1.27+; use the "seccompProfile" field instead'
 
 
-def _profile_warnings(container: Object, spec: Object, annotations: dict[str, str], prefix: str, *,
-                      is_template: bool) -> Iterator[str]:
+def _profile_warnings(
+    container: Object, spec: Object, annotations: dict[str, str], prefix: str, *, is_template: bool
+) -> Iterator[str]:
     context, name = container.get("securityContext") or {}, container.get("name", "")
     if SECCOMP_CONTAINER + name in annotations and context.get("seccompProfile") is None:
         yield _use_seccomp_field(SECCOMP_CONTAINER + name, prefix)
@@ -192,14 +208,20 @@ def _profile_of_annotation(annotation: str) -> Object | None:
     if annotation == "runtime/default":
         return {"type": "RuntimeDefault"}
     local = annotation.removeprefix("localhost/")
-    return {"localhostProfile": local, "type": "Localhost"} if local != annotation and local else None
+    return (
+        {"localhostProfile": local, "type": "Localhost"} if local != annotation and local else None
+    )
 
 
 def _amount_warnings(amounts: Object | None, path: str) -> Iterator[str]:
     """Warn of amounts that are no whole number of bytes."""
     for name in ("memory", "ephemeral-storage"):
         amount = (amounts or {}).get(name)
-        if amount is not None and amount[-1:] in "mun" and Quantity.parse(amount).milli_value() % 1000:
+        if (
+            amount is not None
+            and amount[-1:] in "mun"
+            and Quantity.parse(amount).milli_value() % 1000
+        ):
             yield f"{path}[{name}]: fractional byte value {quote(amount)} is invalid, must be an integer"
 
 
@@ -209,20 +231,27 @@ def _env_warnings(variables: list[Object], path: str) -> Iterator[str]:
     for index, variable in enumerate(variables):
         name, value = variable.get("name", ""), variable.get("value", "")
         reference = f"$({name})"
-        hides = variable.get("valueFrom") is not None or value == reference or reference not in value
+        hides = (
+            variable.get("valueFrom") is not None or value == reference or reference not in value
+        )
         if name in names and hides:
             yield f"{path}[{index}]: hides previous definition of {quote(name)}, which may be dropped when using apply"
         names.add(name)
 
 
 def _port_warnings(spec: Object, path: str) -> Iterator[str]:
-    ports = [(port, f"{at}.ports[{index}]") for container, at in containers_with_paths(spec, path)
-             for index, port in enumerate(container.get("ports") or ())]
+    ports = [
+        (port, f"{at}.ports[{index}]")
+        for container, at in containers_with_paths(spec, path)
+        for index, port in enumerate(container.get("ports") or ())
+    ]
     earlier: dict[tuple[int, str], list[tuple[Object, str]]] = {}
     for port, at in ports:
         if port.get("hostIP") and not port.get("hostPort"):
-            shown = (f"{{Name:{port.get('name', '')} HostPort:0 ContainerPort:{port.get('containerPort', 0)} "
-                     f"Protocol:{port.get('protocol', '')} HostIP:{port['hostIP']}}}")
+            shown = (
+                f"{{Name:{port.get('name', '')} HostPort:0 ContainerPort:{port.get('containerPort', 0)} "
+                f"Protocol:{port.get('protocol', '')} HostIP:{port['hostIP']}}}"
+            )
             yield f"{at}: hostIP set without hostPort: {shown}"
         same = earlier.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
         for other, other_at in same:
@@ -232,8 +261,10 @@ def _port_warnings(spec: Object, path: str) -> Iterator[str]:
     names: dict[str, str] = {}
     for port, at in ports:
         if (name := port.get("name", "")) and (other_at := names.setdefault(name, at)) != at:
-            yield (f"{at}: duplicate port name {quote(name)} with {other_at}, services and probes that select ports "
-                   f"by name will use {other_at}")
+            yield (
+                f"{at}: duplicate port name {quote(name)} with {other_at}, services and probes that select ports "
+                f"by name will use {other_at}"
+            )
 
 
 def _conflict(port: Object, other: Object) -> str:
@@ -243,4 +274,8 @@ def _conflict(port: Object, other: Object) -> str:
         return "duplicate"
     if not host or not other_host:
         return "overlapping"
-    return "dangerously ambiguous" if host == other_host and bool(address) != bool(other_address) else ""
+    return (
+        "dangerously ambiguous"
+        if host == other_host and bool(address) != bool(other_address)
+        else ""
+    )

@@ -69,8 +69,8 @@ class _Document:
                 break
         else:
             raise UnsupportedError
-        start = sum(len(line) + 1 for line in text.split("\n")[:part.line - 1])
-        self._before, self._after = text[:start], text[start + len(part.text):]
+        start = sum(len(line) + 1 for line in text.split("\n")[: part.line - 1])
+        self._before, self._after = text[:start], text[start + len(part.text) :]
         self._root: Node = composer.root
         self._layout = DocumentLayout(part.text, composer)
 
@@ -78,7 +78,7 @@ class _Document:
         """Yield the text with the change in it; then the same with one of the changed collections written anew as a
         whole, the innermost first."""
         yield from self._attempt(obj, ())
-        for node in self._changed(obj)[:min(MAX_TRIES, MAX_TRIED // len(self._layout.text))]:
+        for node in self._changed(obj)[: min(MAX_TRIES, MAX_TRIED // len(self._layout.text))]:
             yield from self._attempt(obj, (node,))
 
     def _attempt(self, obj: dict[str, Any], rigid: tuple[Node, ...]) -> Iterator[str]:
@@ -98,7 +98,11 @@ class _Document:
             if node.is_flow or not plan.is_edited_within(node, value):
                 continue
             entries = self._layout.entries(node)
-            present = [slot for slot in plan.slots(node, value) if slot.place is not None and slot.value is not MERGED]
+            present = [
+                slot
+                for slot in plan.slots(node, value)
+                if slot.place is not None and slot.value is not MERGED
+            ]
             for child, new in ((entries[slot.place or 0].value, slot.value) for slot in present):
                 if not plan.stands(child, new):
                     changed.append((depth, child))

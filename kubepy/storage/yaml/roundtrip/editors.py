@@ -6,7 +6,15 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from kubepy.storage.yaml.emitter import atom, double_quote, dump_entry, dump_item, literal, quote, string
+from kubepy.storage.yaml.emitter import (
+    atom,
+    double_quote,
+    dump_entry,
+    dump_item,
+    literal,
+    quote,
+    string,
+)
 from kubepy.storage.yaml.roundtrip.layout import CollectionEntry, DocumentLayout, EntryLines
 from kubepy.storage.yaml.roundtrip.matching import increasing
 from kubepy.storage.yaml.roundtrip.nodes import ALIAS, MAPPING, SCALAR, Node
@@ -33,11 +41,19 @@ class BlockEditor:
     def document(self, root: Node, value: dict[str, Any]) -> str:
         """Return the whole text with the root's changes made in it."""
         if root.is_flow:
-            return self._text[:root.start] + self._flow.collection(root, value) + self._text[root.end:]
+            return (
+                self._text[: root.start]
+                + self._flow.collection(root, value)
+                + self._text[root.end :]
+            )
         composer = self._layout.composer
-        start = self._layout.line_end(self._layout.after_properties(root) if root.anchor else composer.start)
+        start = self._layout.line_end(
+            self._layout.after_properties(root) if root.anchor else composer.start
+        )
         end = len(self._text) if composer.end is None else composer.end
-        return self._text[:start] + _append(self.collection(root, value, start, end), self._text[end:])
+        return self._text[:start] + _append(
+            self.collection(root, value, start, end), self._text[end:]
+        )
 
     def collection(self, node: Node, value: Any, start: int, end: int) -> str:
         """Return the lines of a block collection whose lines are a span now. Where the span begins within a line, the
@@ -47,7 +63,9 @@ class BlockEditor:
         staying = increasing([slot.place for slot in slots])
         leads, tail = self._leads(chunks, staying, self._text[tail_start:end])
         text = ""
-        if staying and slots[0].place not in staying:  # what is new comes behind the comments that stand apart
+        if (
+            staying and slots[0].place not in staying
+        ):  # what is new comes behind the comments that stand apart
             first = min(staying)
             text, leads[first] = leads[first], ""
         column = self._layout.column(node)
@@ -55,19 +73,27 @@ class BlockEditor:
         for slot in slots:
             if slot.place is None:
                 is_mapping = node.kind == MAPPING
-                text += dump_entry(slot.name, slot.value, pad) if is_mapping else dump_item(slot.value, pad)
+                text += (
+                    dump_entry(slot.name, slot.value, pad)
+                    if is_mapping
+                    else dump_item(slot.value, pad)
+                )
                 continue
             chunk = chunks[slot.place]
             lead = leads[slot.place] if slot.place in staying else ""
-            comments = self._text[chunk.attached:max(chunk.attached, self._layout.line_start(chunk.entry.start))]
+            comments = self._text[
+                chunk.attached : max(chunk.attached, self._layout.line_start(chunk.entry.start))
+            ]
             text = _append(text, lead + comments + self._entry(chunk, column, slot.value))
         return _append(text, tail)
 
-    def _leads(self, chunks: list[EntryLines], staying: set[int], tail: str) -> tuple[list[str], str]:
+    def _leads(
+        self, chunks: list[EntryLines], staying: set[int], tail: str
+    ) -> tuple[list[str], str]:
         """Return the lines apart before each chunk, and after the last; they stay when the entry behind them goes."""
         leads, carried = [], ""
         for index, chunk in enumerate(chunks):
-            lead = _join(carried, self._text[chunk.lead:chunk.attached])
+            lead = _join(carried, self._text[chunk.lead : chunk.attached])
             carried = "" if index in staying else lead
             leads.append(lead)
         if carried:
@@ -82,13 +108,17 @@ class BlockEditor:
         """Return the lines of a present entry with its new value."""
         entry, node, pad = chunk.entry, chunk.entry.value, " " * column
         if value is MERGED or self._plan.stands(node, value):
-            return pad + self._text[entry.start:chunk.end]
+            return pad + self._text[entry.start : chunk.end]
         if entry.mark >= 0 and self._plan.is_edited_within(node, value):
             return pad + self._edited_within(chunk, value)
-        comments = self._layout.comments(entry.start, chunk.end) if self._plan.is_rigid(node) else []
+        comments = (
+            self._layout.comments(entry.start, chunk.end) if self._plan.is_rigid(node) else []
+        )
         salvaged = "".join(f"{pad}{comment}\n" for comment in comments)
         if entry.mark < 0 or salvaged:
-            return salvaged + (dump_entry(entry.name, value, pad) if entry.name else dump_item(value, pad))
+            return salvaged + (
+                dump_entry(entry.name, value, pad) if entry.name else dump_item(value, pad)
+            )
         if isinstance(value, dict | list) and value:
             return pad + self._with_collection(chunk, column, value)
         return pad + self._with_scalar(chunk, column, value)
@@ -98,9 +128,9 @@ class BlockEditor:
         entry, node = chunk.entry, chunk.entry.value
         if node.is_flow:
             edited = self._flow.collection(node, value)
-            return self._text[entry.start:node.start] + edited + self._text[node.end:chunk.end]
+            return self._text[entry.start : node.start] + edited + self._text[node.end : chunk.end]
         start = self._layout.inner_start(entry)
-        head, body = self._text[entry.start:start], self.collection(node, value, start, chunk.end)
+        head, body = self._text[entry.start : start], self.collection(node, value, start, chunk.end)
         if head.endswith("\n"):
             return head + body
         column = self._layout.column(node)
@@ -111,11 +141,15 @@ class BlockEditor:
         """Return an entry whose value becomes a collection, in block style."""
         entry, pad = chunk.entry, " " * column
         anchor = _anchor(entry.value)
-        head = self._text[entry.start:entry.mark] + (f" {anchor}" if anchor else "") + self._comment_beside(entry)
+        head = (
+            self._text[entry.start : entry.mark]
+            + (f" {anchor}" if anchor else "")
+            + self._comment_beside(entry)
+        )
         after = self._comments_after(chunk)
         if entry.name:
             return f"{head}\n" + dump_entry("k", value, pad).partition("\n")[2] + after
-        item = dump_item(value, pad)[column + 1:]
+        item = dump_item(value, pad)[column + 1 :]
         return (head + item if head == "-" else f"{head}\n{pad} {item}") + after
 
     def _with_scalar(self, chunk: EntryLines, column: int, value: Any) -> str:
@@ -124,21 +158,32 @@ class BlockEditor:
         is_block_scalar = node.style in ("|", ">")
         is_inline = not node.is_block and not is_block_scalar
         start = node.start if is_inline and node.start < node.end else entry.mark
-        head = self._text[entry.start:start] if start > entry.mark else self._text[entry.start:entry.mark] + " "
+        head = (
+            self._text[entry.start : start]
+            if start > entry.mark
+            else self._text[entry.start : entry.mark] + " "
+        )
         if anchor := _anchor(node):
             head += f"{anchor} "
-        after = self._comments_of_collection(chunk) if node.has_kind_of(value) else self._comments_after(chunk)
+        after = (
+            self._comments_of_collection(chunk)
+            if node.has_kind_of(value)
+            else self._comments_after(chunk)
+        )
         text: str | None = None
         if is_block_scalar and isinstance(value, str):
-            header, _, body = self._text[self._layout.content_start(node):entry.end].partition("\n")
+            header, _, body = self._text[self._layout.content_start(node) : entry.end].partition(
+                "\n"
+            )
             text = literal_like(header, body, value, column)
         text = text or block_scalar(
-            node, value, column + len(head), column + 2, may_have_lines="#" not in after)
+            node, value, column + len(head), column + 2, may_have_lines="#" not in after
+        )
         if text.startswith("|"):
             header, _, body = text.partition("\n")
             return f"{head}{header}{self._comment_beside(entry)}\n{body}\n{after}"
         if is_inline:  # a comment, or blanks that somebody left
-            rest = self._text[entry.end:self._layout.line_end(entry.end + 1)].rstrip("\n")
+            rest = self._text[entry.end : self._layout.line_end(entry.end + 1)].rstrip("\n")
         else:
             rest = self._comment_beside(entry)
         return f"{head}{text}{rest}\n{after}"
@@ -149,21 +194,25 @@ class BlockEditor:
         """Return the comment at the end of the line of an entry's key, or of its value if that is a scalar."""
         node = entry.value
         if node.style in ("|", ">"):
-            line = self._text[node.start:self._layout.line_end(node.start + 1)]
+            line = self._text[node.start : self._layout.line_end(node.start + 1)]
             blank = len(line) - len(line.partition("#")[0].rstrip())
-            return line[len(line) - blank:].rstrip("\n") if "#" in line else ""
+            return line[len(line) - blank :].rstrip("\n") if "#" in line else ""
         if not node.is_block:
             return self._layout.end_comment(entry.end)
         start = self._layout.inner_start(entry)
         if self._text[start - 1] != "\n":
             return ""
         has_properties = node.anchor is not None or node.has_tag
-        return self._layout.end_comment(self._layout.after_properties(node) if has_properties else entry.mark)
+        return self._layout.end_comment(
+            self._layout.after_properties(node) if has_properties else entry.mark
+        )
 
     def _comments_after(self, chunk: EntryLines) -> str:
         """Return the comments after an entry that belong to it; those within a block collection go with that."""
         node = chunk.entry.value
-        return "" if node.is_block else self._text[self._layout.line_end(chunk.entry.end):chunk.end]
+        return (
+            "" if node.is_block else self._text[self._layout.line_end(chunk.entry.end) : chunk.end]
+        )
 
     def _comments_of_collection(self, chunk: EntryLines) -> str:
         """Return the comments that belong to a block collection itself: they stay when all its entries go."""
@@ -172,7 +221,7 @@ class BlockEditor:
             return self._comments_after(chunk)
         start = self._layout.inner_start(entry)
         chunks, tail_start = self._layout.chunks(entry.value, start, chunk.end)
-        _, tail = self._leads(chunks, set(), self._text[tail_start:chunk.end])
+        _, tail = self._leads(chunks, set(), self._text[tail_start : chunk.end])
         return tail if tail.strip() else ""
 
 
@@ -234,17 +283,29 @@ class FlowEditor:
         pieces, closing, ends_with_comma = self._pieces(node)
         shape = self._shape(node, pieces, closing)
         slots = self._plan.slots(node, value)
-        written = [self._piece(slot, node, pieces, shape, is_first=not place) for place, slot in enumerate(slots)]
-        text = self._text[node.start:self._layout.content_start(node) + 1]
+        written = [
+            self._piece(slot, node, pieces, shape, is_first=not place)
+            for place, slot in enumerate(slots)
+        ]
+        text = self._text[node.start : self._layout.content_start(node) + 1]
         is_comment = False
         for place, piece in enumerate(written):
             comma = "," if ends_with_comma or place < len(written) - 1 else ""
             text += _on_own_line(piece.lead, shape) if is_comment else piece.lead
-            text += piece.body + (piece.tail if comma or "#" in piece.tail else "") + comma + piece.after
+            text += (
+                piece.body
+                + (piece.tail if comma or "#" in piece.tail else "")
+                + comma
+                + piece.after
+            )
             is_comment = bool(piece.after)
         if not written and "#" not in closing:
             closing = ""
-        return text + (_on_own_line(closing, shape) if is_comment else closing) + self._text[node.end - 1]
+        return (
+            text
+            + (_on_own_line(closing, shape) if is_comment else closing)
+            + self._text[node.end - 1]
+        )
 
     def _pieces(self, node: Node) -> tuple[list[_Piece], str, bool]:
         """Return the pieces, the text between the last and the closing bracket, and whether a comma follows the
@@ -256,26 +317,44 @@ class FlowEditor:
             has_comma = match is not None
             end = match.end() if match else entry.end
             after = self._layout.end_comment(end)
-            tail = self._text[entry.end:end - has_comma]
-            pieces.append(_Piece(self._text[position:entry.start], self._text[entry.start:entry.end], tail, after))
+            tail = self._text[entry.end : end - has_comma]
+            pieces.append(
+                _Piece(
+                    self._text[position : entry.start],
+                    self._text[entry.start : entry.end],
+                    tail,
+                    after,
+                )
+            )
             position = end + len(after)
-        return pieces, self._text[position:node.end - 1], has_comma
+        return pieces, self._text[position : node.end - 1], has_comma
 
     def _shape(self, node: Node, pieces: list[_Piece], closing: str) -> _Shape:
         root = self._layout.composer.root
         samples = [*node.children, *(root.children if root and root.is_flow else [])]
-        sample = next((child for child in samples if child.kind == SCALAR and isinstance(child.value, str)), None)
+        sample = next(
+            (child for child in samples if child.kind == SCALAR and isinstance(child.value, str)),
+            None,
+        )
         indents = [_last_line(piece.lead) for piece in pieces if "\n" in piece.lead]
         start = self._layout.line_start(node.start)
         own = len(self._text[start:]) - len(self._text[start:].lstrip(" "))
         base = len(_last_line(closing)) if "\n" in closing and not closing.strip() else own
         indent = len(indents[0]) if indents else base + 2 if "\n" in closing else None
-        return _Shape(sample.style if sample else "", pieces[0].lead if pieces else "", indent, base)
+        return _Shape(
+            sample.style if sample else "", pieces[0].lead if pieces else "", indent, base
+        )
 
-    def _piece(self, slot: Slot, node: Node, pieces: list[_Piece], shape: _Shape, *, is_first: bool) -> _Piece:
+    def _piece(
+        self, slot: Slot, node: Node, pieces: list[_Piece], shape: _Shape, *, is_first: bool
+    ) -> _Piece:
         """Return the text of an entry as it is to be."""
         if slot.place is None:
-            key = "" if slot.name == "" and not isinstance(node.value, dict) else f"{_flow_key(slot.name, shape)}: "
+            key = (
+                ""
+                if slot.name == "" and not isinstance(node.value, dict)
+                else f"{_flow_key(slot.name, shape)}: "
+            )
             lead = " "
             if shape.indent is not None:
                 lead = "\n" + " " * shape.indent
@@ -295,15 +374,15 @@ class FlowEditor:
     def _entry(self, entry: CollectionEntry, value: Any, shape: _Shape) -> str:
         node = entry.value
         if self._plan.is_edited_within(node, value):
-            return self._text[entry.start:node.start] + self.collection(node, value)
+            return self._text[entry.start : node.start] + self.collection(node, value)
         style = node.style if node.kind == SCALAR and isinstance(node.value, str) else shape.style
         text = _flow_value(value, shape._replace(style=style))
         if entry.mark < 0:
-            return f"{self._text[entry.start:entry.key_end]}: {text}"
+            return f"{self._text[entry.start : entry.key_end]}: {text}"
         if node.start == node.end and not node.is_collection:
-            return f"{self._text[entry.start:entry.mark]} {text}"
+            return f"{self._text[entry.start : entry.mark]} {text}"
         anchor = _anchor(node)
-        return self._text[entry.start:node.start] + (f"{anchor} " if anchor else "") + text
+        return self._text[entry.start : node.start] + (f"{anchor} " if anchor else "") + text
 
 
 def _last_line(text: str) -> str:
@@ -327,7 +406,9 @@ def _flow_value(value: Any, shape: _Shape) -> str:
     step = 0 if shape.indent is None else max(shape.indent - shape.base, 1)
     inner = shape._replace(indent=shape.indent and shape.indent + step, base=shape.base + step)
     if isinstance(value, dict):
-        parts = [f"{_flow_key(name, shape)}: {_flow_value(item, inner)}" for name, item in value.items()]
+        parts = [
+            f"{_flow_key(name, shape)}: {_flow_value(item, inner)}" for name, item in value.items()
+        ]
     else:
         parts = [_flow_value(item, inner) for item in value]
     opening, closing = "{}" if isinstance(value, dict) else "[]"
@@ -349,7 +430,9 @@ def flow_scalar(value: Any, style: str) -> str:
     if style == "'" and not _NOT_PRINTABLE.search(value) and not {"\n", "\t"} & set(value):
         return "'" + value.replace("'", "''") + "'"
     text = quote(value)
-    return text if text[0] in "'\"" or _MAY_BE_PLAIN_IN_FLOW.fullmatch(text) else double_quote(value)
+    return (
+        text if text[0] in "'\"" or _MAY_BE_PLAIN_IN_FLOW.fullmatch(text) else double_quote(value)
+    )
 
 
 def block_scalar(node: Node, value: Any, column: int, indent: int, *, may_have_lines: bool) -> str:
@@ -366,8 +449,11 @@ def block_scalar(node: Node, value: Any, column: int, indent: int, *, may_have_l
         return double_quote(value)
     if style == "'" and "\n" not in value:
         return flow_scalar(value, style)
-    return quote(value) if style == "" and node.kind == SCALAR and "\n" not in value else string(
-        value, column, " " * indent)
+    return (
+        quote(value)
+        if style == "" and node.kind == SCALAR and "\n" not in value
+        else string(value, column, " " * indent)
+    )
 
 
 def literal_like(header: str, body: str, value: str, column: int) -> str | None:

@@ -90,14 +90,19 @@ class DocumentLayout:
         """Return the comments in a span, without what looks like one within scalars."""
         gaps = self._gaps_between_scalars
         first = max(bisect_right(gaps, (start, len(self.text))) - 1, 0)
-        return [match[0] for low, high in gaps[first:bisect_left(gaps, (end, 0))]
-                for match in _COMMENT.finditer(self.text, max(low, start), min(high, end))]
+        return [
+            match[0]
+            for low, high in gaps[first : bisect_left(gaps, (end, 0))]
+            for match in _COMMENT.finditer(self.text, max(low, start), min(high, end))
+        ]
 
     @cached_property
     def _gaps_between_scalars(self) -> list[tuple[int, int]]:
         gaps, position = [], 0
         for scalar in sorted(self.composer.scalars, key=lambda node: node.start):
-            start = self.text.find("\n", scalar.start) if scalar.style in ("|", ">") else scalar.start
+            start = (
+                self.text.find("\n", scalar.start) if scalar.style in ("|", ">") else scalar.start
+            )
             gaps.append((position, start))
             position = max(scalar.end, start)
         return [*gaps, (position, len(self.text))]
@@ -130,7 +135,9 @@ class DocumentLayout:
             entries = []
             position = self.content_start(node) + node.is_flow
             for key, value in node.pairs():
-                entries.append(self._entry(node, key, value, self._skip(position, over_commas=node.is_flow)))
+                entries.append(
+                    self._entry(node, key, value, self._skip(position, over_commas=node.is_flow))
+                )
                 position = entries[-1].end
             self._entries[id(node)] = entries
         return entries
@@ -146,8 +153,10 @@ class DocumentLayout:
         if start != key_start and not (self.text[start] == "?" and start < key_start):
             raise UnsupportedError
         colon = self._skip(key_end)
-        mark = colon + 1 if self.text[colon:colon + 1] == ":" else -1
-        return CollectionEntry(name, start, key_end, mark, value, key_end if mark < 0 else self._end_of(value, mark))
+        mark = colon + 1 if self.text[colon : colon + 1] == ":" else -1
+        return CollectionEntry(
+            name, start, key_end, mark, value, key_end if mark < 0 else self._end_of(value, mark)
+        )
 
     def _end_of(self, value: Node, mark: int) -> int:
         if value.is_block:
@@ -156,8 +165,10 @@ class DocumentLayout:
             return mark
         if value.style not in ("|", ">"):
             return value.end
-        header, _, body = self.text[self.content_start(value):value.end].partition("\n")
-        if "+" in header.partition("#")[0]:  # the empty lines after it are kept, and so belong to it
+        header, _, body = self.text[self.content_start(value) : value.end].partition("\n")
+        if (
+            "+" in header.partition("#")[0]
+        ):  # the empty lines after it are kept, and so belong to it
             return value.end
         return value.end - len(body) + len(body.rstrip("\n")) + (1 if body.strip("\n") else 0)
 
@@ -172,7 +183,7 @@ class DocumentLayout:
         """Return the start of the lines of an entry's block collection; its first entry if that is on the same line."""
         value = entry.value
         first = self.entries(value)[0].start
-        if self.text[self.line_start(first):first].strip(" "):
+        if self.text[self.line_start(first) : first].strip(" "):
             return first
         has_properties = value.anchor is not None or value.has_tag
         return self.line_end(self.after_properties(value) if has_properties else entry.mark)
@@ -190,8 +201,11 @@ class DocumentLayout:
             is_head = node is self.composer.root and not chunks
             attached = self.line_start(entry.start)
             comment = " " * column + "#"
-            while not is_head and attached > start and self.text.startswith(
-                    comment, previous := self.line_start(attached - 1)):
+            while (
+                not is_head
+                and attached > start
+                and self.text.startswith(comment, previous := self.line_start(attached - 1))
+            ):
                 attached = previous  # a comment directly above the entry
             attached = max(start, attached)
             stop = self._end_of_deeper_comments(self.line_end(entry.end), limit, column)

@@ -12,10 +12,28 @@ from typing import Any
 # The keys that tell the items of the API's lists apart, the surest first. ``uid`` comes after ``name``: an owner that
 # was made again is the same owner to whoever wrote a comment beside it.
 NATURAL_KEYS = (
-    ("name",), ("mountPath",), ("devicePath",), ("containerPort",), ("containerPort", "protocol"), ("uid",), ("type",),
-    ("ip",), ("port",), ("port", "protocol"), ("conditionType",), ("topologyKey",),
-    ("topologyKey", "whenUnsatisfiable"), ("key",), ("key", "operator"), ("key", "effect"),
-    ("key", "operator", "value", "effect"), ("host",), ("path",), ("kind", "name"), ("hostname",), ("address",),
+    ("name",),
+    ("mountPath",),
+    ("devicePath",),
+    ("containerPort",),
+    ("containerPort", "protocol"),
+    ("uid",),
+    ("type",),
+    ("ip",),
+    ("port",),
+    ("port", "protocol"),
+    ("conditionType",),
+    ("topologyKey",),
+    ("topologyKey", "whenUnsatisfiable"),
+    ("key",),
+    ("key", "operator"),
+    ("key", "effect"),
+    ("key", "operator", "value", "effect"),
+    ("host",),
+    ("path",),
+    ("kind", "name"),
+    ("hostname",),
+    ("address",),
 )
 
 MAX_PAIRS = 250_000  # how many pairs of items are compared to find the longest runs that stay
@@ -61,7 +79,8 @@ def _natural_key(old: Sequence[Any], new: Sequence[Any]) -> tuple[str, ...]:
 def _key(item: dict[str, Any], names: tuple[str, ...]) -> Hashable:
     values = tuple(item.get(name) for name in names)
     is_key = all(isinstance(value, str | int) for value in values[:1]) and not any(
-        isinstance(value, dict | list) for value in values)
+        isinstance(value, dict | list) for value in values
+    )
     return values if is_key else None
 
 
@@ -71,25 +90,34 @@ def _match_equal(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
     matches: list[int | None] = [None] * len(new)
     if len(a) * len(b) <= MAX_PAIRS:
         for block in SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks():
-            matches[block.b:block.b + block.size] = range(block.a, block.a + block.size)
+            matches[block.b : block.b + block.size] = range(block.a, block.a + block.size)
     taken = set(matches)
     left: dict[str, list[int]] = {}
     for index in reversed(range(len(a))):
         if index not in taken:
             left.setdefault(a[index], []).append(index)
-    return [left[text].pop() if index is None and left.get(text) else index
-            for text, index in zip(b, matches, strict=True)]
+    return [
+        left[text].pop() if index is None and left.get(text) else index
+        for text, index in zip(b, matches, strict=True)
+    ]
 
 
-def _match_places(old: Sequence[Any], new: Sequence[Any], names: tuple[str, ...], matches: list[int | None]) -> None:
+def _match_places(
+    old: Sequence[Any], new: Sequence[Any], names: tuple[str, ...], matches: list[int | None]
+) -> None:
     """Match what is left between two matches with what is left between the same two, in order."""
     taken = {index for index in matches if index is not None}
     at = 0
     for place, item in enumerate(new):
         index = matches[place]
         if index is None:
-            untaken = takewhile(lambda candidate: candidate not in taken, range(at, min(at + MAX_STEPS, len(old))))
-            index = next((candidate for candidate in untaken if _are_alike(old[candidate], item, names)), None)
+            untaken = takewhile(
+                lambda candidate: candidate not in taken, range(at, min(at + MAX_STEPS, len(old)))
+            )
+            index = next(
+                (candidate for candidate in untaken if _are_alike(old[candidate], item, names)),
+                None,
+            )
         if index is not None:
             matches[place] = index
             taken.add(index)
@@ -102,7 +130,11 @@ def _are_alike(a: Any, b: Any, names: tuple[str, ...]) -> bool:
         return same({**a, **dict.fromkeys(names)}, {**b, **dict.fromkeys(names)})
     if isinstance(a, dict) and isinstance(b, dict):
         return a.get("name") == b.get("name")
-    return not isinstance(a, dict) and not isinstance(b, dict) and isinstance(a, list) == isinstance(b, list)
+    return (
+        not isinstance(a, dict)
+        and not isinstance(b, dict)
+        and isinstance(a, list) == isinstance(b, list)
+    )
 
 
 def increasing(indexes: Sequence[int | None]) -> set[int]:
@@ -114,7 +146,7 @@ def increasing(indexes: Sequence[int | None]) -> set[int]:
             continue
         place = bisect_left(tails, index)
         before[index] = tails[place - 1] if place else None
-        tails[place:place + 1] = [index]
+        tails[place : place + 1] = [index]
     run: set[int] = set()
     last = tails[-1] if tails else None
     while last is not None:

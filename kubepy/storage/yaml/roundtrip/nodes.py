@@ -57,7 +57,11 @@ class Node:
 
     def has_kind_of(self, value: Any) -> bool:
         """Return whether a value is a collection of this node's kind."""
-        return isinstance(value, dict if self.kind == MAPPING else list) if self.is_collection else False
+        return (
+            isinstance(value, dict if self.kind == MAPPING else list)
+            if self.is_collection
+            else False
+        )
 
     def pairs(self) -> list[tuple[Node | None, Node]]:
         """Return keys with their values; the key of an item and of a merged value is None."""
@@ -112,7 +116,9 @@ class Composer(DocumentReader):
             self.root = node
         else:
             is_after_key = bool(parent.children) and parent.children[-1].is_key
-            if parent.kind == MAPPING and not is_after_key and not self._reads_key:  # after a ``<<``, which is no node
+            if (
+                parent.kind == MAPPING and not is_after_key and not self._reads_key
+            ):  # after a ``<<``, which is no node
                 node.merge = self._before.start_mark.index, self._before.end_mark.index
             parent.children.append(node)
         if node.kind == ALIAS:

@@ -42,7 +42,9 @@ class EditPlan:
             self._anchored[id(node)] = value
         if self.is_edited_within(node, value):
             entries = self._layout.entries(node)
-            values = {slot.place: slot.value for slot in self.slots(node, value) if slot.place is not None}
+            values = {
+                slot.place: slot.value for slot in self.slots(node, value) if slot.place is not None
+            }
             for place in sorted(values):
                 if values[place] is not MERGED:
                     self._note(entries[place].value, values[place])
@@ -66,7 +68,9 @@ class EditPlan:
             return same(node.value, value)
         if node.kind == ALIAS:
             return same(self._meaning(node), value)
-        return same(node.value, value) and all(self.stands(child, child.value) for child in node.children)
+        return same(node.value, value) and all(
+            self.stands(child, child.value) for child in node.children
+        )
 
     def _meaning(self, alias: Node) -> Any:
         return self._anchored.get(id(alias.target), _GONE)
@@ -84,28 +88,36 @@ class EditPlan:
             matches = match([entry.value.value for entry in entries], value)
             return [Slot(place, "", item) for place, item in zip(matches, value, strict=True)]
         brought = self._kept_merges(entries, value)
-        slots = [Slot(place, entry.name or "", MERGED if entry.name is None else value[entry.name])
-                 for place, entry in enumerate(entries)
-                 if (brought is not None if entry.name is None else entry.name in value)]
+        slots = [
+            Slot(place, entry.name or "", MERGED if entry.name is None else value[entry.name])
+            for place, entry in enumerate(entries)
+            if (brought is not None if entry.name is None else entry.name in value)
+        ]
         present = {slot.name for slot in slots if slot.value is not MERGED}
         present |= {name for name, item in (brought or {}).items() if same(item, value[name])}
         return slots if len(present) == len(value) else self._with_new(node, slots, value, present)
 
-    def _with_new(self, node: Node, slots: list[Slot], value: dict[str, Any], present: set[str]) -> list[Slot]:
+    def _with_new(
+        self, node: Node, slots: list[Slot], value: dict[str, Any], present: set[str]
+    ) -> list[Slot]:
         """Add the keys of ``value`` that are not present yet.
 
         Those that precede all others come in front of the first of the others, behind the keys after its neighbour.
         """
         places = {slot.name: place for place, slot in enumerate(slots) if slot.value is not MERGED}
-        last_merge = max((place for place, slot in enumerate(slots) if slot.value is MERGED), default=-1)
+        last_merge = max(
+            (place for place, slot in enumerate(slots) if slot.value is MERGED), default=-1
+        )
         names = in_order(value)
         first = next((places[name] for name in names if name in places), 0)
         # No key may come before one on the line of its ``-``, which would have to move to a line of its own.
         may_come_first = True
         if not node.is_flow and slots and slots[0].place == 0:
             start = self._layout.entries(node)[0].start
-            may_come_first = not self._layout.text[self._layout.line_start(start):start].strip()
-        new: dict[tuple[int, int], list[Slot]] = {}  # by their rank: the place of the slot before them
+            may_come_first = not self._layout.text[self._layout.line_start(start) : start].strip()
+        new: dict[
+            tuple[int, int], list[Slot]
+        ] = {}  # by their rank: the place of the slot before them
         rank = (first - 1, 1) if first or may_come_first else (0, 0)
         for name in names:
             if name in places:
@@ -113,21 +125,38 @@ class EditPlan:
             elif name not in present:
                 new.setdefault(max(rank, (last_merge, 0)), []).append(Slot(None, name, value[name]))
         old = {(place, -1): [slot] for place, slot in enumerate(slots)}
-        return [slot for _, ranked in sorted((old | new).items(), key=lambda item: item[0]) for slot in ranked]
+        return [
+            slot
+            for _, ranked in sorted((old | new).items(), key=lambda item: item[0])
+            for slot in ranked
+        ]
 
-    def _kept_merges(self, entries: list[CollectionEntry], value: dict[str, Any]) -> dict[str, Any] | None:
+    def _kept_merges(
+        self, entries: list[CollectionEntry], value: dict[str, Any]
+    ) -> dict[str, Any] | None:
         """Return the entries that ``<<`` will bring; None where the mapping cannot be ``value`` with the merges left in
         it, a merged mapping is removed, or it is too complex."""
         brought: dict[str, Any] = {}
         last_merge = 0
         for place, entry in enumerate(entries):
             if entry.name is None:
-                sources = entry.value.children if entry.value.kind not in (ALIAS, MAPPING) else [entry.value]
-                values = [self._meaning(source) if source.kind == ALIAS else source.value for source in sources]
+                sources = (
+                    entry.value.children
+                    if entry.value.kind not in (ALIAS, MAPPING)
+                    else [entry.value]
+                )
+                values = [
+                    self._meaning(source) if source.kind == ALIAS else source.value
+                    for source in sources
+                ]
                 if not all(isinstance(mapping, dict) for mapping in values):
                     return None
                 brought.update(merged(values))
                 last_merge = place
-        hidden = {entry.name for entry in entries[:last_merge] if entry.name is not None} & brought.keys()
-        is_kept = brought.keys() <= value.keys() and all(same(brought[name], value[name]) for name in hidden)
+        hidden = {
+            entry.name for entry in entries[:last_merge] if entry.name is not None
+        } & brought.keys()
+        is_kept = brought.keys() <= value.keys() and all(
+            same(brought[name], value[name]) for name in hidden
+        )
         return brought if is_kept else None

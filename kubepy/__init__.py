@@ -1,7 +1,8 @@
-"""A Kubernetes cluster that is a folder of YAML files, kubectl's command line for it, and both for Python programs.
+"""A Kubernetes cluster that is a folder of YAML files, kubectl's command line for it, and both for
+Python programs.
 
-``from kubepy import Cluster`` is for programs; docs/python.md describes it. The names below are imported when they are
-first used: the command line needs none of them.
+``from kubepy import Cluster`` is for programs; docs/python.md describes it. The names below are
+imported when they are first used: the command line needs none of them.
 """
 
 TYPE_CHECKING = (

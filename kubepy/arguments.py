@@ -1,4 +1,5 @@
-"""A check of the arguments with which Python programs call: their annotations say what is allowed."""
+"""A check of the arguments with which Python programs call: their annotations say what is
+allowed."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ _shown.maxstring = _shown.maxother = 60
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function raise TypeError, before it begins, for an argument of another type than is annotated.
+    """Let a function raise TypeError, before it begins, for an argument of another type than is
+    annotated.
 
     A string that has no UTF-8 form is a ValueError.
     """
@@ -106,5 +108,8 @@ def description(annotation: Any) -> str:
     if origin is Literal:
         return "a string"
     if origin is Sequence or (origin is Mapping and inner[1] is str):
-        return f"{'a list' if origin is Sequence else 'a dict'} of {description(inner[-1]).removeprefix('a ')}s"
+        return (
+            f"{'a list' if origin is Sequence else 'a dict'} of "
+            f"{description(inner[-1]).removeprefix('a ')}s"
+        )
     return NOUNS.get(origin or annotation, getattr(annotation, "__name__", str(annotation)))

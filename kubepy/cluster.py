@@ -1,6 +1,7 @@
 """The cluster for Python programs: ``from kubepy import Cluster``. docs/python.md describes it.
 
-What that page names is stable; everything else in the package is private and may change with any version.
+What that page names is stable; everything else in the package is private and may change with any
+version.
 """
 
 from __future__ import annotations
@@ -90,7 +91,10 @@ class CommandError(Exception):
         self.result = result
 
     def __str__(self) -> str:
-        return f"{self.command}: exit status {self.result.status}\n{self.result.stderr or self.result.stdout}".rstrip()
+        return (
+            f"{self.command}: exit status "
+            f"{self.result.status}\n{self.result.stderr or self.result.stdout}"
+        ).rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +111,14 @@ class PlannedChange:
 
     @property
     def finishes(self) -> bool:
-        """Whether the command comes to an end, and every workload that it concerns gets where it should be."""
+        """Whether the command comes to an end, and every workload that it concerns gets where it
+        should be."""
         return bool(self.document["finishes"])
 
     @property
     def settled_after(self) -> timedelta | None:
-        """The cluster's time until nothing is due but what repeats for ever; None: that is beyond the limit."""
+        """The cluster's time until nothing is due but what repeats for ever; None: that is beyond
+        the limit."""
         text = self.document["settledAfter"]
         return None if text is None else timedelta(seconds=parse_span(text))
 
@@ -134,8 +140,8 @@ class ClosedError(CliError, ValueError):
 class Cluster:
     """A cluster: a state folder, or one in memory.
 
-    Make one with :meth:`open`, :meth:`create`, :meth:`temporary` or :meth:`fork`. It may be used from several threads:
-    they take turns. As a context manager it closes itself.
+    Make one with :meth:`open`, :meth:`create`, :meth:`temporary` or :meth:`fork`. It may be used
+    from several threads: they take turns. As a context manager it closes itself.
     """
 
     def __init__(self, local: LocalCluster, folder: str = "") -> None:
@@ -150,7 +156,7 @@ class Cluster:
         self.client = ObjectClient(self)
         self._use(local)
 
-    # --- clusters -----------------------------------------------------------------------------------------------------
+    # --- clusters ---------------------------------------------------------------------------------
 
     @classmethod
     @checked
@@ -173,12 +179,13 @@ class Cluster:
         """Make a cluster in a folder, as ``kubepy init`` does, and open it.
 
         :param nodes: how many Ready nodes to make: node-1, node-2 …
-        :param clock: the moment at which the cluster's own time begins; None: its time is the system's.
+        :param clock: the moment at which the cluster's own time begins; None: its time is the
+            system's.
         :param seed: what everything random is a function of; None: it is random.
         :param settings: other settings for ``kubepy.yaml``.
 
-        Raises ValueError for a wrong setting, FolderError where there is a cluster already or the folder cannot be
-        written.
+        Raises ValueError for a wrong setting, FolderError where there is a cluster already or the
+        folder cannot be written.
         """
         folder = os.path.abspath(path)
         if os.path.exists(os.path.join(folder, "kubepy.yaml")):
@@ -210,12 +217,14 @@ class Cluster:
         return cls(_new_in_memory(nodes, _settings(clock, seed, settings)))
 
     def fork(self) -> Cluster:
-        """Return a copy of the cluster in memory; neither sees what is written to the other from then on."""
+        """Return a copy of the cluster in memory; neither sees what is written to the other from
+        then on."""
         with self._open() as local:
             return Cluster(local.fork())
 
     def close(self) -> None:
-        """Let go of the cluster. Commands that wait in other threads end. Closing it again does nothing."""
+        """Let go of the cluster. Commands that wait in other threads end. Closing it again does
+        nothing."""
         with self._lock:
             self._is_closed = True
             self._lock.notify_all()
@@ -251,7 +260,7 @@ class Cluster:
         with self._open() as local:
             return local.settings.seed
 
-    # --- command lines ------------------------------------------------------------------------------------------------
+    # --- command lines ----------------------------------------------------------------------------
 
     @checked
     def run(
@@ -259,8 +268,8 @@ class Cluster:
     ) -> CommandResult:
         """Run a command line of kubepy in this process, on this cluster.
 
-        :param command: the command line, in which words are quoted as for a POSIX shell, or its words. It may begin
-            with ``kubepy`` or ``kubectl``: the program calls itself so then.
+        :param command: the command line, in which words are quoted as for a POSIX shell, or its
+            words. It may begin with ``kubepy`` or ``kubectl``: the program calls itself so then.
         :param stdin: the standard input; "": that of a remedy of :meth:`why`, where it has one.
         :param check: raise CommandError if the exit status is not 0.
 
@@ -300,7 +309,7 @@ class Cluster:
             raise CommandError(shlex.join([program, *words]), result)
         return result
 
-    # --- time ---------------------------------------------------------------------------------------------------------
+    # --- time -------------------------------------------------------------------------------------
 
     @property
     def now(self) -> datetime:
@@ -320,25 +329,28 @@ class Cluster:
 
         Return whether they got there within the limit; otherwise the clock stands at the limit.
 
-        :param limit: of cluster time: ``"30m"``, a timedelta, or seconds. With 0 only what is due now is done.
+        :param limit: of cluster time: ``"30m"``, a timedelta, or seconds. With 0 only what is due
+            now is done.
 
-        With the system's time it waits for what is due. Raises LockTimeoutError where another process runs the
-        controllers.
+        With the system's time it waits for what is due. Raises LockTimeoutError where another
+        process runs the controllers.
         """
         return self._work(_seconds(limit), settled=True)
 
     @checked
     def advance(self, by: timedelta | str | float) -> None:
-        """Let the cluster's own time go on: everything that falls due on the way happens at its own moment.
+        """Let the cluster's own time go on: everything that falls due on the way happens at its own
+        moment.
 
         :param by: ``"30m"``, ``"7d"``, a timedelta, or seconds.
 
-        Raises ValueError if the cluster's time is the system's, or would leave the years that a clock can show;
-        LockTimeoutError where another process runs the controllers.
+        Raises ValueError if the cluster's time is the system's, or would leave the years that a
+        clock can show; LockTimeoutError where another process runs the controllers.
         """
         if self.clock is None:
             raise ValueError(
-                "the cluster's time is the system's, which cannot be moved: give the cluster a clock"
+                "the cluster's time is the system's, which cannot be moved: give the cluster a "
+                "clock"
             )
         self._work(_seconds(by), settled=False)
 
@@ -347,7 +359,8 @@ class Cluster:
             until = later(local.clock.now(), seconds)
             if local.clock.own and until.year not in CLOCK_YEARS:
                 raise ValueError(
-                    f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and "
+                    f"the clock must stay between the years {CLOCK_YEARS[0]} and "
+                    f"{CLOCK_YEARS[-1]}, and "
                     f"that would be the year {until.year}"
                 )
             patience = time.monotonic() + OTHERS_SECONDS
@@ -365,14 +378,16 @@ class Cluster:
                     raise LockTimeoutError("another process runs the controllers of this cluster")
                 self._pause(local, POLL_SECONDS)
 
-    # --- insight ------------------------------------------------------------------------------------------------------
+    # --- insight ----------------------------------------------------------------------------------
 
     @checked
     def why(self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE) -> Why:
-        """Say whether an object is done, on its way or stuck, and what is to blame: ``why("deploy/web")``.
+        """Say whether an object is done, on its way or stuck, and what is to blame:
+        ``why("deploy/web")``.
 
-        The controllers do what is due now, as before any command that reads; then nothing is changed. What happens
-        later, and which commands would help, is tried on forks. Raises NotFound.
+        The controllers do what is due now, as before any command that reads; then nothing is
+        changed. What happens later, and which commands would help, is tried on forks. Raises
+        NotFound.
         """
         with self.client._request(kind, name) as (_, resource, name):
             local = self._catch_up()
@@ -390,14 +405,17 @@ class Cluster:
         since: datetime | timedelta | str | float | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Object:
-        """Return what has happened, as the document of ``kubepy timeline -o json``: ``timeline("deploy/web")``.
+        """Return what has happened, as the document of ``kubepy timeline -o json``:
+        ``timeline("deploy/web")``.
 
-        The controllers do what is due now, as before any command that reads; then nothing is changed.
+        The controllers do what is due now, as before any command that reads; then nothing is
+        changed.
 
-        :param kind: with ``name``, or as ``deploy/web``: only this object, present or gone, and what it owns; of a node
-            its pods, of a namespace all that was in it. "": all of the cluster.
-        :param since: a moment (``"2026-01-01T12:00:00Z"`` or a datetime), or how long ago (``"30m"``, a timedelta,
-            seconds). None: as far as it is kept.
+        :param kind: with ``name``, or as ``deploy/web``: only this object, present or gone, and
+            what it owns; of a node its pods, of a namespace all that was in it. "": all of the
+            cluster.
+        :param since: a moment (``"2026-01-01T12:00:00Z"`` or a datetime), or how long ago
+            (``"30m"``, a timedelta, seconds). None: as far as it is kept.
 
         Raises NotFound for an object that is not there, and was not.
         """
@@ -416,7 +434,8 @@ class Cluster:
             return timeline.timeline_document(read)
 
     def _catch_up(self) -> LocalCluster:
-        """Let the controllers do what is due now, unless they are left to others; return the open cluster."""
+        """Let the controllers do what is due now, unless they are left to others; return the open
+        cluster."""
         assert self._local is not None
         if self._local.settings.reconcile == AUTO:
             with suppress(LockTimeoutError):  # another process runs the controllers
@@ -433,13 +452,16 @@ class Cluster:
         ready_after: str = "",
         stops_after: str = "",
     ) -> PlannedChange:
-        """Say what a command line would do, tried on a fork: ``plan("set image deploy/web web=web:2")``.
+        """Say what a command line would do, tried on a fork:
+        ``plan("set image deploy/web web=web:2")``.
 
-        The controllers do what is due now, as before any command that reads; then nothing is changed.
+        The controllers do what is due now, as before any command that reads; then nothing is
+        changed.
 
         :param command: as for :meth:`run`; without one, the plan is about what is under way.
         :param limit: how far to look ahead: ``"30m"``, a timedelta, or seconds.
-        :param ready_after: the time from a container's start to Ready where no annotation says it: ``"5s..20s"``.
+        :param ready_after: the time from a container's start to Ready where no annotation says it:
+            ``"5s..20s"``.
         :param stops_after: how long a deleted pod terminates, likewise.
 
         Raises CommandError if the command fails.
@@ -453,11 +475,12 @@ class Cluster:
             raise CommandError(shlex.join(["kubepy", "plan", *words]), result)
         return PlannedChange(json.loads(result.stdout))
 
-    # --- the open cluster ---------------------------------------------------------------------------------------------
+    # --- the open cluster -------------------------------------------------------------------------
 
     @contextmanager
     def _open(self) -> Iterator[LocalCluster]:
-        """Take this thread's turn, with the open cluster as it is now, whoever has changed its folder meanwhile."""
+        """Take this thread's turn, with the open cluster as it is now, whoever has changed its
+        folder meanwhile."""
         with self._lock:
             if self._local is None or self._is_closed:
                 raise ClosedError("this cluster is closed")
@@ -496,7 +519,8 @@ class Cluster:
             raise ClosedError("this cluster is closed")
 
     def _is_current(self, local: LocalCluster) -> bool:
-        """Return whether the open cluster knows all that others have changed: settings, and custom kinds."""
+        """Return whether the open cluster knows all that others have changed: settings, and custom
+        kinds."""
         if _identity_of_settings(self._folder) != self._settings_file:
             return False
         try:
@@ -511,11 +535,13 @@ class Cluster:
 class ObjectClient:
     """The objects of a cluster: ``cluster.client``.
 
-    A kind is named as on the command line: ``deployments``, ``deploy``, ``Deployment``, ``deployments.apps``; an object
-    by its kind and name, or as ``deploy/web``. Objects are plain dicts, shaped as the JSON of the API, without
-    managedFields; each is the caller's own. The API's errors are raised: NotFound, AlreadyExists, Conflict, Invalid …
+    A kind is named as on the command line: ``deployments``, ``deploy``, ``Deployment``,
+    ``deployments.apps``; an object by its kind and name, or as ``deploy/web``. Objects are plain
+    dicts, shaped as the JSON of the API, without managedFields; each is the caller's own. The API's
+    errors are raised: NotFound, AlreadyExists, Conflict, Invalid …
 
-    No controller runs: :meth:`Cluster.settle`, :meth:`Cluster.advance` and command lines let them work.
+    No controller runs: :meth:`Cluster.settle`, :meth:`Cluster.advance` and command lines let them
+    work.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -531,7 +557,8 @@ class ObjectClient:
         namespace: str = DEFAULT_NAMESPACE,
         subresource: str = "",
     ) -> Object:
-        """Return an object: ``get("deploy/web")``, ``get("deployments", "web")``. Raises NotFound."""
+        """Return an object: ``get("deploy/web")``, ``get("deployments", "web")``. Raises
+        NotFound."""
         with self._request(kind, name) as (client, resource, name):
             return _own_copy(
                 client.get(resource.gvr, name, namespace=namespace, subresource=subresource)
@@ -564,7 +591,8 @@ class ObjectClient:
 
     @checked
     def create(self, obj: Mapping[str, Any], *, namespace: str = "") -> Object:
-        """Create an object from its manifest, and return it. Raises AlreadyExists, Invalid, NotFound (no namespace)."""
+        """Create an object from its manifest, and return it. Raises AlreadyExists, Invalid,
+        NotFound (no namespace)."""
         with self._manifest(obj, namespace) as (client, resource, content):
             options = requests.CreateOptions(field_manager=FIELD_MANAGER)
             return _own_copy(
@@ -628,9 +656,11 @@ class ObjectClient:
         namespace: str = DEFAULT_NAMESPACE,
         subresource: str = "",
     ) -> Object:
-        """Change an object by a patch, and return it: ``patch("deploy/web", {"spec": {"replicas": 5}})``.
+        """Change an object by a patch, and return it:
+        ``patch("deploy/web", {"spec": {"replicas": 5}})``.
 
-        Raises NotFound, Conflict, Invalid, BadRequest; UnsupportedMediaType for a strategic patch of a custom resource.
+        Raises NotFound, Conflict, Invalid, BadRequest; UnsupportedMediaType for a strategic patch
+        of a custom resource.
         """
         if type not in PATCH_TYPES:
             raise ValueError(f"type {type!r} is none of {', '.join(PATCH_TYPES)}")
@@ -658,7 +688,8 @@ class ObjectClient:
         grace_period: int | None = None,
         propagation: Literal["Background", "Foreground", "Orphan"] | None = None,
     ) -> None:
-        """Delete an object; one with a grace period or finalizers only begins to go. Raises NotFound.
+        """Delete an object; one with a grace period or finalizers only begins to go. Raises
+        NotFound.
 
         :param grace_period: seconds, in place of the object's own; 0 deletes a pod at once.
         """
@@ -676,12 +707,14 @@ class ObjectClient:
         fields: str | Mapping[str, str] = "",
         timeout: float | None = 0.0,
     ) -> ObjectWatch:
-        """Return a watch of the changes from now on; each iteration over it yields those since the last one.
+        """Return a watch of the changes from now on; each iteration over it yields those since the
+        last one.
 
         The parameters are those of :meth:`list`.
 
-        :param timeout: seconds of real time for which an iteration waits for a further change; None: for ever. Without
-            it the iteration ends at once when there is none, which suits a program that changes the cluster itself.
+        :param timeout: seconds of real time for which an iteration waits for a further change;
+            None: for ever. Without it the iteration ends at once when there is none, which suits a
+            program that changes the cluster itself.
         """
         with self._cluster._open() as local:
             resource = _resource_of(local, kind)
@@ -704,12 +737,14 @@ class ObjectClient:
 
     @contextmanager
     def _request(self, kind: str, name: str) -> Iterator[tuple[Client, Resource, str]]:
-        """Open the cluster for a request about an object. Raises ValueError for an unknown kind or without a name."""
+        """Open the cluster for a request about an object. Raises ValueError for an unknown kind or
+        without a name."""
         with self._cluster._open() as local:
             kind, slash, named = kind.partition("/")
             if slash and name:
                 raise ValueError(
-                    f"{kind}/{named} names an object already: a second name, {quote(name)}, is too much"
+                    f"{kind}/{named} names an object already: a second name, {quote(name)}, is "
+                    f"too much"
                 )
             name = name or named
             if not name:
@@ -753,7 +788,8 @@ class ObjectClient:
 
 
 class ObjectWatch:
-    """A watch of objects. An iteration yields events: ``type`` is ADDED, MODIFIED or DELETED, ``object`` the object."""
+    """A watch of objects. An iteration yields events: ``type`` is ADDED, MODIFIED or DELETED,
+    ``object`` the object."""
 
     def __init__(
         self,
@@ -789,7 +825,7 @@ class ObjectWatch:
             return events
 
 
-# --- values -------------------------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 
 def _settings(
@@ -842,7 +878,8 @@ def _run_on_fork(fork: LocalCluster, words: Sequence[str]) -> int:
 
 
 def _seconds(duration: timedelta | str | float) -> float:
-    """Return a length of time in seconds. Raises ValueError for one that cannot be read, or is negative."""
+    """Return a length of time in seconds. Raises ValueError for one that cannot be read, or is
+    negative."""
     if isinstance(duration, timedelta):
         seconds = duration.total_seconds()
     else:
@@ -864,7 +901,8 @@ def _start(since: datetime | timedelta | str | float, now: datetime) -> datetime
 
 
 def _plain(value: Any) -> Any:
-    """Return a copy of a value as plain JSON data. Raises TypeError, ValueError for what JSON does not have."""
+    """Return a copy of a value as plain JSON data. Raises TypeError, ValueError for what JSON does
+    not have."""
     try:
         text = json.dumps(value, allow_nan=False, default=_as_json, ensure_ascii=False)
         if not is_unicode(text):
@@ -896,7 +934,8 @@ def _selector(selector: str | Mapping[str, str]) -> str:
 
 
 def _scaled_resource(local: LocalCluster, metadata: Object, namespace: str) -> Resource | None:
-    """Return the resource of the object that a Scale is of: the one with its uid, or the only one with its name."""
+    """Return the resource of the object that a Scale is of: the one with its uid, or the only one
+    with its name."""
     found = {}
     for resource in local.scheme:
         if "scale" in resource.subresources:
@@ -919,7 +958,7 @@ def _resource_of(local: LocalCluster, kind: str) -> Resource:
     return resource
 
 
-# --- clusters in memory -------------------------------------------------------------------------------------------
+# --- clusters in memory ---------------------------------------------------------------------------
 
 _templates: dict[
     str, LocalCluster
@@ -937,7 +976,8 @@ def _identity_of_settings(folder: str) -> tuple[int, ...]:
 
 
 def _new_in_memory(nodes: int, settings: dict[str, Any]) -> LocalCluster:
-    """Make a cluster in memory: a fork of one that was made before with the same settings and own time."""
+    """Make a cluster in memory: a fork of one that was made before with the same settings and own
+    time."""
     with _templates_lock:
         key = json.dumps([nodes, settings], sort_keys=True, default=str)
         template = _templates.get(key)

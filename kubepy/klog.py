@@ -1,4 +1,5 @@
-"""klog's lines: a header with severity, time, process and place, a message, and values as ``key="value"``.
+"""klog's lines: a header with severity, time, process and place, a message, and values as
+``key="value"``.
 
 The place is the module and line of kubepy that does the work. Upstream: ``k8s.io/klog/v2``, ``-v``.
 """
@@ -68,7 +69,8 @@ class Logger:
 def header(severity: str, clock: Clock, place: str) -> str:
     """Return the beginning of a line: ``I1122 17:42:05.123456   12345 deployment.go:598]``.
 
-    Where time is the cluster's own, the number of the process is 1: lines repeat with their command.
+    Where time is the cluster's own, the number of the process is 1: lines repeat with their
+    command.
     """
     return f"{severity}{clock.now():%m%d %H:%M:%S.%f} {1 if clock.own else os.getpid():7} {place}]"
 
@@ -81,7 +83,8 @@ def place_of(code: CodeType) -> str:
 
 
 def go_duration(seconds: float) -> str:
-    """Return a short time as Go prints it, down to microseconds: ``812µs``, ``1.25ms``, ``2.5s``."""
+    """Return a short time as Go prints it, down to microseconds: ``812µs``, ``1.25ms``,
+    ``2.5s``."""
     if seconds < 0.001:
         return f"{seconds * 1e6:.0f}µs"
     if seconds < 1:
@@ -90,7 +93,8 @@ def go_duration(seconds: float) -> str:
 
 
 def formatted(value: Value) -> str:
-    """Return a value as klog's KVFormat: numbers as they are, texts quoted, those of several lines as a block."""
+    """Return a value as klog's KVFormat: numbers as they are, texts quoted, those of several lines
+    as a block."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):

@@ -1,12 +1,14 @@
-"""The start of a command is short: imports that happen at their first use, named tuples and digests that cost little.
+"""The start of a command is short: imports that happen at their first use, named tuples and digests
+that cost little.
 
-``with lazy_imports():`` around ``from package import module`` statements binds each name to a stand-in, which imports
-the module when one of its attributes is first read, and takes its place in the importing module. Type checkers, editors
-and import contracts see ordinary imports. Only modules can be imported so, not what is in them.
+``with lazy_imports():`` around ``from package import module`` statements binds each name to a
+stand-in, which imports the module when one of its attributes is first read, and takes its place in
+the importing module. Type checkers, editors and import contracts see ordinary imports. Only modules
+can be imported so, not what is in them.
 
-``NamedTuple`` is typing's without its checks of the types of fields, which type checkers make better, and with methods
-that all such classes share. It is made in less than half the time, and ``get`` loads seventy: modules that every
-command loads take it from here.
+``NamedTuple`` is typing's without its checks of the types of fields, which type checkers make
+better, and with methods that all such classes share. It is made in less than half the time, and
+``get`` loads seventy: modules that every command loads take it from here.
 """
 
 from __future__ import annotations
@@ -67,14 +69,16 @@ else:
 
     @cache
     def constructor(size: int) -> CodeType:
-        """Return the code of ``__new__`` of tuples of a size, as compiling it for each class would take most time."""
+        """Return the code of ``__new__`` of tuples of a size, as compiling it for each class would
+        take most time."""
         fields = ", ".join(f"_{number}" for number in range(size))
         return eval(
             f"lambda _cls, {fields}: _new(_cls, ({fields}{',' if fields else ''}))"
         ).__code__
 
     class NamedTupleMeta(type):
-        """The metaclass of ``NamedTuple``: makes a named tuple of the fields and methods of a class body."""
+        """The metaclass of ``NamedTuple``: makes a named tuple of the fields and methods of a class
+        body."""
 
         def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
             if not bases:
@@ -148,7 +152,8 @@ class LazyFunction:
 
 
 def load(name: str) -> ModuleType:
-    """Import a module by its name; importlib, which does so too, would itself be imported for that."""
+    """Import a module by its name; importlib, which does so too, would itself be imported for
+    that."""
     if isinstance(sys.modules.get(name), LazyModule):  # in lazy_for_others
         sys.modules.pop(name, None)
     __import__(name)
@@ -174,11 +179,12 @@ class _LazyNames:
 
 @contextmanager
 def lazy_for_others(*names: str) -> Iterator[None]:
-    """Make ``import name`` in modules of other packages lazy, when they are first imported in the block.
+    """Make ``import name`` in modules of other packages lazy, when they are first imported in the
+    block.
 
-    What these modules take from such a module meanwhile, by ``from name import function`` or as the parameter of a
-    type, is a function that imports it when it is called. Modules that are imported already are not affected, nor is
-    any import after the block.
+    What these modules take from such a module meanwhile, by ``from name import function`` or as the
+    parameter of a type, is a function that imports it when it is called. Modules that are imported
+    already are not affected, nor is any import after the block.
     """
     stand_ins = {name: LazyModule(name, {}) for name in names if name not in sys.modules}
     sys.modules.update(stand_ins)
@@ -192,7 +198,8 @@ def lazy_for_others(*names: str) -> Iterator[None]:
 
 @contextmanager
 def lazy_imports() -> Iterator[None]:
-    """Make the ``from package import module`` statements of the block lazy; those of other modules are as usual.
+    """Make the ``from package import module`` statements of the block lazy; those of other modules
+    are as usual.
 
     Raises ImportError for any other import in the block.
     """

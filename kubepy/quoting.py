@@ -1,8 +1,9 @@
 """Quote the texts of others in messages: names, kinds, paths, values.
 
-Such a text may hold characters that steer a terminal (escape sequences, line breaks, bidirectional controls). Go's
-``%q`` escapes them, and upstream quotes nearly every such text with it. The texts that upstream prints as they are
-(``%s``) are made printable all the same: nobody needs the raw bytes in a message.
+Such a text may hold characters that steer a terminal (escape sequences, line breaks, bidirectional
+controls). Go's ``%q`` escapes them, and upstream quotes nearly every such text with it. The texts
+that upstream prints as they are (``%s``) are made printable all the same: nobody needs the raw
+bytes in a message.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ _QUOTED = {**_NAMED, '"': r"\"", "\\": r"\\"}
 def quote(text: str) -> str:
     """Return a text as ``%q`` prints it: a double-quoted Go string (``strconv.Quote``).
 
-    Bytes that are no UTF-8, as names of files have them (``surrogateescape``), are shown as bytes: ``\\xff``.
+    Bytes that are no UTF-8, as names of files have them (``surrogateescape``), are shown as bytes:
+    ``\\xff``.
     """
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
@@ -22,14 +24,16 @@ def quote(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text without quotes in which only the characters that cannot be printed are escaped, line breaks too."""
+    """Return a text without quotes in which only the characters that cannot be printed are escaped,
+    line breaks too."""
     if text.isprintable():
         return text
     return "".join(_NAMED.get(character) or _escape(character) for character in text)
 
 
 def printable_lines(text: str) -> str:
-    """Return a message of several lines, escaped as ``printable`` does, but for its line breaks and tabs."""
+    """Return a message of several lines, escaped as ``printable`` does, but for its line breaks and
+    tabs."""
     if text.isprintable():
         return text
     return "".join(character if character in "\n\t" else printable(character) for character in text)

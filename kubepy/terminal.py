@@ -1,7 +1,8 @@
-"""The terminal that a command prints to: a stream that nobody else can steer, its colours, width and characters.
+"""The terminal that a command prints to: a stream that nobody else can steer, its colours, width
+and characters.
 
-Output to anything else (a pipe, a file, the streams of a Python program) is plain and does not depend on a width or a
-locale, so that the same cluster always prints the same bytes there.
+Output to anything else (a pipe, a file, the streams of a Python program) is plain and does not
+depend on a width or a locale, so that the same cluster always prints the same bytes there.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ from kubepy.quoting import printable
 WIDTH = 80  # of a terminal that does not report its own, and of everything that is no terminal
 
 _NOT_PLAIN = re.compile(r"[^\n\t -~]")
-# Categories of Unicode: controls (ESC, BEL, the 8-bit CSI), formatting (bidirectional marks, characters without a
-# width), halves of pairs, and what some terminals take for a line break.
+# Categories of Unicode: controls (ESC, BEL, the 8-bit CSI), formatting (bidirectional marks,
+# characters without a width), halves of pairs, and what some terminals take for a line break.
 _STEERING = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _KUBECTLS = {"\x1b": "^[", "\r": "\\r"}  # cli-runtime/pkg/printers/terminal.go
 
 
 class Colour(StrEnum):
-    """Colours and styles (the codes of ECMA-48) that can be read on a light and on a dark background."""
+    """Colours and styles (the codes of ECMA-48) that can be read on a light and on a dark
+    background."""
 
     BOLD = "1"
     DIM = "2"
@@ -43,9 +45,10 @@ class Colour(StrEnum):
 class Terminal(TextIOBase):
     """A terminal as a stream of text, in which only kubepy's own controls have an effect.
 
-    Names, messages and file contents come from strangers. Each character in what is written that would steer the
-    terminal, or that its encoding does not have, is shown as an escape sequence. Colours and movements of the cursor
-    stand between two marks (:meth:`controls`). No stranger can write a mark: it is drawn anew for each stream.
+    Names, messages and file contents come from strangers. Each character in what is written that
+    would steer the terminal, or that its encoding does not have, is shown as an escape sequence.
+    Colours and movements of the cursor stand between two marks (:meth:`controls`). No stranger can
+    write a mark: it is drawn anew for each stream.
     """
 
     def __init__(self, stream: IO[str]) -> None:
@@ -58,7 +61,8 @@ class Terminal(TextIOBase):
         return stream if isinstance(stream, Terminal) else cls(stream)
 
     def controls(self, codes: str) -> str:
-        """Return control characters in the form that :meth:`write` passes on, to be put into a text."""
+        """Return control characters in the form that :meth:`write` passes on, to be put into a
+        text."""
         return f"{self._mark}{codes}{self._mark}"
 
     def write(self, text: str, /) -> int:
@@ -88,12 +92,14 @@ class Terminal(TextIOBase):
 
 
 def guard(stream: IO[str]) -> IO[str]:
-    """Return a stream to write to in place of this one: a :class:`Terminal` for a terminal, any other as it is."""
+    """Return a stream to write to in place of this one: a :class:`Terminal` for a terminal, any
+    other as it is."""
     return cast(IO[str], Terminal.of(stream)) if stream.isatty() else stream
 
 
 def guard_process() -> None:
-    """Guard those of the process's standard streams that are terminals, and take over the terminal's encoding."""
+    """Guard those of the process's standard streams that are terminals, and take over the
+    terminal's encoding."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None or not stream.isatty():
@@ -106,7 +112,8 @@ def guard_process() -> None:
 def cleaned(text: str, encoding: str = "utf-8") -> str:
     """Return a text without any character that would steer a terminal with this encoding.
 
-    An escape sequence stands for each, those of kubectl where it has one, else those of Go's strings.
+    An escape sequence stands for each, those of kubectl where it has one, else those of Go's
+    strings.
     """
     text = _NOT_PLAIN.sub(_shown, text)
     return text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding)
@@ -120,13 +127,14 @@ def _shown(match: re.Match[str]) -> str:
     return _KUBECTLS.get(character) or printable(character)
 
 
-# --- the characters that it knows ---------------------------------------------------------------------------------
+# --- the characters that it knows -----------------------------------------------------------------
 
 
 def encoding_of_process(stream_encoding: str) -> str:
     """Return the encoding of the process's terminal, as its environment names it.
 
-    :param stream_encoding: the one that Python has found for the stream, which counts where the environment has none.
+    :param stream_encoding: the one that Python has found for the stream, which counts where the
+        environment has none.
     """
     named = os.environ.get("PYTHONIOENCODING", "").partition(":")[0]
     language = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
@@ -147,7 +155,8 @@ def _extends_ascii(encoding: str) -> bool:
 
 
 def can_print(stream: IO[str], text: str) -> bool:
-    """Return whether a stream's encoding has all characters of a text. One without an encoding is in memory: it has."""
+    """Return whether a stream's encoding has all characters of a text. One without an encoding is
+    in memory: it has."""
     try:
         text.encode(getattr(stream, "encoding", None) or "utf-8")
     except (UnicodeEncodeError, LookupError):
@@ -155,11 +164,12 @@ def can_print(stream: IO[str], text: str) -> bool:
     return True
 
 
-# --- its width and colours ----------------------------------------------------------------------------------------
+# --- its width and colours ------------------------------------------------------------------------
 
 
 def width_of(stream: IO[str] | Terminal) -> int:
-    """Return the columns of a terminal; WIDTH for one that does not say, and for what is no terminal."""
+    """Return the columns of a terminal; WIDTH for one that does not say, and for what is no
+    terminal."""
     try:
         return (stream.isatty() and os.get_terminal_size(stream.fileno()).columns) or WIDTH
     except OSError:
@@ -174,7 +184,8 @@ def shortened(text: str, width: int, mark: str = "...") -> str:
 
 
 def shows_colours(stream: IO[str]) -> bool:
-    """Return whether a stream is a terminal that may be sent colours (client-go's ``AllowsColorOutput``)."""
+    """Return whether a stream is a terminal that may be sent colours (client-go's
+    ``AllowsColorOutput``)."""
     return stream.isatty() and os.environ.get("TERM") != "dumb" and "NO_COLOR" not in os.environ
 
 
@@ -188,7 +199,10 @@ class Painter:
         """Return the text in these colours and styles; as it is where there are none."""
         if self._terminal is None or not (text and colours):
             return text
-        return f"{self._terminal.controls(_sequence(colours))}{text}{self._terminal.controls(_sequence(()))}"
+        return (
+            f"{self._terminal.controls(_sequence(colours))}{text}"
+            f"{self._terminal.controls(_sequence(()))}"
+        )
 
 
 def _sequence(colours: Iterable[Colour]) -> str:

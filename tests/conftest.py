@@ -1,7 +1,8 @@
 """Settings of all tests, and fixtures that tests of several packages share.
 
-Hypothesis tries the same examples each time, so that no test fails by chance. ``pytest --hypothesis-profile=default``
-tries others; a failing example that it finds becomes an ``@example``.
+Hypothesis tries the same examples each time, so that no test fails by chance.
+``pytest --hypothesis-profile=default`` tries others; a failing example that it finds becomes an
+``@example``.
 """
 
 from collections.abc import Iterator
@@ -14,8 +15,9 @@ from tests.forkserver import ForkServer
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-# Tests run in half the time where coverage is not traced. Properties, and the tests of these modules, run lines of
-# kubepy a thousand times that other tests run, too: without them `coverage report` says 0.9 % less.
+# Tests run in half the time where coverage is not traced. Properties, and the tests of these
+# modules, run lines of kubepy a thousand times that other tests run, too: without them `coverage
+# report` says 0.9 % less.
 UNTRACED = {
     "api": {"protobuf", "goformat"},
     "apiserver": {"random_requests", "valid_objects"},

@@ -1,12 +1,14 @@
-"""kubepy's program as forks of a process that has imported it: for tests of what commands do, not of how they start.
+"""kubepy's program as forks of a process that has imported it: for tests of what commands do, not
+of how they start.
 
-A fresh ``kubepy get`` spends three quarters of its time on Python's start and on imports. The program of a
-:class:`ForkServer` is a script that sends its words, environment, working directory and standard streams to the server,
-which forks for each. The fork runs ``kubepy.cli.program.run`` as a fresh process does, and nothing that another
-command left in memory is there. Signals go on to the fork; its exit status, or the signal that ended it, comes back.
+A fresh ``kubepy get`` spends three quarters of its time on Python's start and on imports. The
+program of a :class:`ForkServer` is a script that sends its words, environment, working directory
+and standard streams to the server, which forks for each. The fork runs ``kubepy.cli.program.run``
+as a fresh process does, and nothing that another command left in memory is there. Signals go on to
+the fork; its exit status, or the signal that ended it, comes back.
 
-The three streams must be open. Tests of the start itself (``called_as``, locales, closed streams, what a command
-imports) run the real program.
+The three streams must be open. Tests of the start itself (``called_as``, locales, closed streams,
+what a command imports) run the real program.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).parents[1]
-# Modules of the standard library that are built in, so that the script starts in the time of a bare Python.
+# Modules of the standard library that are built in, so that the script starts in the time of a bare
+# Python.
 SCRIPT = """#!{python} -IS
 import _signal, _socket, marshal, posix, sys
 connection = _socket.socket(_socket.AF_UNIX)
@@ -46,7 +49,7 @@ if status < 0:
         _signal.signal(-status, _signal.SIG_DFL)
     posix.kill(posix.getpid(), -status)
 posix._exit(status)
-"""
+"""  # noqa: E501
 
 
 class ForkServer:
@@ -86,7 +89,8 @@ class ForkServer:
 
 
 def import_program() -> None:
-    """Import all that commands import, and put it out of reach of the garbage collector, which would copy its pages."""
+    """Import all that commands import, and put it out of reach of the garbage collector, which
+    would copy its pages."""
     import kubepy
 
     for module in pkgutil.walk_packages(kubepy.__path__, "kubepy."):

@@ -1,4 +1,5 @@
-"""The table of the benchmarks: its rows, the README, and how a row is compared with what was recorded."""
+"""The table of the benchmarks: its rows, the README, and how a row is compared with what was
+recorded."""
 
 from pathlib import Path
 

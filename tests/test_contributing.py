@@ -1,4 +1,5 @@
-"""CONTRIBUTING.md holds: its files and changes, applied to a copy of the tree, give the output shown there."""
+"""CONTRIBUTING.md holds: its files and changes, applied to a copy of the tree, give the output
+shown there."""
 
 from __future__ import annotations
 

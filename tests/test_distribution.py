@@ -1,4 +1,5 @@
-"""The name under which kubepy is installed, and the addresses that it names: nobody is sent to strangers.
+"""The name under which kubepy is installed, and the addresses that it names: nobody is sent to
+strangers.
 
 On PyPI the name kubepy belongs to another project. The distribution is ``kubepy-cluster``.
 """
@@ -108,7 +109,7 @@ def test_no_help_names_addresses_of_others(capsys: pytest.CaptureFixture[str]) -
     assert foreign(capsys.readouterr().out) == []
 
 
-# --- the command that installs an extra ---------------------------------------------------------------------------
+# --- the command that installs an extra -----------------------------------------------------------
 
 PYTHON = "/opt/env/bin/python"
 WHEEL = {"url": "file:///dist/kubepy_cluster-0.1.0-py3-none-any.whl", "archive_info": {}}

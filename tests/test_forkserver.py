@@ -1,4 +1,5 @@
-"""The program of the fork server ends as kubepy itself does: exit statuses, signals, streams, words."""
+"""The program of the fork server ends as kubepy itself does: exit statuses, signals, streams,
+words."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def test_streams_folder_environment_and_status_are_those_of_the_caller(
         kubepy get nodes nothing > ../both 2>&1; echo $?; cat ../both
         KUBEPY_STATE=none kubepy get cm > /dev/null 2>&1; echo $?
         kubepy create --help | head -1; kubepy version nothing
-    """,
+    """,  # noqa: E501
         tmp_path,
     )
     assert done.stdout.splitlines() == [

@@ -1,4 +1,5 @@
-"""Lazy imports bind stand-ins, which the module replaces at first use; named tuples are those of typing."""
+"""Lazy imports bind stand-ins, which the module replaces at first use; named tuples are those of
+typing."""
 
 from __future__ import annotations
 
@@ -59,7 +60,10 @@ def test_lazy_module_not_loaded_before_use(folder: Path) -> None:
 @pytest.mark.parametrize("user", ["user", "renamed"])
 def test_lazy_module_used_is_replaced(folder: Path, user: str) -> None:
     name = {"user": "heavy", "renamed": "h"}[user]
-    code = f"import {user} as u, sys; print(u.answer()); print(u.{name} is sys.modules['package.heavy'])"
+    code = (
+        f"import {user} as u, sys; print(u.answer()); print(u.{name} is "
+        f"sys.modules['package.heavy'])"
+    )
     assert run(folder, code) == "loaded\n42\nTrue\n"
 
 
@@ -91,8 +95,10 @@ def test_module_that_others_import_in_block_is_loaded_at_first_use(folder: Path)
     )
     (folder / "single.py").write_text("print('single')\nVALUE = 7\n")
     code = (
-        "from kubepy.lazy import lazy_for_others\nwith lazy_for_others('single'):\n    import other\n"
-        "import sys; loaded = 'single' in sys.modules; print(loaded, other.answer(), other.answer())"
+        "from kubepy.lazy import lazy_for_others\nwith lazy_for_others('single'):\n    import "
+        "other\n"
+        "import sys; loaded = 'single' in sys.modules; print(loaded, other.answer(), "
+        "other.answer())"
     )
     assert run(folder, code) == "loaded\nsingle\nFalse 7 7\n"
 
@@ -107,8 +113,10 @@ def test_function_that_others_take_in_block_imports_its_module_when_called(folde
         "print('single')\ndef value(plus): return 6 + plus\nKind = int\n"
     )
     code = (
-        "from kubepy.lazy import lazy_for_others\nwith lazy_for_others('single'):\n    import other\n"
-        "import sys; loaded = 'single' in sys.modules; print(loaded); print(other.answer(), other.answer())"
+        "from kubepy.lazy import lazy_for_others\nwith lazy_for_others('single'):\n    import "
+        "other\n"
+        "import sys; loaded = 'single' in sys.modules; print(loaded); print(other.answer(), "
+        "other.answer())"
     )
     assert run(folder, code) == "False\nsingle\n(7, True) (7, True)\n"
 

@@ -78,7 +78,8 @@ def console_commands() -> list[str]:
 def test_commands_of_readme_work_on_sample_cluster(tmp_path: Path) -> None:
     shutil.copytree(PROJECT / "state", tmp_path / "state", ignore=shutil.ignore_patterns(".kubepy"))
     run(
-        "git init -q . && git add -A && git -c user.name=x -c user.email=x@localhost commit -qm sample",
+        "git init -q . && git add -A && git -c user.name=x -c user.email=x@localhost commit -qm "
+        "sample",
         tmp_path,
     )
     failed = [
@@ -129,7 +130,10 @@ def test_links_in_docs_lead_somewhere() -> None:
     assert broken == []
 
 
-PACKAGES = "kubepy|tests|tools|docs|storage|api|apiserver|runtime|controllers|controlplane|scheduler|kubelet|cli"
+PACKAGES = (
+    "kubepy|tests|tools|docs|storage|api|apiserver|runtime|controllers|controlplane|"
+    "scheduler|kubelet|cli"
+)
 
 
 def test_files_named_in_docs_exist() -> None:

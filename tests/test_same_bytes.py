@@ -1,4 +1,5 @@
-"""Two runs of a script in clusters with a clock and a seed give the same bytes: what is printed, and the folder."""
+"""Two runs of a script in clusters with a clock and a seed give the same bytes: what is printed,
+and the folder."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ SHOWN = 60  # lines of a difference
 
 @cache
 def pythons() -> list[str]:
-    """Return this Python and the others that have kubepy's dependencies (``make pythons`` installs them)."""
+    """Return this Python and the others that have kubepy's dependencies (``make pythons`` installs
+    them)."""
     return [sys.executable, *map(str, sorted((ROOT / ".venv").glob("python-*/bin/python")))]
 
 

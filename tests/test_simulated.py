@@ -1,4 +1,5 @@
-"""docs/simulated.md agrees with the code: controllers, admission plugins, commands that are not supported."""
+"""docs/simulated.md agrees with the code: controllers, admission plugins, commands that are not
+supported."""
 
 import re
 from pathlib import Path
@@ -17,8 +18,9 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Controllers of kube-controller-manager and cloud-controller-manager (``cmd/kube-controller-manager/names``), less
-# those under another name here and those of alpha APIs.
+# Controllers of kube-controller-manager and cloud-controller-manager
+# (``cmd/kube-controller-manager/names``), less those under another name here and those of alpha
+# APIs.
 UPSTREAM_CONTROLLERS = _words("""
     serviceaccount-token-controller endpoint-slice-mirroring-controller pod-garbage-collector-controller
     resourcequota-controller namespace-controller serviceaccount-controller garbage-collector-controller
@@ -33,7 +35,7 @@ UPSTREAM_CONTROLLERS = _words("""
     legacy-serviceaccount-token-cleaner-controller ephemeral-volume-controller
     storageversion-garbage-collector-controller storage-version-migrator-controller resourceclaim-controller
     service-cidr-controller validatingadmissionpolicy-status-controller selinux-warning-controller
-    service-lb-controller node-route-controller cloud-node-lifecycle-controller""")
+    service-lb-controller node-route-controller cloud-node-lifecycle-controller""")  # noqa: E501
 # On by default (``pkg/kubeapiserver/options/plugins.go``).
 DEFAULT_PLUGINS = _words("""
     NamespaceLifecycle LimitRanger ServiceAccount DefaultStorageClass PersistentVolumeClaimResize
@@ -41,7 +43,7 @@ DEFAULT_PLUGINS = _words("""
     StorageObjectInUseProtection PodGroupProtection Priority TaintNodesByCondition RuntimeClass CertificateApproval
     CertificateSigning ClusterTrustBundleAttest CertificateSubjectRestriction DefaultIngressClass PodSecurity
     PodTopologyLabels MutatingAdmissionPolicy ValidatingAdmissionPolicy PodGroupWorkloadExists
-    NodeDeclaredFeatureValidator JobValidation PodResizeValidator""")
+    NodeDeclaredFeatureValidator JobValidation PodResizeValidator""")  # noqa: E501
 # Those that look at every kind stand in no table of kinds.
 EVERY_KIND = {
     "NamespaceLifecycle": admission.check_namespace,

@@ -1,4 +1,5 @@
-"""mypy finds mistyped flags and fields: one name is changed in each of some modules of a copy of the package."""
+"""mypy finds mistyped flags and fields: one name is changed in each of some modules of a copy of
+the package."""
 
 from __future__ import annotations
 

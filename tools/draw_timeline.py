@@ -16,7 +16,8 @@ DRAW = "timeline deploy/web --since=10s -o svg"
 
 
 def cluster() -> Cluster:
-    """Return the cluster of the first screen of README.md: a Deployment with four pods on three nodes."""
+    """Return the cluster of the first screen of README.md: a Deployment with four pods on three
+    nodes."""
     made = Cluster.temporary(nodes=3, seed=7, settings={"kubelet": KUBELET})
     made.run("create deployment web --image=web:1 --replicas=4", check=True)
     made.settle()

@@ -1,12 +1,13 @@
-"""Write ``kubepy/apiserver/data/bootstrap.json``: the roles and bindings that an API server makes, read from a
-Kubernetes checkout.
+"""Write ``kubepy/apiserver/data/bootstrap.json``: the roles and bindings that an API server makes,
+read from a Kubernetes checkout.
 
     python tools/generate_bootstrap.py PATH-OF-KUBERNETES
 
-Roles and bindings come from the test data of ``bootstrappolicy``, which upstream's tests compare with its policy. Per
-resource (``clusterroles.rbac.authorization.k8s.io``) the file has a list of objects without what all of them share:
-apiVersion and kind, the label and the annotation of bootstrapping. ``ca`` is a certificate of a CA in PEM, made once by
-openssl; its key was thrown away, since nothing here speaks TLS.
+Roles and bindings come from the test data of ``bootstrappolicy``, which upstream's tests compare
+with its policy. Per resource (``clusterroles.rbac.authorization.k8s.io``) the file has a list of
+objects without what all of them share: apiVersion and kind, the label and the annotation of
+bootstrapping. ``ca`` is a certificate of a CA in PEM, made once by openssl; its key was thrown
+away, since nothing here speaks TLS.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Write ``kubepy/apiserver/data/columns.json``: the columns of the tables of built-in kinds, from Kubernetes checkouts.
+"""Write ``kubepy/apiserver/data/columns.json``: the columns of the tables of built-in kinds, from
+Kubernetes checkouts.
 
     python tools/generate_columns.py PATH-OF-KUBERNETES PATH-OF-API
 
-PATH-OF-API is a checkout of ``kubernetes/api``. A key is the kind in its internal package: ``core.Pod``; a column is
-its name, type, format and priority, and the place of its description among ``descriptions``.
+PATH-OF-API is a checkout of ``kubernetes/api``. A key is the kind in its internal package:
+``core.Pod``; a column is its name, type, format and priority, and the place of its description
+among ``descriptions``.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ ENTRY = re.compile(r'^\t("\w*"): +("(?:[^"\\]|\\.)*"),$', re.MULTILINE)
 
 
 class Descriptions:
-    """The descriptions of the fields of types, by the name under which a Go file imports their package."""
+    """The descriptions of the fields of types, by the name under which a Go file imports their
+    package."""
 
     def __init__(self, kubernetes: Path, api: Path, imports: dict[str, str]) -> None:
         self._folders = {

@@ -1,9 +1,11 @@
-"""Write ``kubepy/api/schema/data/enums.json``: the values of string fields of the API, from a Kubernetes checkout.
+"""Write ``kubepy/api/schema/data/enums.json``: the values of string fields of the API, from a
+Kubernetes checkout.
 
     python tools/generate_enums.py PATH-OF-KUBERNETES
 
-The ``kubernetes-validate`` package has no enumerations, since those are only in OpenAPI v3. A key is the full name of
-a type, a dot and its field: ``io.k8s.api.core.v1.PodSpec.dnsPolicy``, with ``[]`` after it for the items of a list.
+The ``kubernetes-validate`` package has no enumerations, since those are only in OpenAPI v3. A key
+is the full name of a type, a dot and its field: ``io.k8s.api.core.v1.PodSpec.dnsPolicy``, with
+``[]`` after it for the items of a list.
 """
 
 from __future__ import annotations

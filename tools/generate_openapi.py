@@ -1,9 +1,10 @@
-"""Write ``kubepy/api/schema/data/defaults.json``: what only OpenAPI v3 says of types, from a Kubernetes checkout.
+"""Write ``kubepy/api/schema/data/defaults.json``: what only OpenAPI v3 says of types, from a
+Kubernetes checkout.
 
     python tools/generate_openapi.py PATH-OF-KUBERNETES
 
-``defaults`` has the default values of fields by the full name of their type, ``unions`` the value of
-``x-kubernetes-unions``. The documents are those of ``api/openapi-spec/v3``.
+``defaults`` has the default values of fields by the full name of their type, ``unions`` the value
+of ``x-kubernetes-unions``. The documents are those of ``api/openapi-spec/v3``.
 """
 
 from __future__ import annotations

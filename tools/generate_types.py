@@ -1,17 +1,20 @@
-"""Write ``kubepy/api/types/data``: Go's view of the built-in API types, read from a Kubernetes checkout.
+"""Write ``kubepy/api/types/data``: Go's view of the built-in API types, read from a Kubernetes
+checkout.
 
     python tools/generate_types.py PATH-OF-KUBERNETES [FOLDER]
 
-One JSON file per Go package (``apps_v1.json``), and one per package of internal types (``apps.json``), whose field
-names show up in some error messages. ``structs``: for each type its fields in order, each one string of
+One JSON file per Go package (``apps_v1.json``), and one per package of internal types
+(``apps.json``), whose field names show up in some error messages. ``structs``: for each type its
+fields in order, each one string of
 
     GoName jsonName GoType flags number
 
-with ``-`` for a name that is absent; flags are ``o`` omitempty, ``z`` omitzero, ``i`` inline; the number is the field's
-in protobuf and is left out where there is none. The numbers are compared with ``generated.proto``. ``named``: the types
-behind named types that are no structs. Types of the same package have no prefix, others the path of their package
-(``core/v1.PodSpec``). ``index.json`` maps apiVersions to packages. List types, merge keys and required fields are no
-part of it: they are in ``kubepy/api/schema/data`` (``tools/generate_schemas.py``).
+with ``-`` for a name that is absent; flags are ``o`` omitempty, ``z`` omitzero, ``i`` inline; the
+number is the field's in protobuf and is left out where there is none. The numbers are compared with
+``generated.proto``. ``named``: the types behind named types that are no structs. Types of the same
+package have no prefix, others the path of their package (``core/v1.PodSpec``). ``index.json`` maps
+apiVersions to packages. List types, merge keys and required fields are no part of it: they are in
+``kubepy/api/schema/data`` (``tools/generate_schemas.py``).
 """
 
 from __future__ import annotations
@@ -32,10 +35,27 @@ ELSEWHERE = {
     "metrics/v1beta1": "metrics/pkg/apis/metrics/v1beta1",
 }
 GROUPS = (
-    "admissionregistration/v1", "apps/v1", "authentication/v1", "authorization/v1", "autoscaling/v1", "autoscaling/v2",
-    "batch/v1", "certificates/v1", "coordination/v1", "core/v1", "discovery/v1", "events/v1", "flowcontrol/v1",
-    "networking/v1", "node/v1", "policy/v1", "rbac/v1", "resource/v1", "scheduling/v1", "storage/v1",
-)  # fmt: skip
+    "admissionregistration/v1",
+    "apps/v1",
+    "authentication/v1",
+    "authorization/v1",
+    "autoscaling/v1",
+    "autoscaling/v2",
+    "batch/v1",
+    "certificates/v1",
+    "coordination/v1",
+    "core/v1",
+    "discovery/v1",
+    "events/v1",
+    "flowcontrol/v1",
+    "networking/v1",
+    "node/v1",
+    "policy/v1",
+    "rbac/v1",
+    "resource/v1",
+    "scheduling/v1",
+    "storage/v1",
+)
 
 INTERNAL = ("apps", "autoscaling", "batch", "core", "networking", "policy", "resource", "storage")
 
@@ -100,7 +120,8 @@ def read_package(sources: dict[str, str]) -> dict[str, Any]:
 
 
 def read_field(row: str, packages: dict[str, str]) -> str:
-    """Return a line of a struct as it goes into the table; "" for comments and fields that JSON does not have."""
+    """Return a line of a struct as it goes into the table; "" for comments and fields that JSON
+    does not have."""
     match = FIELD.match(row)
     tags = dict(re.findall(r'(\w+):"([^"]*)"', match[3] or "")) if match else {}
     json_name, *options = tags.get("json", "").split(",")
@@ -121,7 +142,8 @@ def read_field(row: str, packages: dict[str, str]) -> str:
 
 
 def check_numbers(name: str, package: dict[str, Any], proto: str) -> None:
-    """Exit if the numbers of a struct are not those of its message. ``Time`` is written as a ``Timestamp``."""
+    """Exit if the numbers of a struct are not those of its message. ``Time`` is written as a
+    ``Timestamp``."""
     for message, body in MESSAGE.findall(proto):
         rows = [row.split() for row in package["structs"].get(message, [])]
         numbers = {row[4] for row in rows if len(row) > 4}

@@ -1,4 +1,5 @@
-"""Print docs/commands.md: every command with its line of help. `make docs` writes it, a test compares it."""
+"""Print docs/commands.md: every command with its line of help. `make docs` writes it, a test
+compares it."""
 
 from kubepy.cli.commands import COMMANDS, GROUPS
 from kubepy.cli.runtime.command import walk
@@ -10,7 +11,7 @@ INTRODUCTION = """# Commands
 own. Flags that name a server or credentials (`-s`, `--token` …) are accepted and mean nothing; `--state DIR`,
 `--reconcile=auto|never` and `--trust` are kubepy's own.
 `--kubeconfig`, `--context` and `--cluster` choose a [state folder and a namespace](state-folder.md#contexts). A program
-`kubepy-foo` on the PATH is the command `kubepy foo`. [simulated.md](simulated.md) says what is behind all that."""
+`kubepy-foo` on the PATH is the command `kubepy foo`. [simulated.md](simulated.md) says what is behind all that."""  # noqa: E501
 
 
 def tables() -> str:

@@ -1,7 +1,8 @@
-"""A plugin of mypy: ``obj.get("key")`` with a key that the TypedDict lacks is an error, as ``obj["key"]`` is.
+"""A plugin of mypy: ``obj.get("key")`` with a key that the TypedDict lacks is an error, as
+``obj["key"]`` is.
 
-mypy takes such a ``get`` for a key that a subtype may have. The objects of the API have no subtypes: a key that their
-type lacks is mistyped.
+mypy takes such a ``get`` for a key that a subtype may have. The objects of the API have no
+subtypes: a key that their type lacks is mistyped.
 """
 
 from __future__ import annotations

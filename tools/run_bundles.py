@@ -1,18 +1,21 @@
-"""Run bundles of manifests through the life that they have in a cluster, each in a cluster of its own.
+"""Run bundles of manifests through the life that they have in a cluster, each in a cluster of its
+own.
 
 usage: run_bundles.py [-j N] [--keep] [--bootstrap=minimal|full] DIR
 
-A bundle is a file of manifests, a folder of such files, or a folder with a kustomization; in a folder that holds
-several kustomizations, those that no other one there names. Each bundle is applied, the controllers run, it is applied
-again, everything is described and printed as YAML and JSON, compared with the manifests, and deleted. The table says
-how that went; notes and problems stand below it. Exit status 1 if a bundle has problems.
+A bundle is a file of manifests, a folder of such files, or a folder with a kustomization; in a
+folder that holds several kustomizations, those that no other one there names. Each bundle is
+applied, the controllers run, it is applied again, everything is described and printed as YAML and
+JSON, compared with the manifests, and deleted. The table says how that went; notes and problems
+stand below it. Exit status 1 if a bundle has problems.
 
-What the API refuses is counted and shown, and is no problem: a server would refuse it, too. Problems are what a server
-never does: internal errors, wrong exit statuses, objects that change or stay without a reason.
+What the API refuses is counted and shown, and is no problem: a server would refuse it, too.
+Problems are what a server never does: internal errors, wrong exit statuses, objects that change or
+stay without a reason.
 
-An object that the second apply configures again is explained by the fields that the server keeps in another form than
-the manifest has them (`cpu: 0.5`, a Secret's `stringData`), as kubectl says `configured` of them for ever. One without
-such a field is a problem.
+An object that the second apply configures again is explained by the fields that the server keeps in
+another form than the manifest has them (`cpu: 0.5`, a Secret's `stringData`), as kubectl says
+`configured` of them for ever. One without such a field is a problem.
 """
 
 from __future__ import annotations
@@ -127,7 +130,7 @@ class Report:
         ]
 
 
-# --- bundles in a folder ------------------------------------------------------------------------------------------
+# --- bundles in a folder --------------------------------------------------------------------------
 
 
 def find_bundles(folder: Path) -> list[Bundle]:
@@ -144,7 +147,8 @@ def find_bundles(folder: Path) -> list[Bundle]:
 
 
 def bundles_below(folder: Path) -> list[Bundle]:
-    """Return the kustomizations of a folder that no other one in it names; without any, the folder's manifests."""
+    """Return the kustomizations of a folder that no other one in it names; without any, the
+    folder's manifests."""
     kustomizations = {
         path.parent.resolve(): path
         for path in sorted(folder.rglob("*"))
@@ -174,7 +178,7 @@ def kustomization_of(folder: Path) -> Path | None:
     return next((folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()), None)
 
 
-# --- one bundle ---------------------------------------------------------------------------------------------------
+# --- one bundle -----------------------------------------------------------------------------------
 
 
 class Run:
@@ -198,7 +202,8 @@ class Run:
         return Done(out.getvalue(), err.getvalue(), status)
 
     def expect(self, *words: str, status: int = 0) -> Done:
-        """Run a command that should end with this status and without other errors than those of the first apply."""
+        """Run a command that should end with this status and without other errors than those of the
+        first apply."""
         done = self.kubepy(*words)
         self.check(
             done, " ".join(word for word in words if word not in self.bundle.flags)[:40], status
@@ -240,7 +245,8 @@ class Run:
             self.report.problems.append(f"controller: {done.err.strip()}")
 
     def everything(self, *, checked: bool = False) -> dict[str, Object]:
-        """Return all objects but events, by resource, namespace and name. ``checked``: YAML must say what JSON does."""
+        """Return all objects but events, by resource, namespace and name. ``checked``: YAML must
+        say what JSON does."""
         listing = self.kubepy("api-resources", "--verbs=get,list", "--no-headers").out
         rows = [line.split() for line in listing.splitlines()]
         names = {
@@ -257,7 +263,8 @@ class Run:
         return {key_of(item, names): item for item in items}
 
     def apply(self) -> None:
-        """Apply until every definition and namespace is there; each round a user would have to type."""
+        """Apply until every definition and namespace is there; each round a user would have to
+        type."""
         for _ in range(MAX_ROUNDS):
             done = self.kubepy("apply", *self._manage, *self.bundle.flags)
             self._names |= {f"{kind}/{name}" for kind, name, _ in APPLIED.findall(done.out)}
@@ -291,7 +298,8 @@ class Run:
                 self.report.notes.append(f"namespace {name} was made first")
 
     def apply_again(self, before: dict[str, Object]) -> None:
-        """Apply a second time. Nothing may change but what a real server changes every time, too."""
+        """Apply a second time. Nothing may change but what a real server changes every time,
+        too."""
         done = self.expect("apply", *self._manage, *self.bundle.flags)
         after = self.everything()
         counts = Counter(verb for *_, verb in APPLIED.findall(done.out))
@@ -316,7 +324,8 @@ class Run:
                 self.explain(printed_kind, name, after)
 
     def explain(self, printed_kind: str, name: str, objects: dict[str, Object]) -> None:
-        """Note which fields of a manifest the server keeps otherwise; a problem if there is none."""
+        """Note which fields of a manifest the server keeps otherwise; a problem if there is
+        none."""
         candidates = [
             obj
             for obj in objects.values()
@@ -335,7 +344,8 @@ class Run:
         )
 
     def compare(self, objects: dict[str, Object]) -> None:
-        """Compare the manifests with the cluster: ``diff`` has nothing to say right after an apply."""
+        """Compare the manifests with the cluster: ``diff`` has nothing to say right after an
+        apply."""
         done = self.kubepy("diff", *self._manage, *self.bundle.flags)
         files = re.findall(r"^\+\+\+ \S*/(\S+)", done.out, re.MULTILINE)
         if done.status and not self._twice and not self.report.refused:
@@ -458,7 +468,8 @@ def differences(manifest: Any, live: Any, schema: Schema | None, path: str = "")
 def list_differences(
     manifest: list[Any], live: list[Any], meta: PatchMeta, path: str
 ) -> Iterator[str]:
-    """Yield the differences of two lists whose items are told apart by a key, or are simple values."""
+    """Yield the differences of two lists whose items are told apart by a key, or are simple
+    values."""
     if manifest and not isinstance(manifest[0], dict):
         yield from (f"{path[1:]}: {shown(item)} is absent" for item in manifest if item not in live)
         return
@@ -477,7 +488,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= 30 else f"{text[:29]}…"
 
 
-# --- all bundles --------------------------------------------------------------------------------------------------
+# --- all bundles ----------------------------------------------------------------------------------
 
 
 def run_bundle(bundle: Bundle, keep: bool = False, bootstrap: str = "minimal") -> Report:

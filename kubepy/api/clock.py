@@ -1,4 +1,5 @@
-"""Time and chance of a cluster. Nothing else in kubepy asks the system for the time, a UUID or a random number.
+"""Time and chance of a cluster. Nothing else in kubepy asks the system for the time, a UUID or a
+random number.
 
 ``kubepy.yaml`` can fix both, and then the same commands give the same bytes.
 """
@@ -17,21 +18,25 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOCK_YEARS = range(
     1678, 2262
 )  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
-# Upstream's k8s.io/apimachinery/pkg/util/rand: no vowels and no look-alikes, so that no bad word comes out.
+# Upstream's k8s.io/apimachinery/pkg/util/rand: no vowels and no look-alikes, so that no bad word
+# comes out.
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 5
 
 
 class ClockLimit(BaseException):
-    """The cluster's own time was to go on beyond the limit of its clock. No ``except Exception`` stops it."""
+    """The cluster's own time was to go on beyond the limit of its clock. No ``except Exception``
+    stops it."""
 
 
 class Clock:
-    """The time of the cluster, in UTC: the system's, or the cluster's own, which stands until something moves it.
+    """The time of the cluster, in UTC: the system's, or the cluster's own, which stands until
+    something moves it.
 
     :ivar own: the moment at which the cluster's own time stands; None: time is the system's.
     :ivar limit: the moment beyond which own time does not go; None: it is not limited.
-    :ivar pause: waits so many seconds; a program that lets others use the cluster meanwhile puts its own here.
+    :ivar pause: waits so many seconds; a program that lets others use the cluster meanwhile puts
+        its own here.
     """
 
     def __init__(self, own: datetime | None = None) -> None:
@@ -45,17 +50,20 @@ class Clock:
     def move_to(self, moment: datetime) -> None:
         """Let the cluster's own time go on to a moment.
 
-        Raises ValueError for one before now, or beyond all clocks, ClockLimit for one beyond the limit.
+        Raises ValueError for one before now, or beyond all clocks, ClockLimit for one beyond the
+        limit.
         """
         if self.own is None:
             raise ValueError("the time of this cluster is the system's")
         if moment < self.own:
             raise ValueError(
-                f"time cannot go back from {format_exact_time(self.own)} to {format_exact_time(moment)}"
+                f"time cannot go back from {format_exact_time(self.own)} to "
+                f"{format_exact_time(moment)}"
             )
         if moment.year not in CLOCK_YEARS:
             raise ValueError(
-                f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and that "
+                f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, "
+                f"and that "
                 f"would be the year {moment.year}"
             )
         if self.limit is not None and moment > self.limit:
@@ -75,16 +83,17 @@ class Clock:
         return self.own.timestamp() if self.own else time.monotonic()
 
     def real_monotonic(self) -> float:
-        """Return seconds of real time, for limits of waiting for other processes, and of a burst of work."""
+        """Return seconds of real time, for limits of waiting for other processes, and of a burst of
+        work."""
         return time.monotonic()
 
 
 class Ids:
     """UIDs, random suffixes of names, and random numbers.
 
-    With a ``seed`` each draw is a function of the seed and its subject: an object, with a purpose where the object has
-    more than one draw. Neither the process nor the draws for other objects change it; a request that fails, a read and
-    a dry run move nothing.
+    With a ``seed`` each draw is a function of the seed and its subject: an object, with a purpose
+    where the object has more than one draw. Neither the process nor the draws for other objects
+    change it; a request that fails, a read and a dry run move nothing.
     """
 
     def __init__(self, seed: int | str | None = None, clock: Clock | None = None) -> None:
@@ -94,8 +103,9 @@ class Ids:
     def uid(self, *subject: str, revision: int) -> str:
         """Return a UUID that sorts by the time it was made (RFC 9562, version 7).
 
-        So objects made within one second, which have the same creationTimestamp, have an order nevertheless. With a
-        seed the newest revision is the counter that the RFC puts after the milliseconds (section 6.2, method 1).
+        So objects made within one second, which have the same creationTimestamp, have an order
+        nevertheless. With a seed the newest revision is the counter that the RFC puts after the
+        milliseconds (section 6.2, method 1).
         """
         milliseconds, counter = self._moment(revision)
         chance = self._draw("uid", *subject) & 0xFFFFFFFF
@@ -111,9 +121,11 @@ class Ids:
         return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
     def _moment(self, revision: int) -> tuple[int, int]:
-        """Return 48 and 42 bits that grow: milliseconds, then their fraction or with a seed the revision.
+        """Return 48 and 42 bits that grow: milliseconds, then their fraction or with a seed the
+        revision.
 
-        With a seed and the system's time, which never repeats, the seed takes the place of the milliseconds.
+        With a seed and the system's time, which never repeats, the seed takes the place of the
+        milliseconds.
         """
         if self.seed is None:
             milliseconds, rest = divmod(time.time_ns(), 1_000_000)
@@ -135,7 +147,8 @@ class Ids:
         return suffix
 
     def fraction(self, *subject: str | int, unseeded: str) -> float:
-        """Draw a number from 0 up to but not including 1 that the seed and its subject alone decide.
+        """Draw a number from 0 up to but not including 1 that the seed and its subject alone
+        decide.
 
         :param unseeded: decides in place of the seed where there is none, as the uid of an object.
         """
@@ -152,19 +165,22 @@ def _hash(*words: str | int) -> int:
 
 
 def draw_seed() -> int:
-    """Draw a seed of at most six digits, for what must be repeatable though nobody has chosen a seed."""
+    """Draw a seed of at most six digits, for what must be repeatable though nobody has chosen a
+    seed."""
     return int.from_bytes(os.urandom(8)) % 1_000_000
 
 
 def format_time(moment: datetime) -> str:
-    """Write a ``metav1.Time``: ``2026-11-20T10:13:48Z``. The year has four digits, unlike strftime's."""
+    """Write a ``metav1.Time``: ``2026-11-20T10:13:48Z``. The year has four digits, unlike
+    strftime's."""
     if moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)
     return f"{moment.isoformat(timespec='seconds')[:-6]}Z"
 
 
 def format_exact_time(moment: datetime) -> str:
-    """Write an RFC 3339 time with its fraction of a second, if it has one: ``2026-11-20T10:13:48.5Z``."""
+    """Write an RFC 3339 time with its fraction of a second, if it has one:
+    ``2026-11-20T10:13:48.5Z``."""
     text = moment.astimezone(UTC).replace(tzinfo=None).isoformat()
     return f"{text.rstrip('0') if '.' in text else text}Z"
 
@@ -179,7 +195,8 @@ def format_micro_time(moment: datetime) -> str:
 def later(moment: datetime, seconds: float) -> datetime:
     """Return the moment so many seconds after another, or before it for a negative number.
 
-    A number of 64 bits may lead beyond the years that Python knows: then the first or the last moment of them.
+    A number of 64 bits may lead beyond the years that Python knows: then the first or the last
+    moment of them.
     """
     try:
         return moment + timedelta(seconds=seconds)
@@ -196,5 +213,6 @@ def parse_time(text: str) -> datetime:
 
 
 def parse_optional_time(text: str | None) -> datetime:
-    """Parse the time of a field that may be empty; without one return Go's zero time, which is long ago."""
+    """Parse the time of a field that may be empty; without one return Go's zero time, which is long
+    ago."""
     return parse_time(text) if text else ZERO_TIME

@@ -1,4 +1,5 @@
-"""The errors that the API answers with: a tree of exceptions, and the functions that word them as upstream does.
+"""The errors that the API answers with: a tree of exceptions, and the functions that word them as
+upstream does.
 
     Status                        500, or what the answer says: ``metav1.Status`` with ``status: Failure``
     ├── BadRequest                400
@@ -18,9 +19,10 @@
     ├── ServiceUnavailable        503
     └── Timeout                   504
 
-The words are those of upstream's ``k8s.io/apimachinery/pkg/api/errors`` and ``util/validation/field``. The CLI turns a
-Status into kubectl's line in one place, ``kubepy.cli.errors``.
-"""
+The words are those of upstream's ``k8s.io/apimachinery/pkg/api/errors`` and
+``util/validation/field``. The CLI turns a Status into kubectl's line in one place,
+``kubepy.cli.errors``.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -45,9 +47,11 @@ class Cause(NamedTuple):
 
 
 class Status(Exception):
-    """An API error. ``code`` is the HTTP status, ``reason`` the StatusReason; each class has its own.
+    """An API error. ``code`` is the HTTP status, ``reason`` the StatusReason; each class has its
+    own.
 
-    ``resource`` is the plural with its group (``daemonsets.apps``), ``kind`` the qualified kind (``DaemonSet.apps``).
+    ``resource`` is the plural with its group (``daemonsets.apps``), ``kind`` the qualified kind
+    (``DaemonSet.apps``).
     """
 
     code = 500
@@ -227,7 +231,8 @@ def status_of(
     kind: str = "",
     causes: Sequence[Cause] = (),
 ) -> Status:
-    """Make the error of a Status that another server has answered with; its reason decides about the class."""
+    """Make the error of a Status that another server has answered with; its reason decides about
+    the class."""
     known: type[Status] = next(
         (known for known in Status.__subclasses__() if known.reason == reason != ""), Status
     )
@@ -255,7 +260,8 @@ MODIFIED = (
 
 
 def forbidden(resource: str, name: str, detail: str, causes: Sequence[Cause] = ()) -> Forbidden:
-    """Make ``resource "name" is forbidden: detail``, or without a name ``resource is forbidden: detail``."""
+    """Make ``resource "name" is forbidden: detail``, or without a name
+    ``resource is forbidden: detail``."""
     subject = f"{resource} {quote(name)}" if name else resource
     return Forbidden(
         f"{subject} is forbidden: {detail}", name=name, resource=resource, causes=causes
@@ -283,7 +289,8 @@ def internal_error(detail: str) -> InternalError:
 
 
 def no_such_resource() -> NotFound:
-    """Make the answer to a path that the server does not serve, such as a subresource that the kind does not have."""
+    """Make the answer to a path that the server does not serve, such as a subresource that the kind
+    does not have."""
     return NotFound("the server could not find the requested resource")
 
 
@@ -298,11 +305,12 @@ def invalid(kind: str, name: str, errors: Iterable[FieldError]) -> Invalid:
     return Invalid(f"{kind} {quote(name)} is invalid: {text}", name=name, kind=kind, causes=causes)
 
 
-# --- field errors -------------------------------------------------------------------------------------------------
+# --- field errors ---------------------------------------------------------------------------------
 
 
 def show_value(value: Any) -> str:
-    """Print a value as upstream's ``field.Error`` does: strings quoted (``%q``), floats as Go does, the rest as JSON.
+    """Print a value as upstream's ``field.Error`` does: strings quoted (``%q``), floats as Go does,
+    the rest as JSON.
 
     Maps are in the order of their keys, structs (Ordered) in that of their fields.
     """
@@ -314,7 +322,8 @@ def show_value(value: Any) -> str:
 
 
 class FieldError(NamedTuple):
-    """One error at a field path, ``field.Error`` upstream. ``reason`` is its CauseType (``FieldValueInvalid``…)."""
+    """One error at a field path, ``field.Error`` upstream. ``reason`` is its CauseType
+    (``FieldValueInvalid``…)."""
 
     reason: str
     field: str
@@ -356,7 +365,8 @@ def type_invalid(path: str, value: Any, detail: str) -> FieldError:
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """Make an error that lists the supported values in the order given; upstream sorts sets before it passes them."""
+    """Make an error that lists the supported values in the order given; upstream sorts sets before
+    it passes them."""
     values = ", ".join(show_value(supported_value) for supported_value in supported)
     text = f"Unsupported value: {show_value(value)}" + (
         f": supported values: {values}" if values else ""

@@ -1,8 +1,10 @@
-r"""kubectl's JSONPath: ``{range .items[*]}{.metadata.name}{"\n"}{end}``, filters, slices, unions, ``..``.
+r"""kubectl's JSONPath: ``{range .items[*]}{.metadata.name}{"\n"}{end}``, filters, slices, unions,
+``..``.
 
-:func:`parse` returns a :class:`JSONPath`, whose ``find`` returns the values, a list for each part, and ``print`` the
-text. Upstream: ``client-go/util/jsonpath`` (``parser.go``, ``jsonpath.go``); unlike there, wildcards visit the values
-of a map in the order of its keys, so that the same object always gives the same text.
+:func:`parse` returns a :class:`JSONPath`, whose ``find`` returns the values, a list for each part,
+and ``print`` the text. Upstream: ``client-go/util/jsonpath`` (``parser.go``, ``jsonpath.go``);
+unlike there, wildcards visit the values of a map in the order of its keys, so that the same object
+always gives the same text.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class JSONPathError(Exception):
 
 
 class ListNode(NamedTuple):
-    """The nodes between ``{`` and ``}``: each works on the values that the one before it has found."""
+    """The nodes between ``{`` and ``}``: each works on the values that the one before it has
+    found."""
 
     nodes: list[Node]
 
@@ -58,7 +61,8 @@ class IdentifierNode(NamedTuple):
 
 
 class ArrayNode(NamedTuple):
-    """A slice ``[start:end:step]``. ``single``: an index alone, whose end follows from its start."""
+    """A slice ``[start:end:step]``. ``single``: an index alone, whose end follows from its
+    start."""
 
     start: int | None
     end: int | None
@@ -100,7 +104,8 @@ Node = (
 
 
 class _Parser:
-    """Reads one template. ``start`` is where the current token begins, ``at`` the position of the next character."""
+    """Reads one template. ``start`` is where the current token begins, ``at`` the position of the
+    next character."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -316,7 +321,7 @@ def _unquote(text: str) -> str:
     return _ESCAPED.sub(replace, inner)
 
 
-# --- evaluation ---------------------------------------------------------------------------------------------------
+# --- evaluation -----------------------------------------------------------------------------------
 
 Values = list[Any]
 _RELAXED = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
@@ -324,12 +329,14 @@ _RELAXED = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
 
 @cache
 def parse(template: str, allow_missing_keys: bool = False) -> JSONPath:
-    """Parse a template. Raises JSONPathError. ``allow_missing_keys``: a missing field is not an error."""
+    """Parse a template. Raises JSONPathError. ``allow_missing_keys``: a missing field is not an
+    error."""
     return JSONPath(template, _Parser(template).parse(), allow_missing_keys)
 
 
 def relaxed(expression: str) -> str:
-    """Return the template that ``metadata.name``, ``.metadata.name`` or ``{metadata.name}`` stand for.
+    """Return the template that ``metadata.name``, ``.metadata.name`` or ``{metadata.name}`` stand
+    for.
 
     Raises JSONPathError (``RelaxedJSONPathExpression``).
     """
@@ -338,7 +345,8 @@ def relaxed(expression: str) -> str:
     match = _RELAXED.fullmatch(expression)
     if match is None:
         raise JSONPathError(
-            "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or "
+            "unexpected path string, expected a 'name1.name2' or '.name1.name2' or "
+            "'{name1.name2}' or "
             "'{.name1.name2}'"
         )
     return "{." + (match[1] or match[2]) + "}"
@@ -368,13 +376,15 @@ class JSONPath:
         return "".join(" ".join(map(print_value, values)) for values in self.find(obj))
 
     def print_as_json(self, obj: Any) -> str:
-        """Print each part's values as an indented JSON list (``-o jsonpath-as-json``). Raises JSONPathError."""
+        """Print each part's values as an indented JSON list (``-o jsonpath-as-json``). Raises
+        JSONPathError."""
         return "".join(to_json(values, indent=4) + "\n" for values in self.find(obj))
 
     def explain(self, obj: Any, error: JSONPathError) -> str:
         """Return kubectl's message for a template that does not fit the object."""
         return (
-            f"error executing jsonpath {quote(self.template)}: Error executing template: {error}. Printing more "
+            f"error executing jsonpath {quote(self.template)}: Error executing template: {error}. "
+            f"Printing more "
             f"information for debugging the template:\n\ttemplate was:\n\t\t{self.template}\n"
             f"\tobject given to jsonpath engine was:\n\t\t{go_syntax(obj)}\n\n\n"
         )
@@ -388,7 +398,8 @@ def print_value(value: Any) -> str:
 
 
 class _Failure(JSONPathError):
-    """An error with the values that had been found by then, which are the result of an "exists" filter, as upstream."""
+    """An error with the values that had been found by then, which are the result of an "exists"
+    filter, as upstream."""
 
     def __init__(self, message: str, values: Values) -> None:
         super().__init__(message)
@@ -396,7 +407,8 @@ class _Failure(JSONPathError):
 
 
 class _Evaluation:
-    """One evaluation of a template. Ranges are counted as upstream does it, so that unbalanced ones behave alike."""
+    """One evaluation of a template. Ranges are counted as upstream does it, so that unbalanced ones
+    behave alike."""
 
     def __init__(self, parts: list[Node], allow_missing_keys: bool) -> None:
         self.parts = parts
@@ -407,7 +419,8 @@ class _Evaluation:
         self.last_end = -1
 
     def find(self, obj: Any, start: int) -> list[Values]:
-        """Return the values of the parts from ``start`` to the end of the range that they are in."""
+        """Return the values of the parts from ``start`` to the end of the range that they are
+        in."""
         parts: list[Values] = []
         index = start
         while index < len(self.parts):
@@ -425,7 +438,8 @@ class _Evaluation:
         return parts
 
     def loop(self, values: Values, start: int) -> list[Values]:
-        """Evaluate the range's parts for each value; without values once for None, to find the end of the range."""
+        """Evaluate the range's parts for each value; without values once for None, to find the end
+        of the range."""
         self.begun -= 1
         self.inside += 1
         parts = [part for value in values for part in self.find(value, start)]
@@ -458,7 +472,8 @@ class _Evaluation:
                 return self.identifier(values, node.name)
 
     def slices(self, values: Values, node: ArrayNode) -> Values:
-        """Return the slice of each list. As upstream, the first empty slice ends it: lists that follow are left out."""
+        """Return the slice of each list. As upstream, the first empty slice ends it: lists that
+        follow are left out."""
         items: Values = []
         for value in (value for value in values if value is not None):
             if not isinstance(value, list):
@@ -571,14 +586,16 @@ def _compare(left: Any, operator: str, right: Any) -> bool:
     )
 
 
-# --- printed fields -----------------------------------------------------------------------------------------------
+# --- printed fields -------------------------------------------------------------------------------
 
-# Places of a path besides depths along the hidden field's path: at the list of items, beside the hidden path, anywhere.
+# Places of a path besides depths along the hidden field's path: at the list of items, beside the
+# hidden path, anywhere.
 _ITEMS, _ELSEWHERE, _ANYWHERE = -1, -2, -3
 
 
 def may_print(path: JSONPath, hidden: Sequence[str]) -> bool:
-    """Return whether a template may print the field at the path ``hidden`` of an object, or of the items of a list.
+    """Return whether a template may print the field at the path ``hidden`` of an object, or of the
+    items of a list.
 
     Only the template is looked at; in doubt the answer is yes.
     """

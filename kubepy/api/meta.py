@@ -1,6 +1,8 @@
-"""Objects as plain data, and functions that read their ``metadata``: names, owners, finalizers, deletion.
+"""Objects as plain data, and functions that read their ``metadata``: names, owners, finalizers,
+deletion.
 
-Objects that come out of the Client, of storage or of an informer are shared and read-only: copy before changing.
+Objects that come out of the Client, of storage or of an informer are shared and read-only: copy
+before changing.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 """An object, or a part of one, that its holder made and may change."""
 AnyObject = Mapping[str, Any]
-"""An object, or a part of one, that is only read: a plain dict or one of the TypedDicts of ``kubepy.api.typed``."""
+"""An object, or a part of one, that is only read.
+
+A plain dict or one of the TypedDicts of ``kubepy.api.typed``.
+"""
 ObjectT = TypeVar("ObjectT", bound=AnyObject)
 """The type of objects that a function chooses from and returns as they are."""
 
@@ -61,7 +66,8 @@ def owner_references(obj: AnyObject) -> list[OwnerReference]:
 
 
 def controller_of(obj: AnyObject) -> OwnerReference | None:
-    """Return the owner reference with ``controller: true``, if there is one (``metav1.GetControllerOf``)."""
+    """Return the owner reference with ``controller: true``, if there is one
+    (``metav1.GetControllerOf``)."""
     references: Iterable[OwnerReference] = obj["metadata"].get("ownerReferences") or ()
     for reference in references:
         if reference.get("controller"):
@@ -75,7 +81,8 @@ def is_controlled_by(obj: AnyObject, owner: AnyObject) -> bool:
 
 
 def new_controller_ref(owner: AnyObject) -> OwnerReference:
-    """Return the owner reference that a controller puts on objects that it creates (``metav1.NewControllerRef``)."""
+    """Return the owner reference that a controller puts on objects that it creates
+    (``metav1.NewControllerRef``)."""
     return {
         "apiVersion": owner["apiVersion"],
         "blockOwnerDeletion": True,
@@ -103,7 +110,8 @@ def without_finalizer(obj: ObjectT, finalizer: str) -> ObjectT:
 
 
 def object_reference(obj: AnyObject, field_path: str = "") -> ObjectReference:
-    """Return a ``core/v1 ObjectReference`` to an object or to a part of it (client-go ``tools/reference``)."""
+    """Return a ``core/v1 ObjectReference`` to an object or to a part of it (client-go
+    ``tools/reference``)."""
     metadata = obj["metadata"]
     reference: Object = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": name_of(obj)}
     for field in ("namespace", "resourceVersion", "uid"):

@@ -1,8 +1,9 @@
 """Objects in Kubernetes' protobuf, as typed clients send them, to and from the shape of their JSON.
 
-A body is four bytes of magic and a message ``runtime.Unknown``: apiVersion and kind, and the bytes of the object. The
-numbers and types of all fields are in the tables of ``kubepy.api.types``; the codec of a message is built when it is
-first used. Upstream: ``apimachinery/pkg/runtime/serializer/protobuf`` and the code that gogo/protobuf generates, whose
+A body is four bytes of magic and a message ``runtime.Unknown``: apiVersion and kind, and the bytes
+of the object. The numbers and types of all fields are in the tables of ``kubepy.api.types``; the
+codec of a message is built when it is first used. Upstream:
+``apimachinery/pkg/runtime/serializer/protobuf`` and the code that gogo/protobuf generates, whose
 errors these are. Fields that a message does not have are skipped, as there.
 """
 
@@ -44,7 +45,8 @@ _UNVERSIONED = frozenset(("APIGroup", "APIGroupList", "APIResourceList", "APIVer
 class ProtobufError(ValueError):
     """Bytes are no object, in the server's words.
 
-    :ivar subject: the kind that they say they are, ``Pod in version "v1"``; "" if they do not get that far.
+    :ivar subject: the kind that they say they are, ``Pod in version "v1"``; "" if they do not get
+        that far.
     """
 
     def __init__(self, message: str, subject: str = "") -> None:
@@ -72,7 +74,8 @@ def decode(data: bytes, api_version: str = "", kind: str = "") -> Object:
 
 
 def encode(obj: Object) -> bytes:
-    """Encode an object, a list, a Status … as a whole body. Raises NotAcceptable for kinds without protobuf."""
+    """Encode an object, a list, a Status … as a whole body. Raises NotAcceptable for kinds without
+    protobuf."""
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
     return MAGIC + _message("runtime.Unknown").write(
         {
@@ -94,7 +97,8 @@ def encode_list(api_version: str, kind: str, metadata: Object, items: Iterable[b
 
 
 def encode_watch_event(event_type: str, encoded: bytes) -> bytes:
-    """Return the frame of a watch event: its length in four bytes, and a WatchEvent that holds an encoded object."""
+    """Return the frame of a watch event: its length in four bytes, and a WatchEvent that holds an
+    encoded object."""
     event = b"".join(
         (b"\n", _delimited(event_type.encode()), b"\x12", _delimited(b"\n" + _delimited(encoded)))
     )
@@ -174,7 +178,7 @@ def _guarded(message: _Message, data: bytes, at: int = 0) -> Object:
         raise DecodeError("exceeded max depth") from None
 
 
-# --- the wire format ------------------------------------------------------------------------------------------------
+# --- the wire format ------------------------------------------------------------------------------
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
@@ -245,7 +249,7 @@ def _delimited(data: bytes) -> bytes:
     return varint(len(data)) + data
 
 
-# --- messages -------------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 _SINGLE, _REPEATED, _PACKED, _MAP, _INLINE = range(5)
 
@@ -260,7 +264,8 @@ class _Slot(NamedTuple):
 
 
 class _Writer(NamedTuple):
-    """Writing of a field. ``optional``: it is left out where JSON does not have it, instead of writing its zero."""
+    """Writing of a field. ``optional``: it is left out where JSON does not have it, instead of
+    writing its zero."""
 
     json: str
     mode: int
@@ -369,7 +374,8 @@ class _Message:
         return writers
 
     def write(self, value: Object) -> bytes:
-        """Encode a message: its fields by their numbers, maps by their keys. Fields that are no pointers always are."""
+        """Encode a message: its fields by their numbers, maps by their keys. Fields that are no
+        pointers always are."""
         parts: list[bytes] = []
         for name, mode, tag, codec, optional in self._writers:
             item: Any = value if mode == _INLINE else value.get(name)
@@ -433,13 +439,14 @@ def _message(type_name: str) -> _Message:
     return _Message(type_name, table.fields(type_name), complete=True)
 
 
-# --- values ---------------------------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 
 class _Codec(NamedTuple):
     """Reading and writing of values of a type.
 
-    :ivar read: takes a number, or for delimited ones the data, their first and last index and an earlier value.
+    :ivar read: takes a number, or for delimited ones the data, their first and last index and an
+        earlier value.
     :ivar write: takes a value of JSON, or None for Go's zero value.
     """
 
@@ -521,7 +528,8 @@ def _float(number: int) -> float:
 
 
 def _text(data: bytes, at: int, end: int, old: Any) -> str:
-    """Return a string; each byte that is not UTF-8 becomes U+FFFD, as in the JSON that Go makes of it."""
+    """Return a string; each byte that is not UTF-8 becomes U+FFFD, as in the JSON that Go makes of
+    it."""
     try:
         return data[at:end].decode()
     except UnicodeDecodeError:
@@ -547,7 +555,7 @@ _SCALARS = {
 }
 
 
-# --- messages whose JSON is something else --------------------------------------------------------------------------
+# --- messages whose JSON is something else --------------------------------------------------------
 
 
 class _Special(NamedTuple):
@@ -579,7 +587,8 @@ def _field(go: str, name: str, type_name: str, number: int) -> Field:
 
 
 def _moment(message: Object, microseconds: int = 0) -> datetime | None:
-    """Return the time of a Timestamp, None for Go's zero time. Raises DecodeError for years that RFC 3339 lacks."""
+    """Return the time of a Timestamp, None for Go's zero time. Raises DecodeError for years that
+    RFC 3339 lacks."""
     try:
         moment = EPOCH + timedelta(seconds=message.get("seconds", 0), microseconds=microseconds)
     except OverflowError:

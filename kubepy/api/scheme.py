@@ -1,6 +1,7 @@
 """The resources of the API: names, groups, versions, scope, short names, categories, subresources.
 
-Built in are the resources that a v1.36 API server serves and kubectl knows; CustomResourceDefinitions add more.
+Built in are the resources that a v1.36 API server serves and kubectl knows;
+CustomResourceDefinitions add more.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 class GroupVersionResource(NamedTuple):
     """A resource as a request names it.
 
-    Without a version it is the one that discovery prefers; a custom resource is then seen as it is stored.
+    Without a version it is the one that discovery prefers; a custom resource is then seen as it is
+    stored.
     """
 
     group: str
@@ -36,7 +38,8 @@ class GroupVersionResource(NamedTuple):
 
 
 class PrinterColumn(NamedTuple):
-    """A column that a CustomResourceDefinition asks for. ``type``: string, integer, number, boolean or date."""
+    """A column that a CustomResourceDefinition asks for. ``type``: string, integer, number, boolean
+    or date."""
 
     name: str
     type: str
@@ -60,7 +63,8 @@ class Subresource(NamedTuple):
 
     @property
     def is_view(self) -> bool:
-        """Tell whether it is a part of its object, or a Scale, that can be updated: ``status``, ``approval`` …"""
+        """Tell whether it is a part of its object, or a Scale, that can be updated: ``status``,
+        ``approval`` …"""
         return "update" in self.verbs and self.name != "proxy"
 
 
@@ -101,7 +105,8 @@ class Resource(NamedTuple):
 
     @property
     def storage_key(self) -> str:
-        """The key under which the objects are stored: events of both groups are the same objects."""
+        """The key under which the objects are stored: events of both groups are the same
+        objects."""
         return "events" if self.key == "events.events.k8s.io" else self.key
 
     @property
@@ -111,7 +116,8 @@ class Resource(NamedTuple):
 
     @property
     def listed_verbs(self) -> tuple[str, ...]:
-        """The verbs as discovery lists them; while the definition is being deleted, writes are not among them."""
+        """The verbs as discovery lists them; while the definition is being deleted, writes are not
+        among them."""
         return tuple(
             verb
             for verb in self.verbs
@@ -125,7 +131,8 @@ class Resource(NamedTuple):
 
     @property
     def full_name(self) -> str:
-        """The unambiguous word for it on a command line: ``crons.v1beta1.example.org``, ``daemonsets.apps``."""
+        """The unambiguous word for it on a command line: ``crons.v1beta1.example.org``,
+        ``daemonsets.apps``."""
         return f"{self.plural}.{self.version}.{self.group}" if self.is_older else self.key
 
     def subresource(self, name: str) -> Subresource | None:
@@ -157,7 +164,8 @@ class Resource(NamedTuple):
 
     @property
     def is_core_api(self) -> bool:
-        """Tell whether kube-apiserver itself serves it, not one of the extension servers within it."""
+        """Tell whether kube-apiserver itself serves it, not one of the extension servers within
+        it."""
         return not self.custom and self.group not in (
             "apiextensions.k8s.io",
             "apiregistration.k8s.io",
@@ -174,14 +182,16 @@ class Resource(NamedTuple):
 
     @property
     def qualified_kind(self) -> str:
-        """``DaemonSet.apps``, ``Pod``: the kind in the API's error messages (``schema.GroupKind.String``)."""
+        """``DaemonSet.apps``, ``Pod``: the kind in the API's error messages
+        (``schema.GroupKind.String``)."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
 
 CREATE_ONLY = ("create",)
 READ_ONLY = ("get", "list")
 _STREAM, _PROXY = ("create", "get"), ("create", "delete", "get", "patch", "update")
-# The subresources whose bodies or verbs are not those of ``status``: kind, verbs, group and version of the kind.
+# The subresources whose bodies or verbs are not those of ``status``: kind, verbs, group and version
+# of the kind.
 _SUBRESOURCES: Mapping[str, tuple[Any, ...]] = {
     "attach": ("PodAttachOptions", _STREAM),
     "binding": ("Binding", CREATE_ONLY),
@@ -195,8 +205,9 @@ _SUBRESOURCES: Mapping[str, tuple[Any, ...]] = {
     "token": ("TokenRequest", CREATE_ONLY, "authentication.k8s.io", "v1"),
 }
 
-# What a v1.36 API server serves. Groups are in the order of discovery: by the priorities of their APIServices
-# (`apiVersionPriorities` of kube-apiserver), then by name. What it does with each kind: `kubepy.apiserver.kinds`.
+# What a v1.36 API server serves. Groups are in the order of discovery: by the priorities of their
+# APIServices (`apiVersionPriorities` of kube-apiserver), then by name. What it does with each kind:
+# `kubepy.apiserver.kinds`.
 BUILT_IN: tuple[Resource, ...] = (
     Resource("bindings", "Binding", verbs=CREATE_ONLY),
     Resource(
@@ -536,8 +547,9 @@ _WHOLE_NAMES = {name for resource in BUILT_IN for name in (resource.plural, reso
 class Scheme:
     """The resources of one cluster: the built-in ones and those of its CustomResourceDefinitions.
 
-    :param custom: reads the latter. It is called when a name is not built in or all resources are needed, and its
-        answer is kept until :meth:`forget_custom`, or until a name is looked up that is not among them.
+    :param custom: reads the latter. It is called when a name is not built in or all resources are
+        needed, and its answer is kept until :meth:`forget_custom`, or until a name is looked up
+        that is not among them.
     """
 
     def __init__(self, custom: Callable[[], Iterable[Resource]] = tuple) -> None:
@@ -548,11 +560,13 @@ class Scheme:
         return iter((*BUILT_IN, *self._custom_resources(), *AGGREGATED))
 
     def forget_custom(self) -> None:
-        """Read the custom resources again when they are next needed: a CustomResourceDefinition has changed."""
+        """Read the custom resources again when they are next needed: a CustomResourceDefinition has
+        changed."""
         self._custom = None
 
     def _custom_resources(self) -> tuple[Resource, ...]:
-        """Return the custom resources in the order of discovery: all have one priority, so their names order them."""
+        """Return the custom resources in the order of discovery: all have one priority, so their
+        names order them."""
         if self._custom is None:
             self._custom = tuple(
                 sorted(self._read_custom(), key=lambda resource: (resource.group, resource.plural))
@@ -560,7 +574,8 @@ class Scheme:
         return self._custom
 
     def _first(self, choose: Callable[[Iterable[Resource]], Resource | None]) -> Resource | None:
-        """Choose a built-in resource, or else a custom one, which may have been defined since they were read."""
+        """Choose a built-in resource, or else a custom one, which may have been defined since they
+        were read."""
         chosen = choose(BUILT_IN)
         if chosen is None and self._custom is not None:
             chosen = choose(self._custom)
@@ -573,7 +588,8 @@ class Scheme:
         return _BY_KEY.get(key)
 
     def get(self, key: str) -> Resource | None:
-        """Return the resource of a key such as ``daemonsets.apps``; None if it is not served (any more)."""
+        """Return the resource of a key such as ``daemonsets.apps``; None if it is not served (any
+        more)."""
         if (resource := _BY_KEY.get(key)) is not None:
             return resource
         return self._first(
@@ -593,7 +609,8 @@ class Scheme:
         return self.get(key) is not None
 
     def for_kind(self, api_version: str, kind: str) -> Resource | None:
-        """Return the resource of a manifest's ``apiVersion``, in any of its served versions, and ``kind``."""
+        """Return the resource of a manifest's ``apiVersion``, in any of its served versions, and
+        ``kind``."""
         group, _, version = api_version.rpartition("/")
         return self._first(
             lambda resources: next(
@@ -623,9 +640,11 @@ class Scheme:
         return any(_is_served_in(resource, group, version) for resource in self)
 
     def find(self, word: str) -> Resource | None:
-        """Return what a user means by ``ds``, ``DaemonSet``, ``daemonsets.apps`` or ``daemonsets.v1.apps``.
+        """Return what a user means by ``ds``, ``DaemonSet``, ``daemonsets.apps`` or
+        ``daemonsets.v1.apps``.
 
-        A whole name, of a custom resource too, goes before a short name (``expandResourceShortcut``).
+        A whole name, of a custom resource too, goes before a short name
+        (``expandResourceShortcut``).
         """
         name, _, group = word.partition(".")
         if name.lower() not in _WHOLE_NAMES:
@@ -647,7 +666,8 @@ class Scheme:
         )
 
     def also_short_named(self, word: str) -> list[Resource]:
-        """Return the resources that share a short name with the one that it means; [] for a whole name."""
+        """Return the resources that share a short name with the one that it means; [] for a whole
+        name."""
         name, _, group = word.partition(".")
         resources = [resource for resource in self if group in ("", resource.group)]
         if name in _WHOLE_NAMES or any(
@@ -683,7 +703,8 @@ def _matching(resources: Iterable[Resource], name: str) -> Iterator[Resource]:
 
 
 def _find(resources: Iterable[Resource], name: str, group: str) -> Resource | None:
-    """Find a resource by its name, and by its group, or its version and group, where one is given."""
+    """Find a resource by its name, and by its group, or its version and group, where one is
+    given."""
     for resource in _matching(resources, name):
         if group in ("", resource.group):
             return resource

@@ -1,8 +1,9 @@
-"""Label and field selectors (``apimachinery/pkg/labels/selector.go``, ``apimachinery/pkg/fields/selector.go``).
+"""Label and field selectors (``apimachinery/pkg/labels/selector.go``,
+``apimachinery/pkg/fields/selector.go``).
 
-``parse_labels`` reads the value of ``-l`` (``app in (a,b),!track``); ``from_label_selector`` reads an object's
-``LabelSelector``. Both return a :class:`LabelSelector`, whose ``str`` is what kubectl prints. ``parse_fields`` reads
-the value of ``--field-selector``.
+``parse_labels`` reads the value of ``-l`` (``app in (a,b),!track``); ``from_label_selector`` reads
+an object's ``LabelSelector``. Both return a :class:`LabelSelector`, whose ``str`` is what kubectl
+prints. ``parse_fields`` reads the value of ``--field-selector``.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ class Requirement(NamedTuple):
 
 
 class LabelSelector:
-    """Requirements that must all hold, sorted by key. Without any it matches everything (``NOTHING`` does not)."""
+    """Requirements that must all hold, sorted by key. Without any it matches everything
+    (``NOTHING`` does not)."""
 
     def __init__(self, requirements: Sequence[Requirement] = (), *, nothing: bool = False) -> None:
         self.requirements = tuple(sorted(requirements, key=lambda requirement: requirement.key))
@@ -101,7 +103,8 @@ NOTHING = LabelSelector(nothing=True)
 
 
 def from_label_selector(selector: AnyObject | None) -> LabelSelector:
-    """Read the selector of an object: ``{matchLabels, matchExpressions}``; None matches nothing, ``{}`` everything.
+    """Read the selector of an object: ``{matchLabels, matchExpressions}``; None matches nothing,
+    ``{}`` everything.
 
     Raises SelectorError (``metav1.LabelSelectorAsSelector``).
     """
@@ -125,7 +128,8 @@ def from_label_selector(selector: AnyObject | None) -> LabelSelector:
 
 
 def from_set(labels: Mapping[str, str] | None) -> LabelSelector:
-    """Return the selector of objects with all these labels (as of a Service or a ReplicationController)."""
+    """Return the selector of objects with all these labels (as of a Service or a
+    ReplicationController)."""
     return LabelSelector(
         [Requirement(key, EQUALS, (value,)) for key, value in (labels or {}).items()]
     )
@@ -138,7 +142,8 @@ def go_label_selector(selector: AnyObject | None) -> str:
     labels = selector.get("matchLabels") or {}
     equal = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
     expressions = "".join(
-        f"LabelSelectorRequirement{{Key:{expression.get('key', '')},Operator:{expression.get('operator', '')},"
+        f"LabelSelectorRequirement{{Key:{expression.get('key', '')},"
+        f"Operator:{expression.get('operator', '')},"
         f"Values:{goformat.format_value(expression.get('values') or [])},}},"
         for expression in selector.get("matchExpressions") or []
     )
@@ -149,7 +154,8 @@ def go_label_selector(selector: AnyObject | None) -> str:
 
 
 def format_label_selector(selector: AnyObject | None) -> str:
-    """Format an object's selector as kubectl prints it, ``<none>`` if empty (``metav1.FormatLabelSelector``)."""
+    """Format an object's selector as kubectl prints it, ``<none>`` if empty
+    (``metav1.FormatLabelSelector``)."""
     try:
         return str(from_label_selector(selector)) or "<none>"
     except SelectorError:
@@ -169,7 +175,8 @@ def parse_labels(text: str) -> LabelSelector:
 
 
 def parse_to_label_selector(text: str) -> dict[str, Any]:
-    """Read a typed selector into an object's ``{matchLabels, matchExpressions}``, without empty ones.
+    """Read a typed selector into an object's ``{matchLabels, matchExpressions}``, without empty
+    ones.
 
     Raises SelectorError (``metav1.ParseToLabelSelector``).
     """
@@ -198,7 +205,7 @@ def parse_to_label_selector(text: str) -> dict[str, Any]:
     return {key: value for key, value in selector.items() if value}
 
 
-# --- validation ---------------------------------------------------------------------------------------------------
+# --- validation -----------------------------------------------------------------------------------
 
 
 def _validate(requirement: Requirement) -> None:
@@ -238,7 +245,8 @@ def _validate(requirement: Requirement) -> None:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a text is plainly a valid key and value: most are, and the rules need not be imported for them."""
+    """Return whether a text is plainly a valid key and value: most are, and the rules need not be
+    imported for them."""
     return text.isascii() and text.isalnum() and len(text) <= 63
 
 
@@ -251,7 +259,7 @@ def _invalid(path: str, value: Any, detail: str) -> str:
     return str(api_errors.invalid_value(path, value, detail))
 
 
-# --- parsing ------------------------------------------------------------------------------------------------------
+# --- parsing --------------------------------------------------------------------------------------
 
 
 class _Token(NamedTuple):
@@ -260,7 +268,8 @@ class _Token(NamedTuple):
 
 
 def _scan(text: str) -> list[_Token]:
-    """Split a selector into tokens: words, and the longest symbols there are; the last token is END."""
+    """Split a selector into tokens: words, and the longest symbols there are; the last token is
+    END."""
     tokens: list[_Token] = []
     position = 0
     while position < len(text):
@@ -294,7 +303,8 @@ class _Parser:
         self._position = 0
 
     def _look(self) -> _Token:
-        """Return the next token; ``in`` and ``notin`` are identifiers where an operator cannot stand."""
+        """Return the next token; ``in`` and ``notin`` are identifiers where an operator cannot
+        stand."""
         token = self._tokens[min(self._position, len(self._tokens) - 1)]
         return _Token(IDENTIFIER, token.text) if token.kind in (IN, NOT_IN) else token
 
@@ -353,7 +363,8 @@ class _Parser:
         return Requirement(key.text, _SYMBOLS[operator.kind], (value,))
 
     def values(self) -> set[str]:
-        """Read ``(a,b)``; an empty place between commas is the empty value. Raises SelectorError."""
+        """Read ``(a,b)``; an empty place between commas is the empty value. Raises
+        SelectorError."""
         if (token := self._take()).kind != "(":
             raise SelectorError(f"found '{token.text}' expected: '('")
         first = self._look()
@@ -379,7 +390,7 @@ class _Parser:
                 return values
 
 
-# --- field selectors ----------------------------------------------------------------------------------------------
+# --- field selectors ------------------------------------------------------------------------------
 
 _TERM = r"(?s)(?P<field>.*?)(?P<operator>!=|==|=)(?P<value>.*)"
 _ESCAPED = r"(?s)\\(.?)|([,=])"

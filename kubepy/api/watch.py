@@ -8,12 +8,14 @@ from kubepy.storage import Key
 
 
 class WatchEvent(NamedTuple):
-    """One object before and after a change; ``old`` is None for an addition, ``new`` None for a deletion.
+    """One object before and after a change; ``old`` is None for an addition, ``new`` None for a
+    deletion.
 
-    An object that was replaced by another with the same name (another uid) arrives as a deletion and an addition.
-    ``is_update``: the object was there before, also where ``old`` is None because what it was is not known any more.
-    ``former``: a state before ``new``, or before the last state ``old`` of a deleted object, that had other labels or
-    owners. Without one an object that is not known any more had those that it has now.
+    An object that was replaced by another with the same name (another uid) arrives as a deletion
+    and an addition. ``is_update``: the object was there before, also where ``old`` is None because
+    what it was is not known any more. ``former``: a state before ``new``, or before the last state
+    ``old`` of a deleted object, that had other labels or owners. Without one an object that is not
+    known any more had those that it has now.
     """
 
     key: Key
@@ -23,8 +25,8 @@ class WatchEvent(NamedTuple):
     former: Object | None = None
 
     def steps(self) -> list[WatchEvent]:
-        """Return the event for somebody who does not know what the object was: what it was before its labels or owners
-        changed comes first, so that whoever it concerned then hears of it."""
+        """Return the event for somebody who does not know what the object was: what it was before
+        its labels or owners changed comes first, so that whoever it concerned then hears of it."""
         key, old, new, _, former = self
         if former is None or (new is not None and old is not None):
             return [self]

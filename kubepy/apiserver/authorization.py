@@ -1,8 +1,9 @@
 """Who may do what: the authorizers of a server, and the roles and bindings that one of them reads.
 
-``AlwaysAllow`` lets everybody do everything; so does the command line, which works on the folder itself. ``RBAC`` asks
-the Roles, ClusterRoles and bindings of the cluster. Upstream: ``plugin/pkg/auth/authorizer/rbac``,
-``pkg/registry/rbac/validation`` (rule resolution), ``apiserver/pkg/authorization``.
+``AlwaysAllow`` lets everybody do everything; so does the command line, which works on the folder
+itself. ``RBAC`` asks the Roles, ClusterRoles and bindings of the cluster. Upstream:
+``plugin/pkg/auth/authorizer/rbac``, ``pkg/registry/rbac/validation`` (rule resolution),
+``apiserver/pkg/authorization``.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ EVERYTHING: tuple[Object, ...] = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 )
-# kubeadm binds its administrators so. The binding is always there, that nobody locks the owner of the folder out.
+# kubeadm binds its administrators so. The binding is always there, that nobody locks the owner of
+# the folder out.
 _ADMINISTRATORS: Object = {
     "metadata": {"name": CLUSTER_ADMINS},
     "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": "cluster-admin"},
@@ -95,7 +97,8 @@ class AttributesRecord(NamedTuple):
 
 
 class AuthorizationDecision(NamedTuple):
-    """The answer of an authorizer. One that does not allow a request has no opinion: none here denies."""
+    """The answer of an authorizer. One that does not allow a request has no opinion: none here
+    denies."""
 
     allowed: bool
     reason: str = ""
@@ -105,8 +108,8 @@ class ReviewContext(NamedTuple):
     """All that the answer of a review depends on.
 
     :ivar requester: a UserInfo.
-    :ivar authenticate: returns whose a token is, for one of some audiences, with those that it is for. Raises
-        TokenError.
+    :ivar authenticate: returns whose a token is, for one of some audiences, with those that it is
+        for. Raises TokenError.
     :ivar now: a timestamp.
     """
 
@@ -157,9 +160,11 @@ class AlwaysAllowAuthorizer:
 class RbacAuthorizer:
     """Allows what the roles of a cluster allow, and everything to ``system:masters``.
 
-    The bindings are compiled when they are first needed, and again when a role or binding has changed.
+    The bindings are compiled when they are first needed, and again when a role or binding has
+    changed.
 
-    :param changed_since: returns a mark of the moment, and whether any role or binding has changed since another mark.
+    :param changed_since: returns a mark of the moment, and whether any role or binding has changed
+        since another mark.
     :param list_objects: returns all objects of a resource.
     """
 
@@ -250,11 +255,15 @@ class _Binding(NamedTuple):
         kind, own = "ClusterRoleBinding", name_of(self.source)
         if namespace:
             kind, own = "RoleBinding", f"{own}/{namespace}"
-        return f"{kind} {quote(own)} of {role['kind']} {quote(role['name'])} to {subject['kind']} {quote(name)}"
+        return (
+            f"{kind} {quote(own)} of {role['kind']} {quote(role['name'])} to {subject['kind']} "
+            f"{quote(name)}"
+        )
 
 
 class RbacPolicy:
-    """Roles and bindings, compiled: what each user and group is bound to, in each namespace ("" for all of them)."""
+    """Roles and bindings, compiled: what each user and group is bound to, in each namespace ("" for
+    all of them)."""
 
     def __init__(
         self,
@@ -288,7 +297,8 @@ class RbacPolicy:
                 bound.append(compiled)
 
     def rules_of(self, role: Object, namespace: str) -> tuple[tuple[Rule, ...], str]:
-        """Return the rules of a role that a binding refers to, or the error of one that there is not.
+        """Return the rules of a role that a binding refers to, or the error of one that there is
+        not.
 
         :param namespace: that of the binding.
         """
@@ -318,7 +328,8 @@ class RbacPolicy:
     def visit_rules_for(
         self, user: Object, namespace: str
     ) -> Iterator[tuple[_Binding, Rule | None, str]]:
-        """Yield each rule that applies to a user in a namespace with its binding, or the error of a binding."""
+        """Yield each rule that applies to a user in a namespace with its binding, or the error of a
+        binding."""
         for binding in self._bindings_of(user, namespace):
             if binding.error:
                 yield binding, None, binding.error
@@ -357,11 +368,12 @@ def aggregate(problems: Iterable[str]) -> str:
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
-# --- users ----------------------------------------------------------------------------------------------------------
+# --- users ----------------------------------------------------------------------------------------
 
 
 def split_account(username: str) -> tuple[str, str] | None:
-    """Return namespace and name of the ServiceAccount that a user is, None for other users (``SplitUsername``)."""
+    """Return namespace and name of the ServiceAccount that a user is, None for other users
+    (``SplitUsername``)."""
     if not username.startswith(ACCOUNT_PREFIX):
         return None
     parts = username.removeprefix(ACCOUNT_PREFIX).split(":")

@@ -1,8 +1,9 @@
 """The objects that every cluster has, as the API server and its controllers make them.
 
-A cluster with ``bootstrap: full`` has them as files, which controllers keep; with ``minimal`` they are implied
-(``kubepy.apiserver.implied``). Upstream: ``pkg/controlplane/controller``, ``pkg/registry/rbac/rest``,
-``plugin/pkg/auth/authorizer/rbac/bootstrappolicy``. The roles are generated data (``tools/generate_bootstrap.py``).
+A cluster with ``bootstrap: full`` has them as files, which controllers keep; with ``minimal`` they
+are implied (``kubepy.apiserver.implied``). Upstream: ``pkg/controlplane/controller``,
+``pkg/registry/rbac/rest``, ``plugin/pkg/auth/authorizer/rbac/bootstrappolicy``. The roles are
+generated data (``tools/generate_bootstrap.py``).
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 ROOT_CA_CONFIG_MAP = "kube-root-ca.crt"
 DESCRIPTION = "kubernetes.io/description"
 CA_DESCRIPTION = (
-    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
-    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
+    "endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across "
+    "distributions of Kubernetes "
     "clusters."
 )
 TOKEN_TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
@@ -57,7 +60,8 @@ def _facts() -> dict[str, Any]:
 
 
 def root_ca() -> str:
-    """Return the certificate of the cluster's CA, in PEM. It is the same in all clusters: nothing here speaks TLS."""
+    """Return the certificate of the cluster's CA, in PEM. It is the same in all clusters: nothing
+    here speaks TLS."""
     return str(_facts()["ca"])
 
 
@@ -161,7 +165,8 @@ def token_tracking(since: str) -> Object:
 
 
 def first_objects(subnet: str, today: str) -> Iterator[tuple[str, Object]]:
-    """Yield what the controllers of a new cluster make, each with its resource, and the roles and bindings."""
+    """Yield what the controllers of a new cluster make, each with its resource, and the roles and
+    bindings."""
     yield SERVICE_CIDRS, service_cidr(subnet)
     yield SERVICES, kubernetes_service(subnet)
     yield ENDPOINTS, kubernetes_endpoints()
@@ -176,7 +181,8 @@ def first_objects(subnet: str, today: str) -> Iterator[tuple[str, Object]]:
 
 
 def rbac_objects(resource: str) -> list[Object]:
-    """Return the bootstrap roles or bindings of a resource, by namespace and name. Rules are shared: never change one.
+    """Return the bootstrap roles or bindings of a resource, by namespace and name. Rules are
+    shared: never change one.
 
     ClusterRoles that aggregate others have no rules yet.
     """

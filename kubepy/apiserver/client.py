@@ -1,12 +1,13 @@
 """The one Client that everything above the API machinery uses.
 
-:meth:`Client.do` takes a whole :class:`~kubepy.apiserver.request.Request`; ``get``, ``create`` and the others make one
-of a resource, a name and options. A resource is a GroupVersionResource, or a string such as ``daemonsets.apps`` for its
-preferred version. Objects are dicts; those that come out are shared and read-only. Errors are
-:class:`kubepy.api.errors.Status`. Warnings that a server would send go to ``client.warn`` (the CLI prints them,
-controllers drop them).
+:meth:`Client.do` takes a whole :class:`~kubepy.apiserver.request.Request`; ``get``, ``create`` and
+the others make one of a resource, a name and options. A resource is a GroupVersionResource, or a
+string such as ``daemonsets.apps`` for its preferred version. Objects are dicts; those that come out
+are shared and read-only. Errors are :class:`kubepy.api.errors.Status`. Warnings that a server would
+send go to ``client.warn`` (the CLI prints them, controllers drop them).
 
-A request is its own transaction, or one of many in a :meth:`Client.batch`. ``kubepy.apiserver.requests`` does the work.
+A request is its own transaction, or one of many in a :meth:`Client.batch`.
+``kubepy.apiserver.requests`` does the work.
 """
 
 from __future__ import annotations
@@ -118,7 +119,8 @@ class Batch:
     def drain(self) -> Events:
         """Return the changes since the last call, in order.
 
-        These are edits from outside and other processes' writes up to the beginning of the batch, and its own writes.
+        These are edits from outside and other processes' writes up to the beginning of the batch,
+        and its own writes.
         """
         drained = [change for event in self.events for change in split_replacement(event)]
         self.events.clear()
@@ -126,7 +128,8 @@ class Batch:
 
 
 class MakeRoom(Protocol):
-    """Makes room on the disk where an error has come of a full one; returns whether there is some now."""
+    """Makes room on the disk where an error has come of a full one; returns whether there is some
+    now."""
 
     def __call__(self, error: StorageError, *, for_deletion: bool) -> bool: ...
 
@@ -214,7 +217,8 @@ class Client:
         )
 
     def refuse_to_wait(self) -> None:
-        """Raise :class:`~kubepy.apiserver.rehearsal.WouldWait` from now on where a request would call a webhook."""
+        """Raise :class:`~kubepy.apiserver.rehearsal.WouldWait` from now on where a request would
+        call a webhook."""
         self._server.may_wait = False
 
     @property
@@ -224,14 +228,15 @@ class Client:
             self._tokens = tokens.Tokens(self._server, self.get)
         return self._tokens
 
-    # --- requests ---------------------------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
     def do(self, request: Request, body: Any = None) -> Object | ObjectList | Objects:
         """Carry out any request.
 
-        :param body: the object of a creation or update; the Patch of a patch; a Binding or an Eviction.
-        :return: the object, or the Status of an eviction or binding; an ObjectList for ``list``; the objects that
-            ``deletecollection`` deleted.
+        :param body: the object of a creation or update; the Patch of a patch; a Binding or an
+            Eviction.
+        :return: the object, or the Status of an eviction or binding; an ObjectList for ``list``;
+            the objects that ``deletecollection`` deleted.
 
         Raises Status, MethodNotAllowed for a verb that there is not.
         """
@@ -273,7 +278,8 @@ class Client:
     ) -> ObjectList:
         """Return the objects of a namespace, or of all (None) that the selectors choose.
 
-        Raises BadRequest for a selector that cannot be read, or a field that the kind is not selected by.
+        Raises BadRequest for a selector that cannot be read, or a field that the kind is not
+        selected by.
         """
         options = ListOptions(label_selector, field_selector)
         return self._list(Request("list", _named(resource), namespace or "", options=options))
@@ -286,7 +292,8 @@ class Client:
         label_selector: str = "",
         field_selector: str = "",
     ) -> Iterator[Object]:
-        """Return the same objects one by one, for whoever does not need them all at once; raises at once as ``list``.
+        """Return the same objects one by one, for whoever does not need them all at once; raises at
+        once as ``list``.
 
         Objects of some kinds, which have to be seen together, are listed as ``list`` does it.
         """
@@ -324,7 +331,8 @@ class Client:
     ) -> Object:
         """Create an object; returns it as stored.
 
-        Raises AlreadyExists, Invalid, BadRequest, Forbidden (namespace terminating), NotFound (no such namespace).
+        Raises AlreadyExists, Invalid, BadRequest, Forbidden (namespace terminating), NotFound (no
+        such namespace).
         """
         return self._create(Request("create", _named(resource), namespace, options=options), obj)
 
@@ -337,7 +345,8 @@ class Client:
         subresource: str = "",
         options: UpdateOptions = _WRITE,
     ) -> Object:
-        """Replace an object, its ``status`` or its ``scale``. With metadata.resourceVersion: only that version.
+        """Replace an object, its ``status`` or its ``scale``. With metadata.resourceVersion: only
+        that version.
 
         Raises NotFound, Conflict, Invalid, BadRequest.
         """
@@ -373,7 +382,8 @@ class Client:
         namespace: str = "",
         options: DeleteOptions = _DELETE,
     ) -> Object:
-        """Delete an object: at once, or by setting deletionTimestamp where a grace period or finalizers hold it.
+        """Delete an object: at once, or by setting deletionTimestamp where a grace period or
+        finalizers hold it.
 
         Returns the last state, or the state with its deletionTimestamp.
         """
@@ -386,7 +396,8 @@ class Client:
         namespace: str = "",
         options: CollectionOptions,
     ) -> Objects:
-        """Delete all objects of a namespace that the selectors choose; returns them as ``delete`` does."""
+        """Delete all objects of a namespace that the selectors choose; returns them as ``delete``
+        does."""
         return self._delete_collection(
             Request("deletecollection", _named(resource), namespace, options=options)
         )
@@ -401,7 +412,7 @@ class Client:
         binding = {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
         self._create(Request("create", PODS, namespace, name, "binding"), binding)
 
-    # --- what the requests do ---------------------------------------------------------------------------------------
+    # --- what the requests do ---------------------------------------------------------------------
 
     def _get(self, request: Request) -> Object:
         resource, request = self._resolve(request)
@@ -447,8 +458,9 @@ class Client:
             self.warn(self._store.describe(problem))
 
     def choose(self, request: Request, objects: Objects) -> ChosenObjects:
-        """Return stored objects as a list or watch shows them: in the version of the request, and None for each that
-        its selectors do not choose. Raises BadRequest as :meth:`list` does, and NotFound."""
+        """Return stored objects as a list or watch shows them: in the version of the request, and
+        None for each that its selectors do not choose. Raises BadRequest as :meth:`list` does, and
+        NotFound."""
         resource, request = self._resolve(request)
         if resource.custom:
             objects = self._shown(resource, request, objects)
@@ -478,7 +490,8 @@ class Client:
         return Snapshot(transaction.revision, transaction.list(resource, namespace))
 
     def _implied_objects(self) -> implied.ImpliedObjects | None:
-        """Return the implied objects of the cluster, None for one that has all of its objects as files."""
+        """Return the implied objects of the cluster, None for one that has all of its objects as
+        files."""
         settings = self._server.settings
         return (
             implied.ImpliedObjects(settings, self._store, self.clock)
@@ -521,7 +534,8 @@ class Client:
         return creation.answer_review(server, resource, review, request.write_options, context)
 
     def _resolve_subresource(self, request: Request) -> Request:
-        """Return a request for a subresource as it is carried out. Raises NotFound where the kind has none."""
+        """Return a request for a subresource as it is carried out. Raises NotFound where the kind
+        has none."""
         resource, request = self._resolve(request)
         if request.subresource not in resource.subresources:
             raise errors.no_such_resource()
@@ -557,7 +571,8 @@ class Client:
         }
 
     def _of_object(self, request: Request, obj: Object) -> Request:
-        """Return the request in the namespace of its object, and for a custom one in its version, if it names none."""
+        """Return the request in the namespace of its object, and for a custom one in its version,
+        if it names none."""
         metadata = obj.get("metadata")
         if not request.namespace and isinstance(metadata, dict):
             request = request._replace(namespace=metadata.get("namespace", ""))
@@ -585,8 +600,8 @@ class Client:
         return self._with_room(lambda: self._write(request, lambda scope: deletion.delete(scope)))
 
     def _with_room(self, free: Callable[[], T]) -> T:
-        """Make a request that makes room in the cluster; once more if there was none on the disk to write it, and some
-        could be made."""
+        """Make a request that makes room in the cluster; once more if there was none on the disk to
+        write it, and some could be made."""
         try:
             return free()
         except StorageError as error:
@@ -614,9 +629,11 @@ class Client:
             ]
 
     def _resolve(self, request: Request) -> tuple[Resource, Request]:
-        """Return the resource of a request, and the request without a namespace if the resource has none.
+        """Return the resource of a request, and the request without a namespace if the resource has
+        none.
 
-        A custom resource is that of the version that the request names, or else of the one that is stored.
+        A custom resource is that of the version that the request names, or else of the one that is
+        stored.
         """
         resource = self._server.resource_of(request)
         if resource.custom:
@@ -628,7 +645,8 @@ class Client:
         return resource, request
 
     def _write(self, request: Request, carry_out: Callable[[RequestScope], T]) -> T:
-        """Carry out a request in a transaction, again and again until the webhooks that it meets have answered."""
+        """Carry out a request in a transaction, again and again until the webhooks that it meets
+        have answered."""
         if (manager := request.write_options.field_manager) and (
             problems := validation_metadata.validate_field_manager(manager)
         ):
@@ -654,7 +672,8 @@ class Client:
         return self._result(scope, result)
 
     def _result(self, scope: RequestScope, result: T) -> T:
-        """Return the result of a request that wrote; an object in the request's version, whichever is stored."""
+        """Return the result of a request that wrote; an object in the request's version, whichever
+        is stored."""
         if self.on_write is not None and not scope.transaction.dry_run:
             self.on_write(
                 scope.key, result if isinstance(result, dict) and "metadata" in result else None
@@ -665,7 +684,8 @@ class Client:
         return cast(T, shown)
 
     def _shown(self, resource: Resource, request: Request, objects: Objects) -> Objects:
-        """Return objects in the version that the request names; without one they stay in that of storage."""
+        """Return objects in the version that the request names; without one they stay in that of
+        storage."""
         version = request.resource.version
         if request.resource.group != resource.group:
             view = self._server.scheme.by_key(request.resource.group_resource)
@@ -696,8 +716,9 @@ class Client:
     def find_recorded(
         self, resource: str, link: str, value: str = "", namespace: str | None = None
     ) -> Objects:
-        """Return the objects of a resource that a lookup (``kubepy.apiserver.cluster.object_links``) finds by a value,
-        as they are recorded: no file is looked at."""
+        """Return the objects of a resource that a lookup
+        (``kubepy.apiserver.cluster.object_links``) finds by a value, as they are recorded: no file
+        is looked at."""
         view = self._store.view()
         view.refresh()
         try:
@@ -706,12 +727,14 @@ class Client:
             view.release()
 
     def read_ahead(self, keys: Collection[Key]) -> None:
-        """Have the batch that is open read stored objects together that requests will ask for one by one."""
+        """Have the batch that is open read stored objects together that requests will ask for one
+        by one."""
         if self._batch is not None:
             self._batch.transaction.read_ahead(keys)
 
     def names_recorded(self, resource: str, namespace: str, prefix: str = "") -> Sequence[str]:
-        """Return the names of the objects of a resource in a namespace that begin so, as they are recorded."""
+        """Return the names of the objects of a resource in a namespace that begin so, as they are
+        recorded."""
         view = self._store.view()
         view.refresh()
         try:
@@ -720,11 +743,13 @@ class Client:
             view.release()
 
     def count_recorded(self, resource: str) -> int:
-        """Return the number of objects of a resource, as they are recorded: no file is looked at."""
+        """Return the number of objects of a resource, as they are recorded: no file is looked
+        at."""
         return count_recorded(self._store, resource)
 
     def list_implied(self, resource: str, namespace: str | None = None) -> Objects:
-        """Return the objects of a resource that no file stands for (``kubepy.apiserver.implied``)."""
+        """Return the objects of a resource that no file stands for
+        (``kubepy.apiserver.implied``)."""
         implied_objects = self._implied_objects() if resource in IMPLIED else None
         if implied_objects is None:
             return []
@@ -738,7 +763,8 @@ class Client:
             implied_objects.restart()
 
     def with_managed_fields(self, obj: Object) -> Object:
-        """Return an object with its managedFields as the API shows them; storage keeps less of them."""
+        """Return an object with its managedFields as the API shows them; storage keeps less of
+        them."""
         api_version = obj.get("apiVersion", "")
         resource = self._server.scheme.for_kind(api_version, obj.get("kind", ""))
         if resource and resource.custom:
@@ -756,12 +782,13 @@ class Client:
             else obj
         )
 
-    # --- changes ----------------------------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------
 
     def changes(
         self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0
     ) -> tuple[int, Events]:
-        """Return the newest revision, and the changes after another one; ``old`` is always None. Raises Expired.
+        """Return the newest revision, and the changes after another one; ``old`` is always None.
+        Raises Expired.
 
         The clock is brought up to date as well.
 
@@ -788,7 +815,8 @@ class Client:
         return self._store.is_quiet()
 
     def _read_changes(self, read: Callable[[int], Changes], since: int) -> Changes:
-        """Read the changes after a revision; custom kinds are read anew after that of a definition."""
+        """Read the changes after a revision; custom kinds are read anew after that of a
+        definition."""
         try:
             changes = read(since)
         except CompactedError:
@@ -802,20 +830,22 @@ class Client:
         self._server.scheme.forget_custom()
         self._server.forget_strategies()
 
-    # --- transactions -----------------------------------------------------------------------------------------------
+    # --- transactions -----------------------------------------------------------------------------
 
     def observe_from(self, revision: int) -> None:
-        """Let the next batch's ``drain`` begin after this revision, at which the caller has listed all it knows."""
+        """Let the next batch's ``drain`` begin after this revision, at which the caller has listed
+        all it knows."""
         self._since = revision
 
     @contextmanager
     def batch(
         self, observed: Observed | None = None, *, looked_within: float = 0.0
     ) -> Iterator[Batch]:
-        """Run all requests of this Client inside the block in one transaction; an exception undoes them all.
+        """Run all requests of this Client inside the block in one transaction; an exception undoes
+        them all.
 
-        :param observed: returns an object as the caller last saw it. Changes from outside get their ``old`` from it,
-            and are left out if the caller has seen that very version.
+        :param observed: returns an object as the caller last saw it. Changes from outside get their
+            ``old`` from it, and are left out if the caller has seen that very version.
         :param looked_within: see :meth:`Store.transaction`.
         """
         with self._storage_transaction(refresh=True, looked_within=looked_within) as transaction:
@@ -849,9 +879,11 @@ class Client:
 
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """Run all requests inside the block in one transaction: the batch that is open, or one of their own.
+        """Run all requests inside the block in one transaction: the batch that is open, or one of
+        their own.
 
-        Where there are webhooks each runs on its own: nothing is to be locked while those are called.
+        Where there are webhooks each runs on its own: nothing is to be locked while those are
+        called.
         """
         if self._batch or any(
             self._store.list(resource).objects for resource in WEBHOOK_CONFIGURATIONS
@@ -867,7 +899,8 @@ class Client:
 
     @contextmanager
     def transaction(self, dry_run: bool = False) -> Iterator[RequestTransaction]:
-        """Open the transaction of one request; the Client's own requests and the recorders of events use it."""
+        """Open the transaction of one request; the Client's own requests and the recorders of
+        events use it."""
         if self._batch:
             events, first = self._batch.events, len(self._batch.events)
             yield self._batched(dry_run)
@@ -880,7 +913,8 @@ class Client:
         self._notice_definitions(events, first)
 
     def _batched(self, dry_run: bool) -> RequestTransaction:
-        """Return the transaction of a request in the batch that is open: all that are no dry runs share one."""
+        """Return the transaction of a request in the batch that is open: all that are no dry runs
+        share one."""
         batch = self._batch
         assert batch is not None
         if batch.requests is None or dry_run:
@@ -898,7 +932,8 @@ class Client:
         return batch.requests
 
     def _notice_definitions(self, events: Events, first: int) -> None:
-        """Read custom kinds anew after the write of a definition, among the events from the first one on."""
+        """Read custom kinds anew after the write of a definition, among the events from the first
+        one on."""
         if any(events[index].key.resource == CRDS for index in range(first, len(events))):
             self.forget_custom_kinds()
 
@@ -906,10 +941,11 @@ class Client:
     def _storage_transaction(
         self, *, refresh: bool = False, looked_within: float = 0.0
     ) -> Iterator[Transaction]:
-        """Open a transaction of storage. A clock that is moved in the block is written with everything else, or stands
-        where it stood. Raises Conflict.
+        """Open a transaction of storage. A clock that is moved in the block is written with
+        everything else, or stands where it stood. Raises Conflict.
 
-        :param refresh: edits of all files are seen when it begins, and not as their objects are read.
+        :param refresh: edits of all files are seen when it begins, and not as their objects are
+            read.
         """
         clock, own = self._server.clock, self._server.clock.own
         try:
@@ -928,11 +964,13 @@ class Client:
             raise
 
     def take_over_time(self) -> None:
-        """Notice that another process has moved the cluster's own time, or somebody who edited ``kubepy.yaml``."""
+        """Notice that another process has moved the cluster's own time, or somebody who edited
+        ``kubepy.yaml``."""
         self._server.take_over_time(self._store.settings())
 
     def move_time_to(self, moment: datetime) -> None:
-        """Move the cluster's own time, in a transaction of its own unless one is open; never backwards."""
+        """Move the cluster's own time, in a transaction of its own unless one is open; never
+        backwards."""
         with self.joined():
             if moment > self.clock.now():
                 self.clock.move_to(moment)
@@ -948,7 +986,8 @@ def _named(resource: str | GroupVersionResource) -> GroupVersionResource:
 
 
 def _event(change: Change, observed: Observed | None) -> WatchEvent:
-    """Make the event of a change. ``old`` is as the caller saw the object; after a deletion, else its last state."""
+    """Make the event of a change. ``old`` is as the caller saw the object; after a deletion, else
+    its last state."""
     old = observed(change.key) if observed else None
     if change.type == "DELETED":
         return WatchEvent(change.key, old or change.object, None, former=change.former)

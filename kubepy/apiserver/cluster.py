@@ -1,4 +1,5 @@
-"""A cluster: an open store with its scheme, clock, ids and Client, and the objects that a new one has."""
+"""A cluster: an open store with its scheme, clock, ids and Client, and the objects that a new one
+has."""
 
 from __future__ import annotations
 
@@ -64,8 +65,8 @@ ON_TIMELINE = frozenset(
 )
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 FOREVER = 1e10  # seconds
-# Resources that are kept in the index alone, and are gone after so many seconds of cluster time: what changes all the
-# time would wear out the folder and fill the history of git.
+# Resources that are kept in the index alone, and are gone after so many seconds of cluster time:
+# what changes all the time would wear out the folder and fill the history of git.
 VOLATILE = {"events": 3600.0, "leases.coordination.k8s.io": FOREVER}
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 # Every cluster has these (``registry/scheduling``).
@@ -85,7 +86,8 @@ PRIORITY_CLASSES = (
 
 
 class Caller(NamedTuple):
-    """The one for whom a cluster works: where warnings and the log go, the user of the requests, and the faults."""
+    """The one for whom a cluster works: where warnings and the log go, the user of the requests,
+    and the faults."""
 
     client: Client
     warn: Any
@@ -99,7 +101,8 @@ class Claim(NamedTuple):
     """An object whose file says that its controller has observed it, which is not taken for true.
 
     :param admitted: the object as it counts: with a generation that nothing has observed.
-    :param as_filed: the object as its file has it, and as it would count if nothing were known of it.
+    :param as_filed: the object as its file has it, and as it would count if nothing were known of
+        it.
     """
 
     admitted: Object
@@ -107,8 +110,8 @@ class Claim(NamedTuple):
 
 
 class LocalCluster:
-    """An open store, whichever it is. Made by :meth:`open` from a state folder, or by :meth:`in_memory`; everything is
-    lazy, so that opening costs next to nothing."""
+    """An open store, whichever it is. Made by :meth:`open` from a state folder, or
+    by :meth:`in_memory`; everything is lazy, so that opening costs next to nothing."""
 
     def __init__(self, store: Store) -> None:
         self.store = store  # outside this package only for fsck and the composition root
@@ -137,8 +140,8 @@ class LocalCluster:
     ) -> LocalCluster:
         """Open a state folder.
 
-        :param create: make the cluster if there is none, or only settings written by hand. It is to be furnished with
-            a node then, and :meth:`finished <finish>`.
+        :param create: make the cluster if there is none, or only settings written by hand. It is to
+            be furnished with a node then, and :meth:`finished <finish>`.
 
         Raises NoClusterError, FolderError.
         """
@@ -158,7 +161,8 @@ class LocalCluster:
     def make(
         cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0
     ) -> LocalCluster:
-        """Make a cluster with these settings (``clock``, ``seed``) and its first objects. Raises FolderError."""
+        """Make a cluster with these settings (``clock``, ``seed``) and its first objects. Raises
+        FolderError."""
         FolderStore.initialize(folder, settings)
         cluster = cls(_folder_store(folder, lock_timeout))
         cluster.bootstrap()
@@ -166,8 +170,8 @@ class LocalCluster:
 
     @classmethod
     def in_memory(cls, settings: Mapping[str, Any] = NO_SETTINGS) -> LocalCluster:
-        """Make a cluster that is gone with its process, with its first objects. Raises FolderError for settings that
-        ``kubepy.yaml`` could not have."""
+        """Make a cluster that is gone with its process, with its first objects. Raises FolderError
+        for settings that ``kubepy.yaml`` could not have."""
         cluster = cls(memory.MemoryStore(settings, volatile=VOLATILE))
         cluster.bootstrap()
         return cluster
@@ -175,11 +179,13 @@ class LocalCluster:
     def fork(
         self, settings: Mapping[str, Any] = NO_SETTINGS, *, is_prediction: bool = False
     ) -> LocalCluster:
-        """Return an independent cluster in memory that goes on from what is committed here: objects with their
-        revisions, clock, ids, change log, events, and the memory of the controllers. Raises FolderError.
+        """Return an independent cluster in memory that goes on from what is committed here: objects
+        with their revisions, clock, ids, change log, events, and the memory of the controllers.
+        Raises FolderError.
 
         :param settings: replace those of ``kubepy.yaml``.
-        :param is_prediction: admission webhooks are called as for a dry run, and all of the timeline is kept.
+        :param is_prediction: admission webhooks are called as for a dry run, and all of the
+            timeline is kept.
         """
         store = self.store.fork()
         if settings:
@@ -212,8 +218,9 @@ class LocalCluster:
         store.close()
 
     def copy_to(self, folder: Path | str) -> None:
-        """Make an independent cluster in a new state folder that goes on from what is committed here, as :meth:`fork`
-        does; of a state folder every file is copied as it is. Raises FolderError, LockTimeoutError."""
+        """Make an independent cluster in a new state folder that goes on from what is committed
+        here, as :meth:`fork` does; of a state folder every file is copied as it is. Raises
+        FolderError, LockTimeoutError."""
         if isinstance(self.store, FolderStore):
             self.store.copy_to(os.fspath(folder))
         else:
@@ -237,7 +244,8 @@ class LocalCluster:
             return False
 
     def bootstrap(self) -> None:
-        """Create the objects that every cluster has, in one transaction, except those that exist."""
+        """Create the objects that every cluster has, in one transaction, except those that
+        exist."""
         objects: list[tuple[str, Object]] = [
             ("namespaces", {"metadata": {"name": name}}) for name in bootstrap.SYSTEM_NAMESPACES
         ]
@@ -257,16 +265,18 @@ class LocalCluster:
                     self.client.create(resource, obj)
 
     def start(self) -> None:
-        """Do what an API server does once when it starts: bring back or complete bootstrap roles and bindings."""
+        """Do what an API server does once when it starts: bring back or complete bootstrap roles
+        and bindings."""
         if self.settings.bootstrap == FULL:
             reconcile_rbac(self._own_client)
         else:
             self._own_client.forget_deletions()
 
     def use_faults(self, faults: FaultSettings | None) -> int | None:
-        """Let these faults happen. Where they have no seed, the cluster's decides, or one that is drawn once for all;
-        returns a seed that has been drawn now. In its own time a cluster without a seed takes that of the faults
-        meanwhile, so that the objects they are drawn for have the same names in another run."""
+        """Let these faults happen. Where they have no seed, the cluster's decides, or one that is
+        drawn once for all; returns a seed that has been drawn now. In its own time a cluster
+        without a seed takes that of the faults meanwhile, so that the objects they are drawn for
+        have the same names in another run."""
         drawn: int | None = None
         if faults is not None and faults.seed is None:
             seed: int | str | None = self.settings.seed
@@ -302,8 +312,8 @@ class LocalCluster:
             self.use_faults(faults)
 
     def problems(self, *, look: bool = True) -> list[Problem]:
-        """Return the files that cannot be objects, and those that nothing reads, by path. ``look``: as for
-        :meth:`Store.problems`."""
+        """Return the files that cannot be objects, and those that nothing reads, by path. ``look``:
+        as for :meth:`Store.problems`."""
         if not isinstance(self.store, FolderStore):
             return []
         problems = [
@@ -321,8 +331,8 @@ class LocalCluster:
         )
 
     def known_problems(self) -> dict[str, str]:
-        """Return the problems that are recorded, without a look at files that have none: by the path of a file, or of
-        a folder that nothing reads, a line for a warning."""
+        """Return the problems that are recorded, without a look at files that have none: by the
+        path of a file, or of a folder that nothing reads, a line for a warning."""
         store = self.store
         if not isinstance(store, FolderStore):
             return {}
@@ -339,7 +349,8 @@ class LocalCluster:
         return lines
 
     def folders_without_namespace(self) -> list[Problem]:
-        """Return the folders of objects whose namespace is missing, as a clone or a merge can leave them."""
+        """Return the folders of objects whose namespace is missing, as a clone or a merge can leave
+        them."""
         if not self.store.folder:
             return []
         quote = goformat.quote
@@ -378,7 +389,8 @@ class LocalCluster:
         return admitted
 
     def _note_edit(self, key: Key, obj: Object, old: Object | None, admitted: Object) -> None:
-        """Keep an edit for admission to judge: of a known object, or the first file of one that no server has made."""
+        """Keep an edit for admission to judge: of a known object, or the first file of one that no
+        server has made."""
         is_manifest = not (obj.get("metadata") or {}).get("uid")
         if (old is not None or is_manifest) and cast("FolderStore", self.store).knows_files():
             earlier = self._edits.get(key)
@@ -388,15 +400,16 @@ class LocalCluster:
             self._edits[key] = edit
 
     def edit_warnings(self) -> list[str]:
-        """Return a line for each edit that admission would have refused, of those that were seen since the last call.
-        Raises StorageError."""
+        """Return a line for each edit that admission would have refused, of those that were seen
+        since the last call. Raises StorageError."""
         edits = {key: edit for key, edit in self._edits.items() if not edit.is_of_status_alone()}
         self._edits.clear()
         if not edits:
             return []
         fork, folder = self.fork(), cast("FolderStore", self.store).folder
         return [
-            f"{os.path.join(folder, path_of(key))}: counts, though a server would have refused it: {refusal}"
+            f"{os.path.join(folder, path_of(key))}: counts, though a server would have refused "
+            f"it: {refusal}"
             for key, refusal in edit_admission.refusals(fork.store, fork.client, edits)
         ]
 
@@ -423,7 +436,8 @@ class LocalCluster:
         )
 
     def _edit_time(self) -> float:
-        """Return the time by the settings as they are now, which this cluster may not have taken over yet."""
+        """Return the time by the settings as they are now, which this cluster may not have taken
+        over yet."""
         clock = parse_settings({"clock": self.store.settings().get("clock")}).clock
         return Clock(clock).now().timestamp()
 
@@ -469,9 +483,11 @@ def object_links() -> tuple[links.Lookup, ...]:
 
 
 def reconcile_rbac(client: Client) -> None:
-    """Make the bootstrap roles and bindings what they should be, as an API server does when it starts.
+    """Make the bootstrap roles and bindings what they should be, as an API server does when it
+    starts.
 
-    Missing rules and subjects are added, further ones stay; an object annotated ``autoupdate: false`` stays as it is.
+    Missing rules and subjects are added, further ones stay; an object annotated
+    ``autoupdate: false`` stays as it is.
     """
     with client.joined():
         for resource in bootstrap.RBAC_KINDS:

@@ -1,7 +1,9 @@
-"""Custom resources in another version of their definition (``apiextensions-apiserver/pkg/apiserver/conversion``).
+"""Custom resources in another version of their definition
+(``apiextensions-apiserver/pkg/apiserver/conversion``).
 
-Storage keeps objects in the version that the definition names for it; a request sees them in its own. Without a webhook
-only ``apiVersion`` differs. In both cases the result is pruned and defaulted by the schema of its version.
+Storage keeps objects in the version that the definition names for it; a request sees them in its
+own. Without a webhook only ``apiVersion`` differs. In both cases the result is pruned and defaulted
+by the schema of its version.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ ALONE = {"kind": "object at index {}", "object": "object", "metadata": "metadata
 
 
 class ConversionError(Exception):
-    """A result that is no conversion of the object, in upstream's words. ``part`` of it: kind, object or metadata."""
+    """A result that is no conversion of the object, in upstream's words. ``part`` of it: kind,
+    object or metadata."""
 
     def __init__(self, message: str, part: str = "kind") -> None:
         super().__init__(message)
@@ -64,7 +67,8 @@ class Converter:
         self._get = get
 
     def convert(self, strategy: CustomStrategy, objects: Sequence[Object]) -> list[Object]:
-        """Return custom resources in the version of a strategy; a webhook is called once for all of them.
+        """Return custom resources in the version of a strategy; a webhook is called once for all of
+        them.
 
         Raises Status, and CallsPending.
         """
@@ -133,7 +137,8 @@ class Converter:
 
 
 def converted_objects(answer: Answer) -> list[Any]:
-    """Return the objects of an answer (``getConvertedObjectsFromResponse``). Raises ConversionError."""
+    """Return the objects of an answer (``getConvertedObjectsFromResponse``). Raises
+    ConversionError."""
     if answer.problem:
         raise ConversionError(answer.problem)
     review, response = answer.review, answer.review.get("response")
@@ -155,7 +160,8 @@ def converted_objects(answer: Answer) -> list[Any]:
         )
     if answer.sent_as == f"{GROUP}/v1" and response.get("uid", "") != answer.uid:
         raise ConversionError(
-            f"expected response.uid={quote(answer.uid)}, got {quote(str(response.get('uid') or ''))}"
+            f"expected response.uid={quote(answer.uid)}, got "
+            f"{quote(str(response.get('uid') or ''))}"
         )
     result = response.get("result")
     status = result.get("status") or "" if isinstance(result, dict) else ""

@@ -1,8 +1,8 @@
 """Edits of files as admission would have judged them, had they been requests.
 
-Nobody can refuse what stands in a file, and its object counts. So what a policy, a quota, a LimitRange or a level of
-pod security would have refused is a warning, in the words of the refusal. Webhooks are not asked: a look at files calls
-nobody.
+Nobody can refuse what stands in a file, and its object counts. So what a policy, a quota, a
+LimitRange or a level of pod security would have refused is a warning, in the words of the refusal.
+Webhooks are not asked: a look at files calls nobody.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def refusals(
 ) -> Iterator[tuple[Key, str]]:
     """Yield the edits that admission would have refused, each with the words of the refusal.
 
-    They are taken back and made again one after the other, so that each leaves less of a quota to the next. An object
-    that has gone again since is left out.
+    They are taken back and made again one after the other, so that each leaves less of a quota to
+    the next. An object that has gone again since is left out.
 
     :param store: a fork of the cluster, which is used up.
     :param client: the client of the fork.
@@ -84,7 +84,8 @@ def _forget_webhooks(transaction: Transaction) -> None:
 
 
 def _forget_usage(transaction: Transaction) -> None:
-    """Let the usage of all quotas be counted anew: the controller may have counted the edits already."""
+    """Let the usage of all quotas be counted anew: the controller may have counted the edits
+    already."""
     for quota in transaction.list(QUOTAS):
         metadata = quota["metadata"]
         uncounted = {name: value for name, value in quota.items() if name != "status"}
@@ -97,7 +98,8 @@ def _order(key: Key) -> tuple[bool, bool]:
 
 
 def _refusal(client: Client, key: Key, edit: EditedObject) -> str:
-    """Make an edit as a request; return the words with which admission refuses it, "" if it does not."""
+    """Make an edit as a request; return the words with which admission refuses it, "" if it does
+    not."""
     write = client.create if edit.is_creation else client.update
     try:
         write(key.resource, _as_sent(edit.new), namespace=key.namespace)
@@ -111,7 +113,8 @@ def _refusal(client: Client, key: Key, edit: EditedObject) -> str:
 
 
 def _as_sent(obj: Object) -> Object:
-    """Return an object as a client would send it: without its status, and what else the server alone sets."""
+    """Return an object as a client would send it: without its status, and what else the server
+    alone sets."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _OF_SERVER}
     return {
         name: value for name, value in {**obj, "metadata": metadata}.items() if name != "status"

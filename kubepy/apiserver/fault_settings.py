@@ -1,7 +1,9 @@
-"""The faults of a cluster, as ``faults:`` in ``kubepy.yaml`` or a file of ``--faults`` describes them (docs/faults.md).
+"""The faults of a cluster, as ``faults:`` in ``kubepy.yaml`` or a file of ``--faults`` describes
+them (docs/faults.md).
 
-Only what a fault is, and to what it happens; ``controlplane.faults`` and the kubelet let it happen. Each draw is a
-function of the seed, the object and the purpose, so that the same seed has the same faults.
+Only what a fault is, and to what it happens; ``controlplane.faults`` and the kubelet let it happen.
+Each draw is a function of the seed, the object and the purpose, so that the same seed has the same
+faults.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from kubepy.api.values.goformat import parse_duration
 from kubepy.quoting import printable, quote
 from kubepy.storage import FolderError
 
-# The controllers that can be afflicted, by the names that events and ``kubepy clock`` show. Kubelets are not among
-# them: there is one a node, and faults of nodes are theirs.
+# The controllers that can be afflicted, by the names that events and ``kubepy clock`` show.
+# Kubelets are not among them: there is one a node, and faults of nodes are theirs.
 CONTROLLERS = (
     "node-lifecycle-controller",
     "ttl-controller",
@@ -77,9 +79,11 @@ class NodeFault(NamedTuple):
 
     :param names: of the nodes; none: all that the selector chooses.
     :param rate: the share of outages that happen; each node draws anew for each of them.
-    :param after: when the first outage begins, counted from when the controllers first see the node with this setting.
+    :param after: when the first outage begins, counted from when the controllers first see the node
+        with this setting.
     :param down_for: how long an outage lasts.
-    :param every: the time from the planned beginning of an outage to that of the next one; None: there is but one.
+    :param every: the time from the planned beginning of an outage to that of the next one; None:
+        there is but one.
     """
 
     down_for: SecondsRange
@@ -91,7 +95,8 @@ class NodeFault(NamedTuple):
 
 
 class PodFault(NamedTuple):
-    """Pods that have a bad outcome unless annotations of their own, or of their node, say otherwise.
+    """Pods that have a bad outcome unless annotations of their own, or of their node, say
+    otherwise.
 
     :param ordinals: of pods of a StatefulSet or an indexed Job; none: pods with and without.
     """
@@ -148,7 +153,8 @@ class FaultSettings(NamedTuple):
         return round(seconds.low + (seconds.high - seconds.low) * self.draw(*subject), digits)
 
     def pod_outcome(self, pod: AnyObject) -> str:
-        """Return the outcome that a pod gets from the first fault that happens to it, "" from none."""
+        """Return the outcome that a pod gets from the first fault that happens to it, "" from
+        none."""
         labels, node = labels_of(pod), pod["spec"].get("nodeName", "")
         for index, fault in enumerate(self.pods):
             ordinal = labels.get(POD_INDEX) or annotations_of(pod).get(COMPLETION_INDEX, "")
@@ -173,13 +179,14 @@ class FaultSettings(NamedTuple):
         )
 
 
-# --- parsing ------------------------------------------------------------------------------------------------------
+# --- parsing --------------------------------------------------------------------------------------
 
 Parser = Callable[[str, Any], Any]  # of the path of a field and its value
 
 
 def parse_faults(path: str, value: Any) -> FaultSettings:
-    """Check faults. ``path``: of the file and field that they stand in. Raises FolderError, which names the field."""
+    """Check faults. ``path``: of the file and field that they stand in. Raises FolderError, which
+    names the field."""
     path = path.removesuffix(": ") if not isinstance(value, dict) else path
     return FaultSettings(
         json.dumps(value, sort_keys=True, default=str), **_fields(path, value, FAULTS)
@@ -193,7 +200,8 @@ def _error(path: str, message: str) -> FolderError:
 def _fields(
     path: str, value: Any, parsers: Mapping[str, Parser], required: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """Check a map. Returns its values by the names that they have in Python; a null counts as left out."""
+    """Check a map. Returns its values by the names that they have in Python; a null counts as left
+    out."""
     if not isinstance(value, dict):
         raise _error(path, f"must be a map of {', '.join(parsers)}")
     for key in value:
@@ -261,7 +269,8 @@ def parse_range(path: str, value: Any) -> SecondsRange:
 
 
 def parse_length(path: str, value: Any) -> SecondsRange:
-    """Read a duration or a range of at least a second, as exact as the annotation that says when a node is back."""
+    """Read a duration or a range of at least a second, as exact as the annotation that says when a
+    node is back."""
     seconds = parse_range(path, value)
     if seconds.low < 1:
         raise _error(path, f"{_shown(value)} is less than 1s")
@@ -316,7 +325,8 @@ def parse_controller(path: str, value: Any) -> str:
 
 
 def parse_resource(path: str, value: Any) -> str:
-    """Read the name of a resource as the command line does. One of another group may be defined later."""
+    """Read the name of a resource as the command line does. One of another group may be defined
+    later."""
     word = (
         value
         if isinstance(value, str) and value == value.lower() and not set(value) & set(" /*,")

@@ -1,13 +1,16 @@
-"""Objects that a cluster has without a file: it would have them in any case, and nobody has changed them.
+"""Objects that a cluster has without a file: it would have them in any case, and nobody has changed
+them.
 
-With ``bootstrap: minimal`` (the default) these are the ServiceAccount ``default`` of each active namespace, the Service
-``kubernetes`` with its endpoints, and the bootstrap roles and bindings. Requests see them like all others; the first
-change makes a file, which stands for the object from then on. Their uid and creationTimestamp follow from those of
-their namespace (``default`` for objects without one), so that every clone of a folder shows the same.
+With ``bootstrap: minimal`` (the default) these are the ServiceAccount ``default`` of each active
+namespace, the Service ``kubernetes`` with its endpoints, and the bootstrap roles and bindings.
+Requests see them like all others; the first change makes a file, which stands for the object from
+then on. Their uid and creationTimestamp follow from those of their namespace (``default`` for
+objects without one), so that every clone of a folder shows the same.
 
-A deleted object comes back at once where a controller of a real cluster would make it again, as another object; a
-deleted role or binding stays away until the control plane starts again (:meth:`ImpliedObjects.restart`). The store
-remembers deletions beside the objects, as values of this machine.
+A deleted object comes back at once where a controller of a real cluster would make it again, as
+another object; a deleted role or binding stays away until the control plane starts again
+(:meth:`ImpliedObjects.restart`). The store remembers deletions beside the objects, as values of
+this machine.
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ class ImpliedObjects:
     def get(self, key: Key, list_stored: ListStored) -> Object | None:
         """Return an implied object whose file is not there, or None.
 
-        :param list_stored: returns the objects with files: of a resource, in one namespace or (None) in all.
+        :param list_stored: returns the objects with files: of a resource, in one namespace or
+            (None) in all.
         """
         candidates = self.missing(key.resource, key.namespace or None, (), list_stored)
         return next((obj for obj in candidates if name_of(obj) == key.name), None)
@@ -58,7 +62,8 @@ class ImpliedObjects:
         stored: Iterable[Object],
         list_stored: ListStored,
     ) -> list[Object]:
-        """Return the implied objects of a resource (in one namespace, or None: in all) that are not ``stored``."""
+        """Return the implied objects of a resource (in one namespace, or None: in all) that are not
+        ``stored``."""
         namespaces = {name_of(obj): obj for obj in list_stored(NAMESPACES, None) if is_active(obj)}
         if bootstrap.DEFAULT not in namespaces:
             return []  # no cluster yet
@@ -96,7 +101,8 @@ class ImpliedObjects:
         return json.loads(text) if text else {}
 
     def note_deletion(self, key: Key, list_stored: ListStored) -> None:
-        """Remember in the transaction under way that an object was deleted, if it would be implied now."""
+        """Remember in the transaction under way that an object was deleted, if it would be implied
+        now."""
         if self.get(key, list_stored) is None:
             return
         deletions = self._deletions()
@@ -121,7 +127,8 @@ def is_active(namespace: Object) -> bool:
 
 
 def identified(key: Key, obj: Object, home: Object, deletion: tuple[int, str] | None) -> Object:
-    """Return an object with the metadata that a server adds; it is another object after each deletion."""
+    """Return an object with the metadata that a server adds; it is another object after each
+    deletion."""
     from hashlib import sha256  # loads OpenSSL, for what few commands ask for
 
     count, deleted_at = deletion or (0, "")

@@ -1,9 +1,10 @@
-"""The kinds that the API server serves: one entry a kind, with its strategy, its columns, its admission plugins.
+"""The kinds that the API server serves: one entry a kind, with its strategy, its columns, its
+admission plugins.
 
-The names, verbs and categories of the kinds are in :data:`kubepy.api.scheme.BUILT_IN`. A strategy leads to the kind's
-defaults (``kubepy.apiserver.defaults``) and to its validation (``kubepy.apiserver.validation``).
-Everything is imported when it is first needed. Upstream: ``pkg/registry/*/rest``, ``pkg/printers/internalversion``,
-``pkg/kubeapiserver/options/plugins.go``.
+The names, verbs and categories of the kinds are in :data:`kubepy.api.scheme.BUILT_IN`. A strategy
+leads to the kind's defaults (``kubepy.apiserver.defaults``) and to its validation
+(``kubepy.apiserver.validation``). Everything is imported when it is first needed. Upstream:
+``pkg/registry/*/rest``, ``pkg/printers/internalversion``, ``pkg/kubeapiserver/options/plugins.go``.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ class AdmissionPlugin(NamedTuple):
 class ServedKind(NamedTuple):
     """The server's rules for one kind.
 
-    ``mutating`` plugins complete an object before the kind's own rules see it, ``validating`` ones refuse what those
-    rules let through; both are in upstream's order.
+    ``mutating`` plugins complete an object before the kind's own rules see it, ``validating`` ones
+    refuse what those rules let through; both are in upstream's order.
     """
 
     strategy: Callable[[], type[Strategy]] = lambda: Strategy
@@ -78,7 +79,7 @@ class ServedKind(NamedTuple):
     validating: tuple[AdmissionPlugin, ...] = ()
 
 
-# --- admission plugins --------------------------------------------------------------------------------------------
+# --- admission plugins ----------------------------------------------------------------------------
 
 _CREATE, _WRITE = ("create",), ("create", "update")
 
@@ -164,7 +165,7 @@ WARN_OF_TEMPLATE = AdmissionPlugin(
     "PodSecurity", _WRITE, lambda attributes: podsecurity.warn_of_template(attributes)
 )
 
-# --- kinds --------------------------------------------------------------------------------------------------------
+# --- kinds ----------------------------------------------------------------------------------------
 
 KINDS: dict[str, ServedKind] = {
     "scales.autoscaling": ServedKind(
@@ -428,7 +429,8 @@ def new_strategy(resource: Resource, definition_of: Callable[[Resource], Object]
 def table(
     resource: Resource, objects: Sequence[Object], now: datetime, subresource: str = ""
 ) -> Table:
-    """Return the table of objects of one resource, or of a subresource of it, for the CLI and for servers."""
+    """Return the table of objects of one resource, or of a subresource of it, for the CLI and for
+    servers."""
     if subresource == "scale":
         return print_table(KINDS["scales.autoscaling"].printer(), objects, now)
     if resource.custom:

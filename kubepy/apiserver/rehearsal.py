@@ -1,10 +1,11 @@
 """Webhooks that a request meets, and how it goes on with their answers.
 
-A request holds the lock of the folder while it runs, and a webhook may take its time, or run ``kubepy`` itself. So a
-request that meets a webhook is undone, the webhook is called while nothing is locked, and the request runs again with
-the answer, until it has all of them: a *rehearsal*. Its ids and its time stay the same from run to run, and so do the
-calls, unless another program has changed the object meanwhile. Requests in a batch (the controllers') cannot be undone
-one by one: there webhooks are called under the lock.
+A request holds the lock of the folder while it runs, and a webhook may take its time, or run
+``kubepy`` itself. So a request that meets a webhook is undone, the webhook is called while nothing
+is locked, and the request runs again with the answer, until it has all of them: a *rehearsal*. Its
+ids and its time stay the same from run to run, and so do the calls, unless another program has
+changed the object meanwhile. Requests in a batch (the controllers') cannot be undone one by one:
+there webhooks are called under the lock.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class CallsPending(Exception):
 
 
 class WouldWait(Exception):
-    """The request would wait for webhooks in a thread that others need: it must be made anew in one that may wait."""
+    """The request would wait for webhooks in a thread that others need: it must be made anew in one
+    that may wait."""
 
 
 class RecordedIds(Ids):
@@ -64,7 +66,8 @@ class WebhookCalls:
 
     :param services: the URLs of Services, by ``namespace/name`` or ``namespace/name:port``.
     :param may_wait: False: WouldWait is raised instead of a call.
-    :param silent: endpoints that have timed out in this prediction or one before it, which are not tried again.
+    :param silent: endpoints that have timed out in this prediction or one before it, which are not
+        tried again.
     :param refusal: returns why nothing may be called, "" where it may.
     """
 
@@ -87,7 +90,8 @@ class WebhookCalls:
         )
 
     def answers(self, calls: Sequence[WebhookCall], ids: Ids) -> list[Answer]:
-        """Return the answers to calls. Raises CallsPending in a rehearsal that does not have all of them yet."""
+        """Return the answers to calls. Raises CallsPending in a rehearsal that does not have all of
+        them yet."""
         if self._answers is None:
             return self._send(calls, ids)
         if missing := [call for call in calls if call not in self._answers]:
@@ -95,7 +99,8 @@ class WebhookCalls:
         return [self._answers[call] for call in calls]
 
     def _send(self, calls: Sequence[WebhookCall], ids: Ids) -> list[Answer]:
-        """Send the calls, all at once. An endpoint that has timed out is not tried again in the same batch."""
+        """Send the calls, all at once. An endpoint that has timed out is not tried again in the
+        same batch."""
         if not self._may_wait:
             raise WouldWait
         known = {**(self._timed_out or {}), **(self._silent or {})}

@@ -1,7 +1,9 @@
-"""A request to the API as one value: what is to be done, to which resource and object, with which options.
+"""A request to the API as one value: what is to be done, to which resource and object, with which
+options.
 
-A :class:`Request` goes through the Client and all of the API machinery; the body travels beside it. Upstream:
-``apiserver/pkg/endpoints/request`` (RequestInfo), ``apimachinery/pkg/apis/meta/v1`` (options).
+A :class:`Request` goes through the Client and all of the API machinery; the body travels beside it.
+Upstream: ``apiserver/pkg/endpoints/request`` (RequestInfo), ``apimachinery/pkg/apis/meta/v1``
+(options).
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 
 class Patch(NamedTuple):
-    """A change of an object: parsed JSON, and the media type that says how to apply it, such as ``MERGE_PATCH``."""
+    """A change of an object: parsed JSON, and the media type that says how to apply it, such as
+    ``MERGE_PATCH``."""
 
     type: str
     data: Any
@@ -37,7 +40,8 @@ class ListOptions(NamedTuple):
 class StrictErrors(NamedTuple):
     """The errors of strict decoding that are in the text of a body, and the places of its fields.
 
-    ``repeated``: the errors about keys that a map has twice, with their places; ``places``: those of all paths.
+    ``repeated``: the errors about keys that a map has twice, with their places; ``places``: those
+    of all paths.
     """
 
     repeated: tuple[tuple[int, str], ...] = ()
@@ -62,10 +66,10 @@ NO_ERRORS = StrictErrors()
 class WriteOptions(NamedTuple):
     """``metav1.CreateOptions``, ``UpdateOptions`` and ``PatchOptions``.
 
-    ``field_manager`` is the client on whose behalf managedFields are kept; controllers name none, so that tracking
-    costs them nothing. ``field_validation``: Strict, Warn or Ignore (unknown fields). ``force``, of patches:
-    server-side apply takes fields over from others. ``strict``: what strict decoding has to say about the text of the
-    body.
+    ``field_manager`` is the client on whose behalf managedFields are kept; controllers name none,
+    so that tracking costs them nothing. ``field_validation``: Strict, Warn or Ignore (unknown
+    fields). ``force``, of patches: server-side apply takes fields over from others. ``strict``:
+    what strict decoding has to say about the text of the body.
     """
 
     dry_run: bool = False
@@ -75,14 +79,16 @@ class WriteOptions(NamedTuple):
     strict: StrictErrors = NO_ERRORS
 
 
-# One class under upstream's names: each further one would cost every command a quarter of a millisecond.
+# One class under upstream's names: each further one would cost every command a quarter of a
+# millisecond.
 CreateOptions = WriteOptions
 UpdateOptions = WriteOptions
 PatchOptions = WriteOptions
 
 
 class DeleteOptions(NamedTuple):
-    """``metav1.DeleteOptions``. ``propagation_policy``: Background, Foreground, Orphan, or None for the kind's own."""
+    """``metav1.DeleteOptions``. ``propagation_policy``: Background, Foreground, Orphan, or None for
+    the kind's own."""
 
     grace_period_seconds: int | None = None
     propagation_policy: str | None = None
@@ -104,8 +110,9 @@ Options = WriteOptions | DeleteOptions | ListOptions | CollectionOptions
 class Request(NamedTuple):
     """One request.
 
-    ``verb``: get, list, create, update, patch, delete or deletecollection. ``namespace`` is "" for all of them, or for
-    a resource that has none; ``name`` is "" where there is none (yet). Without ``options`` the verb's defaults count.
+    ``verb``: get, list, create, update, patch, delete or deletecollection. ``namespace`` is "" for
+    all of them, or for a resource that has none; ``name`` is "" where there is none (yet). Without
+    ``options`` the verb's defaults count.
     """
 
     verb: str

@@ -1,9 +1,10 @@
 """Log the requests of a Client as client-go logs round trips (``-v=6`` and above).
 
-There is no HTTP behind them: a URL is the path that the request would have at a server. Level 6 shows the verb, the
-URL, the status and the time of each; 7 also says when a request begins, with its headers; 8 and above show the headers
-of answers and the bodies, cut off at 1,024 characters, 10,240 (9) or not at all (10). Upstream:
-``client-go/transport/round_trippers.go``, ``client-go/rest/request.go`` (logBody, truncateBody).
+There is no HTTP behind them: a URL is the path that the request would have at a server. Level 6
+shows the verb, the URL, the status and the time of each; 7 also says when a request begins, with
+its headers; 8 and above show the headers of answers and the bodies, cut off at 1,024 characters,
+10,240 (9) or not at all (10). Upstream: ``client-go/transport/round_trippers.go``,
+``client-go/rest/request.go`` (logBody, truncateBody).
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ JSON = "application/json"
 class LoggingClient(Client):
     """A Client that logs its requests.
 
-    It has all of its state in common with the Client that it stands for, through which the cluster itself reads without
-    a word (definitions of custom resources).
+    It has all of its state in common with the Client that it stands for, through which the cluster
+    itself reads without a word (definitions of custom resources).
 
-    :ivar limit: the number of objects in an answer to a list, 0 for all (``--chunk-size``): a longer list is logged as
-        the requests for its pages.
+    :ivar limit: the number of objects in an answer to a list, 0 for all (``--chunk-size``): a
+        longer list is logged as the requests for its pages.
     :ivar headers: those of every request; ``parameters``: those of every URL.
     """
 
@@ -264,7 +265,8 @@ def with_query(path: str, query: dict[str, str]) -> str:
 
 
 def _query(request: Request, limit: int) -> dict[str, str]:
-    """Return the parameters of a request as kubectl sends them; the options of a deletion are in its body."""
+    """Return the parameters of a request as kubectl sends them; the options of a deletion are in
+    its body."""
     options = request.options
     if isinstance(options, CollectionOptions):
         options = options.list

@@ -1,8 +1,10 @@
-"""The API server of one cluster, less its storage, and the context that a request carries through it.
+"""The API server of one cluster, less its storage, and the context that a request carries through
+it.
 
-:class:`Server` knows the kinds, the time and the user. A :class:`RequestScope` is one request with the server and the
-transaction that it runs in; :class:`Attributes` add the objects that admission plugins look at. Upstream:
-``apiserver/pkg/endpoints/handlers`` (RequestScope), ``apiserver/pkg/admission`` (Attributes).
+:class:`Server` knows the kinds, the time and the user. A :class:`RequestScope` is one request with
+the server and the transaction that it runs in; :class:`Attributes` add the objects that admission
+plugins look at. Upstream: ``apiserver/pkg/endpoints/handlers`` (RequestScope),
+``apiserver/pkg/admission`` (Attributes).
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ with lazy_imports():
         rehearsal,  # for requests that write
     )
 
-# The requester, as a UserInfo. There are no users here, so it is the one that a new cluster has, unless he
-# impersonates another one.
+# The requester, as a UserInfo. There are no users here, so it is the one that a new cluster has,
+# unless he impersonates another one.
 ADMINISTRATOR: Object = {
     "username": "kubernetes-admin",
     "groups": ["kubeadm:cluster-admins", "system:authenticated"],
@@ -48,9 +50,11 @@ def nothing_refused() -> str:
 
 
 class Server:
-    """The scheme and strategies of a cluster, its clock and ids, the requester, and the receiver of warnings.
+    """The scheme and strategies of a cluster, its clock and ids, the requester, and the receiver of
+    warnings.
 
-    :param new_strategy: makes the strategy of a resource; it is kept until :meth:`forget_strategies`.
+    :param new_strategy: makes the strategy of a resource; it is kept
+        until :meth:`forget_strategies`.
     :ivar network_refusal: returns why no webhook may be called, "" where they may.
     """
 
@@ -81,15 +85,16 @@ class Server:
         self._clock, self._clock_setting = clock, settings.clock
 
     def take_over_time(self, settings: Mapping[str, Any]) -> None:
-        """Set the clock to what ``kubepy.yaml`` says, if that has changed: another process has moved it, or somebody
-        edited the file. Raises FolderError for a clock that cannot be read.
+        """Set the clock to what ``kubepy.yaml`` says, if that has changed: another process has
+        moved it, or somebody edited the file. Raises FolderError for a clock that cannot be read.
         """
         setting = parse_settings({"clock": settings.get("clock")}).clock
         if setting != self._clock_setting:
             self._clock_setting = self._clock.own = setting
 
     def resource_of(self, request: Request) -> Resource:
-        """Return the resource of a request in its preferred version, and warn of what is deprecated.
+        """Return the resource of a request in its preferred version, and warn of what is
+        deprecated.
 
         Raises the NotFound of a path that is not served.
         """
@@ -115,7 +120,8 @@ class Server:
         return resource
 
     def strategy(self, resource: Resource) -> Strategy:
-        """Return the strategy of a resource: a custom one has its own in each version, a built-in one is converted."""
+        """Return the strategy of a resource: a custom one has its own in each version, a built-in
+        one is converted."""
         key = f"{resource.key}/{resource.version}" if resource.custom else resource.key
         strategy = self._strategies.get(key)
         if strategy is None:
@@ -149,8 +155,8 @@ class Server:
 
     @property
     def authorizer(self) -> authorization.Authorizer:
-        """Decides who may do what. Requests ask it where one user gives rights to another; a server that others reach
-        asks it before each request."""
+        """Decides who may do what. Requests ask it where one user gives rights to another; a server
+        that others reach asks it before each request."""
         if self._authorizer is None:
             self._authorizer = authorization.AlwaysAllowAuthorizer()
         return self._authorizer
@@ -186,8 +192,8 @@ class Server:
 class Rehearsal:
     """Runs a request again and again until all webhooks that it meets have answered.
 
-    :mod:`kubepy.apiserver.rehearsal` says why. Ids and time repeat from run to run. The warnings of the last run are
-    given when it has ended.
+    :mod:`kubepy.apiserver.rehearsal` says why. Ids and time repeat from run to run. The warnings of
+    the last run are given when it has ended.
     """
 
     def __init__(self, server: Server) -> None:
@@ -216,7 +222,8 @@ class Rehearsal:
         self._runs += 1
 
     def call(self, pending: rehearsal.CallsPending) -> None:
-        """Call the webhooks that a run was waiting for, outside its transaction. Raises Conflict after many runs."""
+        """Call the webhooks that a run was waiting for, outside its transaction. Raises Conflict
+        after many runs."""
         if self._runs > MAX_RUNS:
             raise errors.Conflict(
                 "Operation cannot be fulfilled: the object keeps changing while webhooks are called"
@@ -228,10 +235,11 @@ class Rehearsal:
 class RequestScope(NamedTuple):
     """A request in its transaction.
 
-    ``resource`` is what the request is about: a custom one in the version of the request, a built-in one in its
-    preferred version, to which objects are converted when they are decoded.
+    ``resource`` is what the request is about: a custom one in the version of the request, a
+    built-in one in its preferred version, to which objects are converted when they are decoded.
 
-    ``is_internal``: the server makes the request itself while it carries out another one; admission does not see it.
+    ``is_internal``: the server makes the request itself while it carries out another one; admission
+    does not see it.
     """
 
     server: Server
@@ -273,7 +281,8 @@ class RequestScope(NamedTuple):
     def with_name(self, name: str) -> RequestScope:
         return self._replace(request=self.request._replace(name=name))
 
-    # Storage keeps custom resources in a version of its own: these methods convert from it and to it.
+    # Storage keeps custom resources in a version of its own: these methods convert from it and to
+    # it.
 
     def get(self) -> Object | None:
         """Return the object that the request names."""
@@ -298,7 +307,8 @@ class RequestScope(NamedTuple):
         return stored
 
     def update(self, obj: Object, old: Object) -> Object:
-        """Replace ``old``, which :meth:`get` has returned; returns the object as stored. Raises NotFound, Conflict."""
+        """Replace ``old``, which :meth:`get` has returned; returns the object as stored. Raises
+        NotFound, Conflict."""
         if self.resource.custom:
             return self.transaction.update(
                 self.key, self._to_storage(obj), self.transaction.require(self.key)
@@ -310,7 +320,8 @@ class RequestScope(NamedTuple):
         return stored
 
     def _is_plain(self, obj: Object) -> bool:
-        """Tell whether decoding has made every value of an object; fields of managers are kept as they were sent."""
+        """Tell whether decoding has made every value of an object; fields of managers are kept as
+        they were sent."""
         return self.strategy.is_plain and "managedFields" not in obj["metadata"]
 
     def _to_storage(self, obj: Object) -> Object:
@@ -322,10 +333,11 @@ class RequestScope(NamedTuple):
 
 
 class Attributes(NamedTuple):
-    """A creation (``old`` is None), update or deletion (``obj`` is deleted) as admission plugins look at it.
+    """A creation (``old`` is None), update or deletion (``obj`` is deleted) as admission plugins
+    look at it.
 
-    ``obj`` belongs to the request: plugins that complete it change it. ``body`` is the kind of ``obj`` where that is
-    not the resource's: a Scale, Eviction or Binding.
+    ``obj`` belongs to the request: plugins that complete it change it. ``body`` is the kind of
+    ``obj`` where that is not the resource's: a Scale, Eviction or Binding.
     """
 
     scope: RequestScope

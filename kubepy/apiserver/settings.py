@@ -1,4 +1,5 @@
-"""The settings of a cluster: what its ``kubepy.yaml`` says, one field a key, checked when the cluster is opened."""
+"""The settings of a cluster: what its ``kubepy.yaml`` says, one field a key, checked when the
+cluster is opened."""
 
 from __future__ import annotations
 
@@ -57,8 +58,9 @@ class Networking(NamedTuple):
     """The addresses that the cluster gives away.
 
     :param service_subnet: the range of cluster IPs, as a network of IPv4.
-    :param load_balancer_pool: what Services of type LoadBalancer get an address of: pairs of the first and the last
-        address, as numbers, in the order in which they are used. Without any, such Services stay pending.
+    :param load_balancer_pool: what Services of type LoadBalancer get an address of: pairs of the
+        first and the last address, as numbers, in the order in which they are used. Without any,
+        such Services stay pending.
     """
 
     service_subnet: str = SERVICE_SUBNET
@@ -66,7 +68,8 @@ class Networking(NamedTuple):
 
 
 class KubeletSettings(NamedTuple):
-    """The values that annotations about pods have where neither a pod nor its node names one; empty for none."""
+    """The values that annotations about pods have where neither a pod nor its node names one; empty
+    for none."""
 
     outcome: str = ""
     ready_after: str = ""
@@ -118,8 +121,8 @@ class ClusterSettings(NamedTuple):
     :param tick: ``reads`` or ``never``: whether that time goes on with each command that reads.
     :param seed: what random draws are a function of; None draws from the system.
     :param reconcile: ``auto`` or ``never``: whether commands run the controllers.
-    :param bootstrap: ``minimal`` or ``full``: whether the objects that every cluster has are implied, or files that
-        controllers keep.
+    :param bootstrap: ``minimal`` or ``full``: whether the objects that every cluster has are
+        implied, or files that controllers keep.
     :param webhooks: the URLs at which the Services of webhooks answer, by ``namespace/name`` or
         ``namespace/name:port``.
     :param kubelet: how pods live that no annotation speaks of.

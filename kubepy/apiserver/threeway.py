@@ -1,19 +1,22 @@
 """Three-way merge of objects, for merging two branches of a repository.
 
-:class:`Merge` merges values by their schema: maps by key, lists by the keys of their items, and sets by value, as
-server-side apply and strategic merge patch do. All other values (scalars, atomic lists and maps) are compared whole: a
-value that the two sides changed differently is a conflict.
+:class:`Merge` merges values by their schema: maps by key, lists by the keys of their items, and
+sets by value, as server-side apply and strategic merge patch do. All other values (scalars, atomic
+lists and maps) are compared whole: a value that the two sides changed differently is a conflict.
 
-:func:`merge_objects` merges whole objects. The fields that users write, their intent, merge one by one. The fields that
-the system writes never conflict, and :func:`intent_of` removes them for a repository that keeps only intent:
+:func:`merge_objects` merges whole objects. The fields that users write, their intent, merge one by
+one. The fields that the system writes never conflict, and :func:`intent_of` removes them for a
+repository that keeps only intent:
 
-- ``metadata.generation`` comes from the side that has the merged spec. It must have risen with the spec since the base,
-  and be above the other side's if that has another spec. If no side's generation can be taken, or both sides changed
-  the status of a workload, the generation is raised above all versions', so that controllers compute the status again.
-  A DaemonSet's template generation follows the same rule, except for the part about status, with the pod template.
-- ``status`` comes whole from one side: the one that the generation comes from, else the one that changed status, ours
-  if both did.
-- Objects and fields that controllers would write again are taken from ours if both sides changed them.
+- ``metadata.generation`` comes from the side that has the merged spec. It must have risen with the
+  spec since the base, and be above the other side's if that has another spec. If no side's
+  generation can be taken, or both sides changed the status of a workload, the generation is raised
+  above all versions', so that controllers compute the status again. A DaemonSet's template
+  generation follows the same rule, except for the part about status, with the pod template.
+- ``status`` comes whole from one side: the one that the generation comes from, else the one that
+  changed status, ours if both did.
+- Objects and fields that controllers would write again are taken from ours if both sides changed
+  them.
 - Entries of managedFields are merged by manager (:func:`merge_managers`).
 """
 
@@ -37,13 +40,14 @@ from kubepy.apiserver.validation.fields import semantically_equal
 
 Side = Literal["base", "ours", "theirs"]
 UNSETTLED: Any = object()
-# Takes a path and the three values there (ABSENT for none), which all differ; gives the merged value, or UNSETTLED.
+# Takes a path and the three values there (ABSENT for none), which all differ; gives the merged
+# value, or UNSETTLED.
 Settle = Callable[[Path, Any, Any, Any], Any]
 # Takes the three values of a conflict and gives the one that stands for it.
 Choose = Callable[[Any, Any, Any], Any]
 
-# Types in which only some combinations of fields are valid, and those fields (None: all but the name). A merged value
-# must have the same of them as one of the sides.
+# Types in which only some combinations of fields are valid, and those fields (None: all but the
+# name). A merged value must have the same of them as one of the sides.
 _FORMS: dict[str, frozenset[str] | None] = {
     "DaemonSetUpdateStrategy": frozenset({"rollingUpdate"}),
     "DeploymentStrategy": frozenset({"rollingUpdate"}),
@@ -55,15 +59,16 @@ _FORMS: dict[str, frozenset[str] | None] = {
     "StatefulSetUpdateStrategy": frozenset({"rollingUpdate"}),
     "Volume": None,
 }
-# Types of items that the API identifies by these fields, although their list is atomic (``Taint.MatchTaint``).
+# Types of items that the API identifies by these fields, although their list is atomic
+# (``Taint.MatchTaint``).
 _IDENTITIES = {"Taint": ("key", "effect")}
 
 
 class Merge:
     """One merge.
 
-    ``conflicts`` are the paths of fields that both sides changed to different values and that ``settle`` does not
-    settle; each of them gets the value that ``choose`` returns.
+    ``conflicts`` are the paths of fields that both sides changed to different values and that
+    ``settle`` does not settle; each of them gets the value that ``choose`` returns.
     """
 
     def __init__(self, settle: Settle, choose: Choose) -> None:
@@ -74,7 +79,8 @@ class Merge:
     def merge(
         self, base: Any, ours: Any, theirs: Any, schema: Schema | None, path: Path = ()
     ) -> Any:
-        """Return the merged value. ABSENT stands for a value that is not there, as argument and as result."""
+        """Return the merged value. ABSENT stands for a value that is not there, as argument and as
+        result."""
         if same(ours, theirs) or same(base, theirs):
             return ours
         if same(base, ours):
@@ -167,7 +173,8 @@ def _is_nothing(value: Any) -> bool:
 def _items_by_element(
     lists: tuple[list[Any], list[Any], list[Any]], schema: Schema | None, path: Path
 ) -> list[dict[str, Any]] | None:
-    """Return each list's items by their keys; None if the list is atomic, or its items cannot be told apart."""
+    """Return each list's items by their keys; None if the list is atomic, or its items cannot be
+    told apart."""
     indexed = []
     for values in lists:
         names = _elements(schema, values, path)
@@ -212,7 +219,8 @@ def _order(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
 def _is_mixed(
     schema: Schema | None, merged: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]
 ) -> bool:
-    """Detect a merged value in a form that neither side has: a volume of two sources, a probe of two kinds."""
+    """Detect a merged value in a form that neither side has: a volume of two sources, a probe of
+    two kinds."""
     if schema is None or schema.go_name not in _FORMS:
         return False
     members = _FORMS[schema.go_name]
@@ -229,7 +237,7 @@ def _or_absent(merged: Any, ours: Any, theirs: Any) -> Any:
     return ABSENT if not merged and merged not in (ours, theirs) else merged
 
 
-# --- parts that the system writes ----------------------------------------------------------------------------------
+# --- parts that the system writes -----------------------------------------------------------------
 
 
 METADATA = frozenset(
@@ -272,7 +280,8 @@ _MADE_BY_CONTROLLERS = {
 def is_made_by_controller(obj: Object) -> bool:
     """Tell whether a controller created an object and would create it again.
 
-    It is the object's owner, or only controllers write such objects (a Lease, endpoints with a controller's label).
+    It is the object's owner, or only controllers write such objects (a Lease, endpoints with a
+    controller's label).
     """
     if obj.get("kind") == "Lease" or controller_of(obj) is not None:
         return True
@@ -305,10 +314,11 @@ def without_written_annotations(obj: Object) -> Object:
 
 
 def intent_of(obj: Object, *, has_status: bool = True) -> Object:
-    """Return the object without the fields that the system writes and would write again in a new cluster.
+    """Return the object without the fields that the system writes and would write again in a new
+    cluster.
 
-    A volume that a user chose for a claim stays, and so does the node of a pod. ``has_status``: the system writes
-    status, as in every kind with a status subresource.
+    A volume that a user chose for a claim stays, and so does the node of a pod. ``has_status``: the
+    system writes status, as in every kind with a status subresource.
     """
     intent = without_written_annotations(clone(obj))
     if has_status:
@@ -350,20 +360,21 @@ def _keep(parent: dict[str, Any], name: str, is_kept: Any) -> None:
         del parent[name]
 
 
-# --- objects -------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
-# Takes base, ours, theirs and a side; gives the merged text, in which the side wins where lines conflict.
+# Takes base, ours, theirs and a side; gives the merged text, in which the side wins where lines
+# conflict.
 MergeText = Callable[[str, str, str, Side], str]
 
 
 class Kind(NamedTuple):
     """The kind of the objects to merge.
 
-    ``strategy`` and ``schema`` are None for a custom resource without its definition. ``has_status``: the system writes
-    status.
+    ``strategy`` and ``schema`` are None for a custom resource without its definition.
+    ``has_status``: the system writes status.
     """
 
     strategy: Strategy | None
@@ -380,7 +391,8 @@ class Versions(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The merged object, once with our and once with their value in every conflict, and the paths of the conflicts.
+    """The merged object, once with our and once with their value in every conflict, and the paths
+    of the conflicts.
 
     Without conflicts ``ours`` and ``theirs`` are the same object.
     """
@@ -404,12 +416,14 @@ def merge_objects(versions: Versions, kind: Kind, merge_text: MergeText) -> Merg
 
 
 def merge_into_ancestor(versions: Versions, kind: Kind, merge_text: MergeText) -> Object:
-    """Merge two common ancestors into one: where they conflict, their own ancestor's value stays."""
+    """Merge two common ancestors into one: where they conflict, their own ancestor's value
+    stays."""
     return _recreated(versions) or _Merger(versions, kind, merge_text).run("base")[0]
 
 
 def _recreated(versions: Versions) -> Object | None:
-    """Return the side on which a controller recreated the object (a StatefulSet's pod), ours if both; None if none."""
+    """Return the side on which a controller recreated the object (a StatefulSet's pod), ours if
+    both; None if none."""
     base, ours, theirs = versions
     if uid_of(ours) == uid_of(theirs) or not (
         is_made_by_controller(ours) and is_made_by_controller(theirs)
@@ -437,7 +451,8 @@ class _Merger:
         return self._completed(body, has_conflicts=bool(merge.conflicts)), merge.conflicts
 
     def _body(self, obj: Object) -> Object:
-        """Return the object without the fields that do not merge one by one: generation, and status of the system."""
+        """Return the object without the fields that do not merge one by one: generation, and status
+        of the system."""
         left_out = {"status"} if self._kind.has_status else set()
         body = {name: value for name, value in obj.items() if name not in left_out}
         if "metadata" in body:
@@ -448,7 +463,8 @@ class _Merger:
 
     def _completed(self, body: Object, *, has_conflicts: bool) -> Object:
         """Add generation, template generation and status to the merged body."""
-        # A workload's status counts the pods of its own side only, so neither is right if both sides changed theirs.
+        # A workload's status counts the pods of its own side only, so neither is right if both
+        # sides changed theirs.
         both_changed_status = (
             bool(self._base)
             and isinstance(self._kind.strategy, WorkloadStrategy)
@@ -495,9 +511,10 @@ class _Merger:
     ) -> Object | None:
         """Return the side whose generation the merged object takes, None if it needs a new one.
 
-        A side whose spec is not the merged one does not qualify. Neither does a side that changed its spec without
-        raising the generation (an edit by hand), nor one whose generation does not exceed that of another spec on the
-        other side. ``number`` reads the generation; ``changed`` tells whether two objects differ in spec.
+        A side whose spec is not the merged one does not qualify. Neither does a side that changed
+        its spec without raising the generation (an edit by hand), nor one whose generation does not
+        exceed that of another spec on the other side. ``number`` reads the generation; ``changed``
+        tells whether two objects differ in spec.
         """
         sides = []
         for side, other in ((self._ours, self._theirs), (self._theirs, self._ours)):
@@ -514,7 +531,8 @@ class _Merger:
         return max(sides, key=number, default=None)
 
     def _number(self, side: Object | None, number: Callable[[Object], int]) -> int:
-        """Return the generation of the side; for None one above all versions', or 0 if they have none."""
+        """Return the generation of the side; for None one above all versions', or 0 if they have
+        none."""
         if side is not None:
             return number(side)
         highest = max(number(version) for version in self._versions)
@@ -537,7 +555,8 @@ class _Merger:
 
 
 def _with_one_uid(versions: Versions) -> Versions:
-    """Give all versions the uid of the merged object, also where other fields repeat it (a Job's selector).
+    """Give all versions the uid of the merged object, also where other fields repeat it (a Job's
+    selector).
 
     It is the uid of the side on which the object was recreated, ours if on both.
     """
@@ -608,7 +627,8 @@ class _Settler:
         return UNSETTLED
 
     def choose(self, base: Any, ours: Any, theirs: Any) -> Any:
-        """Return the favoured side's value; of a text of several lines only the lines that conflict."""
+        """Return the favoured side's value; of a text of several lines only the lines that
+        conflict."""
         if _are_texts(base, ours, theirs):
             return self._merge_text(base, ours, theirs, self._favour)
         return {"base": base, "ours": ours, "theirs": theirs}[self._favour]
@@ -637,7 +657,8 @@ def _are_texts(*values: Any) -> bool:
 
 
 def _merge_applied(base: Any, ours: Any, theirs: Any) -> Any:
-    """Merge the last-applied configuration as if both had been applied; where they differ, ours counts."""
+    """Merge the last-applied configuration as if both had been applied; where they differ, ours
+    counts."""
     try:
         old, our_config, their_config = (
             json.loads(text) if isinstance(text, str) else {} for text in (base, ours, theirs)
@@ -651,7 +672,7 @@ def _merge_applied(base: Any, ours: Any, theirs: Any) -> Any:
     return to_json(merge.merge(old, our_config, their_config, schema)) + "\n"
 
 
-# --- managedFields -------------------------------------------------------------------------------------------------
+# --- managedFields --------------------------------------------------------------------------------
 
 
 _IDENTITY = ("manager", "operation", "subresource", "apiVersion")
@@ -660,8 +681,8 @@ _IDENTITY = ("manager", "operation", "subresource", "apiVersion")
 def merge_managers(base: list[Object], ours: list[Object], theirs: list[Object]) -> list[Object]:
     """Merge entries of the same manager, operation, subresource and version.
 
-    An entry gains the fields that one side added, and loses those that one side removed unless the other side changed
-    something below them. It gets the later time.
+    An entry gains the fields that one side added, and loses those that one side removed unless the
+    other side changed something below them. It gets the later time.
     """
     merge = Merge(_settle_entry, lambda base, ours, theirs: ours)
     identities = dict.fromkeys(_identity(entry) for entry in [*ours, *theirs])

@@ -1,9 +1,11 @@
-"""Bearer tokens: those of ServiceAccounts, which the API server itself issues and accepts, and known ones.
+"""Bearer tokens: those of ServiceAccounts, which the API server itself issues and accepts, and
+known ones.
 
-A token of the TokenRequest API is a JSON Web Token, signed with ES256: upstream takes RSA and elliptic curves, and a
-key of P-256 is made at once, where one of RSA takes a tenth of a second. A token in a Secret (a *legacy* one) is
-accepted while the Secret has it. Times are the cluster's. Upstream: ``pkg/serviceaccount``,
-``pkg/registry/core/serviceaccount/storage/token.go``, ``pkg/kubeapiserver/authenticator``.
+A token of the TokenRequest API is a JSON Web Token, signed with ES256: upstream takes RSA and
+elliptic curves, and a key of P-256 is made at once, where one of RSA takes a tenth of a second. A
+token in a Secret (a *legacy* one) is accepted while the Secret has it. Times are the cluster's.
+Upstream: ``pkg/serviceaccount``, ``pkg/registry/core/serviceaccount/storage/token.go``,
+``pkg/kubeapiserver/authenticator``.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ TOKEN_REQUEST = Resource("tokenrequests", "TokenRequest", "authentication.k8s.io
 ISSUER, LEGACY_ISSUER = "https://kubernetes.default.svc.cluster.local", "kubernetes/serviceaccount"
 AUDIENCES = (ISSUER,)  # of the API server itself
 DEFAULT_SECONDS, MIN_SECONDS, MAX_SECONDS = 3600, 600, 1 << 32
-# The kubelet asks for tokens of this life for pods: those are to work for a year, and to warn after the hour.
+# The kubelet asks for tokens of this life for pods: those are to work for a year, and to warn after
+# the hour.
 WARN_SECONDS, EXTENDED_SECONDS = 3607, 365 * 24 * 3600
 LEEWAY = 60  # seconds by which clocks may differ
 CLAIM = "kubernetes.io/serviceaccount/"
@@ -63,7 +66,7 @@ class Authenticated(NamedTuple):
     audiences: list[str]
 
 
-# --- keys -----------------------------------------------------------------------------------------------------------
+# --- keys -----------------------------------------------------------------------------------------
 
 
 class SigningKey:
@@ -96,7 +99,10 @@ class SigningKey:
         r, s = utils.decode_dss_signature(
             self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256()))
         )
-        return f"{signed}.{url_safe(b''.join(number.to_bytes(self._coordinate_bytes) for number in (r, s)))}"
+        return (
+            f"{signed}."
+            f"{url_safe(b''.join(number.to_bytes(self._coordinate_bytes) for number in (r, s)))}"
+        )
 
     def is_signature(self, signed: str, signature: bytes) -> bool:
         """Tell whether a signature is one of a text by this key."""
@@ -153,7 +159,7 @@ def openid_configuration(jwks_uri: str) -> Object:
     }
 
 
-# --- tokens ---------------------------------------------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------------------------
 
 
 class WebToken(NamedTuple):
@@ -225,7 +231,8 @@ class Tokens:
     # --- issuing
 
     def create(self, request: Request, body: Object) -> Object:
-        """Issue a token for the ServiceAccount that a request names; returns the TokenRequest with its status.
+        """Issue a token for the ServiceAccount that a request names; returns the TokenRequest with
+        its status.
 
         Raises BadRequest, NotFound, Invalid, Conflict.
         """
@@ -374,7 +381,8 @@ class Tokens:
         return Authenticated(self._bearer(token), chosen)
 
     def _bearer(self, token: WebToken) -> Object:
-        """Return the user of a token with a good signature, if all that it is bound to is still there."""
+        """Return the user of a token with a good signature, if all that it is bound to is still
+        there."""
         now = self._server.clock.now()
         self._check_times(token, now)
         private = token.claims.get("kubernetes.io") or {}
@@ -386,7 +394,8 @@ class Tokens:
         current = self._require("serviceaccounts", namespace, name)
         if uid_of(current) != account.get("uid"):
             raise TokenError(
-                f"service account UID ({uid_of(current)}) does not match claim ({account.get('uid')})"
+                f"service account UID ({uid_of(current)}) does not match claim "
+                f"({account.get('uid')})"
             )
         if _is_gone(current, now):
             raise TokenError(f"service account {namespace}/{name} has been deleted")
@@ -438,7 +447,8 @@ class Tokens:
             raise TokenError(error.message) from None
 
     def _legacy(self, token: WebToken, audiences: Sequence[str]) -> Authenticated:
-        """Return whose a token from a Secret is: the Secret must have it, and it must be the one made for it."""
+        """Return whose a token from a Secret is: the Secret must have it, and it must be the one
+        made for it."""
         namespace, secret_name, name, uid = (
             token.claim(f"{CLAIM}{claim}")
             for claim in ("namespace", "secret.name", "service-account.name", "service-account.uid")
@@ -475,7 +485,8 @@ class Tokens:
             raise TokenError("go-jose/go-jose: error in cryptographic primitive")
         if (secret["metadata"].get("labels") or {}).get(INVALID_SINCE):
             raise TokenError(
-                f"the token in secret {namespace}/{secret_name} for service account {namespace}/{name} "
+                f"the token in secret {namespace}/{secret_name} for service account "
+                f"{namespace}/{name} "
                 "has been marked invalid. Use tokens from the TokenRequest API or manually created "
                 f"secret-based tokens, or remove the '{INVALID_SINCE}' label from the secret to "
                 "temporarily allow use of this token"
@@ -531,14 +542,14 @@ def _account_user(
     )
 
 
-# --- tokens in Secrets ----------------------------------------------------------------------------------------------
+# --- tokens in Secrets ----------------------------------------------------------------------------
 
 
 def legacy_token(secret: Object, account: Object) -> str:
     """Return the token that belongs into a Secret.
 
-    Its signature is a function of the claims and of the Secret's uid, so that it repeats where uids do. Nobody but this
-    server can check it.
+    Its signature is a function of the claims and of the Secret's uid, so that it repeats where uids
+    do. Nobody but this server can check it.
     """
     namespace = namespace_of(secret)
     claims = {

@@ -1,4 +1,5 @@
-"""A transaction of storage as requests use it: the API's errors, dry runs, and a record of the writes."""
+"""A transaction of storage as requests use it: the API's errors, dry runs, and a record of the
+writes."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class BatchMemory:
     :ivar accepted: the pods that the batch has stored last, as requests made and checked them.
     :ivar made: by what a creation depends on, the version at that time and the pod that was made.
     :ivar parts: parts of the status of pods, decoded, by their bytes.
-    :ivar is_simple: the namespaces in which nothing but the usual plugins has a say about pods, at a version.
+    :ivar is_simple: the namespaces in which nothing but the usual plugins has a say about pods, at
+        a version.
     """
 
     def __init__(self) -> None:
@@ -55,8 +57,8 @@ class RequestTransaction:
     """The reads and writes of requests inside one transaction of storage.
 
     :param store: the store of the transaction.
-    :param events: each write is appended to it with the state before, so that controllers hear of their own batch
-        without reading the change log.
+    :param events: each write is appended to it with the state before, so that controllers hear of
+        their own batch without reading the change log.
     :param implied: objects that are there without being stored, or None where there are none.
     :param dry_run: nothing is written; answers are as if it were.
     :ivar memory: the facts of the batch; None outside of one, and for a dry run.
@@ -93,13 +95,15 @@ class RequestTransaction:
         return obj
 
     def count_pods(self) -> int:
-        """Return the number of pods in all namespaces, with those that this transaction has made."""
+        """Return the number of pods in all namespaces, with those that this transaction has
+        made."""
         if self._recorded_pods is None:
             self._recorded_pods = count_recorded(self._store, PODS)
         return self._recorded_pods + self._pods_made
 
     def names_given(self, prefix: Key) -> int:
-        """Return how many names a prefix of generated names has been given in a cluster with a seed."""
+        """Return how many names a prefix of generated names has been given in a cluster with a
+        seed."""
         return int(self._store.meta(_meta_name(prefix)) or 0)
 
     def set_names_given(self, prefix: Key, number: int) -> None:
@@ -123,7 +127,8 @@ class RequestTransaction:
         )
 
     def create(self, key: Key, obj: Object, *, is_plain: bool = False) -> Object:
-        """Store a new object and return it. Raises AlreadyExists, in other words if that one is being deleted.
+        """Store a new object and return it. Raises AlreadyExists, in other words if that one is
+        being deleted.
 
         :param is_plain: as for a transaction of storage.
         """
@@ -184,7 +189,8 @@ class RequestTransaction:
             self.memory.version += 1
 
     def charge(self, charges: Iterable[tuple[Object, Object]]) -> None:
-        """Write ResourceQuotas, given as they were and as they are after the request; a dry run uses nothing."""
+        """Write ResourceQuotas, given as they were and as they are after the request; a dry run
+        uses nothing."""
         for old, new in charges:
             metadata = new["metadata"]
             self.update(Key("resourcequotas", metadata["namespace"], metadata["name"]), new, old)
@@ -205,7 +211,8 @@ class RequestTransaction:
 
 
 def count_recorded(store: Store, resource: str) -> int:
-    """Return the number of objects of a resource that are recorded; those of a transaction that is open are not."""
+    """Return the number of objects of a resource that are recorded; those of a transaction that is
+    open are not."""
     view = store.view()
     view.refresh()
     try:

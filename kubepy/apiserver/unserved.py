@@ -1,7 +1,7 @@
 """Files whose folder is that of no resource: nothing shows their objects, and nothing acts on them.
 
-Most come of a misspelt folder (``configmap``, ``deployment.apps``). They are objects to storage, which knows no kinds,
-so that those of a definition that comes later are there then.
+Most come of a misspelt folder (``configmap``, ``deployment.apps``). They are objects to storage,
+which knows no kinds, so that those of a definition that comes later are there then.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def unserved_folders(store: FolderStore, scheme: Scheme) -> Iterator[UnservedFol
 
 
 def with_place(scheme: Scheme, problem: Problem) -> Problem:
-    """Return a problem with the name that its folder should have, where that is the problem and it is clear."""
+    """Return a problem with the name that its folder should have, where that is the problem and it
+    is clear."""
     parent, *names = problem.path.split("/")
     depth = 2 if parent == "namespaces" else 1
     if len(names) <= depth or problem.reason != not_read(
@@ -71,8 +72,8 @@ def with_place(scheme: Scheme, problem: Problem) -> Problem:
 
 
 def _reason(scheme: Scheme, name: str, namespace: str, obj: Object) -> str:
-    """Say why the files of a folder are not read, and where they belong if that is clear: by the kind of an object in
-    it, else by the folder's name."""
+    """Say why the files of a folder are not read, and where they belong if that is clear: by the
+    kind of an object in it, else by the folder's name."""
     resource = None
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     if isinstance(api_version, str) and isinstance(kind, str):

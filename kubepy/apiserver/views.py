@@ -1,7 +1,9 @@
-"""Views of objects for the timeline: what a step, or a number beside it, can be made of, and nothing else.
+"""Views of objects for the timeline: what a step, or a number beside it, can be made of, and
+nothing else.
 
-Storage calls :meth:`Looker.look` for each write of an object of these resources, and keeps what it returns. A view is a
-flat tuple of texts, numbers and booleans. It must be cheap: most writes change nothing that shows.
+Storage calls :meth:`Looker.look` for each write of an object of these resources, and keeps what it
+returns. A view is a flat tuple of texts, numbers and booleans. It must be cheap: most writes change
+nothing that shows.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ class PodView(NamedTuple):
 
 
 class NodeView(NamedTuple):
-    """A node. ``ready``: the status of its Ready condition, ``reason`` that condition's. ``taints``: those by hand."""
+    """A node. ``ready``: the status of its Ready condition, ``reason`` that condition's.
+    ``taints``: those by hand."""
 
     uid: str
     is_terminating: bool
@@ -65,7 +68,8 @@ class WorkloadView(NamedTuple):
     """A Deployment, DaemonSet, StatefulSet, ReplicaSet or ReplicationController.
 
     :ivar template: a digest of the template.
-    :ivar revision: the hash of a ReplicaSet's template, and that of a StatefulSet's newest revision.
+    :ivar revision: the hash of a ReplicaSet's template, and that of a StatefulSet's newest
+        revision.
     :ivar number: the revision of a Deployment's ReplicaSet.
     :ivar is_observed: its controller has seen the present spec.
     :ivar scheduled: on how many nodes there should be a pod of a DaemonSet.
@@ -92,7 +96,8 @@ class WorkloadView(NamedTuple):
 
 
 class BudgetView(NamedTuple):
-    """A PodDisruptionBudget. It makes no steps, but sets bounds. ``selector``: as JSON, "" for none."""
+    """A PodDisruptionBudget. It makes no steps, but sets bounds. ``selector``: as JSON, "" for
+    none."""
 
     uid: str
     is_terminating: bool
@@ -112,7 +117,8 @@ class ControllerRevisionView(NamedTuple):
 
 
 class JobView(NamedTuple):
-    """A Job. ``end``: the type of the condition with which it has ended, ``reason`` that condition's."""
+    """A Job. ``end``: the type of the condition with which it has ended, ``reason`` that
+    condition's."""
 
     uid: str
     is_terminating: bool
@@ -144,7 +150,7 @@ class SimpleView(NamedTuple):
     is_suspended: bool = False
 
 
-# --- objects ------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def _identity(obj: Object) -> tuple[str, bool]:
@@ -215,8 +221,8 @@ def view_pod(pod: Object) -> PodView:
 
 
 def _container_facts(status: Object) -> tuple[int, str, str]:
-    """Return the number of restarts, the reason for the last end before one, and the first container's reason to wait
-    or to have failed."""
+    """Return the number of restarts, the reason for the last end before one, and the first
+    container's reason to wait or to have failed."""
     restarts, reason, last, ended = 0, "", "", ""
     for container in chain(
         status.get("initContainerStatuses") or (), status.get("containerStatuses") or ()
@@ -256,7 +262,8 @@ def view_node(node: Object) -> NodeView:
 
 
 def view_workload(obj: Object) -> WorkloadView:
-    """Make the view of any workload with pods of its own or ReplicaSets, without the digest of its template."""
+    """Make the view of any workload with pods of its own or ReplicaSets, without the digest of its
+    template."""
     metadata, spec, status = (
         obj["metadata"],
         obj.get("spec") or NO_STATUS,
@@ -404,7 +411,8 @@ def view(resource: str, obj: Object) -> AnyView:
 
 
 def from_stored(resource: str, stored: View) -> Any:
-    """Return a view that storage has kept, perhaps of another version with fewer or more fields at the end."""
+    """Return a view that storage has kept, perhaps of another version with fewer or more fields at
+    the end."""
     kind = VIEWS[resource][1]
     return kind(*stored[: len(kind._fields)])
 
@@ -412,7 +420,8 @@ def from_stored(resource: str, stored: View) -> Any:
 class Looker:
     """Looks at the writes of one transaction.
 
-    The objects of a transaction do not change, so the view of an object after a write is that before the next.
+    The objects of a transaction do not change, so the view of an object after a write is that
+    before the next.
     """
 
     def __init__(self) -> None:
@@ -423,8 +432,8 @@ class Looker:
     def look(
         self, key: Key, old: Object | None, new: Object | None
     ) -> tuple[View | None, View | None, str] | None:
-        """Return the views of an object before and after a write, and which other fields of its spec have changed; None
-        where nothing shows."""
+        """Return the views of an object before and after a write, and which other fields of its
+        spec have changed; None where nothing shows."""
         make = VIEWS[key.resource][0]
         last, seen = self._last.get(key, (None, None))
         before = (seen if old is last else make(old)) if old is not None else None
@@ -450,7 +459,8 @@ class Looker:
 
 
 def _digest(obj: Object) -> str:
-    """Return a digest of an object's template, by which that of a Deployment and of its ReplicaSet are the same."""
+    """Return a digest of an object's template, by which that of a Deployment and of its ReplicaSet
+    are the same."""
     template = (obj.get("spec") or NO_STATUS).get("template") or NO_STATUS
     return f"{crc32(json.dumps(template_without_hash(template), sort_keys=True).encode()):08x}"
 

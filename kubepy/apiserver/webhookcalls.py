@@ -18,8 +18,9 @@ from kubepy.storage import Key
 class Endpoint(NamedTuple):
     """The place where a webhook answers.
 
-    ``url`` is what messages show; ``address`` is the base URL to connect to, that of ``url`` or of the mapped Service.
-    ``server_name`` is the name that its certificate must have. ``problem`` is set where no call is possible.
+    ``url`` is what messages show; ``address`` is the base URL to connect to, that of ``url`` or of
+    the mapped Service. ``server_name`` is the name that its certificate must have. ``problem`` is
+    set where no call is possible.
     """
 
     url: str
@@ -35,9 +36,11 @@ def resolve(
     services: Mapping[str, str],
     get: Callable[[Key], Object | None],
 ) -> Endpoint:
-    """Find the place where a webhook answers: its URL, or the one to which ``services`` maps its Service.
+    """Find the place where a webhook answers: its URL, or the one to which ``services`` maps its
+    Service.
 
-    No pod here answers requests. So a Service that is not mapped has no endpoints, whatever its pods.
+    No pod here answers requests. So a Service that is not mapped has no endpoints, whatever its
+    pods.
     """
     ca_bundle = (client_config.get("caBundle") or "").strip()
     if (service := client_config.get("service")) is None:
@@ -76,8 +79,8 @@ def unreachable_reason(service: Object | None, name: str, port: int) -> str:
 class WebhookCall(NamedTuple):
     """A review that is to be posted.
 
-    ``caller`` tells webhooks that have the same endpoint from each other; ``request`` is the content as the JSON of an
-    object, without the uid.
+    ``caller`` tells webhooks that have the same endpoint from each other; ``request`` is the
+    content as the JSON of an object, without the uid.
     """
 
     caller: str
@@ -89,7 +92,8 @@ class WebhookCall(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The answer to a call: the review, or else a ``problem`` in Go's words, and at what it came up.
+    """The answer to a call: the review, or else a ``problem`` in Go's words, and at what it came
+    up.
 
     ``uid`` and ``sent_as`` are the uid and apiVersion of the review that was sent.
     """

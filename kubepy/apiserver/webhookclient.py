@@ -1,7 +1,8 @@
-"""Posting reviews to webhooks over HTTP and HTTPS, and the words of Go's clients about what can go wrong.
+"""Posting reviews to webhooks over HTTP and HTTPS, and the words of Go's clients about what can go
+wrong.
 
-Upstream: ``apiserver/pkg/util/webhook/client.go``, ``client-go/rest/request.go``; Go's ``net``, ``net/http``,
-``crypto/x509``.
+Upstream: ``apiserver/pkg/util/webhook/client.go``, ``client-go/rest/request.go``; Go's ``net``,
+``net/http``, ``crypto/x509``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ _WORDS = {
     422: "the server rejected our request due to an error in our request",
     429: "the server has received too many requests and has asked us to try again later",
     503: "the server is currently unable to handle the request",
-    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+    504: "the server was unable to return a response in the time allotted, but may still be "
+    "processing the request",
 }
 _SHOWN_STATUSES = (403, 406, 415)  # the answer itself is the message
 
@@ -105,13 +107,14 @@ def _unreachable(endpoint: Endpoint, problem: str) -> CallError:
     return CallError(f"Post {quote(endpoint.url)}: {problem}")
 
 
-# --- HTTP -----------------------------------------------------------------------------------------------------------
+# --- HTTP -----------------------------------------------------------------------------------------
 
 
 def post(
     endpoint: Endpoint, body: bytes, deadline: float, context: ssl.SSLContext | None
 ) -> tuple[int, str, bytes]:
-    """Post a body; returns status, content type and body of the answer. Raises CallError, TimeoutError."""
+    """Post a body; returns status, content type and body of the answer. Raises CallError,
+    TimeoutError."""
     for attempt in range(MAX_RETRIES + 1):
         connection = connect(endpoint, deadline, context)
         try:
@@ -130,7 +133,8 @@ def post(
 def exchange(
     connection: http.client.HTTPConnection, endpoint: Endpoint, body: bytes, deadline: float
 ) -> tuple[int, http.client.HTTPMessage, bytes]:
-    """Send the request and read the whole answer before the deadline. Raises CallError, TimeoutError."""
+    """Send the request and read the whole answer before the deadline. Raises CallError,
+    TimeoutError."""
     parts = urlsplit(endpoint.url)
     path = f"{urlsplit(endpoint.address).path.rstrip('/')}{parts.path}?{parts.query}"
     headers = {
@@ -159,7 +163,8 @@ def exchange(
         raise _unreachable(endpoint, "EOF") from None
     except http.client.IncompleteRead:
         raise CallError(
-            "unexpected error when reading response body. Please retry. Original error: unexpected EOF"
+            "unexpected error when reading response body. Please retry. Original error: "
+            "unexpected EOF"
         ) from None
     except http.client.HTTPException as error:
         raise _unreachable(endpoint, f"malformed HTTP response: {error}") from None
@@ -223,11 +228,12 @@ def connect(
     return connection
 
 
-# --- TLS ------------------------------------------------------------------------------------------------------------
+# --- TLS ------------------------------------------------------------------------------------------
 
 
 def tls_context(endpoint: Endpoint) -> ssl.SSLContext:
-    """Make a context that trusts the caBundle, or without one the system's roots. Raises CallError."""
+    """Make a context that trusts the caBundle, or without one the system's roots. Raises
+    CallError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False  # name_problem checks it
     strict = int(ssl.VerifyFlags.VERIFY_X509_STRICT)  # Go is not
@@ -301,7 +307,8 @@ def time_problem(certificate: Mapping[str, Any]) -> str:
 
 
 def name_problem(certificate: Mapping[str, Any], name: str, host: str) -> str:
-    """Check the certificate's names for that of the server; the host to which its Service is mapped will do as well."""
+    """Check the certificate's names for that of the server; the host to which its Service is mapped
+    will do as well."""
     names = [
         (kind, value)
         for kind, value in certificate.get("subjectAltName", ())
@@ -346,7 +353,7 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-# --- the answer -----------------------------------------------------------------------------------------------------
+# --- the answer -----------------------------------------------------------------------------------
 
 
 def decode_review(
@@ -414,5 +421,6 @@ def check_kind(call: WebhookCall, review: Mapping[str, object]) -> None:
         )
     if version != call.api_version:
         raise CallError(
-            f"converting ({version.rpartition('/')[2]}.{kind}) to ({sent}.{kind}): unknown conversion"
+            f"converting ({version.rpartition('/')[2]}.{kind}) to ({sent}.{kind}): unknown "
+            f"conversion"
         )

@@ -68,7 +68,7 @@ kubepy annotate deploy/web --list
 def annotate(factory: Factory, options: AnnotateOptions) -> None:
     """Update the annotations on a resource.
 
-    KEY=VALUE sets an annotation, KEY- removes it. One that has a value already is only changed with --overwrite."""
+    KEY=VALUE sets an annotation, KEY- removes it. One that has a value already is only changed with --overwrite."""  # noqa: E501
     strategy = factory.dry_run_strategy(options)
     printer = printer_for(factory, options, "annotated", strategy)
     resources, words = split_args(options.args, "annotation")

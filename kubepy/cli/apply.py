@@ -1,7 +1,9 @@
-"""``kubepy apply``: make the cluster as files say, by a three-way merge on the client, or with --server-side there.
+"""``kubepy apply``: make the cluster as files say, by a three-way merge on the client, or
+with --server-side there.
 
-The manifest is kept in an annotation: fields that it had before and no longer has are removed, those that it has are
-set, and all others stay. Upstream: ``kubectl/pkg/cmd/apply/{apply,prune}.go``, ``client-go/util/csaupgrade``.
+The manifest is kept in an annotation: fields that it had before and no longer has are removed,
+those that it has are set, and all others stay. Upstream:
+``kubectl/pkg/cmd/apply/{apply,prune}.go``, ``client-go/util/csaupgrade``.
 """
 
 from __future__ import annotations
@@ -51,8 +53,10 @@ with lazy_imports():
     from kubepy.apiserver.managedfields import updater
 
 NO_ANNOTATION = (
-    "Warning: resource {} is missing the {} annotation which is required by kubepy apply. kubepy apply "
-    "should only be used on resources created declaratively by either kubepy create --save-config or "
+    "Warning: resource {} is missing the {} annotation which is required by kubepy apply. kubepy "
+    "apply "
+    "should only be used on resources created declaratively by either kubepy create --save-config "
+    "or "
     "kubepy apply. The missing annotation will be patched automatically."
 )
 
@@ -118,7 +122,7 @@ def apply(factory: Factory, options: ApplyFlags) -> None:
     """Apply a configuration to a resource by file name or stdin.
 
     The resource is created if it is not there yet. Use "create --save-config" or apply to create what you later want
-    to apply again."""
+    to apply again."""  # noqa: E501
     options.require_no_args()
     request = request_of(factory, options)
     allowed = allowed_kinds(factory, options.prune_allowlist) if options.prune else []
@@ -197,19 +201,19 @@ def validate(options: ApplyFlags, request: ApplyRequest) -> None:
     contradictions = {
         "--force-conflicts only works with --server-side": options.force_conflicts
         and not server_side,
-        "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)": dry_run
-        == CLIENT
-        and server_side,
+        "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server "
+        "instead?)": dry_run == CLIENT and server_side,
         "--force cannot be used with --server-side": server_side and options.force,
         "--dry-run=server cannot be used with --force": dry_run == SERVER and options.force,
         "cannot set --all and --selector at the same time": options.all and options.selector,
         "--force cannot be used with --prune": options.prune and options.force,
-        "all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all "
+        "all resources selected for prune without explicitly passing --all. To prune all "
+        "resources, pass the --all "
         "flag. If you did not mean to prune all resources, specify a label selector": options.prune
         and not options.all
         and not options.selector,
-        "--prune is in alpha and doesn't currently work on objects created by server-side apply": options.prune
-        and server_side,
+        "--prune is in alpha and doesn't currently work on objects created by server-side "
+        "apply": options.prune and server_side,
         "--subresource can only be specified for --server-side": options.subresource
         and not server_side,
     }
@@ -218,11 +222,12 @@ def validate(options: ApplyFlags, request: ApplyRequest) -> None:
             raise CliError(message)
 
 
-# --- one object ---------------------------------------------------------------------------------------------------
+# --- one object -----------------------------------------------------------------------------------
 
 
 def apply_one(factory: Factory, info: Info, request: ApplyRequest) -> str:
-    """Apply one object of a file; returns ``created``, ``configured``, ``unchanged`` or ``serverside-applied``."""
+    """Apply one object of a file; returns ``created``, ``configured``, ``unchanged`` or
+    ``serverside-applied``."""
     generate_name = info.content["metadata"].get("generateName")
     if not info.name and generate_name:
         raise CliError(f"from {generate_name}: cannot use generate name with apply")
@@ -271,7 +276,8 @@ def _create(factory: Factory, info: Info, manifest: Object, request: ApplyReques
 
 
 def without_nulls(obj: Object) -> Object:
-    """Return the object without keys whose value is null, at any depth, as an update by apply would leave it."""
+    """Return the object without keys whose value is null, at any depth, as an update by apply would
+    leave it."""
     return {key: _without_inner_nulls(value) for key, value in obj.items() if value is not None}
 
 
@@ -281,7 +287,7 @@ def _without_inner_nulls(value: object) -> object:
     return [_without_inner_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-# --- --server-side ------------------------------------------------------------------------------------------------
+# --- --server-side --------------------------------------------------------------------------------
 
 LAST_APPLIED_MANAGER = "kubectl-last-applied"
 ANNOTATION_PATH = ("metadata", "annotations", LAST_APPLIED)
@@ -300,7 +306,8 @@ See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts"
 
 
 def apply_on_server(factory: Factory, info: Info, request: ApplyRequest) -> None:
-    """Apply an object of a file, and hold the outcome in the Info. Raises CliError for conflicts, and Status."""
+    """Apply an object of a file, and hold the outcome in the Info. Raises CliError for conflicts,
+    and Status."""
     manifest = info.content
     try:
         info.refresh(_send(factory, info, manifest, request, request.manager))
@@ -332,7 +339,8 @@ def _send(factory: Factory, info: Info, obj: Object, request: ApplyRequest, mana
 
 
 def _keep_annotation(factory: Factory, info: Info, request: ApplyRequest) -> None:
-    """Keep the last-applied annotation, under a manager of its own, for users who go back to apply on the client."""
+    """Keep the last-applied annotation, under a manager of its own, for users who go back to apply
+    on the client."""
     annotation = annotations_of(info.content).get(LAST_APPLIED)
     if annotation is None:
         return
@@ -352,7 +360,8 @@ def _keep_annotation(factory: Factory, info: Info, request: ApplyRequest) -> Non
 
 
 def _migrate_managers(factory: Factory, info: Info, request: ApplyRequest) -> bool:
-    """Give the fields that apply on the client managed to this manager; returns whether there were any."""
+    """Give the fields that apply on the client managed to this manager; returns whether there were
+    any."""
     live = factory.client.with_managed_fields(info.content)
     clients = dict.fromkeys(updater.managers_of_field(live, ANNOTATION_PATH, "Update"))
     patch = updater.upgrade_patch(live, clients, request.manager)
@@ -370,16 +379,31 @@ def _migrate_managers(factory: Factory, info: Info, request: ApplyRequest) -> bo
     return True
 
 
-# --- --prune of apply and diff: objects that were applied once and are in the files no more -------------------------
+# --- --prune of apply and diff: objects that were applied once and are in the files no more -------
 
 DEFAULT_KINDS = (
-    "configmaps", "endpoints", "persistentvolumeclaims", "pods", "replicationcontrollers", "secrets", "services",
-    "jobs.batch", "cronjobs.batch", "ingresses.networking.k8s.io", "daemonsets.apps", "deployments.apps",
-    "replicasets.apps", "statefulsets.apps", "namespaces", "persistentvolumes",
-)  # fmt: skip
+    "configmaps",
+    "endpoints",
+    "persistentvolumeclaims",
+    "pods",
+    "replicationcontrollers",
+    "secrets",
+    "services",
+    "jobs.batch",
+    "cronjobs.batch",
+    "ingresses.networking.k8s.io",
+    "daemonsets.apps",
+    "deployments.apps",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "namespaces",
+    "persistentvolumes",
+)
 CLUSTER_SCOPE = (
-    "Deprecated: kubectl apply will no longer prune non-namespaced resources by default when used with "
-    "the --namespace flag in a future release. To preserve the current behaviour, list the resources you "
+    "Deprecated: kubectl apply will no longer prune non-namespaced resources by default when used "
+    "with "
+    "the --namespace flag in a future release. To preserve the current behaviour, list the "
+    "resources you "
     "want to target explicitly in the --prune-allowlist flag."
 )
 
@@ -420,7 +444,8 @@ def allowed_kinds(factory: Factory, texts: list[str]) -> list[Resource]:
 def prunable(
     factory: Factory, visited: Visited, allowed: list[Resource], selector: str
 ) -> Iterator[Info]:
-    """Yield the applied and selected objects that were not visited, in the namespaces that were. Raises CliError."""
+    """Yield the applied and selected objects that were not visited, in the namespaces that were.
+    Raises CliError."""
     if not allowed:
         allowed = [factory.scheme.by_key(key) for key in DEFAULT_KINDS]
         factory.log("prune.go:71", CLUSTER_SCOPE)

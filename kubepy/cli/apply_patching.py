@@ -74,7 +74,8 @@ class _PatchingError(Exception):
 def patch_to(
     factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest
 ) -> Patched:
-    """Patch the current object to the configuration. Raises with patch, object and file in the message."""
+    """Patch the current object to the configuration. Raises with patch, object and file in the
+    message."""
     try:
         if request.dry_run == CLIENT:
             return _patched_locally(factory, info, current, modified, request)
@@ -91,7 +92,7 @@ def warn_if_deleting(factory: Factory, info: Info) -> None:
         )
 
 
-# --- the patch ----------------------------------------------------------------------------------------------------
+# --- the patch ------------------------------------------------------------------------------------
 
 
 def _patch(
@@ -120,7 +121,8 @@ def _patch(
             )
             factory.say(f"warning: error calculating patch from openapi spec: {shown.in_openapi}")
         raise CliError(
-            f"creating patch with:\noriginal:\n{original}\nmodified:\n{to_json(modified)}\n\ncurrent:\n"
+            f"creating patch "
+            f"with:\noriginal:\n{original}\nmodified:\n{to_json(modified)}\n\ncurrent:\n"
             f"{to_json(live)}\n\nfor: {shown}"
         ) from None
 
@@ -128,7 +130,8 @@ def _patch(
 def _three_way(
     original: str, modified: Object, current: Object, schema: Schema | None, *, overwrite: bool
 ) -> Patch:
-    """Return the patch, strategic if there is a schema. Raises PatchError, also for an annotation that is no object."""
+    """Return the patch, strategic if there is a schema. Raises PatchError, also for an annotation
+    that is no object."""
     invalid = "Invalid JSON Document" if schema is None else "invalid JSON document"
     try:
         last = yaml.read_json(original or "null")
@@ -142,7 +145,7 @@ def _three_way(
     return Patch(STRATEGIC_MERGE_PATCH, data)
 
 
-# --- patching -----------------------------------------------------------------------------------------------------
+# --- patching -------------------------------------------------------------------------------------
 
 
 def _patched_locally(
@@ -198,9 +201,11 @@ def _patched(
 def _replaced(
     factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest
 ) -> Patched:
-    """Delete an object that cannot be patched and create it again (``--force``); if that fails, restore it.
+    """Delete an object that cannot be patched and create it again (``--force``); if that fails,
+    restore it.
 
-    Raises _PatchingError, also if the object is still there after --timeout: without the flag that is at once.
+    Raises _PatchingError, also if the object is still there after --timeout: without the flag that
+    is at once.
     """
 
     def create(obj: Object) -> Object:
@@ -226,8 +231,10 @@ def _replaced(
                 create(current)
             except Exception as second:
                 raise CliError(
-                    "An error occurred force-replacing the existing object with the newly provided one:\n\n"
-                    f"{error}.\n\nAdditionally, an error occurred attempting to restore the original "
+                    "An error occurred force-replacing the existing object with the newly "
+                    "provided one:\n\n"
+                    f"{error}.\n\nAdditionally, an error occurred attempting to restore the "
+                    f"original "
                     f"object:\n\n{second}"
                 ) from None
             raise

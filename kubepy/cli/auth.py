@@ -1,7 +1,8 @@
 """``kubepy auth``: check and describe permissions.
 
-kubepy checks no permissions, so ``can-i`` says yes and ``whoami`` names the only user, the administrator that a cluster
-made by kubeadm has. ``reconcile`` keeps roles and bindings as files describe them. Upstream: ``kubectl/pkg/cmd/auth``,
+kubepy checks no permissions, so ``can-i`` says yes and ``whoami`` names the only user, the
+administrator that a cluster made by kubeadm has. ``reconcile`` keeps roles and bindings as files
+describe them. Upstream: ``kubectl/pkg/cmd/auth``,
 ``component-helpers/auth/rbac/{reconciliation,validation}``.
 """
 
@@ -69,7 +70,7 @@ URL_VERBS = ("get", "put", "post", "head", "options", "delete", "patch", "*")
 UNDISCOVERED = ("users", "groups")  # may be named although they are no resources
 
 
-# --- can-i --------------------------------------------------------------------------------------------------------
+# --- can-i ----------------------------------------------------------------------------------------
 
 
 class CanIOptions(Options):
@@ -137,7 +138,8 @@ def can_i(factory: Factory, options: CanIOptions) -> None:
             raise CliError("list option must be specified with no arguments")
         if options.quiet or options.all_namespaces or options.subresource:
             raise CliError(
-                "list option can't be specified with neither quiet, all-namespaces nor subresource options"
+                "list option can't be specified with neither quiet, all-namespaces nor "
+                "subresource options"
             )
         factory.require_cluster()
         headers = (
@@ -182,7 +184,7 @@ def _warn_of_resource(factory: Factory, options: CanIOptions, verb: str, word: s
         factory.warn(f"verb '{printable(verb)}' is not a known verb\n")
 
 
-# --- whoami -------------------------------------------------------------------------------------------------------
+# --- whoami ---------------------------------------------------------------------------------------
 
 
 @command(
@@ -222,7 +224,7 @@ def whoami(factory: Factory, options: PrintFlags) -> None:
     factory.print(tables.format_lines(["\t".join(row) for row in rows if row[1]]), end="")
 
 
-# --- reconcile ----------------------------------------------------------------------------------------------------
+# --- reconcile ------------------------------------------------------------------------------------
 
 ROLES, BINDINGS = ("Role", "ClusterRole"), ("RoleBinding", "ClusterRoleBinding")
 
@@ -254,7 +256,7 @@ kubepy auth reconcile -f rbac.yaml --remove-extra-permissions --remove-extra-sub
 def reconcile(factory: Factory, options: ReconcileOptions) -> None:
     """Reconcile rules for role, role binding, cluster role, and cluster role binding objects.
 
-    Missing objects are created, together with their namespaces; objects of other kinds are passed over."""
+    Missing objects are created, together with their namespaces; objects of other kinds are passed over."""  # noqa: E501
     options.require_files()
     if options.args:
         raise CliError("no arguments are allowed")
@@ -310,7 +312,8 @@ def _reconcile_object(
 
 
 def _write(factory: Factory, info: Info, result: ReconcileResult) -> Object:
-    """Write the object, with its namespace if that is missing. Return it as the cluster has it then."""
+    """Write the object, with its namespace if that is missing. Return it as the cluster has it
+    then."""
     client, key = factory.client, info.resource.key
     with client.joined():
         if result.operation == UPDATE:
@@ -337,7 +340,7 @@ def _write(factory: Factory, info: Info, result: ReconcileResult) -> Object:
         )
 
 
-# --- rules --------------------------------------------------------------------------------------------------------
+# --- rules ----------------------------------------------------------------------------------------
 
 
 def rule_text(rule: AnyObject) -> str:

@@ -84,7 +84,7 @@ kubepy autoscale deploy/web --max=5 --memory=200Mi
 def autoscale(factory: Factory, options: AutoscaleOptions) -> None:
     """Create an autoscaler that chooses and sets the number of pods of a deployment, replica set or stateful set.
 
-    Pods use the cpu and memory that their annotations kubepy.dev/cpu and kubepy.dev/memory say."""
+    Pods use the cpu and memory that their annotations kubepy.dev/cpu and kubepy.dev/memory say."""  # noqa: E501
     options.require("max")
     strategy = factory.dry_run_strategy(options)
     validate(options)
@@ -119,8 +119,8 @@ def autoscale(factory: Factory, options: AutoscaleOptions) -> None:
 def _as_reported(options: AutoscaleOptions, error: Exception) -> Exception:
     """Return the error that kubectl reports for an autoscaler that the API refuses.
 
-    Where autoscaling/v1 could hold the autoscaler, kubectl tries that version next, and gets the same answer; where it
-    could not, kubectl loses the answer.
+    Where autoscaling/v1 could hold the autoscaler, kubectl tries that version next, and gets the
+    same answer; where it could not, kubectl loses the answer.
     """
     reason = ""
     if not options.cpu:
@@ -129,7 +129,8 @@ def _as_reported(options: AutoscaleOptions, error: Exception) -> Exception:
         reason = "%!w(<nil>)"
     return (
         CliError(
-            "failed to create autoscaling/v2 HPA and the configuration is incompatible with autoscaling/v1: "
+            "failed to create autoscaling/v2 HPA and the configuration is incompatible with "
+            "autoscaling/v1: "
             f"{reason}"
         )
         if reason

@@ -1,4 +1,5 @@
-"""``kubepy certificate``: approve and deny certificate signing requests. Nothing here issues certificates.
+"""``kubepy certificate``: approve and deny certificate signing requests. Nothing here issues
+certificates.
 
 Upstream: ``kubectl/pkg/cmd/certificates/certificates.go``.
 """
@@ -126,9 +127,11 @@ def _modify_conditions(
 def add_condition_if_needed(
     factory: Factory, info: Info, condition: RequestCondition, *, force: bool
 ) -> Object:
-    """Add the condition to a request that does not have it (``addConditionIfNeeded``), and return the request.
+    """Add the condition to a request that does not have it (``addConditionIfNeeded``), and return
+    the request.
 
-    With ``force`` a request that has it is written again. Raises CliError for a request with the opposite condition.
+    With ``force`` a request that has it is written again. Raises CliError for a request with the
+    opposite condition.
     """
     with factory.client.joined():
         request = factory.client.get(RESOURCE, info.name)

@@ -1,4 +1,5 @@
-"""``kubepy clock``: show the time of the cluster and what is due next; move the cluster's own time."""
+"""``kubepy clock``: show the time of the cluster and what is due next; move the cluster's own
+time."""
 
 from __future__ import annotations
 
@@ -54,12 +55,13 @@ def clock(factory: Factory, options: ClockOptions) -> None:
     """Show the time of the cluster, and what its controllers will do next: when, which controller, about which object.
 
     A cluster whose kubepy.yaml has a clock has time of its own, which "clock advance" and "clock set" move. The time of
-    others is the system's."""
+    others is the system's."""  # noqa: E501
     if options.args:
         options.usage_error(f"unknown command {quote(' '.join(options.args))}")
     if options.output not in ("", "json", "yaml"):
         raise CliError(
-            f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
+            f"unable to match a printer suitable for the output format {quote(options.output)}, "
+            f"allowed "
             "formats are: json,yaml"
         )
     factory.catch_up()
@@ -124,7 +126,7 @@ def advance(factory: Factory, options: Options) -> None:
     """Move the cluster's own time by a duration (90s, 1h30m, 7d), and print the time that it is then.
 
     It stops at every moment on the way at which something falls due, and the controllers do it then, in order. Beside
-    "kubepy controller --watch" that process does the work."""
+    "kubepy controller --watch" that process does the work."""  # noqa: E501
     if len(options.args) != 1:
         options.usage_error("exactly one duration is required, such as 30m")
     try:
@@ -163,8 +165,10 @@ def _require_own_time(factory: Factory) -> None:
     now = factory.cluster.clock
     if now.own is None:
         raise CliError(
-            "the time of this cluster is the system's, which cannot be moved: to give it a time of its own, "
-            f"add the line 'clock: \"{now.timestamp()}\"' to {printable(factory.folder)}/kubepy.yaml"
+            "the time of this cluster is the system's, which cannot be moved: to give it a time "
+            "of its own, "
+            f"add the line 'clock: \"{now.timestamp()}\"' to "
+            f"{printable(factory.folder)}/kubepy.yaml"
         )
 
 
@@ -181,11 +185,12 @@ def _move(factory: Factory, moment: datetime) -> None:
         raise SilentExit(128 + received[0])
 
 
-# --- for all commands that move time ------------------------------------------------------------------------------
+# --- for all commands that move time --------------------------------------------------------------
 
 
 def parse_moment(text: str) -> datetime:
-    """Read a time with its offset from UTC. Raises CliError, also for one that no clock can show."""
+    """Read a time with its offset from UTC. Raises CliError, also for one that no clock can
+    show."""
     try:
         moment = parse_time(text)
         if is_too_exact(text):
@@ -193,7 +198,8 @@ def parse_moment(text: str) -> datetime:
         return _in_range(moment, moment.year)
     except (ValueError, OverflowError):
         raise CliError(
-            f"{quote(text)} is not a time such as 2026-11-20T10:13:48Z: it must have a date, a time of day "
+            f"{quote(text)} is not a time such as 2026-11-20T10:13:48Z: it must have a date, a "
+            f"time of day "
             "and Z or an offset such as +01:00"
         ) from None
 
@@ -207,7 +213,8 @@ def moment_after(now: datetime, seconds: float) -> datetime:
 def _in_range(moment: datetime, year: int) -> datetime:
     if year not in CLOCK_YEARS:
         raise CliError(
-            f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and that would "
+            f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and "
+            f"that would "
             f"be the year {year}"
         )
     return moment
@@ -217,14 +224,16 @@ def require_not_before(moment: datetime, now: datetime) -> None:
     """Raise CliError for a time that is over."""
     if moment < now:
         raise CliError(
-            f"time cannot go back: {format_exact_time(moment)} is before {format_exact_time(now)}, the time "
+            f"time cannot go back: {format_exact_time(moment)} is before "
+            f"{format_exact_time(now)}, the time "
             "of the cluster"
         )
 
 
 @contextmanager
 def stop_signals() -> Iterator[list[int]]:
-    """Collect the signals that ask to stop: work under way is finished first, unless a second signal comes."""
+    """Collect the signals that ask to stop: work under way is finished first, unless a second
+    signal comes."""
     received: list[int] = []
 
     def receive(number: int, _: FrameType | None) -> None:

@@ -66,7 +66,8 @@ def cluster_info(factory: Factory, options: Options) -> None:
     place = f"file://{printable(os.path.abspath(factory.folder))}" if factory.folder else "memory"
     factory.print(f"Kubernetes control plane is running at {place}\n")
     factory.print(
-        f"To further debug and diagnose cluster problems, use '{factory.program} cluster-info dump'."
+        f"To further debug and diagnose cluster problems, use '{factory.program} cluster-info "
+        f"dump'."
     )
 
 
@@ -90,7 +91,7 @@ kubepy cluster-info dump --namespaces=default,shop --output-directory=/tmp/two -
 )
 def dump(factory: Factory, options: DumpOptions) -> None:
     """Dump relevant information for debugging and diagnosis: nodes, and of each namespace its events, services,
-    workloads and pods. Pods have no logs here."""
+    workloads and pods. Pods have no logs here."""  # noqa: E501
     printer = printer_for(factory, options, typed=True)
     factory.catch_up()
     extension = EXTENSIONS.get(options.output, ".txt")
@@ -127,12 +128,14 @@ def dump(factory: Factory, options: DumpOptions) -> None:
 
 
 def _listed(factory: Factory, key: str, namespace: str | None, options: DumpOptions) -> Object:
-    """Return a list as the API answers it, its items without kind and apiVersion. Raises CliError for -o name."""
+    """Return a list as the API answers it, its items without kind and apiVersion. Raises CliError
+    for -o name."""
     resource = factory.scheme.find(key)
     assert resource is not None
     if options.output == "name":
         raise CliError(
-            f"list types are not supported by name printing: *{resource.version}.{resource.kind}List"
+            f"list types are not supported by name printing: "
+            f"*{resource.version}.{resource.kind}List"
         )
     listed = factory.client.list(resource.key, namespace=namespace)
     items = [

@@ -1,10 +1,11 @@
 """Shell completion: shells ask ``kubepy __complete`` what the last word of a line could become.
 
-It takes cobra's form, which kubectl's own scripts and other programs use (``__complete get po``), and a whole line as
-one word (``__complete "kubepy get po"``), which the scripts of ``completion`` send: a line needs no quoting. Those
-scripts are printed first; :func:`complete_words` reads the words, WORDS and the tables of flags say what the words and
-flags of each command can be, and the last section looks into the state folder. Nothing here fails: a line that cannot
-be completed has no candidates. Upstream: cobra's ``completions.go``.
+It takes cobra's form, which kubectl's own scripts and other programs use (``__complete get po``),
+and a whole line as one word (``__complete "kubepy get po"``), which the scripts of ``completion``
+send: a line needs no quoting. Those scripts are printed first; :func:`complete_words` reads the
+words, WORDS and the tables of flags say what the words and flags of each command can be, and the
+last section looks into the state folder. Nothing here fails: a line that cannot be completed has no
+candidates. Upstream: cobra's ``completions.go``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ with lazy_imports():
     from kubepy.cli.rollout import revisions as rollout_revisions
     from kubepy.cli.set import change as set_change
 
-# --- the code for shells ------------------------------------------------------------------------------------------
+# --- the code for shells --------------------------------------------------------------------------
 
 BASH = """# bash completion for kubepy
 _kubepy() {
@@ -149,10 +150,11 @@ def completion(factory: Factory, options: Options) -> None:
     )
 
 
-# --- candidates ---------------------------------------------------------------------------------------------------
+# --- candidates -----------------------------------------------------------------------------------
 
 
-# What the shell is to do with the candidates: a sum of cobra's directives. Without any it offers names of files, too.
+# What the shell is to do with the candidates: a sum of cobra's directives. Without any it offers
+# names of files, too.
 DIRECTIVES = {
     1: "Error",
     2: "NoSpace",
@@ -165,7 +167,8 @@ DEFAULT, NO_SPACE, NO_FILES, FILE_EXTENSIONS, FOLDERS = 0, 2, 4, 8, 16
 
 
 class Completion(NamedTuple):
-    """The candidates for the last word, each maybe with a description behind a tab, and the directive."""
+    """The candidates for the last word, each maybe with a description behind a tab, and the
+    directive."""
 
     candidates: Sequence[str] = ()
     directive: int = DEFAULT
@@ -219,7 +222,8 @@ complete_without_descriptions = _CompleteWithoutDescriptions("__completeNoDesc W
 
 
 def split(line: str) -> list[str]:
-    """Return the words of an unfinished line without the program's name; the last is being typed, and may be ""."""
+    """Return the words of an unfinished line without the program's name; the last is being typed,
+    and may be ""."""
     import shlex
 
     try:
@@ -232,7 +236,8 @@ def split(line: str) -> list[str]:
 def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Completion:
     """Return what the last word could become, sorted.
 
-    :param as_cobra: give flags and formats without the ``=`` that follows them, and no flag before its value.
+    :param as_cobra: give flags and formats without the ``=`` that follows them, and no flag before
+        its value.
     """
     if not words:
         return Completion()
@@ -288,7 +293,8 @@ def flags_of(line: Line) -> dict[str, Flag]:
 
 
 def flag_with_value(line: Line, word: str) -> tuple[Flag | None, str]:
-    """Return the flag whose value is being typed, and the value so far: ``-o js``, ``--output=js``."""
+    """Return the flag whose value is being typed, and the value so far: ``-o js``,
+    ``--output=js``."""
     flags = flags_of(line)
     name, equals, value = word.partition("=")
     if equals and word.startswith("--"):
@@ -311,7 +317,8 @@ def flag_completions(line: Line, word: str) -> list[str]:
 
 
 def file_completion(flag: Flag) -> Completion:
-    """Return the completion of a flag whose values are not known: files, for flags that take them."""
+    """Return the completion of a flag whose values are not known: files, for flags that take
+    them."""
     if flag.long == "filename":
         return Completion(("json", "yaml", "yml"), FILE_EXTENSIONS)
     return Completion(
@@ -326,7 +333,8 @@ def described(line: Line, candidate: str) -> str:
 
 
 def next_words(factory: Factory, line: Line, word: str) -> Iterable[str] | None:
-    """Return values of the flag that is being typed, or flags, or sub-commands and words of the command.
+    """Return values of the flag that is being typed, or flags, or sub-commands and words of the
+    command.
 
     None for words that the command cannot have.
     """
@@ -392,7 +400,7 @@ def _after_commas(values: Iterable[str], word: str) -> list[str]:
     return [before + comma + value for value in values]
 
 
-# --- words --------------------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------------------
 
 Path = tuple[str, ...]
 # Returns the candidates for a word after others; the word itself may be begun: ``ds/ag``.
@@ -552,7 +560,7 @@ WORDS: Mapping[Path, Words] = {
     ("config", "unset"): once(_properties),
 }
 
-# --- values of flags ----------------------------------------------------------------------------------------------
+# --- values of flags ------------------------------------------------------------------------------
 
 # Values of a flag in any command, and in single ones where the flag means something else.
 VALUES: Mapping[str, Sequence[str]] = {
@@ -614,7 +622,7 @@ def flag_values(factory: Factory, path: Path, flag: Flag, options: Options) -> I
     return LOOKED_UP[flag.long](factory, options) if flag.long in LOOKED_UP else ()
 
 
-# --- the state folder ---------------------------------------------------------------------------------------------
+# --- the state folder -----------------------------------------------------------------------------
 
 
 def names(factory: Factory, kind: str) -> list[str]:

@@ -1,9 +1,10 @@
 """``kubepy config``: contexts, and the commands that choose one.
 
-A context is a state folder and a namespace. The folder that ``--state``, ``$KUBEPY_STATE`` or ``./state`` names is
-home: its contexts count, kept in ``.kubepy/config`` in the form of a kubeconfig (:mod:`kubepy.cli.runtime.kubeconfig`),
-unless ``--kubeconfig`` names another file; the current one says on which folder commands work, home or another.
-Upstream: ``client-go/tools/clientcmd``, ``kubectl/pkg/cmd/config``.
+A context is a state folder and a namespace. The folder that ``--state``, ``$KUBEPY_STATE`` or
+``./state`` names is home: its contexts count, kept in ``.kubepy/config`` in the form of a
+kubeconfig (:mod:`kubepy.cli.runtime.kubeconfig`), unless ``--kubeconfig`` names another file; the
+current one says on which folder commands work, home or another. Upstream:
+``client-go/tools/clientcmd``, ``kubectl/pkg/cmd/config``.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ with lazy_imports():
 
 
 def home_config(factory: Factory) -> Kubeconfig:
-    """Return the contexts; those of the home folder only where there is a cluster. Raises CliError."""
+    """Return the contexts; those of the home folder only where there is a cluster. Raises
+    CliError."""
     if not factory.options.kubeconfig:
         factory.require_home()
     return factory.kubeconfig
@@ -52,7 +54,7 @@ def _without(entries: Entries, name: str) -> Entries:
     return {key: value for key, value in entries.items() if key != name}
 
 
-# --- contexts -----------------------------------------------------------------------------------------------------
+# --- contexts -------------------------------------------------------------------------------------
 
 HEADERS = ("CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE")
 
@@ -116,7 +118,8 @@ def get_contexts(factory: Factory, options: GetContextsOptions) -> None:
     """Display one or many contexts."""
     if options.output not in ("", "name"):
         raise CliError(
-            f"--output {options.output} is not available in kubectl config get-contexts; resetting to "
+            f"--output {options.output} is not available in kubectl config get-contexts; "
+            f"resetting to "
             "default output format"
         )
     config = factory.kubeconfig
@@ -182,7 +185,7 @@ def set_context(factory: Factory, options: SetContextOptions) -> None:
     """Set the state folder and the namespace of a context.
 
     What is not named stays as it is. Contexts are kept in the folder that --state names, in its ".kubepy", not in
-    git."""
+    git."""  # noqa: E501
     if len(options.args) > 1:
         raise unexpected_args(factory, options)
     name = options.args[0] if options.args else ""
@@ -241,7 +244,8 @@ def rename_context(factory: Factory, options: Options) -> None:
     config = home_config(factory)
     if old not in config.contexts:
         raise CliError(
-            f"cannot rename the context {quote(old)}, it's not in {printable(factory.config_access.path)}"
+            f"cannot rename the context {quote(old)}, it's not in "
+            f"{printable(factory.config_access.path)}"
         )
     if new in config.contexts:
         raise CliError(
@@ -276,14 +280,15 @@ def delete_context(factory: Factory, options: Options) -> None:
         raise CliError(f"cannot delete context {name}, not in {factory.config_access.path}")
     if name == config.current:
         factory.say(
-            'warning: this removed your active context, use "kubepy config use-context" to select a different '
+            'warning: this removed your active context, use "kubepy config use-context" to select '
+            "a different "
             "one"
         )
     factory.config_access.write(config._replace(contexts=_without(config.contexts, name)))
     factory.print(printable(f"deleted context {name} from {factory.config_access.path}"))
 
 
-# --- clusters and users -------------------------------------------------------------------------------------------
+# --- clusters and users ---------------------------------------------------------------------------
 
 
 class SetClusterOptions(Options):
@@ -423,7 +428,8 @@ def set_cluster(factory: Factory, options: SetClusterOptions) -> None:
 
 
 def _file_entry(flag: str, options: SetClusterOptions | SetCredentialsOptions) -> Entry:
-    """Return the path of a flag's file, or its content, and clear the other one. Raises CliError."""
+    """Return the path of a flag's file, or its content, and clear the other one. Raises
+    CliError."""
     path: str = options.value_of(flag)
     if not options.embed_certs:
         return {flag: os.path.abspath(path), f"{flag}-data": ""}
@@ -480,10 +486,10 @@ kubepy config set-credentials ci --exec-env=LEVEL-
 # By a program that must not ask
 kubepy config set-credentials ci2 --exec-command=get-token --exec-api-version=client.authentication.k8s.io/v1 \\
   --exec-interactive-mode=Never
-""",
+""",  # noqa: E501
 )
 def set_credentials(factory: Factory, options: SetCredentialsOptions) -> None:
-    """Set a user. It means nothing here: whoever may read and write the folder may do everything."""
+    """Set a user. It means nothing here: whoever may read and write the folder may do everything."""  # noqa: E501
     if len(options.args) != 1:
         raise unexpected_args(factory, options, "unexpected args")
     name = options.args[0]
@@ -613,7 +619,7 @@ def delete_user(factory: Factory, options: Options) -> None:
     factory.print(printable(f"deleted user {name} from {factory.config_access.path}"))
 
 
-# --- single values by their paths: set, unset ---------------------------------------------------------------------
+# --- single values by their paths: set, unset -----------------------------------------------------
 
 
 def _base64(text: str) -> str:
@@ -655,7 +661,8 @@ CURRENT = "current-context"
 
 
 class PropertyPath(NamedTuple):
-    """``contexts.lab.namespace``; ``name`` and ``field`` may be "" (``contexts.lab``, ``contexts``)."""
+    """``contexts.lab.namespace``; ``name`` and ``field`` may be "" (``contexts.lab``,
+    ``contexts``)."""
 
     section: str
     name: str
@@ -778,7 +785,7 @@ def _with_section(config: Kubeconfig, section: str, entries: Entries) -> Kubecon
     return config._replace(clusters=clusters, contexts=contexts, users=users)
 
 
-# --- view ---------------------------------------------------------------------------------------------------------
+# --- view -----------------------------------------------------------------------------------------
 
 
 class ViewOptions(PrintFlags):

@@ -95,7 +95,7 @@ def controller(factory: Factory, options: ControllerOptions) -> None:
     terminal also the workloads that are stuck.
 
     In a cluster whose kubepy.yaml has a clock, time is the cluster's own: --once does what is due now, --watch what
-    falls due when another command moves the clock, and the others move it themselves, in no time."""
+    falls due when another command moves the clock, and the others move it themselves, in no time."""  # noqa: E501
     options.require_no_args()
     modes = [
         flag for flag in ("once", "watch", "for", "until", "until-settled") if options.changed(flag)
@@ -122,7 +122,8 @@ def controller(factory: Factory, options: ControllerOptions) -> None:
 
 
 def _once(factory: Factory, options: ControllerOptions) -> None:
-    """Run the controllers here; beside a process that runs them already, wait until that one is quiet."""
+    """Run the controllers here; beside a process that runs them already, wait until that one is
+    quiet."""
     cluster = factory.cluster
     others_run = False
     while True:
@@ -190,7 +191,8 @@ def _horizon(factory: Factory, options: ControllerOptions) -> managers.Horizon:
 
 
 def _go_on(factory: Factory, options: ControllerOptions, horizon: managers.Horizon) -> None:
-    """Run the controllers as far as the horizon; beside a process that runs them, move the time for it."""
+    """Run the controllers as far as the horizon; beside a process that runs them, move the time for
+    it."""
     factory.look_for_checkouts()
     with stop_signals() as received:
         end = factory.driver.advance(horizon, stop=lambda: bool(received))
@@ -267,7 +269,8 @@ def _warn_of_problems(factory: Factory, *, look: bool = True) -> None:
 def _say_due(
     factory: Factory, remaining: Iterable[Due], failures: Iterable[SyncFailure] = ()
 ) -> None:
-    """Print the work that falls due later, with its time, and the last error where that is the reason."""
+    """Print the work that falls due later, with its time, and the last error where that is the
+    reason."""
     now = factory.cluster.clock.now()
     reasons = {(failure.reconciler, failure.key): f"since {failure.error}" for failure in failures}
     rows = [
@@ -285,7 +288,8 @@ def _say_due(
 
 
 def _say_stuck(factory: Factory) -> None:
-    """Say on a terminal which workloads do not come on by themselves, and the command that tells more."""
+    """Say on a terminal which workloads do not come on by themselves, and the command that tells
+    more."""
     if not factory.stderr.isatty():
         return
     stuck = overview.stuck_workloads(factory.cluster)
@@ -293,7 +297,8 @@ def _say_stuck(factory: Factory) -> None:
         kind, name, namespace = obj["kind"].lower(), name_of(obj), namespace_of(obj)
         place = f" -n {namespace}" if namespace != factory.namespace else ""
         factory.say(
-            f'note: {kind}/{name} in {namespace} is stuck: "{factory.notes.program} why {kind}/{name}{place}" '
+            f'note: {kind}/{name} in {namespace} is stuck: "{factory.notes.program} why '
+            f'{kind}/{name}{place}" '
             "tells more"
         )
     if len(stuck) > MAX_STUCK:
@@ -301,7 +306,8 @@ def _say_stuck(factory: Factory) -> None:
 
 
 def in_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Align the rows of a report of kubepy's own. One row needs no library: importing it takes as long as a run."""
+    """Align the rows of a report of kubepy's own. One row needs no library: importing it takes as
+    long as a run."""
     if len(rows) == 1:
         return "  ".join(filter(None, rows[0]))
     from tabulate import tabulate

@@ -1,4 +1,5 @@
-"""``kubepy delete``: objects by file, name, label or all of a type. Upstream: ``kubectl/pkg/cmd/delete/delete.go``."""
+"""``kubepy delete``: objects by file, name, label or all of a type. Upstream:
+``kubectl/pkg/cmd/delete/delete.go``."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ with lazy_imports():
     from kubepy.cli import raw
 
 IMMEDIATE = (
-    "Immediate deletion does not wait for confirmation that the running resource has been terminated. The "
+    "Immediate deletion does not wait for confirmation that the running resource has been "
+    "terminated. The "
     "resource may continue to run on the cluster indefinitely."
 )
 POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
@@ -155,7 +157,7 @@ kubepy delete pods --all --interactive
 def delete(factory: Factory, options: DeleteCommandFlags) -> None:
     """Delete resources by file names, stdin, resources and names, or by resources and label selector.
 
-    Waits until the objects are gone, and runs the controllers meanwhile."""
+    Waits until the objects are gone, and runs the controllers meanwhile."""  # noqa: E501
     grace = options.grace_period
     if options.now:
         if grace != -1:
@@ -197,7 +199,8 @@ def delete(factory: Factory, options: DeleteCommandFlags) -> None:
 def deletion_of(
     factory: Factory, options: DeleteFlags, grace: int, strategy: str, *, short: bool
 ) -> DeletionSettings:
-    """Return the settings that the flags ask for, with ``grace`` for --grace-period. Raises CliError."""
+    """Return the settings that the flags ask for, with ``grace`` for --grace-period. Raises
+    CliError."""
     if grace == 0 and not options.force:
         grace = 1
     if options.force and grace < 0:
@@ -208,7 +211,8 @@ def deletion_of(
 
 
 def propagation_policy(factory: Factory, cascade: str) -> str:
-    """Return the API's name of a ``--cascade`` value; the old boolean ones warn. Raises CliError."""
+    """Return the API's name of a ``--cascade`` value; the old boolean ones warn. Raises
+    CliError."""
     if cascade in POLICIES:
         return POLICIES[cascade]
     try:
@@ -239,7 +243,8 @@ def delete_all(
     *,
     warn_cluster_scope: bool = False,
 ) -> list[Info]:
-    """Delete objects, with a line for each; returns those that were deleted, with their last states."""
+    """Delete objects, with a line for each; returns those that were deleted, with their last
+    states."""
     deleted: list[Info] = []
     count = 0
 
@@ -284,12 +289,14 @@ def print_deleted(factory: Factory, info: Info, deletion: DeletionSettings) -> N
     operation = "force deleted" if deletion.grace == 0 else "deleted"
     place = f" from {printable(info.namespace)} namespace" if info.resource.namespaced else ""
     factory.print(
-        f"{printed_kind(info.resource)} {quote(info.name)} {operation}{place}{SUFFIXES[deletion.dry_run]}"
+        f"{printed_kind(info.resource)} {quote(info.name)} "
+        f"{operation}{place}{SUFFIXES[deletion.dry_run]}"
     )
 
 
 def wait_until_gone(factory: Factory, infos: list[Info], timeout: float | None) -> None:
-    """Wait for the objects in turn, for ever without a timeout; an object of another uid is a new one.
+    """Wait for the objects in turn, for ever without a timeout; an object of another uid is a new
+    one.
 
     Raises CliError for the first that still exists when the time is over.
     """
@@ -303,7 +310,8 @@ def wait_until_gone(factory: Factory, infos: list[Info], timeout: float | None) 
 
 
 def is_gone(factory: Factory, info: Info, timeout: float | None, about: str = "") -> bool:
-    """Return whether an object is deleted before the time is over. ``about``: its name in the progress."""
+    """Return whether an object is deleted before the time is over. ``about``: its name in the
+    progress."""
     return _is_gone(factory, info) or factory.driver.wait_until(
         partial(_is_gone, factory, info), timeout, about
     )

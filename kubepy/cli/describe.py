@@ -1,4 +1,5 @@
-"""``kubepy describe``. Upstream: ``kubectl/pkg/cmd/describe/describe.go``, ``kubectl/pkg/describe``."""
+"""``kubepy describe``. Upstream: ``kubectl/pkg/cmd/describe/describe.go``,
+``kubectl/pkg/describe``."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def describe(factory: Factory, options: DescribeOptions) -> None:
     """
     if not options.args and not options.filename and not options.kustomize:
         raise CliError(
-            'You must specify the type of resource to describe. Use "kubepy api-resources" for a complete '
+            'You must specify the type of resource to describe. Use "kubepy api-resources" for a '
+            "complete "
             "list of supported resources.\n"
         )
     infos, errors = (

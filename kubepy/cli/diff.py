@@ -1,4 +1,5 @@
-"""``kubepy diff``: the live objects and those that ``apply`` would make of them, compared by diff(1).
+"""``kubepy diff``: the live objects and those that ``apply`` would make of them, compared by
+diff(1).
 
 Upstream: ``kubectl/pkg/cmd/diff/diff.go``.
 """
@@ -88,13 +89,14 @@ def diff(factory: Factory, options: DiffFlags) -> None:
     """Show how the cluster would change if configurations were applied.
 
     The program is "diff -u -N", or KUBECTL_EXTERNAL_DIFF. Exit status: 0 for no differences, 1 for differences, more
-    for an error."""
+    for an error."""  # noqa: E501
     if status := guarded(lambda: run(factory, options), factory.say, FAILED):
         raise SilentExit(status)
 
 
 def run(factory: Factory, options: DiffFlags) -> None:
-    """Compare the objects. Raises SilentExit(1) for differences; other errors are of any kind that commands raise."""
+    """Compare the objects. Raises SilentExit(1) for differences; other errors are of any kind that
+    commands raise."""
     factory.catches_up = False
     options.require_no_args()
     options.require_files()
@@ -165,7 +167,8 @@ def would_be(factory: Factory, options: DiffFlags, info: Info, manifest: Object)
             options=CreateOptions(dry_run=True, field_validation="Warn"),
         )
     request = ApplyRequest(SERVER, "Warn", manager, True, False, DeleteOptions(), 0)
-    # A manifest may have been read from the cluster a while ago: kubectl's patch names the version that is there now.
+    # A manifest may have been read from the cluster a while ago: kubectl's patch names the version
+    # that is there now.
     modified = without_annotation(manifest)
     modified["metadata"].pop("resourceVersion", None)
     return patch_to(factory, info, info.content, modified, request).object
@@ -179,7 +182,8 @@ def shown(factory: Factory, options: DiffFlags, obj: Object | None) -> Object | 
 
 
 def masked(before: Object | None, after: Object | None) -> tuple[Object | None, Object | None]:
-    """Return both Secrets with stars for their values; of values that differ, the stars say which is which."""
+    """Return both Secrets with stars for their values; of values that differ, the stars say which
+    is which."""
     old, new = data_of(before), data_of(after)
 
     def stars(data: dict[str, Any], changed: str) -> dict[str, str]:
@@ -199,7 +203,7 @@ def _with_data(obj: Object | None, data: dict[str, str]) -> Object | None:
     return {**obj, "data": data} if obj and data else obj
 
 
-# --- files --------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 def _write(folder: str, info: Info, obj: Object | None, *, null: bool = False) -> None:
@@ -217,7 +221,8 @@ def file_name(info: Info) -> str:
 
 
 def run_program(factory: Factory, before: str, after: str) -> int:
-    """Run diff on two folders; returns 0 for the same, 1 for different. Raises CliError for any other end."""
+    """Run diff on two folders; returns 0 for the same, 1 for different. Raises CliError for any
+    other end."""
     external = os.environ.get("KUBECTL_EXTERNAL_DIFF", "")
     words = command_words(external, before, after)
     factory.stdout.flush()
@@ -242,7 +247,8 @@ def run_program(factory: Factory, before: str, after: str) -> int:
 
 
 def has_file(stream: IO[str]) -> bool:
-    """Return whether another program can write to a stream: those of Python programs may be in memory."""
+    """Return whether another program can write to a stream: those of Python programs may be in
+    memory."""
     try:
         stream.fileno()
     except io.UnsupportedOperation:
@@ -253,7 +259,8 @@ def has_file(stream: IO[str]) -> bool:
 def command_words(external: str, before: str, after: str) -> list[str]:
     """Return the program, the folders that it compares, and its flags.
 
-    Of KUBECTL_EXTERNAL_DIFF only words of letters, digits, "-" and "=" are passed on, behind the rest.
+    Of KUBECTL_EXTERNAL_DIFF only words of letters, digits, "-" and "=" are passed on, behind the
+    rest.
     """
     if not external:
         return ["diff", "-u", "-N", before, after]

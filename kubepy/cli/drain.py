@@ -1,7 +1,9 @@
-"""``cordon``, ``uncordon`` and ``drain``: keep pods away from nodes, and evict those that are there.
+"""``cordon``, ``uncordon`` and ``drain``: keep pods away from nodes, and evict those that are
+there.
 
-Upstream: ``kubectl/pkg/cmd/drain/drain.go``, ``k8s.io/kubectl/pkg/drain/{drain,filters,cordon}.go``. Upstream evicts
-every pod in a thread of its own; here one loop looks after all of them, in their order.
+Upstream: ``kubectl/pkg/cmd/drain/drain.go``,
+``k8s.io/kubectl/pkg/drain/{drain,filters,cordon}.go``. Upstream evicts every pod in a thread of its
+own; here one loop looks after all of them, in their order.
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ class DrainOptions(CordonOptions, ChunkSizeOptions):
     )
 
 
-# --- commands -----------------------------------------------------------------------------------------------------
+# --- commands -------------------------------------------------------------------------------------
 
 
 @command(
@@ -152,7 +154,7 @@ def drain(factory: Factory, options: DrainOptions) -> None:
 
     The node is marked unschedulable, and its pods are evicted, as far as PodDisruptionBudgets allow it. While it waits
     for them it runs the controllers itself, unless `kubepy controller --watch` does.
-    """
+    """  # noqa: E501
     require_nodes(options, "drain NODE")
     strategy = factory.dry_run_strategy(options)
     try:
@@ -172,7 +174,8 @@ def drain(factory: Factory, options: DrainOptions) -> None:
             if not is_expected(error):
                 raise
             factory.say(
-                f"error: unable to drain node {quote(info.name)} due to error: {error}, continuing command..."
+                f"error: unable to drain node {quote(info.name)} due to error: {error}, "
+                f"continuing command..."
             )
             pending.append(info.name)
             errors += getattr(error, "errors", None) or [error]
@@ -200,7 +203,8 @@ def require_nodes(options: CordonOptions, usage: str) -> None:
 
 
 def nodes_of(factory: Factory, options: CordonOptions) -> list[Info]:
-    """Return the nodes with the names, or those of the selector. Raises CliError for other types."""
+    """Return the nodes with the names, or those of the selector. Raises CliError for other
+    types."""
     if not options.args and not options.selector:
         raise CliError(MISSING_RESOURCE)
     if not all(options.args):
@@ -249,7 +253,7 @@ def cordon_or_uncordon(
         )
 
 
-# --- filters: which pods may be removed ---------------------------------------------------------------------------
+# --- filters: which pods may be removed -----------------------------------------------------------
 
 
 class PodDeleteStatus(NamedTuple):
@@ -268,7 +272,8 @@ class PodDeleteList(NamedTuple):
     errors: list[str]
 
 
-# Takes the namespace and name of a DaemonSet, and returns the error of getting it; None when it exists.
+# Takes the namespace and name of a DaemonSet, and returns the error of getting it; None when it
+# exists.
 MissingDaemonSet = Callable[[str, str], str | None]
 
 
@@ -297,7 +302,8 @@ def _names_by_message(messages: Iterable[tuple[str, Object]]) -> dict[str, str]:
 def filter_pod(
     pod: Object, options: DrainOptions, missing_daemon_set: MissingDaemonSet, now: datetime
 ) -> PodDeleteStatus:
-    """Apply upstream's filters in its order: the first that keeps the pod decides, else the last one that warns."""
+    """Apply upstream's filters in its order: the first that keeps the pod decides, else the last
+    one that warns."""
     if is_deleted_since(pod, options.skip_wait_for_delete_timeout, now):
         return PodDeleteStatus(False)
     controller = controller_of(pod)
@@ -340,7 +346,7 @@ def is_deleted_since(pod: Object, seconds: int, now: datetime) -> bool:
     )
 
 
-# --- removing pods ------------------------------------------------------------------------------------------------
+# --- removing pods --------------------------------------------------------------------------------
 
 
 @dataclass
@@ -371,7 +377,8 @@ class Drainer:
         ] = {}  # by uid: when pods that are being deleted are not waited for any more
 
     def drain(self, node: str) -> None:
-        """Remove the pods of a node. Raises CliError, AggregateError: pods that may not be removed, or that stay."""
+        """Remove the pods of a node. Raises CliError, AggregateError: pods that may not be removed,
+        or that stay."""
         pods, warnings, errors = self.pods_for_deletion(node)
         raise_all(CliError(error) for error in errors)
         if warnings:
@@ -394,7 +401,8 @@ class Drainer:
                 self.factory.say(
                     "\n".join(
                         [
-                            f"There are pending pods in node {quote(node)} when an error occurred: {error}",
+                            f"There are pending pods in node {quote(node)} when an error "
+                            f"occurred: {error}",
                             *(f"pod/{name_of(pod)}" for pod in pending),
                         ]
                     )
@@ -420,7 +428,8 @@ class Drainer:
         )
 
     def _delete(self, pods: Sequence[Object]) -> None:
-        """Delete pods. Raises Status for the first that may not be deleted; the pods before it are deleted."""
+        """Delete pods. Raises Status for the first that may not be deleted; the pods before it are
+        deleted."""
         for pod in pods:
             with suppress(api_errors.NotFound):
                 self.factory.client.delete(
@@ -457,7 +466,8 @@ class Drainer:
                 if eviction.accepted:
                     errors.append(
                         CliError(
-                            f"error when waiting for pod {name} in namespace {namespace} to terminate: "
+                            f"error when waiting for pod {name} in namespace {namespace} to "
+                            f"terminate: "
                             f"{OVERDUE}"
                         )
                     )
@@ -538,7 +548,8 @@ class Drainer:
         )
 
     def _is_gone(self, pod: Object) -> bool:
-        """Return whether a pod is gone, or was deleted so long ago that drain does not wait for it; print either."""
+        """Return whether a pod is gone, or was deleted so long ago that drain does not wait for it;
+        print either."""
         current = self._read(pod)
         if current is None or uid_of(current) != uid_of(pod):
             self._skips.pop(uid_of(pod), None)
@@ -552,7 +563,8 @@ class Drainer:
         limit = self.options.skip_wait_for_delete_timeout
         if is_deleted_since(current, limit, self.factory.cluster.clock.now()):
             self.factory.print(
-                f"pod {quote(name_of(pod))} has DeletionTimestamp older than {limit} seconds, skipping"
+                f"pod {quote(name_of(pod))} has DeletionTimestamp older than {limit} seconds, "
+                f"skipping"
             )
             self._skips.pop(uid_of(pod), None)
             return True

@@ -1,4 +1,5 @@
-"""``kubepy edit``. Upstream: ``kubectl/pkg/cmd/edit/edit.go``, ``kubectl/pkg/cmd/util/editor/editoptions.go``."""
+"""``kubepy edit``. Upstream: ``kubectl/pkg/cmd/edit/edit.go``,
+``kubectl/pkg/cmd/util/editor/editoptions.go``."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def edit(factory: Factory, options: EditOptions) -> None:
     """Edit resources in the editor that KUBE_EDITOR or EDITOR names, or else in vi.
 
     Changes go to the cluster as a patch. If the cluster refuses it, the file is opened again with the error in its
-    comments; a file whose changes were refused is kept."""
+    comments; a file whose changes were refused is kept."""  # noqa: E501
     options.field_validation()
     infos, errors = Builder(factory, options, bare_types=True, latest=True).do().infos()
     raise_all(errors)
@@ -127,7 +128,8 @@ def original_of(info: Info, originals: list[Info]) -> Info:
 def _patch(
     factory: Factory, options: EditOptions, original: Info, info: Info, current: Round
 ) -> None:
-    """Send the changes of an object, and print it; an error goes into the round. Raises CliError."""
+    """Send the changes of an object, and print it; an error goes into the round. Raises
+    CliError."""
     before, after = original.content, info.content
     if before == after:
         printer_for(factory, options, "skipped")(after)

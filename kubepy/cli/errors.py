@@ -9,7 +9,7 @@
 
 A Status of the API and a StorageError are printed as kubectl prints the server's answers. Upstream:
 ``kubectl/pkg/cmd/util/helpers.go`` (checkErr, StandardErrorMessage, MultilineError).
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def raise_all(errors: Iterable[Exception]) -> None:
 
 
 def raise_together(errors: Sequence[Exception]) -> None:
-    """Raise an AggregateError, also of one error: the errors in that one are then printed a line each."""
+    """Raise an AggregateError, also of one error: the errors in that one are then printed a line
+    each."""
     if errors:
         raise AggregateError(errors)
 
@@ -100,7 +101,8 @@ def unless_missing(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
 
 
 def is_expected(error: BaseException) -> bool:
-    """Return whether an exception is meant for the user; any other is a defect, and reported as one."""
+    """Return whether an exception is meant for the user; any other is a defect, and reported as
+    one."""
     if isinstance(error, (CliError, AggregateError, OSError, api_errors.Status)):
         return True
     storage_errors = sys.modules.get("kubepy.storage.errors")  # imported if there is such an error
@@ -108,7 +110,8 @@ def is_expected(error: BaseException) -> bool:
 
 
 def with_source(error: Exception, action: str, source: str) -> Exception:
-    """Return the error with ``error when creating "file": `` before its message (``AddSourceToErr``)."""
+    """Return the error with ``error when creating "file": `` before its message
+    (``AddSourceToErr``)."""
     if not source or not is_expected(error):
         return error
     return prefixed(error, f"error when {action} {quote(source)}: ")
@@ -121,7 +124,7 @@ def prefixed(error: Exception, prefix: str) -> Exception:
     return CliError(f"{prefix}{error}")
 
 
-# --- messages -----------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 
 def text_of(error: BaseException) -> str:
@@ -139,7 +142,8 @@ def text_of(error: BaseException) -> str:
 
 
 def message_for(error: BaseException) -> str:
-    """Return one error as a line of several (``messageForError``): a Status with its reason, others as they are."""
+    """Return one error as a line of several (``messageForError``): a Status with its reason, others
+    as they are."""
     if not isinstance(error, api_errors.Status):
         return str(error)
     if isinstance(error, api_errors.Unauthorized):
@@ -170,7 +174,8 @@ def _invalid(status: api_errors.Status) -> str:
 
 
 def guarded(run: Callable[[], None], say: Callable[[str], None], failed: int = 1) -> int:
-    """Run a command; returns its exit status (``failed`` for errors). Errors are printed, none as a traceback."""
+    """Run a command; returns its exit status (``failed`` for errors). Errors are printed, none as a
+    traceback."""
     try:
         run()
     except KeyboardInterrupt:
@@ -198,11 +203,15 @@ def os_error_text(error: OSError) -> str:
 
 
 def _defect_text(error: Exception) -> str:
-    """Return one line about a defect of kubepy; with KUBEPY_TRACEBACK the traceback goes to stderr."""
+    """Return one line about a defect of kubepy; with KUBEPY_TRACEBACK the traceback goes to
+    stderr."""
     import traceback
 
     if os.environ.get("KUBEPY_TRACEBACK"):
         traceback.print_exc()
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-    return f"internal error: {type(error).__name__}: {error} ({place}; KUBEPY_TRACEBACK=1 shows all of it)"
+    return (
+        f"internal error: {type(error).__name__}: {error} ({place}; KUBEPY_TRACEBACK=1 shows "
+        f"all of it)"
+    )

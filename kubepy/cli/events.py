@@ -148,7 +148,8 @@ class EventPrinter:
 
 
 def row(event: Object, now: datetime, *, with_namespace: bool) -> str:
-    """Return the cells of an event, separated by tabs; a message of several lines keeps them all."""
+    """Return the cells of an event, separated by tabs; a message of several lines keeps them
+    all."""
     subject = event.get("involvedObject") or {}
     cells = [
         describe_writer.event_age(event, now),

@@ -1,4 +1,5 @@
-"""``kubepy explain``. Upstream: ``kubectl/pkg/cmd/explain/explain.go``, ``explain/v2/templates/plaintext.tmpl``."""
+"""``kubepy explain``. Upstream: ``kubectl/pkg/cmd/explain/explain.go``,
+``explain/v2/templates/plaintext.tmpl``."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ _SYNTAX = re.compile(r"[^\[\](){}@'\"*?\s]+")
 
 
 @command(
-    "explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext]",
+    "explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] "
+    "[-o|--output=plaintext]",
     ExplainOptions,
     examples="""
 # The fields of a kind
@@ -66,7 +68,8 @@ def explain(factory: Factory, options: ExplainOptions) -> None:
     A field is named by its path: <type>.<field>[.<field>]."""
     if not options.args:
         raise CliError(
-            'You must specify the type of resource to explain. Use "kubepy api-resources" for a complete '
+            'You must specify the type of resource to explain. Use "kubepy api-resources" for a '
+            "complete "
             "list of supported resources.\n"
         )
     if len(options.args) > 1:
@@ -89,11 +92,12 @@ def explain(factory: Factory, options: ExplainOptions) -> None:
     factory.print(explainer.explanation(root, path), end="\n\n")
 
 
-# --- the resource and its schema ----------------------------------------------------------------------------------
+# --- the resource and its schema ------------------------------------------------------------------
 
 
 def target(factory: Factory, word: str) -> tuple[Resource, list[str]]:
-    """Return the resource and the path of ``ds.spec.template``, ``daemonsets.apps.spec``. Raises CliError."""
+    """Return the resource and the path of ``ds.spec.template``, ``daemonsets.apps.spec``. Raises
+    CliError."""
     word = word.removesuffix(".")
     if not _SYNTAX.fullmatch(word) or word.startswith(".") or ".." in word:
         raise CliError("invalid jsonpath syntax, first node must be field node")
@@ -113,7 +117,8 @@ def target(factory: Factory, word: str) -> tuple[Resource, list[str]]:
 
 
 def _of_version(factory: Factory, resource: Resource, api_version: str) -> Resource:
-    """Return the resource in the version asked for, which may be of another group. Raises CliError."""
+    """Return the resource in the version asked for, which may be of another group. Raises
+    CliError."""
     if not api_version:
         return resource
     group, _, version = api_version.rpartition("/")
@@ -142,17 +147,19 @@ def schema_of(factory: Factory, resource: Resource) -> Schema:
 
 
 def _custom_schema(factory: Factory, resource: Resource) -> Schema:
-    """Return the schema of a custom resource; apiVersion, kind and metadata are described as in built-in types."""
+    """Return the schema of a custom resource; apiVersion, kind and metadata are described as in
+    built-in types."""
     crd = factory.client.get("customresourcedefinitions.apiextensions.k8s.io", resource.key)
     definitions = openapi.custom_definitions(resource, crd)
     return Schema(definitions[operations.type_name(resource)])
 
 
-# --- the explanation ----------------------------------------------------------------------------------------------
+# --- the explanation ------------------------------------------------------------------------------
 
 
 class Described(NamedTuple):
-    """A schema with the type and the name of the field that it is the schema of; those of a kind have neither."""
+    """A schema with the type and the name of the field that it is the schema of; those of a kind
+    have neither."""
 
     schema: Schema
     owner: str = ""
@@ -160,7 +167,8 @@ class Described(NamedTuple):
 
 
 class Explainer:
-    """Writes what ``explain`` prints below the head. ``recursive``: fields are listed with theirs, one per line."""
+    """Writes what ``explain`` prints below the head. ``recursive``: fields are listed with theirs,
+    one per line."""
 
     def __init__(self, descriptions: Descriptions, recursive: bool) -> None:
         self._descriptions = descriptions
@@ -188,7 +196,8 @@ class Explainer:
         return "\n".join([*lines, *(["FIELDS:"] if fields else []), *fields])
 
     def _describe(self, place: Described) -> Iterator[str]:
-        """Yield the descriptions of a field, of its type, and of the items or values that it holds."""
+        """Yield the descriptions of a field, of its type, and of the items or values that it
+        holds."""
         if text := self._own_description(place):
             yield text
         if place.schema.name and (text := self._descriptions.type(place.schema.name)):
@@ -203,7 +212,8 @@ class Explainer:
         )
 
     def _field_lines(self, schema: Schema, level: int, above: frozenset[str]) -> Iterator[str]:
-        """Yield the fields of a type by name; ``above`` are the types around it, which are not listed again."""
+        """Yield the fields of a type by name; ``above`` are the types around it, which are not
+        listed again."""
         owner = holder_of(schema)
         fields = {} if owner.name in above else owner.fields()
         for name, field in sorted(fields.items()):
@@ -218,7 +228,8 @@ class Explainer:
 
 
 def holder_of(schema: Schema) -> Schema:
-    """Return the schema that has the fields: that of the items of a list, of the values of a map."""
+    """Return the schema that has the fields: that of the items of a list, of the values of a
+    map."""
     while not schema.fields() and (inner := schema.items() or schema.values()) is not None:
         schema = inner
     return schema
@@ -230,7 +241,8 @@ def indented(text: str, amount: int) -> str:
 
 
 def field_line(owner: Schema, name: str, field: Schema, level: int) -> str:
-    """Return a field of a list of fields: name, type, whether it is required, the first of its values."""
+    """Return a field of a list of fields: name, type, whether it is required, the first of its
+    values."""
     required = " -required-" if name in owner.required else ""
     values = enum_of(owner, name, field)
     shown = ", ".join(values[:SHORT_ENUM]) + (", ...." if len(values) > SHORT_ENUM else "")
@@ -245,7 +257,8 @@ def enum_of(owner: Schema, name: str, field: Schema) -> list[str]:
 
 
 def type_name(schema: Schema) -> str:
-    """Return the type as explain shows it: ``string``, ``[]Container``, ``map[string]string``, ``PodSpec``, ``Object``."""
+    """Return the type as explain shows it: ``string``, ``[]Container``, ``map[string]string``,
+    ``PodSpec``, ``Object``."""
     if (items := schema.items()) is not None:
         return f"[]{type_name(items)}"
     if (values := schema.values()) is not None:
@@ -255,11 +268,12 @@ def type_name(schema: Schema) -> str:
     return "Object" if schema.type in ("", "object") else schema.type
 
 
-# --- lines --------------------------------------------------------------------------------------------------------
+# --- lines ----------------------------------------------------------------------------------------
 
 
 def wrap(text: str, limit: int) -> str:
-    """Wrap lines at ``limit`` characters, as mitchellh/go-wordwrap does; longer words stay whole."""
+    """Wrap lines at ``limit`` characters, as mitchellh/go-wordwrap does; longer words stay
+    whole."""
     return "\n".join(_wrap_line(line, limit) for line in text.split("\n"))
 
 

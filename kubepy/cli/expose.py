@@ -86,7 +86,8 @@ EXPOSABLE = ("ReplicationController", "Service", "Pod", "Deployment.apps", "Repl
 
 @command(
     "expose (-f FILENAME | TYPE NAME) [--port=port] [--protocol=TCP|UDP|SCTP] "
-    "[--target-port=number-or-name] [--name=name] [--external-ip=external-ip-of-service] [--type=type]",
+    "[--target-port=number-or-name] [--name=name] [--external-ip=external-ip-of-service] "
+    "[--type=type]",
     ExposeOptions,
     examples="""
 # A service in front of the pods of a Deployment, whose containers listen on port 8080
@@ -115,12 +116,13 @@ def expose(factory: Factory, options: ExposeOptions) -> None:
     """Expose a resource as a new Kubernetes service.
 
     A deployment, service, replica set or pod is looked up by name, and its selector and ports become those of a new
-    service."""
+    service."""  # noqa: E501
     strategy = factory.dry_run_strategy(options)
     printer = printer_for(factory, options, "exposed", strategy, typed=True)
 
     def expose_one(info: Info) -> None:
-        # The kind alone decides, before the object is read: what a cluster has of its own accord may not be here.
+        # The kind alone decides, before the object is read: what a cluster has of its own accord
+        # may not be here.
         if not info.resource.custom and info.resource.qualified_kind not in EXPOSABLE:
             raise CliError(f"cannot expose a {info.resource.qualified_kind}")
         if info.object is None:
@@ -171,7 +173,8 @@ def exposed(factory: Factory, options: ExposeOptions, info: Info) -> Object:
 
 
 def selector_of(obj: Object) -> dict[str, str]:
-    """Return the labels that select an object's pods. Raises CliError if there are none, or the selector has more."""
+    """Return the labels that select an object's pods. Raises CliError if there are none, or the
+    selector has more."""
     try:
         return dict(sorted(_match_labels(obj).items()))
     except CliError as error:

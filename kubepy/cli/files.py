@@ -2,7 +2,8 @@
 
 A device or a pipe that never ends is refused in one line.
 kubectl reads without a limit; an API server takes 3 MiB a request (``MaxRequestBodyBytes`` of
-``apiserver/pkg/server/config.go``). What becomes one request may be as large as that, manifests of many objects more.
+``apiserver/pkg/server/config.go``). What becomes one request may be as large as that, manifests of
+many objects more.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def read_bytes(path: str, limit: int = MAX_REQUEST) -> bytes:
 
 
 def read_string(path: str) -> str:
-    """Return the text of a file that becomes one request or is a template; bytes that are no UTF-8 are replaced.
+    """Return the text of a file that becomes one request or is a template; bytes that are no UTF-8
+    are replaced.
 
     Raises OSError, TooLargeError.
     """
@@ -64,11 +66,12 @@ def read_standard_input(stream: IO[str], limit: int = MAX_REQUEST) -> bytes:
     return b"".join(parts)
 
 
-# --- temporary files ----------------------------------------------------------------------------------------------
+# --- temporary files ------------------------------------------------------------------------------
 
 
 def create_folder(prefix: str) -> str:
-    """Create a folder that only this user can read (``os.MkdirTemp``); returns its path. Raises OSError."""
+    """Create a folder that only this user can read (``os.MkdirTemp``); returns its path. Raises
+    OSError."""
     for path in _paths(prefix, ""):
         try:
             os.mkdir(path, 0o700)
@@ -79,7 +82,8 @@ def create_folder(prefix: str) -> str:
 
 
 def create_file(prefix: str, suffix: str, text: str) -> str:
-    """Create a file that only this user can read (``os.CreateTemp``); returns its path. Raises OSError."""
+    """Create a file that only this user can read (``os.CreateTemp``); returns its path. Raises
+    OSError."""
     for path in _paths(prefix, suffix):
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

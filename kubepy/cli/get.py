@@ -1,4 +1,5 @@
-"""``kubepy get``: objects as tables or in any output format. Upstream: ``kubectl/pkg/cmd/get/get.go``."""
+"""``kubepy get``: objects as tables or in any output format. Upstream:
+``kubectl/pkg/cmd/get/get.go``."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ with lazy_imports():
     from kubepy.cli.runtime import sorting
 
 ACCEPT_TABLES = (
-    "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,"
+    "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s."
+    "io,"
     "application/json"
 )
 
@@ -39,7 +41,8 @@ PRINTED_TOGETHER = 20  # rows that are made at once
 
 
 class Group(NamedTuple):
-    """The objects that a server would answer one request with: those of a type, or one object that was named."""
+    """The objects that a server would answer one request with: those of a type, or one object that
+    was named."""
 
     resource: Resource
     objects: Iterable[Object]  # which is possible once
@@ -106,7 +109,8 @@ def get(factory: Factory, options: GetOptions) -> None:
     watching = options.watch or options.watch_only
     if not (options.args or options.filename or options.kustomize or watching):
         factory.say(
-            'You must specify the type of resource to get. Use "kubepy api-resources" for a complete list of '
+            'You must specify the type of resource to get. Use "kubepy api-resources" for a '
+            "complete list of "
             "supported resources.\n"
         )
         options.usage_error(
@@ -132,7 +136,7 @@ def get(factory: Factory, options: GetOptions) -> None:
         _print_objects(factory, options, result)
 
 
-# --- tables -------------------------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None:
@@ -140,12 +144,14 @@ def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None
         factory, result, at_once=bool(options.sort_by) or not options.server_print
     )
     if options.selector and (options.filename or options.kustomize):
-        # kubectl reads the objects of files as tables, and matches the selector with those, which have no labels.
+        # kubectl reads the objects of files as tables, and matches the selector with those, which
+        # have no labels.
         groups = groups if selectors.parse_labels(options.selector).matches({}) else []
     if options.sort_by and groups:
         if options.server_print:
             groups = _sorted_tables(factory, options.sort_by, groups)
-        else:  # objects that did not come as tables are sorted whatever their types: a group of each
+        # objects that did not come as tables are sorted whatever their types: a group of each
+        else:
             single = [
                 {**obj, "group": Group(group.resource, [obj])}
                 for group in groups
@@ -178,7 +184,8 @@ def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None
 def groups_of(
     factory: Factory, result: Result, *, at_once: bool
 ) -> tuple[list[Group], list[Exception]]:
-    """Return the objects as a server would answer with them, and the errors. ``at_once``: see ``objects_of``."""
+    """Return the objects as a server would answer with them, and the errors. ``at_once``: see
+    ``objects_of``."""
     if not result.scopes:
         infos, errors = result.infos()
         return [Group(info.resource, [info.content]) for info in infos], errors
@@ -219,8 +226,9 @@ def _by_type(groups: list[Group]) -> list[Group]:
 def _sorted_tables(factory: Factory, field: str, groups: list[Group]) -> list[Group]:
     """Sort groups as kubectl sorts tables.
 
-    Several tables are sorted by the field of the tables themselves, which have kind, apiVersion and resourceVersion,
-    and the rows of each by the field of its objects; rows without the field are not shown.
+    Several tables are sorted by the field of the tables themselves, which have kind, apiVersion and
+    resourceVersion, and the rows of each by the field of its objects; rows without the field are
+    not shown.
     """
     if len(groups) > 1:
         tables = []
@@ -247,7 +255,7 @@ def _sorted_rows(field: str, group: Group) -> Group:
         return group._replace(objects=[])
 
 
-# --- other formats ------------------------------------------------------------------------------------------------
+# --- other formats --------------------------------------------------------------------------------
 
 
 def _print_objects(factory: Factory, options: GetOptions, result: Result) -> None:

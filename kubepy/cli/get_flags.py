@@ -1,4 +1,5 @@
-"""The flags of ``get``, and the printers that they ask for: tables, ``-o custom-columns`` and the others.
+"""The flags of ``get``, and the printers that they ask for: tables, ``-o custom-columns`` and the
+others.
 
 Upstream: ``kubectl/pkg/cmd/get/{get_flags,customcolumn}.go``.
 """
@@ -121,14 +122,16 @@ class GetOptions(
 
 
 def style_for(resource: Resource, options: GetOptions, style: Style) -> Style:
-    """Add the namespace for a namespaced type; like kubectl's, later tables of other types keep it."""
+    """Add the namespace for a namespaced type; like kubectl's, later tables of other types keep
+    it."""
     return style._replace(
         with_namespace=style.with_namespace or (options.all_namespaces and resource.namespaced)
     )
 
 
 def object_printer(factory: Factory, options: GetOptions, *, typed: bool = False) -> Printer:
-    """Return the printer of an output format other than a table. ``typed``: see ``printer_for``. Raises CliError."""
+    """Return the printer of an output format other than a table. ``typed``: see ``printer_for``.
+    Raises CliError."""
     style, argument = requested(options)
     if style == "name":
         return name_printer(factory, "", short=True)
@@ -141,11 +144,12 @@ def object_printer(factory: Factory, options: GetOptions, *, typed: bool = False
     return format_printer(factory, options, (style, argument), typed=typed)
 
 
-# --- custom columns -----------------------------------------------------------------------------------------------
+# --- custom columns -------------------------------------------------------------------------------
 
 
 class CustomColumn(NamedTuple):
-    """A column: its header, and a JSONPath, read when the first object is printed, as in kubectl: after the headers."""
+    """A column: its header, and a JSONPath, read when the first object is printed, as in kubectl:
+    after the headers."""
 
     header: str
     path: str
@@ -182,13 +186,15 @@ def columns_of_file(name: str) -> list[CustomColumn]:
     for number, part in enumerate(("header", "spec")):
         if len(text) <= number:
             raise CliError(
-                f"invalid template, missing {part} line. Expected format is one line of space separated "
+                f"invalid template, missing {part} line. Expected format is one line of space "
+                f"separated "
                 "headers, one line of space separated column specs."
             )
     headers, paths = text[0].split(), text[1].split()
     if len(headers) != len(paths):
         raise CliError(
-            f"number of headers ({len(headers)}) and field specifications ({len(paths)}) don't match"
+            f"number of headers ({len(headers)}) and field specifications ({len(paths)}) don't "
+            f"match"
         )
     return [_column(header, path) for header, path in zip(headers, paths, strict=True)]
 
@@ -203,7 +209,8 @@ def _column(header: str, path: str) -> CustomColumn:
 def columns_printer(
     factory: Factory, columns: list[CustomColumn], *, headers: bool = True
 ) -> Printer:
-    """Return a printer of the headers once, and a row for each object; rows before an error are printed."""
+    """Return a printer of the headers once, and a row for each object; rows before an error are
+    printed."""
     pending = ["\t".join(column.header for column in columns)] if headers else []
 
     def print_columns(obj: Object) -> None:

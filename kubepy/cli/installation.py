@@ -1,7 +1,8 @@
 """How this kubepy was installed, and the command that adds an extra to it.
 
-The distribution is ``kubepy-cluster``: on PyPI the name kubepy belongs to another project. An extra comes from where
-the installation came from (PEP 610, ``direct_url.json``), through the program that manages it: pip, pipx or uv.
+The distribution is ``kubepy-cluster``: on PyPI the name kubepy belongs to another project. An extra
+comes from where the installation came from (PEP 610, ``direct_url.json``), through the program that
+manages it: pip, pipx or uv.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ PIPX, UV_TOOL = "pipx_metadata.json", "uv-receipt.toml"
 
 
 def missing_extra(extra: str) -> str:
-    """Return the end of a message: which extra is missing here, and the command that installs it."""
+    """Return the end of a message: which extra is missing here, and the command that installs
+    it."""
     command = command_for(extra)
     return f'the extra "{extra}" of this installation' + (f": {command}" if command else "")
 
@@ -37,7 +39,8 @@ def command_for(extra: str) -> str:
 
 
 def _source(extra: str) -> list[str]:
-    """Return what is installed with the extra, as words for pip; nothing where that is not known."""
+    """Return what is installed with the extra, as words for pip; nothing where that is not
+    known."""
     try:
         found = distribution(DISTRIBUTION)
     except PackageNotFoundError:  # run from a clone
@@ -66,14 +69,18 @@ def _origin(found: Distribution) -> Mapping[str, Any] | None:
 def _full_url(origin: Mapping[str, Any], url: str) -> str:
     """Return the URL of an archive or a repository as a requirement names it."""
     if repository := origin.get("vcs_info"):
-        url = f"{repository['vcs']}+{url}@{repository.get('requested_revision') or repository['commit_id']}"
+        url = (
+            f"{repository['vcs']}+{url}@"
+            f"{repository.get('requested_revision') or repository['commit_id']}"
+        )
     if folder := origin.get("subdirectory"):
         url = f"{url}#subdirectory={folder}"
     return url
 
 
 def _installer() -> list[str]:
-    """Return the words of the program that manages this environment, up to what is to be installed."""
+    """Return the words of the program that manages this environment, up to what is to be
+    installed."""
     if os.path.exists(os.path.join(sys.prefix, PIPX)):
         return ["pipx", "install", "--force"]
     if os.path.exists(os.path.join(sys.prefix, UV_TOOL)):

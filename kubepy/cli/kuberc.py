@@ -1,7 +1,8 @@
-"""``kubepy kuberc``, and what a file of preferences does to a command line: aliases, and other defaults of flags.
+"""``kubepy kuberc``, and what a file of preferences does to a command line: aliases, and other
+defaults of flags.
 
-An alias is replaced by the words that it stands for, and a default is added to the words as a flag that is not there.
-Upstream: ``kubectl/pkg/kuberc``, ``kubectl/pkg/cmd/kuberc``.
+An alias is replaced by the words that it stands for, and a default is added to the words as a flag
+that is not there. Upstream: ``kubectl/pkg/kuberc``, ``kubectl/pkg/cmd/kuberc``.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def location(explicit: str) -> KubercFile:
     return KubercFile(path or os.path.expanduser("~/.kube/kuberc"), bool(path))
 
 
-# --- the file -----------------------------------------------------------------------------------------------------
+# --- the file -------------------------------------------------------------------------------------
 
 
 class NoPreferenceError(Exception):
@@ -78,7 +79,8 @@ class NoPreferenceError(Exception):
 
 
 def decode(document: object, strict: list[str]) -> Object | None:
-    """Return a document as a Preference of v1beta1, None for another kind; fields that it has not go to ``strict``.
+    """Return a document as a Preference of v1beta1, None for another kind; fields that it has not
+    go to ``strict``.
 
     :raises NoPreferenceError: for values of other types.
     """
@@ -123,7 +125,8 @@ def decoded_as(
 
 
 def load(place: KubercFile, factory: Factory, verbosity: int) -> Object | None:
-    """Return the first Preference of a file, None if there is none. Raises CliError (``DefaultGetPreferences``)."""
+    """Return the first Preference of a file, None if there is none. Raises CliError
+    (``DefaultGetPreferences``)."""
     try:
         documents = yaml.load_all(read_string(place.path))
     except OSError as error:
@@ -149,7 +152,8 @@ def load(place: KubercFile, factory: Factory, verbosity: int) -> Object | None:
             if preference is not None:
                 if strict:
                     factory.say(
-                        f"kuberc: ignoring strict decoding error in {place.path}: strict decoding error: "
+                        f"kuberc: ignoring strict decoding error in {place.path}: strict decoding "
+                        f"error: "
                         f"{', '.join(strict)}"
                     )
                 return preference
@@ -199,11 +203,13 @@ def validate_options(entry: Object) -> None:
 
 
 def validate_policy(policy: str, allowlist: list[Object] | None) -> None:
-    """Raise CliError for a policy that is unknown or has a wrong list (``exec.ValidatePluginPolicy``)."""
+    """Raise CliError for a policy that is unknown or has a wrong list
+    (``exec.ValidatePluginPolicy``)."""
     if policy in ("", "AllowAll", "DenyAll"):
         if allowlist is not None:
             raise CliError(
-                f"misconfigured credential plugin allowlist: plugin policy is {quote(policy)} but allowlist "
+                f"misconfigured credential plugin allowlist: plugin policy is {quote(policy)} but "
+                f"allowlist "
                 "is non-nil"
             )
         return
@@ -224,7 +230,7 @@ def validate_policy(policy: str, allowlist: list[Object] | None) -> None:
             )
 
 
-# --- the command line ---------------------------------------------------------------------------------------------
+# --- the command line -----------------------------------------------------------------------------
 
 
 class NamedCommand(NamedTuple):
@@ -236,7 +242,8 @@ class NamedCommand(NamedTuple):
 
 
 def find(root: Command, words: Sequence[str]) -> NamedCommand | None:
-    """Return the command that words name, ``root`` for none; None for an unknown word (cobra's ``Find``)."""
+    """Return the command that words name, ``root`` for none; None for an unknown word (cobra's
+    ``Find``)."""
     path: list[str] = []
     end, found, rest = 0, root, list(words)
     while found.entries:
@@ -254,7 +261,8 @@ def find(root: Command, words: Sequence[str]) -> NamedCommand | None:
 
 
 def applied(root: Command, words: list[str], factory: Factory) -> list[str]:
-    """Return a command line with the preferences in it. Raises UnprefixedError (``Preferences.Apply``)."""
+    """Return a command line with the preferences in it. Raises UnprefixedError
+    (``Preferences.Apply``)."""
     try:
         place = location(explicit_file(words))
         preference = load(place, factory, verbosity_of(words)) if place.path and words else None
@@ -337,7 +345,8 @@ def with_defaults(
 
 
 def new_flags(named: NamedCommand, entry: Object, words: Sequence[str], unknown: str) -> list[str]:
-    """Return the options of an alias or a default as flags, but for those that are among the words. Raises CliError."""
+    """Return the options of an alias or a default as flags, but for those that are among the words.
+    Raises CliError."""
     flags = {flag.long: flag for flag in (*GLOBAL_FLAGS, *named.command.flags)}
     words_of_options = []
     for option in entry.get("options") or ():
@@ -358,7 +367,8 @@ def new_flags(named: NamedCommand, entry: Object, words: Sequence[str], unknown:
 
 
 def is_given(flag: Flag, words: Iterable[str]) -> bool:
-    """Tell whether a flag is among the words (``searchInArgs``); of letters behind one dash each may be its short."""
+    """Tell whether a flag is among the words (``searchInArgs``); of letters behind one dash each
+    may be its short."""
     return any(
         word == f"--{flag.long}"
         or word.startswith(f"--{flag.long}=")
@@ -373,7 +383,7 @@ def is_given(flag: Flag, words: Iterable[str]) -> bool:
     )
 
 
-# --- the commands -------------------------------------------------------------------------------------------------
+# --- the commands ---------------------------------------------------------------------------------
 
 
 class KubercViewOptions(PrintFlags):
@@ -503,7 +513,7 @@ def set_(factory: Factory, options: KubercSetOptions) -> None:
     """Set a default of a flag, an alias of a command, or the policy for plugins.
 
     The file is $KUBERC, ~/.kube/kuberc, or the one that --kuberc names. Aliases and defaults of ~/.kube/kuberc count
-    where the program is called kubectl."""
+    where the program is called kubectl."""  # noqa: E501
     options.require("section")
     place = file_to_change(factory)
     check_set(options)
@@ -554,7 +564,8 @@ def set_(factory: Factory, options: KubercSetOptions) -> None:
 def put(
     preference: Object, section: str, key: str, entry: Object, overwrite: bool, exists: str
 ) -> None:
-    """Add an entry, or replace the one of the same key; lists that are not given stay. Raises CliError."""
+    """Add an entry, or replace the one of the same key; lists that are not given stay. Raises
+    CliError."""
     entries = preference.get(section) or []
     position = next(
         (index for index, old in enumerate(entries) if old.get(key) == entry[key]), len(entries)
@@ -600,7 +611,8 @@ def check_set(options: KubercSetOptions) -> None:
         )
     if options.policy != "Allowlist" and options.allowlist_entry:
         raise CliError(
-            "--allowlist-entry may only be used when --section=credentialplugin and --policy=Allowlist"
+            "--allowlist-entry may only be used when --section=credentialplugin and "
+            "--policy=Allowlist"
         )
     if options.policy == "Allowlist" and not options.allowlist_entry:
         raise CliError(

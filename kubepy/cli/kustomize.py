@@ -1,4 +1,5 @@
-"""``kubepy kustomize``. Upstream: ``kubectl/pkg/cmd/kustomize``, ``kustomize/kustomize/v5/commands/build``."""
+"""``kubepy kustomize``. Upstream: ``kubectl/pkg/cmd/kustomize``,
+``kustomize/kustomize/v5/commands/build``."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def kustomize(factory: Factory, options: KustomizeBuildOptions) -> None:
     """Build a set of manifests from a folder with a "kustomization.yaml", or from a git repository that has one.
 
     All that kustomize has built in is known. Plugins and functions that are programs, and Helm charts, are refused.
-    Repositories are cloned by the git on the PATH."""
+    Repositories are cloned by the git on the PATH."""  # noqa: E501
     if len(options.args) > 1:
         raise CliError("specify one path to kustomization.yaml")
     if options.load_restrictor not in RESTRICTIONS:

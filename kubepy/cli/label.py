@@ -70,7 +70,7 @@ kubepy label node node-1 --list
 def label(factory: Factory, options: LabelOptions) -> None:
     """Update the labels on a resource.
 
-    KEY=VALUE sets a label, KEY- removes it. A label that has a value already is only changed with --overwrite."""
+    KEY=VALUE sets a label, KEY- removes it. A label that has a value already is only changed with --overwrite."""  # noqa: E501
     strategy = factory.dry_run_strategy(options)
     resources, words = split_args(options.args, "label")
     changes = MetadataChanges("labels", *parse_labels(words), strategy)

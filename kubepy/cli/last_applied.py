@@ -112,7 +112,7 @@ def view(factory: Factory, options: ViewLastAppliedOptions) -> None:
         factory.print(text, end="")
 
 
-# --- set ----------------------------------------------------------------------------------------------------------
+# --- set ------------------------------------------------------------------------------------------
 
 
 class SetLastAppliedOptions(FilenameOptions, PrintFlags, DryRunOptions):
@@ -145,7 +145,7 @@ kubepy apply set-last-applied -f manifests/ --create-annotation
 def set_(factory: Factory, options: SetLastAppliedOptions) -> None:
     """Set the latest last-applied-configuration annotations by setting it to match the contents of a file.
 
-    Nothing else of the object changes."""
+    Nothing else of the object changes."""  # noqa: E501
     strategy = factory.dry_run_strategy(options)
     printer = printer_for(factory, options, "configured", strategy)
     planned: list[tuple[Info, str]] = []
@@ -155,7 +155,10 @@ def set_(factory: Factory, options: SetLastAppliedOptions) -> None:
         if LAST_APPLIED in annotations_of(manifest):
             manifest = without_annotation(manifest)
         configuration = serialized(manifest)
-        action = f"error when retrieving current configuration of:\n{info}\nfrom server for: {quote(info.source)}: "
+        action = (
+            f"error when retrieving current configuration of:\n{info}\nfrom server for: "
+            f"{quote(info.source)}: "
+        )
         try:
             current = info.get(factory)
         except api_errors.NotFound:
@@ -165,7 +168,8 @@ def set_(factory: Factory, options: SetLastAppliedOptions) -> None:
         original = original_configuration(current)
         if original is None and not options.create_annotation:
             raise CliError(
-                f"no last-applied-configuration annotation found on resource: {info.name}, to create the "
+                f"no last-applied-configuration annotation found on resource: {info.name}, to "
+                f"create the "
                 "annotation, run the command with --create-annotation"
             )
         if without_comments(original or "") == without_comments(configuration):
@@ -200,7 +204,7 @@ def _annotate(
     )
 
 
-# --- edit ---------------------------------------------------------------------------------------------------------
+# --- edit -----------------------------------------------------------------------------------------
 
 
 class EditLastAppliedOptions(KustomizeOptions, EditingOptions, FieldManagerOptions, RecordOptions):
@@ -212,7 +216,8 @@ class EditLastAppliedOptions(KustomizeOptions, EditingOptions, FieldManagerOptio
 
 
 NO_ANNOTATIONS = (
-    "no last-applied-configuration annotation found on resources, to create the annotation, use command "
+    "no last-applied-configuration annotation found on resources, to create the annotation, use "
+    "command "
     "`kubepy apply set-last-applied --create-annotation`"
 )
 

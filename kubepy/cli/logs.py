@@ -1,4 +1,5 @@
-"""``kubepy logs``: what containers print. Upstream: ``kubectl/pkg/cmd/logs``, ``kubectl/pkg/polymorphichelpers``."""
+"""``kubepy logs``: what containers print. Upstream: ``kubectl/pkg/cmd/logs``,
+``kubectl/pkg/polymorphichelpers``."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from kubepy.kubelet.logs import ContainerLog, LogOptions, goes_on, read_log, val
 from kubepy.quoting import quote
 
 USAGE = (
-    "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the "
+    "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required "
+    "argument for the "
     "logs command"
 )
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
@@ -110,7 +112,7 @@ def logs(factory: Factory, options: LogsOptions) -> None:
     """Print the logs for a container in a pod or specified resource.
 
     No containers run, so a log is empty unless the pod's annotation kubepy.dev/log, or kubepy.dev/log.CONTAINER, says
-    what its containers print when they start."""
+    what its containers print when they start."""  # noqa: E501
     subject = _subject(options)
     since_time = _since_time(options)
     factory.catch_up()
@@ -121,7 +123,8 @@ def logs(factory: Factory, options: LogsOptions) -> None:
     ]
     if options.follow and len(requests) > options.max_log_requests:
         raise CliError(
-            f"you are attempting to follow {len(requests)} log streams, but maximum allowed concurrency is "
+            f"you are attempting to follow {len(requests)} log streams, but maximum allowed "
+            f"concurrency is "
             f"{options.max_log_requests}, use --max-log-requests to increase the limit"
         )
     shown = []
@@ -137,7 +140,8 @@ def logs(factory: Factory, options: LogsOptions) -> None:
 
 
 def _subject(options: LogsOptions) -> str:
-    """Return the POD or TYPE/NAME, and take over an inline container. Raises CliError, UsageError."""
+    """Return the POD or TYPE/NAME, and take over an inline container. Raises CliError,
+    UsageError."""
     args = options.args
     if (not args and not options.selector) or len(args) > 2:
         options.usage_error(USAGE)
@@ -188,7 +192,7 @@ def _log_options(options: LogsOptions, since_time: datetime | None) -> LogOption
     )
 
 
-# --- pods ---------------------------------------------------------------------------------------------------------
+# --- pods -----------------------------------------------------------------------------------------
 
 
 def _pods(factory: Factory, options: LogsOptions, subject: str) -> list[Object]:
@@ -223,7 +227,8 @@ def _selector_of(resource: Resource, obj: Object) -> str:
     if resource.key in ("services", "replicationcontrollers"):
         if not selector:
             raise CliError(
-                f"cannot get the logs from *v1.{resource.kind}: invalid service '{name_of(obj)}': Service "
+                f"cannot get the logs from *v1.{resource.kind}: invalid service '{name_of(obj)}': "
+                f"Service "
                 "is defined without a selector"
             )
         return str(from_set(selector))
@@ -236,7 +241,8 @@ def _selector_of(resource: Resource, obj: Object) -> str:
 def _chosen(
     factory: Factory, options: LogsOptions, subject: str, pods: list[Object]
 ) -> list[Object]:
-    """Return the pod of a workload that has most to say, or all of its pods. Raises CliError if there are none."""
+    """Return the pod of a workload that has most to say, or all of its pods. Raises CliError if
+    there are none."""
     if not pods:
         raise CliError("timed out waiting for the condition")
     pods = sorted(pods, key=_by_logging)
@@ -266,7 +272,7 @@ def _by_logging(pod: Object) -> tuple[Any, ...]:
     )
 
 
-# --- containers ---------------------------------------------------------------------------------------------------
+# --- containers -----------------------------------------------------------------------------------
 
 
 def _requests(
@@ -308,7 +314,7 @@ def _listed(names: dict[str, str]) -> str:
     return ", ".join(f"{name}{names[name]}" for name in ordered)
 
 
-# --- logs ---------------------------------------------------------------------------------------------------------
+# --- logs -----------------------------------------------------------------------------------------
 
 
 def _reader(factory: Factory, request: LogRequest) -> Callable[[], ContainerLog | None]:

@@ -47,8 +47,8 @@ def main(
 ) -> int:
     """Run one command line (without the program's name); returns the exit status.
 
-    :param open_cluster: the cluster to work on, in place of that of a folder; then neither the user's own file of
-        preferences nor plugins count.
+    :param open_cluster: the cluster to work on, in place of that of a folder; then neither the
+        user's own file of preferences nor plugins count.
     """
     factory = Factory(stdin, stdout, stderr, open_cluster)
     factory.program, factory.words, factory.main = program, words, main
@@ -76,7 +76,8 @@ def with_preferences(root: Root, words: list[str], factory: Factory) -> list[str
 
 
 class Root(Command):
-    """``kubepy`` itself, whose help shows the commands in groups; a word that names no command may name a plugin.
+    """``kubepy`` itself, whose help shows the commands in groups; a word that names no command may
+    name a plugin.
 
     Called by the name of ``kubectl`` it has the same commands, but lists only kubectl's.
     """
@@ -139,7 +140,8 @@ class Root(Command):
         return f"{text}\n\nUsage:\n  {path} [flags] [options]\n\n{footer(path, path)}"
 
     def _run_plugin(self, factory: Factory, words: list[str], least: int = 1) -> None:
-        """Become the plugin that the words name; return if there is none, or the process is another program's."""
+        """Become the plugin that the words name; return if there is none, or the process is another
+        program's."""
         if not factory.open_cluster and (plugin := plugins.find(words, least, self.name or KUBEPY)):
             plugins.run(plugin)
 

@@ -1,8 +1,9 @@
-"""Names: those that the program goes by, the language of its help, and the commands near to a mistyped one.
+"""Names: those that the program goes by, the language of its help, and the commands near to a
+mistyped one.
 
-``kubepy`` stands in all texts of the code, and becomes the name that the program was called by when they are printed:
-``kubectl`` through a link of that name, ``kubectl kubepy`` as a plugin of kubectl. Upstream: cobra's ``command.go``
-(SuggestionsFor), ``kubectl/pkg/util/i18n``.
+``kubepy`` stands in all texts of the code, and becomes the name that the program was called by when
+they are printed: ``kubectl`` through a link of that name, ``kubectl kubepy`` as a plugin of
+kubectl. Upstream: cobra's ``command.go`` (SuggestionsFor), ``kubectl/pkg/util/i18n``.
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ _SUGGEST_FOR = {
     "describe": ("inspect",),
     "get": ("list", "ls"),
 }  # cobra's SuggestFor
-# The largest edit distance at which a command is suggested. kubectl has no "git", which is two edits away from "get".
+# The largest edit distance at which a command is suggested. kubectl has no "git", which is two
+# edits away from "get".
 _EDITS = {"git": 1}
 
 
 def renamed(text: str, program: str) -> str:
     """Return a message or help with the name that the program was called by.
 
-    Only the program itself is renamed ("kubepy get", "kubepy's", its file of completions, an alias of it), no path or
-    setting (".kubepy/", "kubepy.dev/…"), and no object of that name: none in quotes, and no context.
+    Only the program itself is renamed ("kubepy get", "kubepy's", its file of completions, an alias
+    of it), no path or setting (".kubepy/", "kubepy.dev/…"), and no object of that name: none in
+    quotes, and no context.
     """
     if program == KUBEPY or KUBEPY not in text:
         return text
@@ -49,9 +52,11 @@ def renamed(text: str, program: str) -> str:
 
 
 def translated(text: str) -> str:
-    """Return what help says about a command in the language of the environment, if it is among the translations.
+    """Return what help says about a command in the language of the environment, if it is among the
+    translations.
 
-    Those are of kubectl's languages; of some they are few. A text that ends in a full stop is that of its sentence.
+    Those are of kubectl's languages; of some they are few. A text that ends in a full stop is that
+    of its sentence.
     """
     language = next(
         filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), ""
@@ -77,7 +82,8 @@ def _translations(language: str) -> dict[str, str]:
 
 
 def program_of(path: str) -> str:
-    """Return the program's name in the path of a command: ``kubectl`` in ``kubectl rollout undo``."""
+    """Return the program's name in the path of a command: ``kubectl`` in
+    ``kubectl rollout undo``."""
     return PLUGIN if f"{path} ".startswith(f"{PLUGIN} ") else path.partition(" ")[0]
 
 

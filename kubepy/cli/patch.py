@@ -102,7 +102,7 @@ kubepy patch deploy/web --subresource=scale --type=merge -p '{"spec":{"replicas"
 
 # The object of a file, by the patch in another
 kubepy patch -f web.yaml --patch-file=patch.yaml
-""",
+""",  # noqa: E501
 )
 def patch(factory: Factory, options: PatchFlags) -> None:
     """Update fields of a resource using strategic merge patch, a JSON merge patch, or a JSON patch.
@@ -121,7 +121,8 @@ def patch(factory: Factory, options: PatchFlags) -> None:
             patched = patched_locally(info, content)
         else:
             patched = send(factory, options, info, content, dry_run=strategy == SERVER)
-        # Upstream sets the operation after it has added "(dry run)" to it, so that a dry run does not say so.
+        # Upstream sets the operation after it has added "(dry run)" to it, so that a dry run does
+        # not say so.
         operation = "patched (no change)" if patched == info.object else "patched"
         if options.record and not is_local:
             patched = factory.client.patch(
@@ -157,7 +158,7 @@ def validate(options: PatchFlags, strategy: str) -> None:
         raise CliError(f"--type must be one of [json merge strategic], not {quote(options.type)}")
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 class PatchContent(NamedTuple):
@@ -174,7 +175,8 @@ class PatchContent(NamedTuple):
 
 
 def read_patch(options: PatchFlags) -> PatchContent:
-    """Read a patch: JSON when it begins with ``{``, else YAML. Raises CliError; broken JSON is left to the server."""
+    """Read a patch: JSON when it begins with ``{``, else YAML. Raises CliError; broken JSON is left
+    to the server."""
     patch_type = TYPES[options.type.lower() or "strategic"]
     text = options.patch
     if path := options.patch_file:
@@ -207,7 +209,7 @@ def _repeated_keys(text: str) -> tuple[str, ...]:
     return tuple(path for path, is_repeated in yaml.key_paths(text) if is_repeated)
 
 
-# --- patching -----------------------------------------------------------------------------------------------------
+# --- patching -------------------------------------------------------------------------------------
 
 
 def send(

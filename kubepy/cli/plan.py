@@ -1,4 +1,5 @@
-"""``kubepy plan``: what a command would do, tried on a fork of the cluster with the real controllers."""
+"""``kubepy plan``: what a command would do, tried on a fork of the cluster with the real
+controllers."""
 
 from __future__ import annotations
 
@@ -154,10 +155,11 @@ def plan(factory: Factory, options: PlanOptions) -> None:
 
     Flags before the command's name are those of plan, and global ones; all further words are the command's own.
 
-    The exit status is 0 if everything finishes, 2 if something does not, 1 for an error."""
+    The exit status is 0 if everything finishes, 2 if something does not, 1 for an error."""  # noqa: E501
     if options.output not in FORMATS:
         raise CliError(
-            f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
+            f"unable to match a printer suitable for the output format {quote(options.output)}, "
+            f"allowed "
             f"formats are: {','.join(FORMATS)}"
         )
     if options.for_ < 0:
@@ -196,7 +198,7 @@ def show(
     )
 
 
-# --- the command --------------------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 
 @dataclass
@@ -217,7 +219,8 @@ class PlannedCommand:
 
 
 def read_command(factory: Factory, options: PlanOptions) -> PlannedCommand | None:
-    """Read the command that is to be tried; None for one that has only shown its help. Raises CliError.
+    """Read the command that is to be tried; None for one that has only shown its help. Raises
+    CliError.
 
     The factory takes its global flags over: they say which cluster and namespace it is about.
     """
@@ -286,7 +289,8 @@ class Repeated(io.StringIO):
 
 
 def words_before(line: Line, word: str) -> list[str] | None:
-    """Return the words of the command that is planned, before the one that is being typed, with global flags.
+    """Return the words of the command that is planned, before the one that is being typed, with
+    global flags.
 
     None while that word belongs to ``plan`` itself.
     """
@@ -323,11 +327,12 @@ def own_words(args: Sequence[str]) -> list[str]:
     )
 
 
-# --- the fork -----------------------------------------------------------------------------------------------------
+# --- the fork -------------------------------------------------------------------------------------
 
 
 class ForkFactory(Factory):
-    """The Factory of a command on a fork: contexts and namespace are those of the command line that plans it."""
+    """The Factory of a command on a fork: contexts and namespace are those of the command line that
+    plans it."""
 
     def __init__(
         self,
@@ -342,7 +347,8 @@ class ForkFactory(Factory):
         self._touched = touched
 
     def use(self, options: GlobalOptions, *, may_create: bool) -> None:
-        """Work with the global flags of a command line from now on; they have chosen the cluster already."""
+        """Work with the global flags of a command line from now on; they have chosen the cluster
+        already."""
         options.state, options.reconcile = "", "auto"
         super().use(options, may_create=may_create)
         self._touched.watch(self.cluster)
@@ -370,7 +376,8 @@ class ForkFactory(Factory):
 
 
 def plans_of(factory: Factory, planned: PlannedCommand, options: PlanOptions) -> list[Plan]:
-    """Make the plans of all runs. Raises SilentExit where the command fails, after what it says about that."""
+    """Make the plans of all runs. Raises SilentExit where the command fails, after what it says
+    about that."""
     cluster = cluster_of(factory)
     factory.catch_up()
     plans = []
@@ -386,7 +393,8 @@ def plans_of(factory: Factory, planned: PlannedCommand, options: PlanOptions) ->
 
 
 def cluster_of(factory: Factory) -> clusters.LocalCluster:
-    """Return the cluster that is asked about; a new one in memory where the command would make one."""
+    """Return the cluster that is asked about; a new one in memory where the command would make
+    one."""
     if factory.may_create and not factory.has_cluster:
         return clusters.LocalCluster.in_memory()
     options = factory.options = copy(factory.options)
@@ -440,7 +448,8 @@ def plan_of(
                 furnishing.add_first_node(fork.controller_client)
             fork.client = fork.controller_client  # from now on no reads are logged
             planned.output = planned.output or distinct(inner.printed, plan_text.MAX_OUTPUT)
-            # Commands say in several ways that they have given up; the plan itself tells what they wait for.
+            # Commands say in several ways that they have given up; the plan itself tells what they
+            # wait for.
             said = "".join(
                 takewhile(lambda line: ENDLESS not in line, inner.said.splitlines(keepends=True))
             )
@@ -463,7 +472,8 @@ def invoke(factory: Factory, words: list[str]) -> None:
 
 
 def check(factory: Factory, inner: ForkFactory, status: int) -> None:
-    """Raise SilentExit for a command that has failed, after its own message; one that waits in vain has not failed."""
+    """Raise SilentExit for a command that has failed, after its own message; one that waits in vain
+    has not failed."""
     if status and not inner.has_given_up:
         factory.stderr.write(inner.said)
         if status == INTERRUPTED:
@@ -472,7 +482,8 @@ def check(factory: Factory, inner: ForkFactory, status: int) -> None:
 
 
 def distinct(text: str, most: int) -> str:
-    """Return the first lines of a text, each once: a command that tries again and again says the same each time."""
+    """Return the first lines of a text, each once: a command that tries again and again says the
+    same each time."""
     lines = list(dict.fromkeys(text.splitlines()))
     more = [f"... and {len(lines) - most} more lines"] if len(lines) > most else []
     return "".join(f"{line}\n" for line in [*lines[:most], *more])

@@ -1,7 +1,9 @@
-"""A plan as text: the steps in waves with availability beside them, a line for each workload, a line for the end.
+"""A plan as text: the steps in waves with availability beside them, a line for each workload, a
+line for the end.
 
-A wave is all that happens at one moment. Steps of one object in it are one phrase, objects with the same phrase one
-line. Waves that repeat are folded, and so are the waves in the middle of a plan that would be too long to read.
+A wave is all that happens at one moment. Steps of one object in it are one phrase, objects with the
+same phrase one line. Waves that repeat are folded, and so are the waves in the middle of a plan
+that would be too long to read.
 """
 
 from __future__ import annotations
@@ -132,7 +134,8 @@ class Wave(NamedTuple):
 
     @property
     def form(self) -> tuple[tuple[Phrase, int], ...]:
-        """The lines without names: waves of the same form are alike. Sizes to which something is scaled differ."""
+        """The lines without names: waves of the same form are alike. Sizes to which something is
+        scaled differ."""
         return tuple(
             (
                 line.phrase._replace(reason="")
@@ -302,13 +305,17 @@ class PlanText:
             ):  # what happens says more than numbers that stand above
                 plain, room = "", most
         shown = shortened(text(room), room)
-        head = f"{self._paint(label.ljust(self._time_width), Colour.DIM)}{self._paint(symbol, *colours)} {shown}"
+        head = (
+            f"{self._paint(label.ljust(self._time_width), Colour.DIM)}"
+            f"{self._paint(symbol, *colours)} {shown}"
+        )
         return (
             f"{head}{' ' * (room - len(shown) + 2)}{painted}".rstrip() if plain else head.rstrip()
         )
 
     def availability(self, course: Course, wave: Wave) -> tuple[str, str]:
-        """Return how many pods of a workload are available after a wave, plain and painted; in a part, at its worst."""
+        """Return how many pods of a workload are available after a wave, plain and painted; in a
+        part, at its worst."""
         judged = self._judged[course.key]
         during = [moment for moment in judged if wave.begin < moment.step <= wave.end]
         lowest = (
@@ -334,7 +341,8 @@ class PlanText:
         return text + bar + end, text + self._paint(bar, colour) + end
 
     def text_of(self, line: WaveLine, room: int) -> str:
-        """Return a phrase with its objects: ``pod web-0 created, ready on node-1``, ``12 pods terminating``.
+        """Return a phrase with its objects: ``pod web-0 created, ready on node-1``,
+        ``12 pods terminating``.
 
         :param room: so many columns it should take: where a node does not fit, it is left out.
         """
@@ -373,7 +381,10 @@ class PlanText:
         """Yield a line for each workload, and below one that does not finish what holds it up."""
         for workload in self._plan.workloads:
             is_finished = workload.finished_after is not None
-            text = f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {', '.join(self.facts(workload))}"
+            text = (
+                f"{self._kind(workload.key.resource)} {self._name(workload.key)}: "
+                f"{', '.join(self.facts(workload))}"
+            )
             yield from self._sentence(text, Colour.GREEN if is_finished else Colour.RED)
             if workload.why is not None:
                 yield from self.reasons(workload)
@@ -447,10 +458,17 @@ class PlanText:
             if not self._timeline.steps:
                 return "Nothing is under way." if not plan.command else "No workload changes."
             is_last = duration(last) == duration(plan.finished_after)
-            text = f"Finishes {moment(plan.finished_after)}{'' if is_last else f'; the last step is {moment(last)}'}."
+            text = (
+                f"Finishes "
+                f"{moment(plan.finished_after)}"
+                f"{'' if is_last else f'; the last step is {moment(last)}'}."
+            )
             return self._paint(text, Colour.GREEN, Colour.BOLD)
         if plan.prediction.is_cut:
-            text = f"Does not finish: the controllers write more than {WAIT_WRITES:,} times at one moment."
+            text = (
+                f"Does not finish: the controllers write more than {WAIT_WRITES:,} times at "
+                f"one moment."
+            )
         elif not plan.prediction.settled:
             text = f"Does not finish within {duration(plan.prediction.limit)}."
         else:
@@ -469,7 +487,8 @@ class PlanText:
                 "never done, "
                 if after is None
                 else (
-                    f"done after {duration(after.median)} (median), {duration(after.percentile_95)} (95 %)"
+                    f"done after {duration(after.median)} (median), "
+                    f"{duration(after.percentile_95)} (95 %)"
                     f"{self._share(workload.finished, runs.runs)}, "
                 )
             )
@@ -480,7 +499,8 @@ class PlanText:
             )
         if runs.after:
             lines.append(
-                f"All: {duration(runs.after.median)} (median), {duration(runs.after.percentile_95)} (95 %)"
+                f"All: {duration(runs.after.median)} (median), "
+                f"{duration(runs.after.percentile_95)} (95 %)"
                 f"{self._share(runs.finished, runs.runs)}."
             )
         return lines
@@ -490,7 +510,7 @@ class PlanText:
         return f" of the {finished} that finish" if finished < runs else ""
 
 
-# --- phrases ------------------------------------------------------------------------------------------------------
+# --- phrases --------------------------------------------------------------------------------------
 
 
 def phrase_of(steps: Sequence[Step], workload: Key) -> Phrase:
@@ -510,7 +530,8 @@ def phrase_of(steps: Sequence[Step], workload: Key) -> Phrase:
 
 
 def together(waves: Sequence[Wave]) -> Wave:
-    """Return several waves as one, with the steps of each action counted together; pods that others follow: once."""
+    """Return several waves as one, with the steps of each action counted together; pods that others
+    follow: once."""
     lines: dict[Phrase, list[Step]] = {}
     for wave in waves:
         for line in wave.lines:
@@ -541,7 +562,8 @@ def together(waves: Sequence[Wave]) -> Wave:
 
 
 def repetition(forms: Sequence[object], begins: Sequence[float], start: int) -> tuple[int, int]:
-    """Return the number of waves from a position on that repeat, and how often they do, at the same intervals."""
+    """Return the number of waves from a position on that repeat, and how often they do, at the same
+    intervals."""
     for period in range(1, MAX_PERIOD + 1):
         times, position = 0, start + period
         interval = begins[position] - begins[start] if position < len(begins) else 0.0
@@ -568,7 +590,8 @@ def moment(seconds: float, at_once: str = "at once") -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as Go prints it, to a tenth of a second or a whole one, without parts at its end that are 0."""
+    """Return a duration as Go prints it, to a tenth of a second or a whole one, without parts at
+    its end that are 0."""
     text = format_duration(round(seconds, 1) if seconds < 60 else round(seconds))
     return re.sub(r"(?<=[hm])0[ms]$", "", re.sub(r"(?<=[hm])0s$", "", text))
 

@@ -1,4 +1,5 @@
-"""``kubepy plugin``, and commands that other programs bring: ``kubepy foo bar`` runs ``kubepy-foo-bar`` of the PATH.
+"""``kubepy plugin``, and commands that other programs bring: ``kubepy foo bar`` runs
+``kubepy-foo-bar`` of the PATH.
 
 Upstream: ``kubectl/pkg/cmd/plugin.go``, ``kubectl/pkg/cmd/plugin/plugin.go``.
 """
@@ -66,8 +67,9 @@ def names_on_path(program: str) -> list[str]:
 def completions(words: Sequence[str], word: str, program: str) -> tuple[list[str], int]:
     """Return how a plugin completes a word after others, and cobra's directive to the shell.
 
-    The plugin ``kubectl-foo`` has a program ``kubectl_complete-foo`` for that, which gets the words that follow its
-    name and prints a candidate a line, maybe with a description, and at the end maybe ``:DIRECTIVE``.
+    The plugin ``kubectl-foo`` has a program ``kubectl_complete-foo`` for that, which gets the words
+    that follow its name and prints a candidate a line, maybe with a description, and at the end
+    maybe ``:DIRECTIVE``.
     """
     import subprocess
 
@@ -92,7 +94,7 @@ def run(plugin: PluginCommand) -> NoReturn:
     os.execv(plugin.path, [plugin.path, *plugin.args])
 
 
-# --- plugin list --------------------------------------------------------------------------------------------------
+# --- plugin list ----------------------------------------------------------------------------------
 
 
 class PluginListOptions(Options):
@@ -118,7 +120,7 @@ kubepy plugin list --name-only
 def list_(factory: Factory, options: PluginListOptions) -> None:
     """List the plugins: the programs on the PATH with names such as kubepy-foo.
 
-    "kubepy foo bar" runs kubepy-foo-bar, or else kubepy-foo, unless kubepy has a command of that name."""
+    "kubepy foo bar" runs kubepy-foo-bar, or else kubepy-foo, unless kubepy has a command of that name."""  # noqa: E501
     paths: list[str] = []
     for folder in dict.fromkeys(os.environ.get("PATH", "").split(os.pathsep)):
         if not folder.strip():
@@ -127,7 +129,8 @@ def list_(factory: Factory, options: PluginListOptions) -> None:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
             factory.say(
-                f"Unable to read directory {quote(folder)} from your PATH: {os_error_text(error)}. Skipping..."
+                f"Unable to read directory {quote(folder)} from your PATH: "
+                f"{os_error_text(error)}. Skipping..."
             )
             continue
         paths += [
@@ -157,10 +160,14 @@ def list_(factory: Factory, options: PluginListOptions) -> None:
 
 
 def _warnings(path: str, shadowed_by: str | None, program: str) -> Iterator[str]:
-    """Yield the reasons why a plugin cannot be run; ``shadowed_by``: an earlier one of the same name."""
+    """Yield the reasons why a plugin cannot be run; ``shadowed_by``: an earlier one of the same
+    name."""
     name = os.path.basename(path)
     if not os.path.exists(path):
-        yield f"error: unable to identify {path} as an executable file: stat {path}: no such file or directory"
+        yield (
+            f"error: unable to identify {path} as an executable file: stat {path}: no such file "
+            f"or directory"
+        )
     elif not os.stat(path).st_mode & 0o111:
         yield f"warning: {path} identified as a {program} plugin, but it is not executable"
     if shadowed_by:

@@ -1,7 +1,9 @@
-"""The ``kubepy`` program. Imports are inside the handler of Ctrl-C, so that it never shows a traceback.
+"""The ``kubepy`` program. Imports are inside the handler of Ctrl-C, so that it never shows a
+traceback.
 
-Through a link named ``kubectl`` it is kubectl in every word. kubectl itself runs ``kubectl-kubepy`` as a plugin, and
-asks ``kubectl_complete-kubepy`` to complete the plugin's words (``kubectl/pkg/cmd/plugin/plugin_completion.go``).
+Through a link named ``kubectl`` it is kubectl in every word. kubectl itself runs ``kubectl-kubepy``
+as a plugin, and asks ``kubectl_complete-kubepy`` to complete the plugin's words
+(``kubectl/pkg/cmd/plugin/plugin_completion.go``).
 """
 
 from __future__ import annotations
@@ -16,11 +18,13 @@ from io import TextIOWrapper
 
 from kubepy.cli.names import KUBECTL, KUBEPY, PLUGIN
 
-# Objects of Python between two searches for cycles of unused ones (gc.set_threshold). Commands make many objects and
-# hardly any such cycle: with Python's own 700, listing 25,000 pods takes twice the time.
+# Objects of Python between two searches for cycles of unused ones (gc.set_threshold). Commands make
+# many objects and hardly any such cycle: with Python's own 700, listing 25,000 pods takes twice the
+# time.
 GC_THRESHOLDS = (200_000, 20, 10)
 
-# What the first word of a process stands for: the program's name in messages, and the words before the given ones.
+# What the first word of a process stands for: the program's name in messages, and the words before
+# the given ones.
 _CALLED: dict[str, tuple[str, list[str]]] = {
     "kubectl": (KUBECTL, []),
     "kubectl-kubepy": (PLUGIN, []),
@@ -29,15 +33,18 @@ _CALLED: dict[str, tuple[str, list[str]]] = {
 
 
 def run() -> int:
-    """Run the process's own command line, and end the process; returns the exit status where it cannot end yet."""
+    """Run the process's own command line, and end the process; returns the exit status where it
+    cannot end yet."""
     gc.set_threshold(*GC_THRESHOLDS)
     return leave(run_words())
 
 
 def leave(status: int) -> int:
-    """End the process without taking apart all that it has loaded, which takes a fifth of the time of ``get``.
+    """End the process without taking apart all that it has loaded, which takes a fifth of the time
+    of ``get``.
 
-    What is registered for the end of the process runs. Returns the status if other threads or a profiler are at work.
+    What is registered for the end of the process runs. Returns the status if other threads or a
+    profiler are at work.
     """
     threading = sys.modules.get("threading")
     if sys.getprofile() or sys.gettrace() or (threading and threading.active_count() > 1):
@@ -86,9 +93,11 @@ def run_words() -> int:
 
 
 def called_as(argv: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the program's name by the link or script that was called, and the words of the command line.
+    """Return the program's name by the link or script that was called, and the words of the command
+    line.
 
-    A script named kubectl that ends in ``exec kubepy "$@"`` counts as a link: where sh is dash, ``$_`` still names it.
+    A script named kubectl that ends in ``exec kubepy "$@"`` counts as a link: where sh is dash,
+    ``$_`` still names it.
     """
     called = os.path.basename(argv[0])
     if called == KUBEPY and os.path.basename(os.environ.get("_", "")) == KUBECTL:
@@ -98,7 +107,8 @@ def called_as(argv: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def as_text(word: str) -> str:
-    """Return a word of the command line as UTF-8 in any locale; invalid bytes become ``�`` as in Go."""
+    """Return a word of the command line as UTF-8 in any locale; invalid bytes become ``�`` as in
+    Go."""
     if word.isascii():
         return word
     return os.fsencode(word).decode(errors="replace")

@@ -1,6 +1,8 @@
-"""``get``, ``create``, ``replace`` and ``delete --raw``: a request to a path, and the body of the answer as it comes.
+"""``get``, ``create``, ``replace`` and ``delete --raw``: a request to a path, and the body of the
+answer as it comes.
 
-There is no server behind it: its handlers answer in this process. Upstream: ``kubectl/pkg/rawhttp``.
+There is no server behind it: its handlers answer in this process. Upstream:
+``kubectl/pkg/rawhttp``.
 """
 
 from __future__ import annotations
@@ -25,16 +27,18 @@ HEADERS = {
 }
 
 
-# --- commands -----------------------------------------------------------------------------------------------------
+# --- commands -------------------------------------------------------------------------------------
 
 
 def get(factory: Factory, options: GetOptions) -> None:
-    """Print the answer to a GET. Raises CliError for flags that exclude --raw, and what the request raises."""
+    """Print the answer to a GET. Raises CliError for flags that exclude --raw, and what the request
+    raises."""
     if options.args:
         raise CliError("arguments may not be passed when --raw is specified")
     if options.watch or options.watch_only or options.selector:
         raise CliError(
-            "--raw may not be specified with other flags that filter the server request or alter the output"
+            "--raw may not be specified with other flags that filter the server request or alter "
+            "the output"
         )
     check_path(options.raw, options.output)
     factory.print(send(factory, "GET", options.raw), end="")
@@ -54,7 +58,8 @@ def put(factory: Factory, options: RawOptions, output: str) -> None:
 
 
 def delete(factory: Factory, options: RawOptions, output: str) -> None:
-    """Delete: print the answer to a DELETE, without a body if there is no file. Raises as ``post``."""
+    """Delete: print the answer to a DELETE, without a body if there is no file. Raises as
+    ``post``."""
     if options.filename or options.recursive:
         check_file(options)
     check_path(options.raw, output)
@@ -81,7 +86,7 @@ def check_file(options: RawOptions) -> None:
         raise CliError("--raw and --recursive are mutually exclusive")
 
 
-# --- requests -----------------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 def _send_file(factory: Factory, options: RawOptions, method: str) -> None:

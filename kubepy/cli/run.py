@@ -1,4 +1,5 @@
-"""``kubepy run``. Upstream: ``kubectl/pkg/cmd/run/run.go``, ``kubectl/pkg/generate/versioned/run.go``."""
+"""``kubepy run``. Upstream: ``kubectl/pkg/cmd/run/run.go``,
+``kubectl/pkg/generate/versioned/run.go``."""
 
 from __future__ import annotations
 
@@ -112,7 +113,8 @@ RESTART_POLICIES = ("Always", "OnFailure", "Never")
 
 
 @command(
-    'run NAME --image=image [--env="key=value"] [--port=port] [--dry-run=server|client] [--command] -- '
+    'run NAME --image=image [--env="key=value"] [--port=port] [--dry-run=server|client] '
+    "[--command] -- "
     "[COMMAND] [args...]",
     RunOptions,
     creates=True,
@@ -195,12 +197,13 @@ def _validate_attach(options: RunOptions, strategy: str) -> None:
         )
     if attach:
         raise CliError(
-            "attaching is not supported: no containers run here, pods are simulated (--attach=false "
+            "attaching is not supported: no containers run here, pods are simulated "
+            "(--attach=false "
             "creates the pod only)"
         )
 
 
-# --- objects ------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def pod_of(factory: Factory, options: RunOptions) -> Object:

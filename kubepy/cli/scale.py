@@ -73,7 +73,7 @@ kubepy scale sts/store --replicas=0
 def scale(factory: Factory, options: ScaleOptions) -> None:
     """Set a new size for a deployment, replica set, replication controller, or stateful set.
 
-    The preconditions --current-replicas and --resource-version are validated before the scaling is attempted."""
+    The preconditions --current-replicas and --resource-version are validated before the scaling is attempted."""  # noqa: E501
     options.require("replicas")
     strategy = factory.dry_run_strategy(options)
     printer = printer_for(factory, options, "scaled", strategy)
@@ -130,7 +130,8 @@ def scaled(factory: Factory, options: ScaleOptions, info: Info, strategy: str) -
 
 
 def scale_one(factory: Factory, options: ScaleOptions, info: Info, *, dry_run: bool) -> int:
-    """Set the size; returns the new size. With preconditions the scale is read, checked and written in one step."""
+    """Set the size; returns the new size. With preconditions the scale is read, checked and written
+    in one step."""
     client, resource = factory.client, info.resource.gvr
     if options.current_replicas == -1 and not options.resource_version:
         answer = client.patch(

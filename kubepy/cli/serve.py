@@ -72,7 +72,7 @@ def serve(factory: Factory, options: ServeCommandOptions) -> None:
     """Serve the API of the cluster over HTTPS: for kubectl, helm, client-go and every other Kubernetes client.
 
     The folder stays the truth: what is changed there by others, as by "git checkout", clients see as a change. One line
-    says when the server is ready, and how to use it. SIGTERM or SIGINT ends it after the requests that it has begun."""
+    says when the server is ready, and how to use it. SIGTERM or SIGINT ends it after the requests that it has begun."""  # noqa: E501
     options.require_no_args()
     for flag, value, allowed in (
         ("controllers", options.controllers, ("on", "off")),
@@ -155,7 +155,8 @@ def url_of(address: str, port: int) -> str:
 
 
 def write_kubeconfig(path: str, folder: str, url: str, ca: bytes, token: str) -> None:
-    """Write a kubeconfig whose current context is the server; other entries of the file stay. Raises CliError."""
+    """Write a kubeconfig whose current context is the server; other entries of the file stay.
+    Raises CliError."""
     name = f"kubepy-{os.path.basename(os.path.realpath(folder))}"
     access = ConfigAccess("", os.path.abspath(path))
     config = access.read()

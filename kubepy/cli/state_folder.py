@@ -1,4 +1,5 @@
-"""``kubepy init``, ``fork`` and ``fsck``: make a state folder; copy one; find and repair problems in one."""
+"""``kubepy init``, ``fork`` and ``fsck``: make a state folder; copy one; find and repair problems
+in one."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ class InitOptions(Options):
             )
         if self.changed("seed") and not self.seed:
             raise CliError(
-                "--seed is empty: it must be a number or a text; without --seed the cluster has none"
+                "--seed is empty: it must be a number or a text; without --seed the cluster has "
+                "none"
             )
         values = {
             "clock": format_exact_time(parse_moment(self.clock)) if self.changed("clock") else "",
@@ -88,7 +90,7 @@ def init(factory: Factory, options: InitOptions) -> None:
     cluster makes one with a node, unless it brings nodes of its own.
 
     The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but may hold a kubepy.yaml with a
-    clock and a seed. If it was killed half way, run it again: it finishes what it began."""
+    clock and a seed. If it was killed half way, run it again: it finishes what it began."""  # noqa: E501
     options.require_no_args()
     if options.nodes < 0:
         raise CliError(f"--nodes={options.nodes} is invalid: must be greater than or equal to 0")
@@ -117,7 +119,8 @@ def init(factory: Factory, options: InitOptions) -> None:
         factory.print(f"node/{name} created")
     if not names:
         factory.say(
-            f"note: there are no nodes, so pods will stay Pending: make one with {factory.notes.new_node()}"
+            f"note: there are no nodes, so pods will stay Pending: make one with "
+            f"{factory.notes.new_node()}"
         )
 
 
@@ -146,7 +149,7 @@ def fork(factory: Factory, options: ForkOptions) -> None:
     """Copy the cluster to a new state folder: every file as it is, and revisions, events, clock and seed. Both clusters
     go on from there, rollouts under way included, and neither sees the changes of the other.
 
-    DIR must not exist, or be empty. A .git folder and the contexts of "kubepy config" are not copied."""
+    DIR must not exist, or be empty. A .git folder and the contexts of "kubepy config" are not copied."""  # noqa: E501
     if len(options.args) != 1 or not options.args[0]:
         options.usage_error("exactly one folder is required: kubepy fork DIR")
     target = options.args[0]
@@ -200,7 +203,7 @@ kubepy --state /srv/lab/state fsck
 
 # Rebuild an index that disagrees with the files, make Secrets private, remove the leftovers of killed processes
 kubepy fsck --repair
-""",
+""",  # noqa: E501
 )
 def fsck(factory: Factory, options: FsckOptions) -> None:
     """Check the state folder: files that cannot be objects, folders without their namespace, and whether files and
@@ -208,7 +211,7 @@ def fsck(factory: Factory, options: FsckOptions) -> None:
 
     Every file below cluster/ and namespaces/ whose name ends in .yaml, .yml or .json must be that of an object. Exits
     with 1 if anything is wrong. Nothing is changed unless --repair is given. A file that cannot be an object is never
-    changed: edit or remove it."""
+    changed: edit or remove it."""  # noqa: E501
     options.require_no_args()
     factory.require_folder()
     factory.tells_problems = False

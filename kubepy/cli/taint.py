@@ -1,4 +1,5 @@
-"""``taint``: put taints on nodes, and take them off. Upstream: ``kubectl/pkg/cmd/taint/{taint,utils}.go``."""
+"""``taint``: put taints on nodes, and take them off. Upstream:
+``kubectl/pkg/cmd/taint/{taint,utils}.go``."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ class TaintChanges(NamedTuple):
 
 
 class ChangedTaints(NamedTuple):
-    """The new list of taints, the name of the operation, and errors for taints that are not there."""
+    """The new list of taints, the name of the operation, and errors for taints that are not
+    there."""
 
     taints: list[Object]
     operation: str
@@ -92,7 +94,7 @@ def taint(factory: Factory, options: TaintOptions) -> None:
     """Update the taints on one or more nodes.
 
     A taint is key=value:effect, or key:effect without a value; the effect is NoSchedule, PreferNoSchedule or NoExecute.
-    """
+    """  # noqa: E501
     strategy, validation = factory.dry_run_strategy(options), options.field_validation()
     resources, taints = split_args(options.args, "taint", is_taint)
     if not resources:
@@ -161,7 +163,7 @@ def _taint_node(
     printer(node)
 
 
-# --- taints -------------------------------------------------------------------------------------------------------
+# --- taints ---------------------------------------------------------------------------------------
 
 
 def parse_changes(words: list[str]) -> TaintChanges:
@@ -231,7 +233,8 @@ def _is_removed(taint: Object, removed: Object) -> bool:
 def change_taints(
     name: str, old: list[Object], changes: TaintChanges, overwrite: bool
 ) -> ChangedTaints:
-    """Return the new taints of a node. Raises CliError when a taint is there and may not be overwritten."""
+    """Return the new taints of a node. Raises CliError when a taint is there and may not be
+    overwritten."""
     present = [
         added["key"] for added in changes.add for taint in old if _has_same_effect(added, taint)
     ]

@@ -67,10 +67,11 @@ def timeline(factory: Factory, options: TimelineOptions) -> None:
 
     Without an object it is about the whole cluster, or the namespace that -n names. A workload is shown with all that
     it owns, a node with its pods, a namespace with everything in it; objects that are deleted by now, too. What
-    happened is kept for 24 hours of the cluster's time (timeline.keep in kubepy.yaml). Nothing is changed."""
+    happened is kept for 24 hours of the cluster's time (timeline.keep in kubepy.yaml). Nothing is changed."""  # noqa: E501
     if options.output not in RENDERERS:
         raise CliError(
-            f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
+            f"unable to match a printer suitable for the output format {quote(options.output)}, "
+            f"allowed "
             f"formats are: {','.join(RENDERERS)}"
         )
     infos = named_objects(factory, options)
@@ -108,7 +109,8 @@ RENDERERS: Mapping[str, Callable[[Timeline], str]] = {
 
 
 def named_objects(factory: Factory, options: TimelineOptions) -> list[Info]:
-    """Return the objects that the words name, deleted ones as well; those of a type where no name follows it."""
+    """Return the objects that the words name, deleted ones as well; those of a type where no name
+    follows it."""
     if not options.args and not options.selector:
         return []
     infos: list[Info] = []

@@ -1,9 +1,10 @@
 """A timeline as text: a row for each pod, in which a character stands for a moment.
 
-The columns are the moments at which something happened. A moment in which one thing follows from another has a column
-for each step of that, so that pods which are replaced within one second still show in their order; time that passes
-widens the columns where there is room. Where there are more moments than columns, each column stands for several; where
-there are more pods than rows, each row does.
+The columns are the moments at which something happened. A moment in which one thing follows from
+another has a column for each step of that, so that pods which are replaced within one second still
+show in their order; time that passes widens the columns where there is room. Where there are more
+moments than columns, each column stands for several; where there are more pods than rows, each row
+does.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ PARTS = ("replicasets.apps", "controllerrevisions.apps")  # their steps show in 
 
 
 def short_duration(seconds: float) -> str:
-    """Return a duration, rounded, without units that are 0 behind others: ``6h``, ``1m30s``, ``1.55s``, ``4ms``."""
+    """Return a duration, rounded, without units that are 0 behind others: ``6h``, ``1m30s``,
+    ``1.55s``, ``4ms``."""
     text = format_duration(round(seconds, 3 if seconds < 1 else 2 if seconds < 60 else 0))
     return (
         text.removesuffix("0s").removesuffix("h0m") + ("h" if text.endswith("h0m0s") else "")
@@ -101,13 +103,14 @@ class Cell(NamedTuple):
 BLANK = Cell(" ")
 
 
-# --- columns ------------------------------------------------------------------------------------------------------
+# --- columns --------------------------------------------------------------------------------------
 
 
 class Columns:
     """The moments of a timeline, as columns of text.
 
-    :ivar ends: how many steps there have been at the end of each column; the first may stand for the time before all.
+    :ivar ends: how many steps there have been at the end of each column; the first may stand for
+        the time before all.
     :ivar widths: how many characters each takes.
     :ivar most: how many moments the fullest column stands for.
     """
@@ -138,7 +141,8 @@ class Columns:
         self.since, self._room = timeline.since, room
 
     def of(self, number: int) -> int:
-        """Return the column in which a step is; the number of all columns for what comes after all."""
+        """Return the column in which a step is; the number of all columns for what comes after
+        all."""
         return bisect_left(self.ends, number + 1)
 
     def axis(self) -> str:
@@ -154,8 +158,8 @@ class Columns:
 
 
 def _sub_moments(steps: Sequence[Step], lives: Iterable[Life]) -> Iterator[int]:
-    """Yield how many steps there have been whenever a column may end: with a moment, before a pod changes again, and
-    before a workload is changed."""
+    """Yield how many steps there have been whenever a column may end: with a moment, before a pod
+    changes again, and before a workload is changed."""
     changing = {number: life for life in lives for number in life.numbers}
     seen: set[Life] = set()
     for number, step in enumerate(steps):
@@ -170,11 +174,12 @@ def _sub_moments(steps: Sequence[Step], lives: Iterable[Life]) -> Iterator[int]:
         yield len(steps)
 
 
-# --- pods ---------------------------------------------------------------------------------------------------------
+# --- pods -----------------------------------------------------------------------------------------
 
 
 class Life:
-    """The life of a pod as it shows: states that end in the moment in which they begin are left out on the way up.
+    """The life of a pod as it shows: states that end in the moment in which they begin are left out
+    on the way up.
 
     :ivar changes: (number of a step, state).
     """
@@ -201,8 +206,8 @@ class Life:
         return [number for number, _ in self.changes if number >= 0] + last
 
     def cells(self, columns: Columns) -> list[Cell]:
-        """Return its state at the end of each column; one that came and went within a column shows there, and so does
-        a failure."""
+        """Return its state at the end of each column; one that came and went within a column shows
+        there, and so does a failure."""
         cells = [BLANK] * len(columns.ends)
         ends = [number for number, _ in self.changes[1:]] + [self.bar.end]
         for (number, state), end in zip(self.changes, ends, strict=True):
@@ -231,7 +236,8 @@ class TextRow(NamedTuple):
 
 
 def in_order(lives: Iterable[Life]) -> list[list[Life]]:
-    """Return each pod with those that replace it, in the order in which they are replaced, then in that of creation."""
+    """Return each pod with those that replace it, in the order in which they are replaced, then in
+    that of creation."""
     by_bar = {id(life.bar): life for life in lives}
     following = {
         id(life.bar): by_bar.get(id(after))
@@ -277,11 +283,12 @@ def _common(cells: Iterable[Cell]) -> Cell:
     return failed or max(counts, key=lambda cell: (counts[cell], cell), default=BLANK)
 
 
-# --- availability -------------------------------------------------------------------------------------------------
+# --- availability ---------------------------------------------------------------------------------
 
 
 def levels_of(judged: Sequence[Availability], columns: Columns) -> list[Availability]:
-    """Return how a workload stood in each column: at its worst, unless its available pods have only become more."""
+    """Return how a workload stood in each column: at its worst, unless its available pods have only
+    become more."""
     levels, position, now = [], 0, judged[0]
     for end in columns.ends:
         before, during = now, []
@@ -295,7 +302,8 @@ def levels_of(judged: Sequence[Availability], columns: Columns) -> list[Availabi
 
 
 def level_text(available: int, desired: int, levels: str) -> str:
-    """Return a character for a number of pods: itself, or where it has several digits, how full the workload is."""
+    """Return a character for a number of pods: itself, or where it has several digits, how full the
+    workload is."""
     if max(available, desired) < 10:
         return str(available) if available or desired else " "
     if available >= desired:
@@ -303,7 +311,7 @@ def level_text(available: int, desired: int, levels: str) -> str:
     return levels[max(available * (len(levels) - 1) // desired, min(available, 1))]
 
 
-# --- the text -----------------------------------------------------------------------------------------------------
+# --- the text -------------------------------------------------------------------------------------
 
 
 class TimelineText:
@@ -360,7 +368,8 @@ class TimelineText:
         self._has_levels = False
 
     def lines(self) -> list[str]:
-        """Return the lines: the time it is about, workload by workload, what else happened, what the signs mean."""
+        """Return the lines: the time it is about, workload by workload, what else happened, what
+        the signs mean."""
         timeline = self._timeline
         length = (timeline.until - timeline.since).total_seconds()
         lines = [
@@ -380,7 +389,8 @@ class TimelineText:
         return [*lines, *self._legend()]
 
     def _allowed_rows(self, keys: Sequence[Key]) -> dict[Key, int]:
-        """Return how many rows each workload may take: small ones all that they need, the others share the rest."""
+        """Return how many rows each workload may take: small ones all that they need, the others
+        share the rest."""
         fits = sum(len(self._lives[key]) for key in keys) <= self._max_rows
         allowed, rows = (
             {},
@@ -415,7 +425,8 @@ class TimelineText:
             yield self._line(row.name, row.node, "".join(self._painted(row.cells)))
 
     def _facts(self, key: Key, course: Course | None) -> Iterator[str]:
-        """Yield what there is to say about a workload: its size, its bounds and what became of them, its revisions."""
+        """Yield what there is to say about a workload: its size, its bounds and what became of
+        them, its revisions."""
         if course and course.numbers and key.resource not in JOBS:
             numbers = [numbers for _, numbers in course.numbers]
             desired = list(
@@ -458,7 +469,8 @@ class TimelineText:
         return f"  {name:{self._name_width}} {node:{self._node_width}} {cells}".rstrip()
 
     def _painted(self, cells: Sequence[Cell]) -> Iterator[str]:
-        """Yield the characters of a row, those of a colour together; the last ones that are blank are left out."""
+        """Yield the characters of a row, those of a colour together; the last ones that are blank
+        are left out."""
         wide = [
             cell
             for cell, width in zip(cells, self._columns.widths, strict=True)
@@ -481,7 +493,8 @@ class TimelineText:
     # --- what else happened
 
     def _events(self) -> list[str]:
-        """Return what happened to other objects than pods, and what befell pods; the middle of many is left out."""
+        """Return what happened to other objects than pods, and what befell pods; the middle of many
+        is left out."""
         told: dict[tuple[str, ...], list[tuple[str, str]]] = {}
         for step in filter(self._is_told, self._timeline.steps):
             after = short_duration((step.at - self._timeline.since).total_seconds())
@@ -520,7 +533,8 @@ class TimelineText:
         parts = [f"{sign} {meaning}" for sign, meaning in MEANINGS.items() if sign in signs]
         if self._has_levels:
             parts.append(
-                f"{self._levels[1]} to {self._levels[-1]} the share of pods that are available: few to all"
+                f"{self._levels[1]} to {self._levels[-1]} the share of pods that are available: "
+                f"few to all"
             )
         if self._columns.most > 1:
             parts.append(f"a column is up to {self._columns.most} moments")
@@ -536,10 +550,14 @@ def _bound_facts(worst: Extremes, sizes: int) -> Iterator[str]:
             ""
             if required is None
             else (
-                f" (allowed {required} by {f'budget {bounds.budget}' if bounds.budget else 'maxUnavailable'})"
+                f" (allowed {required} by "
+                f"{f'budget {bounds.budget}' if bounds.budget else 'maxUnavailable'})"
             )
         )
-        yield f"lowest available {numbers.available}{f' of {numbers.desired}' if sizes > 1 else ''}{allowed}"
+        yield (
+            f"lowest available "
+            f"{numbers.available}{f' of {numbers.desired}' if sizes > 1 else ''}{allowed}"
+        )
     else:
         yield f"available {numbers.available}, has not come up"
     if worst.most_surge or worst.allowed_surge is not None:
@@ -562,7 +580,8 @@ def filled(parts: Sequence[str], separator: str, width: int) -> list[str]:
 
 
 def name_cut(before: str, name: str, after: str, width: int) -> str:
-    """Return three texts as one, the name cut in its middle where they have no room; some of it is left."""
+    """Return three texts as one, the name cut in its middle where they have no room; some of it is
+    left."""
     before, name, after = map(printable, (before, name, after))
     return (
         f"{before}{_middle_cut(name, max(width - len(before) - len(after), SHORTEST_NAME))}{after}"

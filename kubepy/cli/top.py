@@ -1,4 +1,5 @@
-"""``kubepy top``: the cpu and memory that pods are annotated with, as ``metrics.k8s.io`` serves them.
+"""``kubepy top``: the cpu and memory that pods are annotated with, as ``metrics.k8s.io`` serves
+them.
 
 Upstream: ``kubectl/pkg/cmd/top``, ``kubectl/pkg/metricsutil``.
 """
@@ -50,7 +51,8 @@ class TopOptions(SelectorOptions):
     )
 
     def name(self, usage: str) -> str:
-        """Return the name of the one object that is asked for, "" for all of them. Raises CliError."""
+        """Return the name of the one object that is asked for, "" for all of them. Raises
+        CliError."""
         if len(self.args) > 1:
             self.usage_error(usage)
         if self.sort_by not in ("", "cpu", "memory"):
@@ -106,7 +108,7 @@ def amount_cell(resource: str, amounts: Amounts) -> str:
     return f"{amount.milli_value()}m" if resource == "cpu" else f"{amount.value() // MEBIBYTE}Mi"
 
 
-# --- pods ---------------------------------------------------------------------------------------------------------
+# --- pods -----------------------------------------------------------------------------------------
 
 
 @ticking
@@ -130,7 +132,7 @@ kubepy top pod -A --sort-by=memory
 def top_pod(factory: Factory, options: TopPodOptions) -> None:
     """Display resource (CPU/memory) usage of pods.
 
-    Pods use what their annotations kubepy.dev/cpu and kubepy.dev/memory say; others have no metrics."""
+    Pods use what their annotations kubepy.dev/cpu and kubepy.dev/memory say; others have no metrics."""  # noqa: E501
     name = options.name("pod [NAME | -l label]")
     if name and (options.selector or options.field_selector):
         raise CliError("only one of NAME or selector can be provided")
@@ -248,7 +250,7 @@ def summed(usages: Iterable[Amounts]) -> dict[str, Quantity]:
     return added
 
 
-# --- nodes --------------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 
 @ticking

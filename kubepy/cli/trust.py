@@ -31,7 +31,7 @@ def trust(factory: Factory, options: TrustOptions) -> None:
     In a folder that came with a clone, a tarball or a copy, no webhook is called, and a ".kubepy" that came along is
     put aside as ".kubepy.untrusted": its contexts, keys and index have no effect. This command takes it back, with all
     that is in it, and lets webhooks be called. Look at both first: contexts send commands to other folders, an index
-    can write any object, and webhooks are asked over the network."""
+    can write any object, and webhooks are asked over the network."""  # noqa: E501
     options.require_no_args()
     if not factory.home:
         raise CliError("this cluster is in memory: it has no folder")

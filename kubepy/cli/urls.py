@@ -1,8 +1,8 @@
 """Files at HTTP addresses: ``-f https://…`` and the remote files of kustomizations.
 
-A server that answers with 5xx, or not at all, is asked again as kubectl does. Proxies are those of the environment. The
-limits of time and size are ours: kubectl has none. Upstream: ``cli-runtime/pkg/resource/visitor.go`` (URLVisitor),
-``net/http``, ``net/url``.
+A server that answers with 5xx, or not at all, is asked again as kubectl does. Proxies are those of
+the environment. The limits of time and size are ours: kubectl has none. Upstream:
+``cli-runtime/pkg/resource/visitor.go`` (URLVisitor), ``net/http``, ``net/url``.
 """
 
 from __future__ import annotations
@@ -46,20 +46,23 @@ class Download(NamedTuple):
 
 
 class ConnectionFailure(UnprefixedError):
-    """A server that gave no answer (``url.Error``). ``reason`` is the cause, ``url`` what was asked for."""
+    """A server that gave no answer (``url.Error``). ``reason`` is the cause, ``url`` what was asked
+    for."""
 
     def __init__(self, url: str, reason: str, *, again: bool = True) -> None:
         self.url, self.reason, self.again = url, reason, again
         host = printable(urlsplit(url).netloc.rpartition("@")[2])
         super().__init__(
-            f"The connection to the server {host} was refused - did you specify the right host or port?"
+            f"The connection to the server {host} was refused - did you specify the right host or "
+            f"port?"
             if "connection refused" in reason
             else printable(f"Unable to connect to the server: {reason}")
         )
 
 
 def read_url(url: str) -> bytes:
-    """Return what a server has at an address, asking up to three times. Raises CliError in kubectl's words."""
+    """Return what a server has at an address, asking up to three times. Raises CliError in
+    kubectl's words."""
     problem: CliError | None = None
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -102,7 +105,8 @@ def parse_url(url: str) -> SplitResult:
 
 
 def fetch(url: str) -> Download:
-    """Ask for an address once, following redirects. Raises ConnectionFailure, TooLargeError, CliError."""
+    """Ask for an address once, following redirects. Raises ConnectionFailure, TooLargeError,
+    CliError."""
     try:
         parts = parse_url(url)
     except ValueError as error:
@@ -134,7 +138,8 @@ def fetch(url: str) -> Download:
 
 
 def _opener(host: str) -> request.OpenerDirector:
-    """Return an opener of HTTP alone: no files, no FTP. This machine is never reached by a proxy, as in Go."""
+    """Return an opener of HTTP alone: no files, no FTP. This machine is never reached by a proxy,
+    as in Go."""
     name = re.sub(r":\d*$", "", host).strip("[]")
     is_local = (
         name == "localhost" or name == "::1" or re.fullmatch(r"127(\.\d+){3}", name) is not None

@@ -69,8 +69,8 @@ class WaitOptions(
 WEEK = 7 * 24 * 3600.0
 TIMED_OUT = "timed out waiting for the condition"
 
-# Returns whether an object meets the condition (None: it was deleted, which upstream does not take for an end). Raises
-# CliError when the object does not allow an answer.
+# Returns whether an object meets the condition (None: it was deleted, which upstream does not take
+# for an end). Raises CliError when the object does not allow an answer.
 Check = Callable[[Object | None], bool]
 
 
@@ -147,7 +147,8 @@ class _Deadline:
         return max(self._end - self._clock.monotonic(), 0.0)
 
     def is_over(self) -> bool:
-        """Return whether no time is left: conditions that hold already do not count then, as in upstream."""
+        """Return whether no time is left: conditions that hold already do not count then, as in
+        upstream."""
         return not self.only_once and not self.left()
 
 
@@ -160,7 +161,8 @@ def _result(factory: Factory, options: WaitOptions) -> Result:
 def _wait_for_creation(factory: Factory, options: WaitOptions, deadline: _Deadline) -> None:
     def is_created() -> bool:
         infos, errors = _result(factory, options).infos()
-        # Upstream goes on waiting for a single object that was named, and gives up where others are missing.
+        # Upstream goes on waiting for a single object that was named, and gives up where others are
+        # missing.
         if len(errors) == 1 and isinstance(errors[0], api_errors.NotFound) and not options.filename:
             return False
         raise_all(errors)
@@ -173,7 +175,8 @@ def _wait_for_creation(factory: Factory, options: WaitOptions, deadline: _Deadli
 
 
 def wait_for(factory: Factory, info: Info, check: Check, deadline: _Deadline) -> Object:
-    """Wait until the condition holds; returns the object as it is then. Raises CliError when the time is over."""
+    """Wait until the condition holds; returns the object as it is then. Raises CliError when the
+    time is over."""
     latest = info.content
 
     def is_met() -> bool:
@@ -203,7 +206,7 @@ def wait_for_deletion(factory: Factory, info: Info, deadline: _Deadline) -> Obje
     return wait_for(factory, info, lambda obj: obj is None or uid_of(obj) != uid, deadline)
 
 
-# --- conditions ---------------------------------------------------------------------------------------------------
+# --- conditions -----------------------------------------------------------------------------------
 
 
 def check_of(word: str) -> Check:
@@ -220,7 +223,8 @@ def check_of(word: str) -> Check:
 
 
 def _has_condition(name: str, status: str, obj: Object | None) -> bool:
-    """Return whether the first condition of a type has a status, as of the object's generation. Raises CliError."""
+    """Return whether the first condition of a type has a status, as of the object's generation.
+    Raises CliError."""
     obj = obj or {}
     obj_status = obj.get("status", {})
     if not isinstance(obj_status, dict):
@@ -290,7 +294,8 @@ def split_single_equals(text: str) -> list[str]:
 
 
 def _holds(values: list[list[object]], expected: str | None) -> bool:
-    """Return whether a path has one value, and that is the expected one. Raises CliError for several values."""
+    """Return whether a path has one value, and that is the expected one. Raises CliError for
+    several values."""
     if not values or not values[0]:
         return False
     if len(values) > 1:

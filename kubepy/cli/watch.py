@@ -1,4 +1,5 @@
-"""``kubepy get --watch``: the objects, and then every change of them. Upstream: ``get.go`` (watch)."""
+"""``kubepy get --watch``: the objects, and then every change of them. Upstream: ``get.go``
+(watch)."""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ def watch(factory: Factory, options: GetOptions) -> None:
     )
 
 
-# --- printing -----------------------------------------------------------------------------------------------------
+# --- printing -------------------------------------------------------------------------------------
 
 
 def _printer(factory: Factory, options: GetOptions, resource: Resource) -> Show:
@@ -103,7 +104,8 @@ def _printer(factory: Factory, options: GetOptions, resource: Resource) -> Show:
 
 
 def _row_printer(factory: Factory, options: GetOptions, resource: Resource) -> Show:
-    """Print rows, with a header before the first and where the kind changes; columns never get narrower."""
+    """Print rows, with a header before the first and where the kind changes; columns never get
+    narrower."""
     style = style_for(resource, options, options.style)._replace(subresource="")
     widths: list[int] = []
     headed = ""  # the kind of the latest header
@@ -145,7 +147,8 @@ def _rows(
 
 
 def _event_printer(factory: Factory, options: GetOptions) -> Show:
-    """Print events as objects of their own; as kubectl's, JSON is on one line, and managedFields are in all."""
+    """Print events as objects of their own; as kubectl's, JSON is on one line, and managedFields
+    are in all."""
     style, _ = requested(options)
     printer = object_printer(factory, options, typed=True)
 
@@ -164,7 +167,7 @@ def _event_printer(factory: Factory, options: GetOptions) -> Show:
     return show
 
 
-# --- changes ------------------------------------------------------------------------------------------------------
+# --- changes --------------------------------------------------------------------------------------
 
 
 def _follow(factory: Factory, scope: Scope, since: int, known: Known, show: Show) -> None:
@@ -190,7 +193,8 @@ def _follow(factory: Factory, scope: Scope, since: int, known: Known, show: Show
 def changes_since(
     factory: Factory, scope: Scope, since: int, known: Known
 ) -> tuple[int, list[Event]]:
-    """Return the events after a revision, in order, and the revision reached; brings ``known`` up to date."""
+    """Return the events after a revision, in order, and the revision reached; brings ``known`` up
+    to date."""
     try:
         reached, changes = factory.client.changes(since)
     except api_errors.Expired:

@@ -93,10 +93,11 @@ def why(factory: Factory, options: WhyOptions) -> None:
     With -A and no type the question is about all objects of all namespaces that are not done. Those that belong to
     another one, as pods do to a Deployment, are left to its answer.
 
-    The exit status is 0 for done, 2 for stuck, 3 for on its way, 1 for an error."""
+    The exit status is 0 for done, 2 for stuck, 3 for on its way, 1 for an error."""  # noqa: E501
     if options.output not in ("text", "json", "yaml"):
         raise CliError(
-            f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
+            f"unable to match a printer suitable for the output format {quote(options.output)}, "
+            f"allowed "
             "formats are: text,json,yaml"
         )
     is_everything = options.all_namespaces and not (
@@ -223,7 +224,8 @@ def word(factory: Factory, key: Key) -> str:
 
 
 def lines_of_link(factory: Factory, link: Link, paint: Painter) -> Iterator[str]:
-    """Yield an object with what there is to say about it, then the field that shows it, with its value."""
+    """Yield an object with what there is to say about it, then the field that shows it, with its
+    value."""
     yield from wrapped(f"{word(factory, link.key)}: {printable(link.text)}", "    ", "  ")
     if link.field:
         text = (
@@ -278,8 +280,8 @@ def marked(kind: str) -> str:
 
 
 def wrapped(text: str, further: str = "", first: str = "") -> list[str]:
-    """Return the lines of a text, at most WIDTH wide unless a word is longer, with indents of further lines and of the
-    first."""
+    """Return the lines of a text, at most WIDTH wide unless a word is longer, with indents of
+    further lines and of the first."""
     return textwrap.wrap(
         text,
         WIDTH,

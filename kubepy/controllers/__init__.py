@@ -1,8 +1,9 @@
 """The controllers of a v1.36 kube-controller-manager.
 
-A controller is a :class:`~kubepy.runtime.reconcile.Reconciler`: ``handlers`` turn changes into keys of a work queue,
-``sync`` converges the object of one key. :class:`~kubepy.controlplane.manager.Manager` calls them, in a fixed order,
-many syncs in one transaction; :mod:`kubepy.controlplane` says which controllers there are.
+A controller is a :class:`~kubepy.runtime.reconcile.Reconciler`: ``handlers`` turn changes into keys
+of a work queue, ``sync`` converges the object of one
+key. :class:`~kubepy.controlplane.manager.Manager` calls them, in a fixed order, many syncs in one
+transaction; :mod:`kubepy.controlplane` says which controllers there are.
 
 The controllers of workloads have one shape, so that a reader who knows one knows all::
 
@@ -11,11 +12,12 @@ The controllers of workloads have one shape, so that a reader who knows one know
         self.act(state, decide(state))       # decide: a pure function from the state to DaemonSetActions, JobActions …
         self._write_status(state, ...)       # new_status: a pure function as well
 
-``observe`` reads the informers through typed listers, and claims: adopting and releasing are its only writes, besides
-revisions of the history. ``decide`` is a module of its own in a package; it reads no clock and writes nothing, so that
-tests call it with a state. ``act`` writes, in the order that upstream writes in. Where a decision depends on the
-writes before it (Deployment, CronJob), it is divided into steps: each is a pure function of the state that the writes
-so far have left. Where upstream gathers errors, ``raise_all`` raises all of them; where it returns at once, the first.
+``observe`` reads the informers through typed listers, and claims: adopting and releasing are its
+only writes, besides revisions of the history. ``decide`` is a module of its own in a package; it
+reads no clock and writes nothing, so that tests call it with a state. ``act`` writes, in the order
+that upstream writes in. Where a decision depends on the writes before it (Deployment, CronJob), it
+is divided into steps: each is a pure function of the state that the writes so far have left. Where
+upstream gathers errors, ``raise_all`` raises all of them; where it returns at once, the first.
 
 ========================================  ==============================================================================
 ``daemonset``                             one pod on every node; ``rolling_update`` replaces them, with surge or without
@@ -48,4 +50,4 @@ Modules that workload controllers share:
 ``pod_order``                             the order in which pods are given up
 ``conditions``                            lists of conditions in a status
 ========================================  ==============================================================================
-"""
+"""  # noqa: E501

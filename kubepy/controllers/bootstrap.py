@@ -1,9 +1,10 @@
 """Keep the objects that a cluster with ``bootstrap: full`` always has: a deleted one comes back.
 
-These are the CA's certificate in each namespace (``pkg/controller/certificates/rootcacertpublisher``) and what the API
-server itself makes (``pkg/controlplane/controller``): the system namespaces, the Service ``kubernetes`` with its
-endpoints, the ServiceCIDR, the ConfigMap of the tracking of tokens. Bootstrap roles come back only when the control
-plane starts (:func:`kubepy.apiserver.cluster.reconcile_rbac`).
+These are the CA's certificate in each namespace
+(``pkg/controller/certificates/rootcacertpublisher``) and what the API server itself makes
+(``pkg/controlplane/controller``): the system namespaces, the Service ``kubernetes`` with its
+endpoints, the ServiceCIDR, the ConfigMap of the tracking of tokens. Bootstrap roles come back only
+when the control plane starts (:func:`kubepy.apiserver.cluster.reconcile_rbac`).
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ class RootCACertPublisher:
 
 
 class KubernetesServiceController:
-    """Reconciles the objects that the API server itself makes; upstream does so every few seconds."""
+    """Reconciles the objects that the API server itself makes; upstream does so every few
+    seconds."""
 
     name = "kubernetes-service-controller"
 
@@ -90,7 +92,8 @@ class KubernetesServiceController:
             self.queue.add(Key(NAMESPACES, "", bootstrap.DEFAULT))
 
     def sync(self, key: Key) -> None:
-        """Make what is missing; endpoints and ServiceCIDR are put right as well, the Service only at its creation."""
+        """Make what is missing; endpoints and ServiceCIDR are put right as well, the Service only
+        at its creation."""
         for name in bootstrap.SYSTEM_NAMESPACES:
             if self._informers.get(NAMESPACES, "", name) is None:
                 self._create(NAMESPACES, {"metadata": {"name": name}})
@@ -115,7 +118,8 @@ class KubernetesServiceController:
             )
 
     def _keep(self, resource: str, wanted: Object, *fields: str) -> None:
-        """Create an object that is missing; in one that is there, put these fields and the labels right."""
+        """Create an object that is missing; in one that is there, put these fields and the labels
+        right."""
         present = self._informers.get(resource, namespace_of(wanted), name_of(wanted))
         if present is None:
             self._create(resource, wanted)

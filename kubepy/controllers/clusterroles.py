@@ -1,4 +1,5 @@
-"""Gives a ClusterRole that aggregates others their rules (``pkg/controller/clusterroleaggregation``)."""
+"""Gives a ClusterRole that aggregates others their rules
+(``pkg/controller/clusterroleaggregation``)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ class ClusterRoleAggregationController:
         return {CLUSTER_ROLES: self._role_changed}
 
     def _role_changed(self, event: WatchEvent) -> None:
-        """Reconcile all roles that aggregate: the changed one may be, or may have been, part of any of them."""
+        """Reconcile all roles that aggregate: the changed one may be, or may have been, part of any
+        of them."""
         for role in self._informers.list(CLUSTER_ROLES):
             if "aggregationRule" in role:
                 self.queue.add(Key(CLUSTER_ROLES, "", name_of(role)))

@@ -1,7 +1,9 @@
-"""Conditions in the status of workloads. Pure functions over lists, which are never changed in place.
+"""Conditions in the status of workloads. Pure functions over lists, which are never changed in
+place.
 
-Upstream: ``SetDeploymentCondition`` and ``SetCondition`` of ``pkg/controller/{deployment/util,replicaset}``, and
-``ensureJobConditionStatus`` of ``pkg/controller/job``.
+Upstream: ``SetDeploymentCondition`` and ``SetCondition`` of
+``pkg/controller/{deployment/util,replicaset}``, and ``ensureJobConditionStatus`` of
+``pkg/controller/job``.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ def without_condition(conditions: Conditions | None, condition_type: str) -> Con
 
 
 def with_condition(conditions: Conditions | None, condition: Object) -> Conditions:
-    """Put a condition at the end, in place of the one of its type; one with that status and reason stays as it is.
+    """Put a condition at the end, in place of the one of its type; one with that status and reason
+    stays as it is.
 
     A condition whose status stays keeps its lastTransitionTime.
     """
@@ -61,8 +64,8 @@ def new_job_condition(
 
 
 def ensure_job_condition(conditions: Conditions, condition: Object) -> Conditions:
-    """Put a condition in the place of the one of its type; one that says the same stays as it is, and one that is not
-    there is not added with the status False."""
+    """Put a condition in the place of the one of its type; one that says the same stays as it is,
+    and one that is not there is not added with the status False."""
     for index, current in enumerate(conditions):
         if current["type"] == condition["type"]:
             if all(

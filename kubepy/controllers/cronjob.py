@@ -1,7 +1,8 @@
 """The CronJob controller: Jobs that are made when a schedule says so (``pkg/controller/cronjob``).
 
-A sync observes a :class:`CronJobState` and takes the steps of :data:`STEPS`; each is a pure function that turns the
-state, as the steps before have left it, into actions, which the controller does. After them it writes the status.
+A sync observes a :class:`CronJobState` and takes the steps of :data:`STEPS`; each is a pure
+function that turns the state, as the steps before have left it, into actions, which the controller
+does. After them it writes the status.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class ScheduleError(ValueError):
 
 
 class CronJobState(NamedTuple):
-    """The state that the steps of one sync go by. ``status`` is as the actions so far have left it."""
+    """The state that the steps of one sync go by. ``status`` is as the actions so far have left
+    it."""
 
     key: Key
     cron_job: CronJob
@@ -77,7 +79,7 @@ class CronJobState(NamedTuple):
         return {**self.cron_job, "status": self.status}
 
 
-# --- actions and steps --------------------------------------------------------------------------------------------
+# --- actions and steps ----------------------------------------------------------------------------
 
 
 class DeleteJob(NamedTuple):
@@ -167,7 +169,8 @@ def start_due_job(state: CronJobState) -> Sequence[CronJobAction]:
     actions: list[CronJobAction] = []
     if "TZ" in schedule:
         message = (
-            f'CRON_TZ or TZ used in schedule "{schedule}" is not officially supported, see {DOCUMENTED_AT} for '
+            f'CRON_TZ or TZ used in schedule "{schedule}" is not officially supported, see '
+            f"{DOCUMENTED_AT} for "
             "more details"
         )
         actions.append(RecordEvent("Warning", "UnsupportedSchedule", message))
@@ -184,14 +187,18 @@ def start_due_job(state: CronJobState) -> Sequence[CronJobAction]:
         ]
     if latest.due is not None:
         if latest.missed > MANY_MISSED:
-            message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
+            message = (
+                "too many missed start times. Set or decrease .spec.startingDeadlineSeconds "
+                "or check clock skew"
+            )
             actions.append(RecordEvent("Warning", "TooManyMissedTimes", message))
         actions += start_job(state, latest.due)
     return [*actions, RequeueAtNextStart(times)]
 
 
 def start_job(state: CronJobState, due: datetime) -> Sequence[CronJobAction]:
-    """Start a Job that is due, unless it is too late, was started already, or another one runs that may go on."""
+    """Start a Job that is due, unless it is too late, was started already, or another one runs that
+    may go on."""
     policy = state.cron_job["spec"].get("concurrencyPolicy")
     if is_too_late(state.cron_job, due, state.now):
         time = due.strftime("%a, %d %b %Y %H:%M:%S +0000")
@@ -216,7 +223,7 @@ STEPS: Sequence[Callable[[CronJobState], Sequence[CronJobAction]]] = (
 )
 
 
-# --- the controller -----------------------------------------------------------------------------------------------
+# --- the controller -------------------------------------------------------------------------------
 
 
 class CronJobController:
@@ -248,7 +255,8 @@ class CronJobController:
         return {CRON_JOBS: self._cron_job_changed, JOBS: self._job_changed}
 
     def _cron_job_changed(self, event: WatchEvent) -> None:
-        """Put off a CronJob whose schedule changed to its next start; look at any other change now."""
+        """Put off a CronJob whose schedule changed to its next start; look at any other change
+        now."""
         if event.new is None:
             self._schedules.pop(uid_of(event.old or {"metadata": {}}), None)
             self.queue.cancel(event.key)
@@ -344,7 +352,8 @@ class CronJobController:
         return state
 
     def _delete(self, state: CronJobState, job: Job) -> tuple[CronJobState, bool]:
-        """Delete a Job with its pods; a failure is an event, and the second of what is returned says so."""
+        """Delete a Job with its pods; a failure is an event, and the second of what is returned
+        says so."""
         try:
             self._client.delete(
                 JOBS,
@@ -372,7 +381,8 @@ class CronJobController:
         return state
 
     def _create(self, state: CronJobState, action: CreateJob) -> CronJobState:
-        """Create a Job, or take the one that has the name already if it is the CronJob's. Raises Status."""
+        """Create a Job, or take the one that has the name already if it is the CronJob's. Raises
+        Status."""
         cron_job = state.cron_job
         try:
             job = self._job_writer.create(action.job, namespace_of(cron_job))
@@ -407,7 +417,7 @@ class CronJobController:
         )
 
 
-# --- Jobs ---------------------------------------------------------------------------------------------------------
+# --- Jobs -----------------------------------------------------------------------------------------
 
 
 def finished_type(job: Job) -> str:
@@ -450,7 +460,8 @@ def new_job(cron_job: CronJob, due: datetime) -> Job:
 
 
 def jobs_beyond_limits(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
-    """Return the Jobs that have ended and need not be kept, those that succeeded first, each the oldest first.
+    """Return the Jobs that have ended and need not be kept, those that succeeded first, each the
+    oldest first.
 
     Jobs that never started are the youngest; those of one time go by name (``byJobStartTime``).
     """
@@ -470,7 +481,7 @@ def jobs_beyond_limits(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
     return surplus
 
 
-# --- the schedule (``cronjob/utils.go``) --------------------------------------------------------------------------
+# --- the schedule (``cronjob/utils.go``) ----------------------------------------------------------
 
 
 class Times(NamedTuple):
@@ -531,7 +542,8 @@ def latest_start(cron_job: CronJob, times: Times, now: datetime, *, heed_deadlin
 
 
 def next_start(cron_job: CronJob, times: Times, now: datetime) -> datetime:
-    """Return the time of the next start (``nextScheduleTimeDuration``, which adds 100 ms for clocks that differ)."""
+    """Return the time of the next start (``nextScheduleTimeDuration``, which adds 100 ms for clocks
+    that differ)."""
     try:
         latest = latest_start(cron_job, times, now, heed_deadline=False)
     except ScheduleError:

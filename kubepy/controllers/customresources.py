@@ -1,7 +1,7 @@
 """Deletes the objects of a CustomResourceDefinition that is being deleted, then lets it go.
 
-Upstream: ``apiextensions-apiserver/pkg/controller/finalizer``. Where upstream looks every 5 s whether objects are left,
-here the deletion of the last one wakes the controller.
+Upstream: ``apiextensions-apiserver/pkg/controller/finalizer``. Where upstream looks every 5 s
+whether objects are left, here the deletion of the last one wakes the controller.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class CustomResourceFinalizer:
         }
 
     def _object_changed(self, event: WatchEvent) -> None:
-        """Reconcile the definition of a deleted object; it is named as its resource: ``boats.harbour.example.org``."""
+        """Reconcile the definition of a deleted object; it is named as its resource:
+        ``boats.harbour.example.org``."""
         if event.new is None:
             definition = self._informers.get(CRDS, "", event.key.resource)
             if definition is not None and waits_for_objects(definition):

@@ -1,7 +1,8 @@
-"""Keeps the status of PodDisruptionBudgets, by which evictions are allowed or refused (``pkg/controller/disruption``).
+"""Keeps the status of PodDisruptionBudgets, by which evictions are allowed or refused
+(``pkg/controller/disruption``).
 
-The eviction itself is in ``kubepy.apiserver``: it takes one from ``disruptionsAllowed`` and records the pod in
-``disruptedPods`` until this controller sees its deletion.
+The eviction itself is in ``kubepy.apiserver``: it takes one from ``disruptionsAllowed`` and records
+the pod in ``disruptedPods`` until this controller sees its deletion.
 """
 
 from __future__ import annotations
@@ -47,8 +48,10 @@ DELETION_TIMEOUT = timedelta(
 )  # a pod that was evicted and is not being deleted by then will stay
 STALE_CONDITION_TIMEOUT = timedelta(minutes=2)  # the same for a DisruptionTarget condition
 UNMANAGED = (
-    "Pods selected by this PodDisruptionBudget (selector: {}) were found to be unmanaged. As a result, the status of "
-    "the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please "
+    "Pods selected by this PodDisruptionBudget (selector: {}) were found to be unmanaged. As a "
+    "result, the status of "
+    "the PDB cannot be calculated correctly, which may result in undefined behavior. To account "
+    "for these pods please "
     'set ".spec.minAvailable" field of the PDB to an integer value.'
 )
 
@@ -90,15 +93,17 @@ class DisruptionController:
     def _budget_changed(self, event: WatchEvent) -> None:
         """Reconcile a budget that others changed.
 
-        Upstream reconciles it after its own writes as well, but at once, while its pods are unchanged. Here all other
-        controllers would have their turn before that, and a budget that shares its pods with another one would see
-        changes that upstream's does not: a changed pod wakes only one of its budgets.
+        Upstream reconciles it after its own writes as well, but at once, while its pods are
+        unchanged. Here all other controllers would have their turn before that, and a budget that
+        shares its pods with another one would see changes that upstream's does not: a changed pod
+        wakes only one of its budgets.
         """
         if not self._own_writes.observe(event):
             self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        """Reconcile the budget that covers a changed pod now; one that covered it before is not woken, as upstream."""
+        """Reconcile the budget that covers a changed pod now; one that covered it before is not
+        woken, as upstream."""
         pod = cast("Pod | None", event.new)
         self.queue.cancel(event.key)
         if pod is not None and (due := stale_condition_due(pod)) is not None:
@@ -111,7 +116,8 @@ class DisruptionController:
         ]
         if len(budgets) > 1:
             message = (
-                f'Pod "{namespace_of(pod)}"/"{name_of(pod)}" matches multiple PodDisruptionBudgets.  '
+                f'Pod "{namespace_of(pod)}"/"{name_of(pod)}" matches multiple '
+                f"PodDisruptionBudgets.  "
                 f'Chose "{name_of(budgets[0])}" arbitrarily.'
             )
             self._recorder.event(pod, "Warning", "MultiplePodDisruptionBudgets", message)
@@ -139,7 +145,8 @@ class DisruptionController:
             self._update_status(budget, failed_status(budget, str(error), self._clock.now()))
 
     def _sync_budget(self, key: Key, budget: PodDisruptionBudget) -> None:
-        """Calculate and write the status (``trySync``). Raises SyncError, SelectorError, ValueError, Status."""
+        """Calculate and write the status (``trySync``). Raises SyncError, SelectorError,
+        ValueError, Status."""
         try:
             selector = from_label_selector(budget["spec"].get("selector"))
         except SelectorError as error:
@@ -171,7 +178,8 @@ class DisruptionController:
     # --- expected pods
 
     def _expected_pods(self, budget: PodDisruptionBudget, pods: list[Pod]) -> ExpectedPods:
-        """Calculate how many pods the budget expects (``getExpectedPodCount``). Raises SyncError, ValueError."""
+        """Calculate how many pods the budget expects (``getExpectedPodCount``). Raises SyncError,
+        ValueError."""
         spec = budget["spec"]
         max_unavailable, min_available = spec.get("maxUnavailable"), spec.get("minAvailable")
         if max_unavailable is None and min_available is None:
@@ -191,7 +199,8 @@ class DisruptionController:
         return ExpectedPods(total, scaled_value(min_available, total, round_up=True))
 
     def _expected_scale(self, budget: PodDisruptionBudget, pods: list[Pod]) -> int:
-        """Add up the replicas of the controllers of all the pods (``getExpectedScale``). Raises SyncError."""
+        """Add up the replicas of the controllers of all the pods (``getExpectedScale``). Raises
+        SyncError."""
         scales: dict[str, int] = {}
         unmanaged = False
         for pod in pods:
@@ -210,7 +219,8 @@ class DisruptionController:
         return sum(scales.values())
 
     def _scale_of(self, reference: OwnerReference, namespace: str) -> tuple[str, int] | None:
-        """Return uid and replicas of a controller, or of the Deployment that controls it; None when it does not exist.
+        """Return uid and replicas of a controller, or of the Deployment that controls it; None when
+        it does not exist.
 
         Raises SyncError.
         """
@@ -243,7 +253,8 @@ class DisruptionController:
     def _disrupted_pods(
         self, budget: PodDisruptionBudget, pods: list[Pod], now: datetime
     ) -> dict[str, str]:
-        """Return the pods that were evicted and are not being deleted yet, with the time (``buildDisruptedPodMap``)."""
+        """Return the pods that were evicted and are not being deleted yet, with the time
+        (``buildDisruptedPodMap``)."""
         recorded = (budget.get("status") or {}).get("disruptedPods") or {}
         kept = {}
         for pod in pods:
@@ -268,7 +279,8 @@ def _covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
 
 
 def stale_condition_due(pod: Pod) -> datetime | None:
-    """Return when the pod's DisruptionTarget condition becomes stale; None when it has none that can."""
+    """Return when the pod's DisruptionTarget condition becomes stale; None when it has none that
+    can."""
     if is_being_deleted(pod) or is_pod_terminal(pod):
         return None
     condition = get_condition(pod, "DisruptionTarget")
@@ -282,7 +294,8 @@ def stale_condition_due(pod: Pod) -> datetime | None:
 
 
 def status_without_disruption(pod: Pod, now: datetime) -> PodStatus:
-    """Return the status of a pod that was to be disrupted and never was (``syncStalePodDisruption``)."""
+    """Return the status of a pod that was to be disrupted and never was
+    (``syncStalePodDisruption``)."""
     status: PodStatus = clone(pod["status"])
     condition: PodCondition = {"type": "DisruptionTarget", "status": "False"}
     if generation := pod["metadata"].get("generation"):
@@ -298,7 +311,8 @@ def new_status(
     disrupted: dict[str, str],
     now: datetime,
 ) -> PodDisruptionBudgetStatus:
-    """Return the status for so many healthy pods (``updatePdbStatus``); one that expects no pods allows nothing."""
+    """Return the status for so many healthy pods (``updatePdbStatus``); one that expects no pods
+    allows nothing."""
     allowed = max(0, healthy - expected.healthy) if expected.pods > 0 else 0
     status: PodDisruptionBudgetStatus = {
         "currentHealthy": healthy,

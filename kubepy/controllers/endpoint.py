@@ -1,4 +1,5 @@
-"""Keeps the Endpoints of Services, for clients that do not read EndpointSlices (``pkg/controller/endpoint``).
+"""Keeps the Endpoints of Services, for clients that do not read EndpointSlices
+(``pkg/controller/endpoint``).
 
 :func:`subsets_of` groups addresses by the ports that they share (``pkg/api/v1/endpoints/util.go``).
 """
@@ -95,7 +96,8 @@ class EndpointsController:
 
 
 def endpoints_of(service: Service, pods: list[Pod], present: Endpoints | None) -> Endpoints:
-    """Return the Endpoints that a Service with these pods should have, as an update of the present ones."""
+    """Return the Endpoints that a Service with these pods should have, as an update of the present
+    ones."""
     subsets = subsets_of(service, pods)
     truncated_subsets = truncated(subsets)
     annotations = dict(annotations_of(present)) if present is not None else {}
@@ -120,8 +122,8 @@ def endpoints_of(service: Service, pods: list[Pod], present: Endpoints | None) -
 def is_same(endpoints: Endpoints, present: Endpoints | None) -> bool:
     """Tell whether the present Endpoints need no update.
 
-    The trigger time does not count, nor the order of ports and subsets, which another version of the controller may
-    have hashed otherwise.
+    The trigger time does not count, nor the order of ports and subsets, which another version of
+    the controller may have hashed otherwise.
     """
     if present is None or labels_of(endpoints) != labels_of(present):
         return False
@@ -131,7 +133,7 @@ def is_same(endpoints: Endpoints, present: Endpoints | None) -> bool:
     return bool(endpoints["subsets"] == subsets or endpoints["subsets"] == repacked(subsets))
 
 
-# --- subsets ------------------------------------------------------------------------------------------------------
+# --- subsets --------------------------------------------------------------------------------------
 
 
 class AddressPort(NamedTuple):
@@ -152,12 +154,14 @@ ADDRESS_LISTS: tuple[tuple[AddressList, bool], ...] = (
 
 
 def subsets_of(service: Service, pods: Iterable[Pod]) -> list[EndpointSubset]:
-    """Return the subsets in upstream's order. A port that two pods have at one address is ready if both are."""
+    """Return the subsets in upstream's order. A port that two pods have at one address is ready if
+    both are."""
     return _packed(_by_port(pair for pod in pods for pair in _address_ports(service, pod)))
 
 
 def repacked(subsets: Iterable[EndpointSubset]) -> list[EndpointSubset]:
-    """Return the same in as few subsets as possible, with no address twice in one (``RepackSubsets``)."""
+    """Return the same in as few subsets as possible, with no address twice in one
+    (``RepackSubsets``)."""
     return _packed(
         _by_port(
             AddressPort(address, port, ready)
@@ -180,7 +184,8 @@ def _by_port(pairs: Iterable[AddressPort]) -> AddressPortsByPort:
 
 
 def _address_ports(service: Service, pod: Pod) -> Iterator[AddressPort]:
-    """Yield the pod's address of the Service's first family with each port (``podToEndpointAddressForService``)."""
+    """Yield the pod's address of the Service's first family with each port
+    (``podToEndpointAddressForService``)."""
     publishes_all = bool(service["spec"].get("publishNotReadyAddresses"))
     if not is_endpoint(pod, terminating=publishes_all):
         return
@@ -240,7 +245,8 @@ def _port_hash(port: EndpointPort | None) -> str:
 
 
 def truncated(subsets: list[EndpointSubset]) -> list[EndpointSubset] | None:
-    """Return the subsets cut to the capacity of one object, ready addresses first; None if they fit.
+    """Return the subsets cut to the capacity of one object, ready addresses first; None if they
+    fit.
 
     Upstream: ``truncateEndpoints``.
     """

@@ -1,7 +1,9 @@
-"""Keeps the EndpointSlices of Services (``pkg/controller/endpointslice``, ``k8s.io/endpointslice``).
+"""Keeps the EndpointSlices of Services (``pkg/controller/endpointslice``,
+``k8s.io/endpointslice``).
 
-:func:`plan_slices` decides: endpoints with the same ports share slices, a hundred in each. Present slices are changed
-as little as possible; when no pod is left, a slice without endpoints stays as a placeholder.
+:func:`plan_slices` decides: endpoints with the same ports share slices, a hundred in each. Present
+slices are changed as little as possible; when no pod is left, a slice without endpoints stays as a
+placeholder.
 """
 
 from __future__ import annotations
@@ -100,7 +102,7 @@ class EndpointSliceController:
             self._slice_client.delete(slice_)
 
 
-# --- decisions ----------------------------------------------------------------------------------------------------
+# --- decisions ------------------------------------------------------------------------------------
 
 
 class SlicePlan(NamedTuple):
@@ -174,7 +176,8 @@ def _plan_family(
 
 
 def _with_slices_reused(service: Service, plan: SlicePlan) -> SlicePlan:
-    """Update a slice that would be deleted with the content of one that would be created (``finalize``)."""
+    """Update a slice that would be deleted with the content of one that would be created
+    (``finalize``)."""
     create, update, delete = list(plan.create), list(plan.update), []
     for slice_ in plan.delete:
         if (
@@ -192,7 +195,8 @@ def _with_slices_reused(service: Service, plan: SlicePlan) -> SlicePlan:
 def _plan_group(
     service: Service, existing: list[EndpointSlice], group: PortGroup, template: EndpointSlice
 ) -> SlicePlan:
-    """Plan the writes that make these slices hold the endpoints of a group (``reconcileByPortMapping``)."""
+    """Plan the writes that make these slices hold the endpoints of a group
+    (``reconcileByPortMapping``)."""
     left = {_identity(endpoint): endpoint for endpoint in group.endpoints}
     changed: dict[str, EndpointSlice] = {}
     unchanged: dict[str, EndpointSlice] = {}
@@ -229,7 +233,8 @@ def _place(
     changed: dict[str, EndpointSlice],
     template: EndpointSlice,
 ) -> list[EndpointSlice]:
-    """Put endpoints into the fullest unchanged slice with room for them all, or into new ones (``getSliceToFill``)."""
+    """Put endpoints into the fullest unchanged slice with room for them all, or into new ones
+    (``getSliceToFill``)."""
     create: list[EndpointSlice] = []
     while endpoints:
         with_room = [
@@ -251,7 +256,8 @@ def _place(
 
 
 def _identity(endpoint: Endpoint) -> tuple[Any, ...]:
-    """Return the same for versions of one endpoint that differ in conditions only (``hashEndpoint``)."""
+    """Return the same for versions of one endpoint that differ in conditions only
+    (``hashEndpoint``)."""
     target = endpoint.get("targetRef") or {}
     return (
         tuple(sorted(endpoint.get("addresses") or ())),
@@ -277,7 +283,7 @@ def _group_by_ports(
     return groups
 
 
-# --- objects ------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def in_order(ports: Iterable[DiscoveryEndpointPort]) -> list[DiscoveryEndpointPort]:
@@ -336,7 +342,8 @@ def new_slice(service: Service, ports: list[DiscoveryEndpointPort], family: str)
 
 
 def slice_labels(service: Service) -> dict[str, str]:
-    """Return the Service's labels, and those that name Service and controller (``setEndpointSliceLabels``)."""
+    """Return the Service's labels, and those that name Service and controller
+    (``setEndpointSliceLabels``)."""
     labels = _own_labels(service)
     if service["spec"].get("clusterIP", NONE) in (NONE, ""):
         labels[HEADLESS] = ""

@@ -1,7 +1,8 @@
-"""Mirrors Endpoints of Services without a selector, written by hand, to EndpointSlices, which are what clients read.
+"""Mirrors Endpoints of Services without a selector, written by hand, to EndpointSlices, which are
+what clients read.
 
-Upstream: ``pkg/controller/endpointslicemirroring``. Addresses of one family with the same ports are one slice, of at
-most a thousand endpoints; further addresses are left out.
+Upstream: ``pkg/controller/endpointslicemirroring``. Addresses of one family with the same ports are
+one slice, of at most a thousand endpoints; further addresses are left out.
 """
 
 from __future__ import annotations
@@ -73,13 +74,15 @@ class EndpointSliceMirroringController:
         }
 
     def _endpoints_changed(self, event: WatchEvent) -> None:
-        """Reconcile Endpoints unless their Service has a selector; without a Service they may have been mirrored."""
+        """Reconcile Endpoints unless their Service has a selector; without a Service they may have
+        been mirrored."""
         service = self._services.get(event.key.namespace, event.key.name)
         if service is None or not _has_selector(service):
             self.queue.add(event.key)
 
     def _service_changed(self, event: WatchEvent) -> None:
-        """Reconcile the Endpoints of a Service that was created, deleted, or has got or lost its selector."""
+        """Reconcile the Endpoints of a Service that was created, deleted, or has got or lost its
+        selector."""
         old, new = cast("Service | None", event.old), cast("Service | None", event.new)
         if old is None or new is None or _has_selector(old) != _has_selector(new):
             self.queue.add(Key(ENDPOINTS, event.key.namespace, event.key.name))
@@ -98,7 +101,8 @@ class EndpointSliceMirroringController:
                 endpoints,
                 "Warning",
                 "TooManyAddressesToMirror",
-                f"A max of {MAX_ENDPOINTS} addresses can be mirrored to EndpointSlices per Endpoints "
+                f"A max of {MAX_ENDPOINTS} addresses can be mirrored to EndpointSlices per "
+                f"Endpoints "
                 f"subset. {mirror.skipped} addresses were skipped",
             )
         try:
@@ -121,7 +125,7 @@ def _has_selector(service: Service | None) -> bool:
     return service is not None and service["spec"].get("selector") is not None
 
 
-# --- decisions ----------------------------------------------------------------------------------------------------
+# --- decisions ------------------------------------------------------------------------------------
 
 
 class Mirror(NamedTuple):
@@ -132,7 +136,8 @@ class Mirror(NamedTuple):
 
 
 def is_mirrored(endpoints: Endpoints | None, service: Service | None) -> bool:
-    """Tell whether to mirror the Endpoints: those of a Service without a selector, unless a label says no.
+    """Tell whether to mirror the Endpoints: those of a Service without a selector, unless a label
+    says no.
 
     The Endpoints of a leader election hold a record, no addresses.
     """
@@ -259,7 +264,8 @@ def _with_name_of(old: EndpointSlice, new: EndpointSlice) -> EndpointSlice:
 
 
 def _with_slices_recycled(plan: SlicePlan) -> SlicePlan:
-    """Update slices to delete with the content of slices to create of the same family (``recycleSlices``)."""
+    """Update slices to delete with the content of slices to create of the same family
+    (``recycleSlices``)."""
     create, delete = list(plan.create), list(plan.delete)
     update = list(plan.update)
     for new in plan.create:

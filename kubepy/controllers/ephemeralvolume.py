@@ -1,7 +1,7 @@
 """Creates the claims of pods' ephemeral volumes (``pkg/controller/volume/ephemeral``).
 
-A claim is owned by the pod, so that the garbage collector deletes it with the pod; one that was deleted is created
-again.
+A claim is owned by the pod, so that the garbage collector deletes it with the pod; one that was
+deleted is created again.
 """
 
 from __future__ import annotations

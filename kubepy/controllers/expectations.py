@@ -1,7 +1,9 @@
-"""Creations and deletions that a controller asked for and has not observed (``pkg/controller/controller_utils.go``).
+"""Creations and deletions that a controller asked for and has not observed
+(``pkg/controller/controller_utils.go``).
 
-A sync that creates or deletes sets its expectations; the handlers count them down as the informers observe. Until they
-are met a sync must not create or delete again, or it would do the same work twice.
+A sync that creates or deletes sets its expectations; the handlers count them down as the informers
+observe. Until they are met a sync must not create or delete again, or it would do the same work
+twice.
 """
 
 from __future__ import annotations
@@ -36,11 +38,13 @@ class Expectations(Generic[K]):
         self._expected: dict[K, _Expected] = {}
 
     def expect(self, key: K, creations: int = 0, deletions: int = 0) -> None:
-        """Set the writes that a sync is about to do; earlier expectations are forgotten (``SetExpectations``)."""
+        """Set the writes that a sync is about to do; earlier expectations are forgotten
+        (``SetExpectations``)."""
         self._expected[key] = _Expected(creations, deletions, self._now())
 
     def expect_deletions(self, key: K, uids: Iterable[str]) -> None:
-        """As ``expect``, but each pod counts once, however often its deletion is observed (``UIDTracking…``)."""
+        """As ``expect``, but each pod counts once, however often its deletion is observed
+        (``UIDTracking…``)."""
         tracked = set(uids)
         self._expected[key] = _Expected(0, len(tracked), self._now(), tracked)
 
@@ -53,7 +57,8 @@ class Expectations(Generic[K]):
         self.lower(key, creations=1)
 
     def deletion_observed(self, key: K, uid: str | None = None) -> None:
-        """Expect one deletion less; with a uid only if just that pod's deletion is still expected."""
+        """Expect one deletion less; with a uid only if just that pod's deletion is still
+        expected."""
         if uid is None:
             self.lower(key, deletions=1)
             return
@@ -63,7 +68,8 @@ class Expectations(Generic[K]):
             expected.deletions -= 1
 
     def are_satisfied(self, key: K) -> bool:
-        """Return whether everything has been observed, or was expected too long ago (``SatisfiedExpectations``)."""
+        """Return whether everything has been observed, or was expected too long ago
+        (``SatisfiedExpectations``)."""
         expected = self._expected.get(key)
         if expected is None or (expected.creations <= 0 and expected.deletions <= 0):
             return True

@@ -1,11 +1,13 @@
-"""The garbage collector: deletes objects whose owners are all absent, and propagates the deletion of owners.
+"""The garbage collector: deletes objects whose owners are all absent, and propagates the deletion
+of owners.
 
 - background: the owner is deleted at once, then its dependents, which have no owner left;
-- foreground (finalizer ``foregroundDeletion``): the owner waits for its dependents with blockOwnerDeletion;
+- foreground (finalizer ``foregroundDeletion``): the owner waits for its dependents with
+  blockOwnerDeletion;
 - orphan (finalizer ``orphan``): the owner is removed from its dependents' references, then deleted.
 
-Owners are looked up in the dependent's own namespace. The graph of owners is the informers' index. Upstream:
-``pkg/controller/garbagecollector``.
+Owners are looked up in the dependent's own namespace. The graph of owners is the informers' index.
+Upstream: ``pkg/controller/garbagecollector``.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ class Owners(NamedTuple):
 
 
 class OwnerIdentity(NamedTuple):
-    """The fields by which references name an owner (``ownerReferenceCoordinates``), and its resource and namespace."""
+    """The fields by which references name an owner (``ownerReferenceCoordinates``), and its
+    resource and namespace."""
 
     resource: str
     namespace: str
@@ -68,7 +71,8 @@ class InvalidOwnerError(Exception):
 
 
 class GarbageCollector:
-    """Reconciles every object with owner references, and every object being deleted in foreground or orphan mode."""
+    """Reconciles every object with owner references, and every object being deleted in foreground
+    or orphan mode."""
 
     name = "garbage-collector-controller"
 
@@ -101,7 +105,8 @@ class GarbageCollector:
         return {EVERY_RESOURCE: self._object_changed}
 
     def _object_changed(self, event: WatchEvent) -> None:
-        """Reconcile what a change may affect (``processTransitions``): dependents, owners, the object itself."""
+        """Reconcile what a change may affect (``processTransitions``): dependents, owners, the
+        object itself."""
         key, old, new = event.key, event.old, event.new
         if key.resource == CRDS:
             self._definition_changed(key, old, new)
@@ -128,7 +133,8 @@ class GarbageCollector:
     def _definition_changed(self, key: Key, old: Object | None, new: Object | None) -> None:
         """Look up all kinds again.
 
-        A definition that is missing without having been deleted may only be a file that can't be read at the moment.
+        A definition that is missing without having been deleted may only be a file that can't be
+        read at the moment.
         """
         self._kinds.clear()
         if new is None and old is not None and is_being_deleted(old):
@@ -156,7 +162,8 @@ class GarbageCollector:
             self._forget_absent(reference["uid"])
 
     def _references_changed(self, key: Key, old: Object | None, new: Object) -> None:
-        """Reconcile an object of which an owner may be absent, and owners that it no longer blocks."""
+        """Reconcile an object of which an owner may be absent, and owners that it no longer
+        blocks."""
         before, references = owner_references(old) if old else [], owner_references(new)
         if before == references:
             return
@@ -210,7 +217,8 @@ class GarbageCollector:
                 self._process_foreground_deletion(key, obj)
 
     def _attempt_to_delete(self, key: Key, obj: Object) -> None:
-        """Delete an object without solid owners, or drop its absent owners (``attemptToDeleteItem``). Raises Status."""
+        """Delete an object without solid owners, or drop its absent owners
+        (``attemptToDeleteItem``). Raises Status."""
         references = owner_references(obj)
         if not references:
             return
@@ -244,11 +252,13 @@ class GarbageCollector:
         self._client.delete(key.resource, key.name, namespace=key.namespace, options=options)
 
     def _classify(self, key: Key, references: list[OwnerReference]) -> Owners:
-        """Sort references by the state of their owners. Raises UnknownOwnerError, InvalidOwnerError, Status."""
+        """Sort references by the state of their owners. Raises UnknownOwnerError,
+        InvalidOwnerError, Status."""
         owners = Owners([], [], [])
         for reference in references:
             if self._resource(reference) is None and self._is_retired(key, reference):
-                owner = None  # it can't be looked up any more: it was deleted together with its definition
+                # it can't be looked up any more: it was deleted together with its definition
+                owner = None
             else:
                 owner = self._find_owner(key, reference) or self._get_owner(key, reference)
             if owner is None:
@@ -272,7 +282,8 @@ class GarbageCollector:
         )
 
     def _find_owner(self, key: Key, reference: OwnerReference) -> Object | None:
-        """Return the owner of that kind, name and uid in the dependent's namespace (or in none), or None.
+        """Return the owner of that kind, name and uid in the dependent's namespace (or in none), or
+        None.
 
         Raises UnknownOwnerError, InvalidOwnerError.
         """
@@ -287,9 +298,11 @@ class GarbageCollector:
         return owner if owner is not None and uid_of(owner) == reference["uid"] else None
 
     def _get_owner(self, key: Key, reference: OwnerReference) -> Object | None:
-        """Ask the API for an owner that no informer knows, before anything is deleted for lack of it.
+        """Ask the API for an owner that no informer knows, before anything is deleted for lack of
+        it.
 
-        An owner that can't be read at the moment may well exist: then this raises Status, and the dependent stays.
+        An owner that can't be read at the moment may well exist: then this raises Status, and the
+        dependent stays.
         """
         resource = self._resource(reference)
         assert resource is not None  # _find_owner has found it
@@ -309,7 +322,8 @@ class GarbageCollector:
     def _report_other_namespaces(
         self, key: Key, obj: Object, references: list[OwnerReference]
     ) -> None:
-        """Record an event for each owner that exists in another namespace, where it can't own the object."""
+        """Record an event for each owner that exists in another namespace, where it can't own the
+        object."""
         for reference in references:
             owner = self._informers.key_of(reference["uid"])
             if owner is not None and owner.namespace and owner.namespace != key.namespace:
@@ -332,7 +346,8 @@ class GarbageCollector:
     def _unblocked_in_circle(self, key: Key, obj: Object, dependents: list[Key]) -> Object:
         """Let an object stop blocking its owners when one of its dependents waits as well.
 
-        There may be a circle of owners then, in which each waits for the next. Returns the object as stored.
+        There may be a circle of owners then, in which each waits for the next. Returns the object
+        as stored.
         """
         found = [self._informers.get(*dependent) for dependent in dependents]
         if not any(
@@ -350,7 +365,8 @@ class GarbageCollector:
         )
 
     def _process_foreground_deletion(self, key: Key, owner: Object) -> None:
-        """Remove the finalizer when no dependent blocks the owner any more (``processDeletingDependentsItem``)."""
+        """Remove the finalizer when no dependent blocks the owner any more
+        (``processDeletingDependentsItem``)."""
         blocking: list[tuple[Key, Object]] = []
         for dependent in self._informers.dependents(uid_of(owner)):
             obj = self._informers.get(*dependent)

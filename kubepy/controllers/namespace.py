@@ -1,9 +1,10 @@
-"""The namespace controller: deletes the content of a namespace that is being deleted, then the namespace itself.
+"""The namespace controller: deletes the content of a namespace that is being deleted, then the
+namespace itself.
 
-Pods are deleted before everything else, so that nothing they need is missing. Upstream: ``pkg/controller/namespace``.
-The work begins 5 s after the deletion, for API servers that have not heard of it yet. It goes on 5 s after the
-namespace itself has changed, or when the remaining content should have been deleted. A run that does not wait for time
-to pass skips these delays.
+Pods are deleted before everything else, so that nothing they need is missing. Upstream:
+``pkg/controller/namespace``. The work begins 5 s after the deletion, for API servers that have not
+heard of it yet. It goes on 5 s after the namespace itself has changed, or when the remaining
+content should have been deleted. A run that does not wait for time to pass skips these delays.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ FINALIZERS_REMAINING = "NamespaceFinalizersRemaining"
 
 
 class ConditionUpdate(NamedTuple):
-    """The values of a condition; ``good`` is status False, since all these conditions are named after a failure."""
+    """The values of a condition; ``good`` is status False, since all these conditions are named
+    after a failure."""
 
     reason: str
     message: str
@@ -152,7 +154,8 @@ class NamespaceController:
         )
 
     def _delete_content(self, namespace: Namespace) -> RemainingContent:
-        """Do one round of deletions (``deleteAllContent``); while pods are left nothing else is deleted or reported."""
+        """Do one round of deletions (``deleteAllContent``); while pods are left nothing else is
+        deleted or reported."""
         name, content = name_of(namespace), RemainingContent()
         self._delete_collection(content, self._scheme.by_key(PODS), namespace)
         if content.remaining:
@@ -176,7 +179,8 @@ class NamespaceController:
     ) -> None:
         """Delete the objects of one resource (``deleteAllContentForGroupVersionResource``)."""
         name = name_of(namespace)
-        estimate = 0  # for pods, the longest grace period unless so much time has passed since the deletion
+        # for pods, the longest grace period unless so much time has passed since the deletion
+        estimate = 0
         if resource.key == PODS:
             pods = [
                 pod for pod in self._informers.lister(PODS).list(name) if not is_pod_terminal(pod)
@@ -220,7 +224,8 @@ class NamespaceContentError(Exception):
 
 
 def requeue_delay(estimate: int) -> int:
-    """Return after how many seconds to look again at deletions that should take ``estimate`` seconds."""
+    """Return after how many seconds to look again at deletions that should take ``estimate``
+    seconds."""
     return estimate // 2 + 1
 
 
@@ -229,7 +234,8 @@ def seconds_since_deletion(namespace: Namespace, now: datetime) -> float:
 
 
 def condition_updates(content: RemainingContent) -> dict[str, ConditionUpdate]:
-    """Return the conditions that report something wrong, by type (``namespaceConditionUpdater``)."""
+    """Return the conditions that report something wrong, by type
+    (``namespaceConditionUpdater``)."""
 
     def listed(counts: Mapping[str, int], verb: str) -> str:
         return ", ".join(
@@ -245,7 +251,10 @@ def condition_updates(content: RemainingContent) -> dict[str, ConditionUpdate]:
         message = f"Some resources are remaining: {listed(content.remaining, 'has')}"
         updates[CONTENT_REMAINING] = ConditionUpdate("SomeResourcesRemain", message, good=False)
     if content.finalizers:
-        message = f"Some content in the namespace has finalizers remaining: {listed(content.finalizers, 'in')}"
+        message = (
+            f"Some content in the namespace has finalizers remaining: "
+            f"{listed(content.finalizers, 'in')}"
+        )
         updates[FINALIZERS_REMAINING] = ConditionUpdate("SomeFinalizersRemain", message, good=False)
     return updates
 
@@ -253,7 +262,8 @@ def condition_updates(content: RemainingContent) -> dict[str, ConditionUpdate]:
 def updated_conditions(
     conditions: list[NamespaceCondition], updates: Mapping[str, ConditionUpdate], now: datetime
 ) -> list[NamespaceCondition]:
-    """Return the conditions with the updates, and the good values where there is none (``updateConditions``)."""
+    """Return the conditions with the updates, and the good values where there is none
+    (``updateConditions``)."""
     result = list(conditions)
     for kind, ok in OK_CONDITIONS.items():
         update = updates.get(kind, ok)

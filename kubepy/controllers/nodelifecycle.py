@@ -1,11 +1,12 @@
-"""The node lifecycle controller: taints nodes by what their kubelets report (``pkg/controller/nodelifecycle``).
+"""The node lifecycle controller: taints nodes by what their kubelets report
+(``pkg/controller/nodelifecycle``).
 
-The pure functions decide which taints and labels a node should have (:func:`lifecycle_change`), and what is reported in
-place of a kubelet that never did (:func:`unknown_status`). :class:`Zones` tells how much of each zone is not
-ready, which decides whether pods are evicted from such nodes at all.
+The pure functions decide which taints and labels a node should have (:func:`lifecycle_change`), and
+what is reported in place of a kubelet that never did (:func:`unknown_status`). :class:`Zones` tells
+how much of each zone is not ready, which decides whether pods are evicted from such nodes at all.
 
-Upstream looks at all nodes every 5 s and adds NoExecute taints to one node in 10 s; here both are done at once. A
-kubelet that falls silent is not given up: the simulated kubelet has no heartbeat.
+Upstream looks at all nodes every 5 s and adds NoExecute taints to one node in 10 s; here both are
+done at once. A kubelet that falls silent is not given up: the simulated kubelet has no heartbeat.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class NodeLifecycleController:
         self._clock = context.clock
         self._recorder = Recorder(context.client, "node-controller")
         self._zones: Zones | None = None  # filled from the informers when first needed
-        self._known_uid = ""  # of the newest node that earlier processes have registered; uids are in order of age
+        # of the newest node that earlier processes have registered; uids are in order of age
+        self._known_uid = ""
         self._newest_uid = ""  # of the newest node registered by now
         self._registered: set[str] = set()  # uids
         self._recalled_modes: dict[
@@ -155,7 +157,8 @@ class NodeLifecycleController:
         )
 
     def _silence_end(self, node: Node) -> datetime | None:
-        """Return until when a silent kubelet is waited for; None if it reports, or has been given up."""
+        """Return until when a silent kubelet is waited for; None if it reports, or has been given
+        up."""
         now = self._clock.now()
         if not is_down(node, now):
             self._silent.pop(uid_of(node), None)
@@ -164,7 +167,8 @@ class NodeLifecycleController:
         return later(since, MONITOR_GRACE_SECONDS) if unknown_conditions(node, now) else None
 
     def _mark_unknown(self, node: Node, now: datetime) -> None:
-        """Give a silent kubelet up: nothing is known of its node, and its pods are not ready (``MarkPodsNotReady``)."""
+        """Give a silent kubelet up: nothing is known of its node, and its pods are not ready
+        (``MarkPodsNotReady``)."""
         self._node_client.update_status(node, unknown_status(node, now))
         if not is_node_ready(node):
             return
@@ -213,7 +217,7 @@ def _about(name: str, uid: str) -> Object:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": uid}}
 
 
-# --- kubelets that do not report ----------------------------------------------------------------------------------
+# --- kubelets that do not report ------------------------------------------------------------------
 
 STARTUP_GRACE_SECONDS = 60.0
 MONITOR_GRACE_SECONDS = 50.0  # --node-monitor-grace-period
@@ -233,8 +237,8 @@ def startup_grace_end(node: Node) -> datetime:
 
 
 def unknown_conditions(node: Node, now: datetime) -> dict[str, NodeCondition]:
-    """Return those conditions as Unknown that the kubelet should report and that are not Unknown yet
-    (``tryUpdateNodeHealth``)."""
+    """Return those conditions as Unknown that the kubelet should report and that are not Unknown
+    yet (``tryUpdateNodeHealth``)."""
     found: dict[str, NodeCondition] = {}
     for kind in REPORTED_CONDITIONS:
         present = cast("NodeCondition | None", get_condition(node, kind))
@@ -269,7 +273,7 @@ def unknown_status(node: Node, now: datetime) -> Object:
     return {**(node.get("status") or {}), "conditions": [*conditions, *unknown.values()]}
 
 
-# --- zones --------------------------------------------------------------------------------------------------------
+# --- zones ----------------------------------------------------------------------------------------
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 EXCLUDE_DISRUPTION = "node.kubernetes.io/exclude-disruption"  # a label: the node does not count
@@ -309,10 +313,12 @@ class EvictionMode(Enum):
 
 
 class Zones:
-    """The number of ready nodes in each zone, kept from change to change (``handleDisruption``, ``ComputeZoneState``).
+    """The number of ready nodes in each zone, kept from change to change (``handleDisruption``,
+    ``ComputeZoneState``).
 
-    Where a great part of a zone does not answer, the network is broken rather than the nodes: no further node gets a
-    NoExecute taint there. Where no node of the cluster is ready, all such taints are removed.
+    Where a great part of a zone does not answer, the network is broken rather than the nodes: no
+    further node gets a NoExecute taint there. Where no node of the cluster is ready, all such
+    taints are removed.
     """
 
     def __init__(self) -> None:
@@ -331,7 +337,8 @@ class Zones:
         return {zone: mode.value for zone, mode in modes.items() if mode is not EvictionMode.ADD}
 
     def set(self, name: str, node: Node | None) -> bool:
-        """Take in a node's present state (None: deleted); return whether the mode of other nodes has changed."""
+        """Take in a node's present state (None: deleted); return whether the mode of other nodes
+        has changed."""
         before = self._nodes.pop(name, None)
         is_counted = node is not None and EXCLUDE_DISRUPTION not in labels_of(node)
         now = (zone_of(node), is_node_ready(node)) if node is not None and is_counted else None
@@ -358,7 +365,7 @@ def zone_of(node: Node) -> str:
     return f"{region}/{zone}" if region or zone else ""
 
 
-# --- taints and labels --------------------------------------------------------------------------------------------
+# --- taints and labels ----------------------------------------------------------------------------
 
 READINESS_TAINTS = {"False": TAINT_NOT_READY, "Unknown": TAINT_UNREACHABLE}
 # condition type → its status → the taint's key (``nodeConditionToTaintKeyStatusMap``)
@@ -402,7 +409,8 @@ def lifecycle_change(node: Node, mode: EvictionMode, now: datetime) -> Node | No
 
 
 def desired_taints(node: Node, mode: EvictionMode) -> list[TaintKey]:
-    """Return the taints that conditions and spec call for, in upstream's order: NoSchedule first, NoExecute last."""
+    """Return the taints that conditions and spec call for, in upstream's order: NoSchedule first,
+    NoExecute last."""
     taints: list[TaintKey] = []
     for condition in (node.get("status") or {}).get("conditions") or ():
         key = CONDITION_TAINTS.get(condition["type"], {}).get(condition["status"])
@@ -414,7 +422,8 @@ def desired_taints(node: Node, mode: EvictionMode) -> list[TaintKey]:
 
 
 def _desired_no_execute_taints(node: Node, mode: EvictionMode) -> list[TaintKey]:
-    """Return at most one taint. In mode KEEP a present one still changes with the Ready condition."""
+    """Return at most one taint. In mode KEEP a present one still changes with the Ready
+    condition."""
     present = [
         (taint["key"], NO_EXECUTE)
         for taint in taints_of(node)
@@ -430,7 +439,8 @@ def _desired_no_execute_taints(node: Node, mode: EvictionMode) -> list[TaintKey]
 
 
 def updated_taints(taints: list[Taint], desired: Iterable[TaintKey], now: datetime) -> list[Taint]:
-    """Add the desired taints at the end, and remove those of this controller that are not desired."""
+    """Add the desired taints at the end, and remove those of this controller that are not
+    desired."""
 
     def is_own(taint: Taint) -> bool:
         if taint.get("effect") == NO_EXECUTE:

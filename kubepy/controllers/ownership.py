@@ -1,7 +1,8 @@
 """Owners of one kind and waking them: the event handlers that workload controllers have in common.
 
-A controller reference wakes its owner, and one that changed the old owner as well; an orphan wakes every owner whose
-selector fits, again when its labels change (``addPod``, ``updatePod``, ``deletePod`` of the workload controllers).
+A controller reference wakes its owner, and one that changed the old owner as well; an orphan wakes
+every owner whose selector fits, again when its labels change (``addPod``, ``updatePod``,
+``deletePod`` of the workload controllers).
 """
 
 from __future__ import annotations
@@ -87,10 +88,12 @@ class Ownership(Generic[ObjectT]):
         return self._selectors.get(self.key_of(owner))
 
     def index_group(self, obj: AnyObject, uid: str, *, matches: bool = True) -> str:
-        """Return the group of an object that the owner with this uid controls, in an index of the informers.
+        """Return the group of an object that the owner with this uid controls, in an index of the
+        informers.
 
-        It is the uid, or the group of those that are still :meth:`to_claim`: their labels do not match the owner's
-        selector, or not all else ``matches``, or the owner has not been observed yet. A selector never changes.
+        It is the uid, or the group of those that are still :meth:`to_claim`: their labels do not
+        match the owner's selector, or not all else ``matches``, or the owner has not been observed
+        yet. A selector never changes.
         """
         owner, labels = self.owner_of(obj) if matches else None, labels_of(obj)
         if owner is None:
@@ -108,7 +111,8 @@ class Ownership(Generic[ObjectT]):
         return owned_by(group.removesuffix(TO_CLAIM), PODS)
 
     def to_claim(self, resource: str, owner: AnyObject, index: Index[Any, Any]) -> list[Key]:
-        """Return the keys of dependents that are to be released perhaps, and of orphans, in key order.
+        """Return the keys of dependents that are to be released perhaps, and of orphans, in key
+        order.
 
         Those that were observed before their owner are grouped again.
         """
@@ -135,7 +139,8 @@ class Ownership(Generic[ObjectT]):
     ) -> ObjectT | None:
         """Wake the owners that an object's change concerns; return the owner that has it now.
 
-        An object counts as deleted from its deletionTimestamp on. ``created`` and ``deleted`` get the owner's key.
+        An object counts as deleted from its deletionTimestamp on. ``created`` and ``deleted`` get
+        the owner's key.
         """
         old, new = event.old, event.new
         reference = controller_of(new) if new is not None else None

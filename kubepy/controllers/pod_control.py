@@ -1,4 +1,5 @@
-"""Creating and deleting the pods of an owner, with its events (``controller_utils.go``, ``RealPodControl``)."""
+"""Creating and deleting the pods of an owner, with its events (``controller_utils.go``,
+``RealPodControl``)."""
 
 from __future__ import annotations
 
@@ -50,9 +51,11 @@ class PodControl:
     def create_expected(
         self, owner: AnyObject, pods: Sequence[AnyObject], expectations: Expectations[Key], key: Key
     ) -> list[Status]:
-        """Create pods that are expected already, in a slow start; those not created are expected no longer.
+        """Create pods that are expected already, in a slow start; those not created are expected no
+        longer.
 
-        Returns the errors. A namespace that is going is none: all further creations would fail alike.
+        Returns the errors. A namespace that is going is none: all further creations would fail
+        alike.
         """
 
         def create(pod: AnyObject) -> None:
@@ -82,7 +85,8 @@ class PodControl:
 def pod_from_template(owner: AnyObject, template: AnyObject) -> Pod:
     """Return a new pod of a template, owned by ``owner`` (``GetPodFromTemplate``).
 
-    The spec and the maps of metadata are the template's own: the Client copies the objects that it is given.
+    The spec and the maps of metadata are the template's own: the Client copies the objects that it
+    is given.
     """
     name, metadata = name_of(owner), template.get("metadata") or {}
     kept = {
@@ -105,15 +109,17 @@ def pod_from_template(owner: AnyObject, template: AnyObject) -> Pod:
 
 
 def is_namespace_terminating(error: Status) -> bool:
-    """Return whether a creation failed only because its namespace is going (``NamespaceTerminatingCause``)."""
+    """Return whether a creation failed only because its namespace is going
+    (``NamespaceTerminatingCause``)."""
     return any(cause.reason == NAMESPACE_TERMINATING for cause in error.causes)
 
 
 def slow_start(items: Sequence[T], act: Callable[[T], None]) -> tuple[list[Status], int]:
-    """Act on the items in batches of 1, 2, 4, 8 …, until a batch in which one failed (``slowStartBatch``).
+    """Act on the items in batches of 1, 2, 4, 8 …, until a batch in which one failed
+    (``slowStartBatch``).
 
-    Returns the errors, and how many items were never tried: an error will most likely repeat for all, and each failure
-    is an event.
+    Returns the errors, and how many items were never tried: an error will most likely repeat for
+    all, and each failure is an event.
     """
     errors: list[Status] = []
     position, size = 0, SLOW_START_INITIAL_BATCH_SIZE
@@ -137,7 +143,8 @@ def failures(items: Iterable[T], act: Callable[[T], None]) -> list[Status]:
 def add_disruption_target(
     client: Client, pod: Pod, reason: str, message: str, now: datetime, *, phase: str = ""
 ) -> Pod:
-    """Write the ``DisruptionTarget`` condition, which says why a pod is being taken away (KEP-3329), into the status.
+    """Write the ``DisruptionTarget`` condition, which says why a pod is being taken away
+    (KEP-3329), into the status.
 
     With ``phase`` that phase is written too. Returns the pod as stored. Raises Status.
     """

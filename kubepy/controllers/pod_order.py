@@ -1,4 +1,5 @@
-"""The order in which a controller gives up active pods that it has too many of (``controller.ActivePods``)."""
+"""The order in which a controller gives up active pods that it has too many of
+(``controller.ActivePods``)."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def sort_active_pods(pods: Iterable[Pod]) -> list[Pod]:
-    """Sort unassigned before assigned, pending before running, not ready before ready, then the younger first: those
-    ready for a shorter time, restarted more often, created later.
+    """Sort unassigned before assigned, pending before running, not ready before ready, then the
+    younger first: those ready for a shorter time, restarted more often, created later.
 
-    Of pods of the same second the one that changed last goes first; upstream leaves them to chance. A pod that bears no
-    time counts as the youngest.
+    Of pods of the same second the one that changed last goes first; upstream leaves them to chance.
+    A pod that bears no time counts as the youngest.
     """
 
     def order(pod: Pod) -> tuple[float, ...]:
@@ -45,7 +46,8 @@ def sort_active_pods(pods: Iterable[Pod]) -> list[Pod]:
 
 
 def progress(pod: Pod) -> tuple[bool, int, bool]:
-    """Return how far a pod has come (assigned, running, ready): the lower, the less is lost with it."""
+    """Return how far a pod has come (assigned, running, ready): the lower, the less is lost with
+    it."""
     return bool(node_name(pod)), PHASE_ORDER.get(phase_of(pod), 0), is_pod_ready(pod)
 
 

@@ -1,7 +1,8 @@
 """Deletes pods that no kubelet will ever finish (``pkg/controller/podgc``).
 
-These are pods of a node that has not existed for 40 s; pods being deleted that were never scheduled; pods being deleted
-on a node that is not ready and tainted out-of-service; and of pods that have ended, the oldest beyond 12500.
+These are pods of a node that has not existed for 40 s; pods being deleted that were never
+scheduled; pods being deleted on a node that is not ready and tainted out-of-service; and of pods
+that have ended, the oldest beyond 12500.
 """
 
 from __future__ import annotations
@@ -121,7 +122,8 @@ class PodGarbageCollector:
         self._missing.pop(key.name, None)
 
     def _collect_terminating(self, key: Key) -> None:
-        """Delete a terminating pod without a working node (``gcUnscheduledTerminating``, ``gcTerminating``)."""
+        """Delete a terminating pod without a working node (``gcUnscheduledTerminating``,
+        ``gcTerminating``)."""
         pod = self._pods.get(key.namespace, key.name)
         if pod is None or not is_being_deleted(pod):
             return
@@ -130,7 +132,8 @@ class PodGarbageCollector:
             self._delete(pod)
 
     def _delete(self, pod: Pod, message: str = "") -> None:
-        """Mark the pod failed, since no kubelet will, and delete it at once (``markFailedAndDeletePod``).
+        """Mark the pod failed, since no kubelet will, and delete it at once
+        (``markFailedAndDeletePod``).
 
         With a message the pod gets a DisruptionTarget condition.
         """
@@ -155,7 +158,8 @@ class PodGarbageCollector:
 
 
 def surplus(ended: list[Pod], kept: int) -> list[Pod]:
-    """Return the pods to delete so that ``kept`` are left: first those that a kubelet evicted, then the oldest."""
+    """Return the pods to delete so that ``kept`` are left: first those that a kubelet evicted, then
+    the oldest."""
 
     def order(pod: Pod) -> tuple[bool, str, str, str]:
         was_evicted = (

@@ -1,4 +1,5 @@
-"""Adopting orphans that match an owner's selector, releasing what no longer does (``controller_ref_manager.go``)."""
+"""Adopting orphans that match an owner's selector, releasing what no longer does
+(``controller_ref_manager.go``)."""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ def claim_decision(owner: AnyObject, obj: AnyObject, matches: bool) -> ClaimDeci
 class RefManager(Generic[ObjectT]):
     """Claims objects of one resource for one owner.
 
-    :param owner_resource: the owner's resource, to read it again before the first adoption: an owner that was deleted,
-        or replaced by another of the same name, must not adopt.
+    :param owner_resource: the owner's resource, to read it again before the first adoption: an
+        owner that was deleted, or replaced by another of the same name, must not adopt.
     :param finalizers: come and go with the ownership.
     """
 
@@ -75,9 +76,11 @@ class RefManager(Generic[ObjectT]):
         selector: LabelSelector,
         accept: Callable[[ObjectT], bool] = lambda _: True,
     ) -> list[ObjectT]:
-        """Return the objects that the owner controls afterwards. Raises Status, AdoptionError after the last object.
+        """Return the objects that the owner controls afterwards. Raises Status, AdoptionError after
+        the last object.
 
-        ``accept`` narrows the selector's matches (a StatefulSet's pods by name). An object that is gone is no error.
+        ``accept`` narrows the selector's matches (a StatefulSet's pods by name). An object that is
+        gone is no error.
         """
         claimed: list[ObjectT] = []
         errors: list[Exception] = []
@@ -117,7 +120,8 @@ class RefManager(Generic[ObjectT]):
         return self._write(obj, references, others)
 
     def _check_owner(self) -> None:
-        """Read the owner again, once (``RecheckDeletionTimestamp``). Raises Status, AdoptionError."""
+        """Read the owner again, once (``RecheckDeletionTimestamp``). Raises Status,
+        AdoptionError."""
         if self._may_adopt:
             return
         namespace, name, uid = namespace_of(self._owner), name_of(self._owner), uid_of(self._owner)

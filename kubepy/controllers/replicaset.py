@@ -1,7 +1,8 @@
 """The controller of ReplicaSets and ReplicationControllers (``pkg/controller/replicaset``).
 
-A sync observes a :class:`ReplicaSetState`, :func:`decide` makes :class:`ReplicaSetActions` of it, and the controller
-acts. :func:`pods_to_delete` ranks the pods that go first when there are too many; :func:`new_status` counts.
+A sync observes a :class:`ReplicaSetState`, :func:`decide` makes :class:`ReplicaSetActions` of it,
+and the controller acts. :func:`pods_to_delete` ranks the pods that go first when there are too
+many; :func:`new_status` counts.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ _COST = re.compile(r"0|-[0-9]+|[1-9][0-9]*")
 
 
 class ReplicaSetPod(NamedTuple):
-    """A pod of a ReplicaSet and what the controller reads of it: an index of the informers holds it ready."""
+    """A pod of a ReplicaSet and what the controller reads of it: an index of the informers holds it
+    ready."""
 
     pod: Pod
     is_active: bool
@@ -111,7 +113,8 @@ class ReplicaSetActions(NamedTuple):
 
 
 def decide(state: ReplicaSetState) -> ReplicaSetActions:
-    """Create the pods that are missing or delete those that are too many, at most a burst (``manageReplicas``)."""
+    """Create the pods that are missing or delete those that are too many, at most a burst
+    (``manageReplicas``)."""
     surplus = len(state.pods) - state.replica_set["spec"].get("replicas", 0)
     if surplus <= 0:
         return ReplicaSetActions(create=min(-surplus, BURST_REPLICAS))
@@ -203,14 +206,16 @@ class ReplicaSetController:
         return ReplicaSetState(key, replica_set, pods, related_pods, terminating, self._clock.now())
 
     def _index_pod(self, pod: Pod) -> tuple[str, ReplicaSetPod] | None:
-        """Group the pods that ReplicaSets control by the ReplicaSet's uid; those that are to be claimed are apart."""
+        """Group the pods that ReplicaSets control by the ReplicaSet's uid; those that are to be
+        claimed are apart."""
         controller = controller_of(pod)
         if controller is None or controller["kind"] != self.kind:
             return None
         return self._owners.index_group(pod, controller["uid"]), read_pod(pod)
 
     def _related_pods(self, replica_set: ReplicaSet) -> list[Pod]:
-        """Return the pods of all ReplicaSets that share this one's controller, its own included; none without one."""
+        """Return the pods of all ReplicaSets that share this one's controller, its own included;
+        none without one."""
         controller = controller_of(replica_set)
         if controller is None:
             return []
@@ -257,7 +262,8 @@ class ReplicaSetController:
 
 
 class ReplicationManager(ReplicaSetController):
-    """ReplicationControllers are ReplicaSets whose selector is a mere map (``pkg/controller/replication``)."""
+    """ReplicationControllers are ReplicaSets whose selector is a mere map
+    (``pkg/controller/replication``)."""
 
     name = "replication-controller"
     resource = REPLICATION_CONTROLLERS
@@ -269,13 +275,15 @@ class ReplicationManager(ReplicaSetController):
         return from_label_selector({"matchLabels": source or {}})
 
 
-# --- status -------------------------------------------------------------------------------------------------------
+# --- status ---------------------------------------------------------------------------------------
 
 
 def new_status(state: ReplicaSetState, failure: str) -> ReplicaSetStatus:
-    """Return the status; ``failure`` is the error of creating or deleting pods, "" for none (``calculateStatus``).
+    """Return the status; ``failure`` is the error of creating or deleting pods, "" for none
+    (``calculateStatus``).
 
-    As the API writes it: replicas always, and ``terminating`` unless it is None; other counts when they are not 0.
+    As the API writes it: replicas always, and ``terminating`` unless it is None; other counts when
+    they are not 0.
     """
     replica_set, members = state.replica_set, state.pods
     template_labels = (replica_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
@@ -315,11 +323,12 @@ def new_status(state: ReplicaSetState, failure: str) -> ReplicaSetStatus:
     return status
 
 
-# --- scaling down -------------------------------------------------------------------------------------------------
+# --- scaling down ---------------------------------------------------------------------------------
 
 
 class PodAge(NamedTuple):
-    """The traits of a pod that tell which of two goes first where their ranks are the same (``ActivePodsWithRanks``).
+    """The traits of a pod that tell which of two goes first where their ranks are the same
+    (``ActivePodsWithRanks``).
 
     ``draw`` decides between pods of about the same age.
     """
@@ -334,10 +343,11 @@ Rank = tuple[bool, int, bool, int, int]
 
 
 def pods_to_delete(pods: list[Pod], related: Iterable[Pod], count: int, now: datetime) -> list[Pod]:
-    """Return the ``count`` pods to delete of ``pods``; ``related`` are the pods of all ReplicaSets of the same owner.
+    """Return the ``count`` pods to delete of ``pods``; ``related`` are the pods of all ReplicaSets
+    of the same owner.
 
-    Ranks come first: progress, deletion cost, and active pods of the same owner on its node (negative), so that the
-    lower goes.
+    Ranks come first: progress, deletion cost, and active pods of the same owner on its node
+    (negative), so that the lower goes.
     """
     if count >= len(pods):
         return pods
@@ -356,7 +366,8 @@ def pods_to_delete(pods: list[Pod], related: Iterable[Pod], count: int, now: dat
 
 
 def _by_age(pods: list[Pod], now: datetime) -> list[Pod]:
-    """Return pods of one rank in the order in which they go, those of the very same age as they come."""
+    """Return pods of one rank in the order in which they go, those of the very same age as they
+    come."""
     ages = {
         uid_of(pod): PodAge(
             pod_ready_time(pod), max_container_restarts(pod), creation_time(pod), uid_of(pod)[-8:]
@@ -378,7 +389,8 @@ def _by_age(pods: list[Pod], now: datetime) -> list[Pod]:
 
 
 def _compare(pod: PodAge, other: PodAge, now: datetime) -> int:
-    """Return a negative number if ``pod`` goes first. Pods of the very same age are left in their order."""
+    """Return a negative number if ``pod`` goes first. Pods of the very same age are left in their
+    order."""
     if pod.ready_since != other.ready_since:
         return _compare_times(pod.ready_since, other.ready_since, now) or (
             -1 if pod.draw < other.draw else 1
@@ -393,14 +405,16 @@ def _compare(pod: PodAge, other: PodAge, now: datetime) -> int:
 
 
 def _compare_times(time: datetime | None, other: datetime | None, now: datetime) -> int:
-    """Compare two times that differ, the younger first: none at all is the youngest; ages of one magnitude give 0."""
+    """Compare two times that differ, the younger first: none at all is the youngest; ages of one
+    magnitude give 0."""
     if time is None or other is None:
         return -1 if time is None else 1
     return _magnitude(time, now) - _magnitude(other, now)
 
 
 def _magnitude(moment: datetime, now: datetime) -> int:
-    """Return the age on a scale on which each step is twice as long as the one before (``logarithmicRankDiff``)."""
+    """Return the age on a scale on which each step is twice as long as the one before
+    (``logarithmicRankDiff``)."""
     nanoseconds = round((now - moment).total_seconds() * 1e9)
     return int(math.log2(nanoseconds)) if nanoseconds > 0 else -1
 

@@ -1,8 +1,9 @@
-"""Keeps in the status of each ResourceQuota the usage of the resources it limits (``pkg/controller/resourcequota``).
+"""Keeps in the status of each ResourceQuota the usage of the resources it limits
+(``pkg/controller/resourcequota``).
 
-The API server charges a quota for objects that are created. This controller calculates the usage again when a quota
-changes, and when usage may have been freed: an object was deleted, a pod has ended, or an update changed what the API
-server does not charge for.
+The API server charges a quota for objects that are created. This controller calculates the usage
+again when a quota changes, and when usage may have been freed: an object was deleted, a pod has
+ended, or an update changed what the API server does not charge for.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ RESYNC_SECONDS = 300.0  # the default of --resource-quota-sync-period
 class ResourceQuotaController:
     """Reconciles ResourceQuotas.
 
-    Where its watch events are late (docs/faults.md) it may write a usage without an object that was charged already,
-    as upstream's may. It calculates all quotas again after RESYNC_SECONDS then, as upstream's always does.
+    Where its watch events are late (docs/faults.md) it may write a usage without an object that was
+    charged already, as upstream's may. It calculates all quotas again after RESYNC_SECONDS then, as
+    upstream's always does.
     """
 
     name = "resourcequota-controller"
@@ -62,8 +64,9 @@ class ResourceQuotaController:
         }
 
     def _definition_changed(self, event: WatchEvent) -> None:
-        """Reconcile the quotas that limit the objects of a definition, which may be served from now on: usage that is
-        not known refuses every creation. Upstream calculates all quotas every five minutes for that."""
+        """Reconcile the quotas that limit the objects of a definition, which may be served from now
+        on: usage that is not known refuses every creation. Upstream calculates all quotas every
+        five minutes for that."""
         if event.new is not None:
             self._enqueue_measuring(event.key.name, self._quotas.list(None))
 
@@ -86,8 +89,8 @@ class ResourceQuotaController:
             self._enqueue_measuring(event.key.resource, in_namespace)
 
     def _await_deletion(self, key: Key, pod: AnyObject | None) -> None:
-        """Look again when a pod does not count any more though it is still being deleted. Upstream calculates all
-        quotas every five minutes for that."""
+        """Look again when a pod does not count any more though it is still being deleted. Upstream
+        calculates all quotas every five minutes for that."""
         end = quotas.end_of_deletion(pod) if pod is not None else None
         if end is not None and end >= self._clock.now():
             self.queue.add_at(key, later(end, 1.0))
@@ -121,7 +124,8 @@ class ResourceQuotaController:
             self._quota_client.update_status(quota, status)
 
     def _measured(self, resource: str, namespace: str) -> list[Object]:
-        """Return the objects of a resource that count; pods that will not for long are looked at again."""
+        """Return the objects of a resource that count; pods that will not for long are looked at
+        again."""
         objects = [
             *self._informers.list(resource, namespace),
             *self._client.list_implied(resource, namespace),
@@ -132,7 +136,8 @@ class ResourceQuotaController:
 
 
 def is_uncharged(event: WatchEvent) -> bool:
-    """Tell whether an object is new that no request has made, and so no quota was charged for: that of a file."""
+    """Tell whether an object is new that no request has made, and so no quota was charged for: that
+    of a file."""
     return (
         event.old is None
         and event.new is not None
@@ -141,11 +146,11 @@ def is_uncharged(event: WatchEvent) -> bool:
 
 
 def frees_usage(event: WatchEvent) -> bool:
-    """Tell whether a change may free usage (``DefaultUpdateFilter``): an object was deleted, a pod has ended, or what
-    quotas measure has changed.
+    """Tell whether a change may free usage (``DefaultUpdateFilter``): an object was deleted, a pod
+    has ended, or what quotas measure has changed.
 
-    A pod that was charged and has ended before this controller heard of it has ended as well, and of an update whose
-    object is not known any more nothing can be ruled out.
+    A pod that was charged and has ended before this controller heard of it has ended as well, and
+    of an update whose object is not known any more nothing can be ruled out.
     """
     key, old, new = event.key, event.old, event.new
     if new is None:
@@ -159,8 +164,8 @@ def frees_usage(event: WatchEvent) -> bool:
 
 
 def _measured_of_pod(pod: AnyObject) -> tuple[object, ...]:
-    """Return what makes a pod count otherwise: whether it has ended, its scope, and the resources that its containers
-    ask for and have been given, which a resize changes."""
+    """Return what makes a pod count otherwise: whether it has ended, its scope, and the resources
+    that its containers ask for and have been given, which a resize changes."""
     spec, status = pod["spec"], pod.get("status") or {}
     sections = (
         spec.get("containers"),
@@ -175,13 +180,15 @@ def _measured_of_pod(pod: AnyObject) -> tuple[object, ...]:
 
 
 def _measured_of_service(service: AnyObject) -> object:
-    """Return the type of a service if quotas count services of that type (``GetQuotaServiceType``)."""
+    """Return the type of a service if quotas count services of that type
+    (``GetQuotaServiceType``)."""
     service_type = service["spec"].get("type")
     return service_type if service_type in ("NodePort", "LoadBalancer") else None
 
 
 def _measured_of_claim(claim: AnyObject) -> tuple[object, ...]:
-    """Return the allocated storage of a claim, and the names of its attributes classes (``RequiresQuotaReplenish``)."""
+    """Return the allocated storage of a claim, and the names of its attributes classes
+    (``RequiresQuotaReplenish``)."""
     status = claim.get("status") or {}
     allocated = (status.get("allocatedResources") or {}).get("storage")
     return allocated, quotas.attributes_classes(claim)

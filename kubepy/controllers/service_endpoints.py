@@ -1,7 +1,8 @@
 """Services and their pods, for the controllers of EndpointSlices and of Endpoints.
 
-The Services that a change concerns (:class:`ServiceHandlers`), the pods and ports behind a Service, and the time of the
-change that endpoints follow. Upstream: ``k8s.io/endpointslice/util``, ``pkg/api/v1/endpoints``.
+The Services that a change concerns (:class:`ServiceHandlers`), the pods and ports behind a Service,
+and the time of the change that endpoints follow. Upstream: ``k8s.io/endpointslice/util``,
+``pkg/api/v1/endpoints``.
 """
 
 from __future__ import annotations
@@ -116,7 +117,8 @@ class ServiceHandlers:
 
 
 def enqueue_owner_of_slice(queue: WorkQueue[Key], resource: str, controller: str) -> Handler:
-    """Return a handler that enqueues the Service, or Endpoints, of a slice that is or was managed by a controller."""
+    """Return a handler that enqueues the Service, or Endpoints, of a slice that is or was managed
+    by a controller."""
 
     def handler(event: WatchEvent) -> None:
         for slice_ in (event.old, event.new):
@@ -137,11 +139,12 @@ def _endpoint_state(pod: Pod) -> tuple[Any, ...]:
     return is_pod_ready(pod), is_being_deleted(pod), is_pod_terminal(pod), addresses_of(pod)
 
 
-# --- the pods of a Service ----------------------------------------------------------------------------------------
+# --- the pods of a Service ------------------------------------------------------------------------
 
 
 def has_endpoints(service: Service) -> bool:
-    """Tell whether the controllers keep the endpoints of this Service: it has a selector and is no ExternalName."""
+    """Tell whether the controllers keep the endpoints of this Service: it has a selector and is no
+    ExternalName."""
     return bool(service["spec"].get("selector")) and service["spec"].get("type") != "ExternalName"
 
 
@@ -159,7 +162,8 @@ def pods_of(informers: Informers, service: Service) -> list[Pod]:
 
 
 def slices_of(informers: Informers, key: Key, labels: Mapping[str, str]) -> list[EndpointSlice]:
-    """Return the slices of the Service, or Endpoints, of this key with these labels that are not being deleted."""
+    """Return the slices of the Service, or Endpoints, of this key with these labels that are not
+    being deleted."""
     labels = {SERVICE_NAME: key.name, **labels}
     return [
         slice_
@@ -169,7 +173,8 @@ def slices_of(informers: Informers, key: Key, labels: Mapping[str, str]) -> list
 
 
 def is_endpoint(pod: Pod, *, terminating: bool) -> bool:
-    """Tell whether a pod can be an endpoint at all (``ShouldPodBeInEndpoints``): it has an address and has not ended.
+    """Tell whether a pod can be an endpoint at all (``ShouldPodBeInEndpoints``): it has an address
+    and has not ended.
 
     ``terminating``: a pod that is being deleted counts too.
     """
@@ -185,7 +190,8 @@ def addresses_of(pod: Pod) -> list[str]:
 
 
 def hostname_within(pod: Pod, service: Service) -> str:
-    """Return the hostname that a pod has within a headless Service's domain, or "" (``ShouldSetHostname``)."""
+    """Return the hostname that a pod has within a headless Service's domain, or ""
+    (``ShouldSetHostname``)."""
     hostname = pod["spec"].get("hostname", "")
     return hostname if hostname and pod["spec"].get("subdomain") == name_of(service) else ""
 
@@ -200,11 +206,12 @@ def target_ref(pod: Pod) -> ObjectReference:
     }
 
 
-# --- the ports of a Service ---------------------------------------------------------------------------------------
+# --- the ports of a Service -----------------------------------------------------------------------
 
 
 def endpoint_ports(service: Service, pod: Pod) -> list[EndpointPort]:
-    """Return the Service's ports as the pod has them, in the Service's order (``getEndpointPorts``).
+    """Return the Service's ports as the pod has them, in the Service's order
+    (``getEndpointPorts``).
 
     Ports that the pod does not have are left out.
     """
@@ -227,7 +234,8 @@ def endpoint_ports(service: Service, pod: Pod) -> list[EndpointPort]:
 
 
 def find_port(port: ServicePort, pod: Pod) -> int | None:
-    """Return the number of a Service's target port in a pod; None for a name that no container has (``FindPort``)."""
+    """Return the number of a Service's target port in a pod; None for a name that no container has
+    (``FindPort``)."""
     target = port.get("targetPort", port["port"])
     if isinstance(target, int):
         return target
@@ -243,7 +251,7 @@ def find_port(port: ServicePort, pod: Pod) -> int | None:
     return None
 
 
-# --- the time of the change that endpoints follow -----------------------------------------------------------------
+# --- the time of the change that endpoints follow -------------------------------------------------
 
 TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time"
 
@@ -251,11 +259,13 @@ ReadyPods = Mapping[str, bool]  # uid of a pod → whether its endpoint is ready
 
 
 def trigger_time(service: Service, pods: Iterable[Pod], endpoints: ReadyPods | None) -> str:
-    """Return the earliest time at which one of the changed pods became ready or unready, "" for none.
+    """Return the earliest time at which one of the changed pods became ready or unready, "" for
+    none.
 
-    Without endpoints so far (None) it is the creation of the Service. Upstream (``trigger_time_tracker.go``) remembers
-    when it last saw each pod turn ready. Here this is derived from what the endpoints said of the pods so far, so that
-    runs one after the other give the same as one long run.
+    Without endpoints so far (None) it is the creation of the Service. Upstream
+    (``trigger_time_tracker.go``) remembers when it last saw each pod turn ready. Here this is
+    derived from what the endpoints said of the pods so far, so that runs one after the other give
+    the same as one long run.
     """
     if endpoints is None:
         return str(service["metadata"].get("creationTimestamp", ""))
@@ -295,7 +305,8 @@ def ready_pods_in_subsets(endpoints: Endpoints | None) -> ReadyPods | None:
 
 
 def with_trigger_time(obj: ObjectT, time: str) -> ObjectT:
-    """Return the object annotated with a trigger time, or without any (``addTriggerTimeAnnotation``)."""
+    """Return the object annotated with a trigger time, or without any
+    (``addTriggerTimeAnnotation``)."""
     annotations = {
         key: value
         for key, value in (obj["metadata"].get("annotations") or {}).items()

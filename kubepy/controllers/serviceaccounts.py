@@ -1,7 +1,7 @@
 """Give each namespace its ServiceAccount ``default``, and tokens to Secrets that ask for one.
 
-Both controllers run in clusters with ``bootstrap: full``. Upstream: ``pkg/controller/serviceaccount``,
-``pkg/serviceaccount`` (the claims of tokens).
+Both controllers run in clusters with ``bootstrap: full``. Upstream:
+``pkg/controller/serviceaccount``, ``pkg/serviceaccount`` (the claims of tokens).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ServiceAccountsController:
                 self._client.create(SERVICE_ACCOUNTS, default_account(key.name), namespace=key.name)
 
 
-# --- tokens ---------------------------------------------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------------------------
 
 
 class TokensController:
@@ -128,7 +128,8 @@ def is_token(secret: Secret) -> bool:
 
 
 def with_token(secret: Secret, account: ServiceAccount) -> Secret:
-    """Return a Secret with the CA, the namespace and a token, as far as they are missing (or the CA another one)."""
+    """Return a Secret with the CA, the namespace and a token, as far as they are missing (or the CA
+    another one)."""
     data = dict(secret.get("data") or {})
     missing = {"ca.crt": encoded(root_ca())}
     missing |= {} if data.get("namespace") else {"namespace": encoded(namespace_of(secret))}

@@ -1,8 +1,9 @@
-"""Give Services of type LoadBalancer an address of the pool that ``kubepy.yaml`` names (``loadBalancerPool``).
+"""Give Services of type LoadBalancer an address of the pool that ``kubepy.yaml`` names
+(``loadBalancerPool``).
 
-It does what an implementation on bare metal does; its events are MetalLB's. Without a pool it does not run, and such
-Services stay pending, as in a cluster without a cloud. Upstream (of the part that clouds share):
-``cloud-provider/controllers/service``.
+It does what an implementation on bare metal does; its events are MetalLB's. Without a pool it does
+not run, and such Services stay pending, as in a cluster without a cloud. Upstream (of the part that
+clouds share): ``cloud-provider/controllers/service``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class AllocationError(Exception):
 
 
 class ServiceLBController:
-    """Reconciles Services of type LoadBalancer that name no class: classes belong to other implementations."""
+    """Reconciles Services of type LoadBalancer that name no class: classes belong to other
+    implementations."""
 
     name = "service-lb-controller"
 
@@ -98,7 +100,8 @@ class ServiceLBController:
             raise AllocationError(f'["{requested}"] is not allowed in config')
         if requested in owners:
             raise AllocationError(
-                f"can't change sharing key for {quote(f'{key.namespace}/{key.name}')}, address also "
+                f"can't change sharing key for {quote(f'{key.namespace}/{key.name}')}, address "
+                f"also "
                 f"in use by {owners[requested]}"
             )
         return requested

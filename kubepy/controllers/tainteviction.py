@@ -1,4 +1,5 @@
-"""Deletes pods from nodes with NoExecute taints that they don't tolerate, or don't tolerate any longer.
+"""Deletes pods from nodes with NoExecute taints that they don't tolerate, or don't tolerate any
+longer.
 
 Upstream: ``pkg/controller/tainteviction``.
 """
@@ -54,7 +55,8 @@ class TaintEvictionController:
         return {NODES: self._node_changed, PODS: self._pod_changed}
 
     def _node_changed(self, event: WatchEvent) -> None:
-        """Reconcile a node whose NoExecute taints changed, or may have changed while no manager was running."""
+        """Reconcile a node whose NoExecute taints changed, or may have changed while no manager was
+        running."""
         old, new = cast("Node | None", event.old), cast("Node | None", event.new)
         is_unknown = old is None and bool(self._evictions)
         if is_unknown or no_execute_taints(old) != no_execute_taints(new):
@@ -87,7 +89,8 @@ class TaintEvictionController:
             self._schedule_eviction(key, pod, due)
 
     def _process(self, key: Key, taints: Sequence[Taint]) -> None:
-        """Evict now, later, or not at all; a scheduled eviction keeps its time (``processPodOnNode``)."""
+        """Evict now, later, or not at all; a scheduled eviction keeps its time
+        (``processPodOnNode``)."""
         pod = self._pods.get(key.namespace, key.name)
         if pod is None:
             return
@@ -135,7 +138,8 @@ def no_execute_taints(node: Node | None) -> list[Taint]:
 
 
 def tolerated_seconds(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> float | None:
-    """Return how many seconds a pod tolerates these taints: None for ever, 0 not at all (``getMinTolerationTime``)."""
+    """Return how many seconds a pod tolerates these taints: None for ever, 0 not at all
+    (``getMinTolerationTime``)."""
     shortest: float | None = None
     for taint in taints:
         toleration = next(

@@ -1,7 +1,9 @@
-"""Annotates each node with the seconds for which its kubelet may cache objects, the more the larger the cluster.
+"""Annotates each node with the seconds for which its kubelet may cache objects, the more the larger
+the cluster.
 
-Upstream (``pkg/controller/ttl``) moves to a lower step only some nodes below the limit at which it moved up; here the
-step follows from the number of nodes alone, so that it does not depend on former states.
+Upstream (``pkg/controller/ttl``) moves to a lower step only some nodes below the limit at which it
+moved up; here the step follows from the number of nodes alone, so that it does not depend on former
+states.
 """
 
 from __future__ import annotations

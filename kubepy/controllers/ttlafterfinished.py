@@ -61,7 +61,8 @@ class TTLAfterFinishedController:
 
 
 def expires_at(job: Object) -> datetime | None:
-    """Return when the Job is to be deleted; None without a TTL or an end time, or when it is being deleted already."""
+    """Return when the Job is to be deleted; None without a TTL or an end time, or when it is being
+    deleted already."""
     seconds = job["spec"].get("ttlSecondsAfterFinished")
     if seconds is None or is_being_deleted(job):
         return None

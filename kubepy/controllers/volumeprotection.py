@@ -1,7 +1,8 @@
 """Keeps claims that a pod uses, and volumes that a claim is bound to, while they are being deleted.
 
-Upstream: ``pkg/controller/volume/{pvcprotection,pvprotection}``. Admission adds the finalizers to every claim and
-volume; these controllers add them again to an object that lost its finalizer, and remove them when the object may go.
+Upstream: ``pkg/controller/volume/{pvcprotection,pvprotection}``. Admission adds the finalizers to
+every claim and volume; these controllers add them again to an object that lost its finalizer, and
+remove them when the object may go.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def is_in_use(claim: PersistentVolumeClaim, pod: Pod) -> bool:
 
 
 def is_shut_down(pod: Pod) -> bool:
-    """Tell whether the kubelet is done with a pod, which only finalizers keep (``podIsShutDown``)."""
+    """Tell whether the kubelet is done with a pod, which only finalizers keep
+    (``podIsShutDown``)."""
     metadata = pod["metadata"]
     return (
         bool(metadata.get("deletionTimestamp")) and metadata.get("deletionGracePeriodSeconds") == 0
@@ -137,7 +139,8 @@ class PVProtectionController:
 
 
 def may_be_deleted(volume: PersistentVolume) -> bool:
-    """Tell whether a volume that is being deleted is kept by the protection alone, and is not bound."""
+    """Tell whether a volume that is being deleted is kept by the protection alone, and is not
+    bound."""
     phase = (volume.get("status") or {}).get("phase")
     return is_being_deleted(volume) and has_finalizer(volume, PV_FINALIZER) and phase != "Bound"
 

@@ -1,8 +1,10 @@
 """A running cluster: the list of reconcilers, the manager that runs them, its lock.
 
-``manager`` feeds the reconcilers from the change log, ``summary`` reports the changes of a run; the manager's position
-is kept from process to process by :mod:`kubepy.runtime.checkpoint`. This module puts them together for a cluster.
-Upstream: ``cmd/kube-controller-manager/app/controllermanager.go``, the manager of ``sigs.k8s.io/controller-runtime``.
+``manager`` feeds the reconcilers from the change log, ``summary`` reports the changes of a run; the
+manager's position is kept from process to process by :mod:`kubepy.runtime.checkpoint`. This module
+puts them together for a cluster. Upstream:
+``cmd/kube-controller-manager/app/controllermanager.go``, the manager of
+``sigs.k8s.io/controller-runtime``.
 """
 
 from __future__ import annotations
@@ -60,10 +62,11 @@ if TYPE_CHECKING:
 
 RBAC_BOOTSTRAPPED = "rbac.bootstrapped"  # in the store's meta values: bootstrap roles are there
 
-# All reconcilers, in the order in which they take turns: first those that make nodes ready and clear the ground, then
-# those that create pods, last the scheduler, so that one round brings up a new workload's pods. ReplicaSets come before
-# Deployments, which go by their status. The manager ends its batches after the first reconciler's turn.
-# The names alone identify a checkpoint, without importing any controller.
+# All reconcilers, in the order in which they take turns: first those that make nodes ready and
+# clear the ground, then those that create pods, last the scheduler, so that one round brings up a
+# new workload's pods. ReplicaSets come before Deployments, which go by their status. The manager
+# ends its batches after the first reconciler's turn. The names alone identify a checkpoint, without
+# importing any controller.
 RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("kubelet", lambda context: kubelet.Kubelet(context)),
     ("node-faults", lambda context: faults.NodeFaultController(context)),
@@ -144,7 +147,8 @@ RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("default-scheduler", lambda context: scheduler.Scheduler(context)),
 )
 NAMES = tuple(name for name, _ in RECONCILERS)
-# What stands for machines, and what an API server does itself: they run whoever brings the controllers.
+# What stands for machines, and what an API server does itself: they run whoever brings the
+# controllers.
 OF_SERVER = ("kubelet", "node-faults", "crd-finalizer", "kubernetes-service-controller")
 OF_FULL_BOOTSTRAP = (
     "serviceaccount-controller",
@@ -157,7 +161,8 @@ OF_FULL_BOOTSTRAP = (
 def new_reconcilers(
     context: Context, logger: Logger | None = None, among: Collection[str] = NAMES
 ) -> list[Reconciler]:
-    """Build the reconcilers that run with the cluster's settings, in their order and with their faults."""
+    """Build the reconcilers that run with the cluster's settings, in their order and with their
+    faults."""
     settings = context.client.settings
     names = [name for name in reconciler_names(settings) if name in among]
 
@@ -182,9 +187,11 @@ def reconciler_names(settings: ClusterSettings) -> tuple[str, ...]:
 
 
 def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Manager:
-    """Build the manager of a cluster. It must only work while its lock is held (:func:`manager_lock`).
+    """Build the manager of a cluster. It must only work while its lock is held
+    (:func:`manager_lock`).
 
-    :param among: the names of the reconcilers that may run: ``OF_SERVER``, where somebody else brings the controllers.
+    :param among: the names of the reconcilers that may run: ``OF_SERVER``, where somebody else
+        brings the controllers.
     """
     store, scheme = cluster.store, cluster.scheme
     context = reconcile.Context(
@@ -218,8 +225,9 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
 def manager_lock(cluster: LocalCluster) -> Iterator[Callable[[], bool] | None]:
     """Hold the right to run the controllers of this folder.
 
-    The block gets a function that tells whether the lock was lost, or None when another process holds it. Warnings of
-    the API are silenced meanwhile: they are for the author of a manifest, not for controllers.
+    The block gets a function that tells whether the lock was lost, or None when another process
+    holds it. Warnings of the API are silenced meanwhile: they are for the author of a manifest, not
+    for controllers.
     """
     client, warn = cluster.client, cluster.client.warn
     with ExitStack() as stack:

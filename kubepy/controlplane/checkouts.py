@@ -1,8 +1,10 @@
-"""States that git has checked out, of a cluster whose controllers had come to rest: they count as observed.
+"""States that git has checked out, of a cluster whose controllers had come to rest: they count as
+observed.
 
-An edit of a workload's file gets a new generation, which no status has observed: the pods are yet to follow. Where git
-has brought back a whole state, the pods came along, and the status in the file is true. The two look alike in the file;
-but the controllers can tell. They are run on a fork that believes the files, and what they leave alone is believed.
+An edit of a workload's file gets a new generation, which no status has observed: the pods are yet
+to follow. Where git has brought back a whole state, the pods came along, and the status in the file
+is true. The two look alike in the file; but the controllers can tell. They are run on a fork that
+believes the files, and what they leave alone is believed.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from kubepy.storage.memory import MemoryStore
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import Claim, LocalCluster
 
-# The controllers of kinds with ``status.observedGeneration``. The others would only do what falls due by now.
+# The controllers of kinds with ``status.observedGeneration``. The others would only do what falls
+# due by now.
 OBSERVERS = (
     "daemonset-controller",
     "replicaset-controller",
@@ -31,9 +34,11 @@ OBSERVERS = (
 
 
 def believe_checkouts(cluster: LocalCluster) -> bool:
-    """Let edited objects that the controllers would leave as they are have the generation of their files.
+    """Let edited objects that the controllers would leave as they are have the generation of their
+    files.
 
-    Returns whether that changed any. Where another process writes, or none can, they count as not observed.
+    Returns whether that changed any. Where another process writes, or none can, they count as not
+    observed.
     """
     if not cluster.claims:
         return False
@@ -61,8 +66,8 @@ def believe_checkouts(cluster: LocalCluster) -> bool:
 
 
 def _put_as_filed(cluster: LocalCluster, claims: dict[Key, Claim]) -> None:
-    """Give objects the generation of their files, unless they have changed again. Raises LockTimeoutError,
-    FolderError."""
+    """Give objects the generation of their files, unless they have changed again. Raises
+    LockTimeoutError, FolderError."""
     with cluster.store.transaction() as transaction:
         for key, claim in claims.items():
             present = transaction.get(key)
@@ -77,7 +82,8 @@ def _without_revision(obj: Object) -> Object:
 
 
 def _changed_by_controllers(fork: LocalCluster, claims: dict[Key, Object]) -> set[Key]:
-    """Put objects into a fork, let the controllers work, and return those that they change, or whose own objects."""
+    """Put objects into a fork, let the controllers work, and return those that they change, or
+    whose own objects."""
     with fork.store.transaction() as transaction:
         for key, obj in claims.items():
             transaction.update(key, obj)

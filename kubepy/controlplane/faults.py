@@ -1,10 +1,11 @@
-"""Faults of a cluster that its settings ask for (docs/faults.md): conflicts, restarts, late watch events, lost nodes.
+"""Faults of a cluster that its settings ask for (docs/faults.md): conflicts, restarts, late watch
+events, lost nodes.
 
-An afflicted controller is a :class:`FaultyReconciler`. It writes through a :class:`FaultyClient`, which answers with a
-conflict, or ends the controller after a write. It reads from informers of its own, so that a watch event that comes
-late is missing from all that the controller sees, as it would be from the cache of a real one. The
-:class:`NodeFaultController` takes nodes down. Pods' bad outcomes are the kubelet's (``kubelet.lifetimes``). Without
-faults nothing here is imported.
+An afflicted controller is a :class:`FaultyReconciler`. It writes through a :class:`FaultyClient`,
+which answers with a conflict, or ends the controller after a write. It reads from informers of its
+own, so that a watch event that comes late is missing from all that the controller sees, as it would
+be from the cache of a real one. The :class:`NodeFaultController` takes nodes down. Pods' bad
+outcomes are the kubelet's (``kubelet.lifetimes``). Without faults nothing here is imported.
 """
 
 from __future__ import annotations
@@ -48,11 +49,13 @@ CONSISTENT = (
     "statefulset-controller",
 )
 SCHEDULER = "default-scheduler"
-WATCH = "watch"  # in a queue, the resource of a key that stands for late events; its name is the resource they are of
+# in a queue, the resource of a key that stands for late events; its name is the resource they are
+# of
+WATCH = "watch"
 OUTAGES_AHEAD = 1000  # so many outages that a rate leaves out are looked at to find the next one
 
 
-# --- writes -------------------------------------------------------------------------------------------------------
+# --- writes ---------------------------------------------------------------------------------------
 
 
 class Restarted(BaseException):
@@ -60,11 +63,14 @@ class Restarted(BaseException):
 
 
 class FaultyClient(Client):
-    """The Client of one afflicted controller; it shares all state with the Client that it stands for.
+    """The Client of one afflicted controller; it shares all state with the Client that it stands
+    for.
 
-    After :class:`Restarted` it does nothing any more but raise it again: the process that had it is gone.
+    After :class:`Restarted` it does nothing any more but raise it again: the process that had it is
+    gone.
 
-    :param conflicts: how many conflicts in a row a write has met, and at which version of its object.
+    :param conflicts: how many conflicts in a row a write has met, and at which version of its
+        object.
     :param wrote: is called with the object's key after each write that has changed something.
     """
 
@@ -170,7 +176,7 @@ class FaultyClient(Client):
         return str(obj["metadata"].get("resourceVersion", "")) if obj is not None else ""
 
 
-# --- controllers --------------------------------------------------------------------------------------------------
+# --- controllers ----------------------------------------------------------------------------------
 
 
 class LateEvent(NamedTuple):
@@ -181,10 +187,12 @@ class LateEvent(NamedTuple):
 
 
 class FaultyReconciler:
-    """A controller with informers of its own, which can lag behind, and that can be ended and begin anew.
+    """A controller with informers of its own, which can lag behind, and that can be ended and begin
+    anew.
 
-    Events of one resource stay in their order, as in a watch: behind a late one all others of its resource wait. At a
-    restart all that the controller knows is gone, its queue included; it lists everything, as a new process does.
+    Events of one resource stay in their order, as in a watch: behind a late one all others of its
+    resource wait. At a restart all that the controller knows is gone, its queue included; it lists
+    everything, as a new process does.
     """
 
     def __init__(
@@ -213,7 +221,8 @@ class FaultyReconciler:
         self.queue: WorkQueue[Key] = self._inner.queue
 
     def _begin_anew(self) -> None:
-        """End the controller and start it again; whoever holds the queue has that of the new one then."""
+        """End the controller and start it again; whoever holds the queue has that of the new one
+        then."""
         self._late.clear()
         self._begin()
         self.queue.__dict__ = self._inner.queue.__dict__
@@ -233,7 +242,8 @@ class FaultyReconciler:
         self._handlers = self._inner.handlers()
 
     def _list(self, list_objects: Callable[[str], Iterable[Object]]) -> None:
-        """Fill the informers anew; the manager's do not know yet of resources that this sync was the first to write."""
+        """Fill the informers anew; the manager's do not know yet of resources that this sync was
+        the first to write."""
         self._informers.clear()
         watched = {resource for resource in self._handlers if resource != EVERY_RESOURCE}
         for resource in sorted({*self._context.informers.resources(), *watched, *self._written}):
@@ -271,7 +281,8 @@ class FaultyReconciler:
             self._assumed.add(key)
 
     def _ensure_ready(self, key: Key) -> None:
-        """Raise Status while the controller has not seen what it has written for this key (``EnsureReady``)."""
+        """Raise Status while the controller has not seen what it has written for this key
+        (``EnsureReady``)."""
         for resource, revision in self._writes.get(key, {}).items():
             seen = min(
                 (_version(late.event) for late in self._late.get(resource, ())),
@@ -279,13 +290,15 @@ class FaultyReconciler:
             )
             if seen <= revision:
                 raise errors.Status(
-                    f"read version: {seen - 1} is not as new as written version: {revision} for group "
+                    f"read version: {seen - 1} is not as new as written version: {revision} for "
+                    f"group "
                     f"resource {resource}"
                 )
         self._writes.pop(key, None)
 
     def _restart(self) -> None:
-        """Begin anew with what is stored by now, the writes of the sync that was cut short included."""
+        """Begin anew with what is stored by now, the writes of the sync that was cut short
+        included."""
         self._begin_anew()
         self._list(self._context.client.list_stored)
         self._listed_at = self._context.client.revision()
@@ -325,7 +338,8 @@ class FaultyReconciler:
         return event.old is None or uid_of(known) != uid_of(event.old)
 
     def _delay(self, event: WatchEvent) -> float:
-        """Draw how late an event comes, in seconds; one that the controller has no handler for is not late."""
+        """Draw how late an event comes, in seconds; one that the controller has no handler for is
+        not late."""
         fault, resource = self._faults.late_events, event.key.resource
         is_watched = resource in self._handlers or EVERY_RESOURCE in self._handlers
         if fault is None or not is_watched or not fault.concerns(self.name, resource):
@@ -369,10 +383,11 @@ class FaultyReconciler:
             self._deliver(late.event)
 
     def _follow_listing(self) -> None:
-        """Take over the manager's objects if it has listed everything anew; it hands over all of them afterwards.
+        """Take over the manager's objects if it has listed everything anew; it hands over all of
+        them afterwards.
 
-        After the first time the controller begins anew as well: a batch has failed, perhaps, and the writes of that
-        batch whose events are late will never be seen.
+        After the first time the controller begins anew as well: a batch has failed, perhaps, and
+        the writes of that batch whose events are late will never be seen.
         """
         listings = self._context.informers.listings
         if self._listings == listings:
@@ -435,7 +450,7 @@ def _version(event: WatchEvent) -> int:
     return int(cast(Object, event.new or event.old)["metadata"].get("resourceVersion") or 0)
 
 
-# --- nodes --------------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 
 class Outage(NamedTuple):
@@ -446,7 +461,8 @@ class Outage(NamedTuple):
 
 
 class NodeFaultController:
-    """Takes nodes down: at the beginning of an outage it annotates the node with the end, and its kubelet is silent."""
+    """Takes nodes down: at the beginning of an outage it annotates the node with the end, and its
+    kubelet is silent."""
 
     name = "node-faults"
 
@@ -480,7 +496,8 @@ class NodeFaultController:
             self.queue.add(event.key)
 
     def sync(self, key: Key) -> None:
-        """Take the node down if an outage of it has begun, and come again when the next one begins."""
+        """Take the node down if an outage of it has begun, and come again when the next one
+        begins."""
         node, now = self._nodes.get("", key.name), self._clock.now()
         if node is None:
             return

@@ -1,7 +1,7 @@
 """What kubepy gives a new cluster: Ready nodes, and simulated storage.
 
-On the command line they come together: where the user brings the nodes, the storage is the user's too, and the cluster
-is as empty as that of a control plane alone.
+On the command line they come together: where the user brings the nodes, the storage is the user's
+too, and the cluster is as empty as that of a control plane alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def furnish(
     *,
     with_storage: bool = True,
 ) -> list[str]:
-    """Give a new cluster Ready nodes and a StorageClass, but for those that it has; return the nodes' names.
+    """Give a new cluster Ready nodes and a StorageClass, but for those that it has; return the
+    nodes' names.
 
     :param show: is called with the number of each node.
     """
@@ -50,7 +51,8 @@ def furnish(
 
 
 def add_first_node(client: Client) -> str:
-    """Give a cluster that has no nodes what :func:`furnish` would for one; return its name, "" where there are nodes.
+    """Give a cluster that has no nodes what :func:`furnish` would for one; return its name, ""
+    where there are nodes.
 
     It becomes Ready when the controllers run.
     """

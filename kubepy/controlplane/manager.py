@@ -1,13 +1,14 @@
 """The manager: feeds the reconcilers from the change log and runs their queues.
 
-Level-based and single-threaded. One batch is one transaction: changes are observed and handed to the handlers, then
-keys are synced, and the writes of each sync are observed before the next one runs. So informers never lag behind inside
-a batch, and expectations are met as soon as their sync has ended.
+Level-based and single-threaded. One batch is one transaction: changes are observed and handed to
+the handlers, then keys are synced, and the writes of each sync are observed before the next one
+runs. So informers never lag behind inside a batch, and expectations are met as soon as their sync
+has ended.
 
-The reconcilers take turns in the order given. In its turn each syncs the keys that were waiting when the turn began, up
-to a few hundred: a DaemonSet then sees that many of its pods bound or started at once. A batch ends, if it can, after
-the first reconciler's turn. With the kubelet there, a pod is mostly made, bound and started within one transaction, and
-its file is written once.
+The reconcilers take turns in the order given. In its turn each syncs the keys that were waiting
+when the turn began, up to a few hundred: a DaemonSet then sees that many of its pods bound or
+started at once. A batch ends, if it can, after the first reconciler's turn. With the kubelet there,
+a pod is mostly made, bound and started within one transaction, and its file is written once.
 """
 
 from __future__ import annotations
@@ -50,13 +51,14 @@ from kubepy.storage import StorageError
 if TYPE_CHECKING:
     from kubepy.storage.links import RecordedView
 
-# A batch ends with the first reconciler's turn once it has taken BATCH_SECONDS × (1 + BEGIN_SHARE × the seconds that it
-# took to begin, which grow with the folder), …
+# A batch ends with the first reconciler's turn once it has taken BATCH_SECONDS × (1 + BEGIN_SHARE ×
+# the seconds that it took to begin, which grow with the folder), …
 BATCH_SECONDS = 0.5
 BEGIN_SHARE = 20
 MAX_BATCH_SECONDS = 2.0  # … and after any sync once it has taken so long: other writers wait
 SHORT_RUN_SECONDS = 1.0  # a run as short as this looks for edits from outside only once
-LOOK_SECONDS = 0.05  # a batch that begins so soon after a look for edits from outside leaves others to the next poll
+# a batch that begins so soon after a look for edits from outside leaves others to the next poll
+LOOK_SECONDS = 0.05
 KEYS_PER_TURN = 250
 RETRY_PATIENCE = 0.1  # back-offs this short are waited for: the second try mostly succeeds
 POLL_SECONDS = 0.05  # how often a waiting manager polls the change log …
@@ -66,15 +68,17 @@ MAX_POLL_SECONDS = 1.0
 QUIET_SECONDS = 1.0  # how often it polls where it is known that nothing has changed
 LISTEN_SECONDS = 0.2  # how long it listens for changes before it looks whether it is to stop
 MAX_CONFLICTS = 20  # in a row
-# Writes of controllers without a moment in which nothing is left to do: in a command that reads, after which the rest
-# is left to the next one (some 5,000 pods get ready), and in one that waits or predicts (25,000 pods are replaced).
+# Writes of controllers without a moment in which nothing is left to do: in a command that reads,
+# after which the rest is left to the next one (some 5,000 pods get ready), and in one that waits or
+# predicts (25,000 pods are replaced).
 READ_WRITES, WAIT_WRITES = 20_000, 300_000
 
 
 class CheckpointStore(NamedTuple):
     """Loads and saves the text of a checkpoint; ``build_manager`` connects it to the state folder.
 
-    ``identity``: what a checkpoint must be of: the names of the reconcilers, and the settings that they go by.
+    ``identity``: what a checkpoint must be of: the names of the reconcilers, and the settings that
+    they go by.
     """
 
     load: Callable[[], str | None]
@@ -96,8 +100,10 @@ class Horizon(NamedTuple):
     """How far time goes on while the controllers work.
 
     :param until: the moment at which it stands in the end; None: there is no limit.
-    :param settled: it stops where nothing falls due within so many seconds but what repeats; None: it does not.
-    :param patience: without ``until`` it stops where it would let something repeat for more seconds than these.
+    :param settled: it stops where nothing falls due within so many seconds but what repeats; None:
+        it does not.
+    :param patience: without ``until`` it stops where it would let something repeat for more seconds
+        than these.
     """
 
     until: datetime | None = None
@@ -127,7 +133,8 @@ class Manager:
     """Runs reconcilers over one cluster.
 
     :param source: the objects that informers read.
-    :param checkpoints: keeps the manager's checkpoint; without, it reconciles every object when it starts.
+    :param checkpoints: keeps the manager's checkpoint; without, it reconciles every object when it
+        starts.
     """
 
     def __init__(
@@ -150,7 +157,8 @@ class Manager:
         self._view, self._is_served = source
         self._checkpoints = checkpoints
         self.commits_each_turn = False  # for whoever watches: pods are seen Pending before they run
-        # Waits until a file has changed, at most so many seconds; returns False, at once, where that cannot be told.
+        # Waits until a file has changed, at most so many seconds; returns False, at once, where
+        # that cannot be told.
         self.listen: Callable[[float], bool] = lambda seconds: False
         self.is_awaited: Callable[[], bool] = lambda: (
             False
@@ -158,8 +166,8 @@ class Manager:
         self.polled: Callable[[], None] = lambda: (
             None
         )  # is called when a wait has looked for changes
-        # When the command that runs this manager began (time.monotonic), and when the present run did: while that is
-        # not long ago, a look at all files since then is recent enough.
+        # When the command that runs this manager began (time.monotonic), and when the present run
+        # did: while that is not long ago, a look at all files since then is recent enough.
         self.begun = self._began = -math.inf
         self._is_short_of_room = False  # the disk was full: a batch is one sync
         self._batches_without_room = 0  # that have failed in a row
@@ -195,14 +203,15 @@ class Manager:
         ] = []  # keys from a checkpoint that are due, to be queued once there are informers
         self._loaded = False  # the informers hold the cluster as it was at _revision
         self._polled = 0.0  # when a wait has polled last
-        self._rest = 0.0  # how long the next wait does not listen, so that polling takes no more than its share
+        # how long the next wait does not listen, so that polling takes no more than its share
+        self._rest = 0.0
         self._stale = False  # the informers cannot be trusted: list everything again
         self._saved: str | None = None  # the checkpoint that was read or written last
         self._summary = Summary()
         self._written = 0  # objects that were written since the controllers last had nothing to do
         self._most_writes = math.inf  # the bound of that in this run
-        # How far the cluster's own time is moved, and how often in one batch: infinity unless somebody looks at each
-        # moment.
+        # How far the cluster's own time is moved, and how often in one batch: infinity unless
+        # somebody looks at each moment.
         self._horizon, self._moves = Horizon(), 0.0
 
     # --- running
@@ -215,11 +224,13 @@ class Manager:
         skip_waits: bool = False,
         most_writes: float = math.inf,
     ) -> Summary:
-        """Work until nothing is left to do now, nor falls due within ``quiet_for`` seconds, or ``done()`` holds.
+        """Work until nothing is left to do now, nor falls due within ``quiet_for`` seconds, or
+        ``done()`` holds.
 
         Repeating keys are not waited for, as there would be no end.
         ``skip_waits``: skippable delays are not waited for. ``done`` is asked after each batch.
-        ``most_writes``: as for :meth:`go_on`. Raises the errors of a transaction: LockTimeoutError, FolderError.
+        ``most_writes``: as for :meth:`go_on`. Raises the errors of a transaction: LockTimeoutError,
+        FolderError.
         """
         patience = quiet_for if self._clock.own else max(quiet_for, RETRY_PATIENCE)
         return self.go_on(
@@ -236,12 +247,14 @@ class Manager:
         skip_waits: bool = False,
         most_writes: float = math.inf,
     ) -> Summary:
-        """Work until a moment, at each moment on the way at which something falls due; None: only what is due now.
+        """Work until a moment, at each moment on the way at which something falls due; None: only
+        what is due now.
 
-        The cluster's own time is moved, and stands at ``until`` in the end; the system's is waited for.
+        The cluster's own time is moved, and stands at ``until`` in the end; the system's is waited
+        for.
 
-        :param settled: stop after the last thing that happens when all that is due later repeats for ever. Then
-            ``until`` is only a limit, and None is no limit.
+        :param settled: stop after the last thing that happens when all that is due later repeats
+            for ever. Then ``until`` is only a limit, and None is no limit.
         :param done: see :meth:`go_on`, as for the others.
         """
         self._client.take_over_time()
@@ -261,12 +274,12 @@ class Manager:
     ) -> Summary:
         """Work, and go on with time from one moment at which something falls due to the next.
 
-        :param done: ends it. If time is the cluster's own, it is asked whenever the work of a moment is done, otherwise
-            after each batch.
+        :param done: ends it. If time is the cluster's own, it is asked whenever the work of a
+            moment is done, otherwise after each batch.
         :param stop: ends it between two batches; the rest stays to be done.
         :param skip_waits: skippable delays are not waited for.
-        :param most_writes: about so many objects are written without a moment in which nothing is left to do; then the
-            rest stays to be done, and the summary says so.
+        :param most_writes: about so many objects are written without a moment in which nothing is
+            left to do; then the rest stays to be done, and the summary says so.
 
         Raises the errors of a transaction: LockTimeoutError, FolderError.
         """
@@ -312,7 +325,8 @@ class Manager:
         return self._summary
 
     def is_settled(self) -> bool:
-        """Return whether nothing is to be done now, nor falls due later but what repeats for ever."""
+        """Return whether nothing is to be done now, nor falls due later but what repeats for
+        ever."""
         return not self.has_work() and self._earliest(WorkQueue.next_single_due) is None
 
     def run(
@@ -326,8 +340,9 @@ class Manager:
     ) -> None:
         """Work until ``stop()`` holds; it is asked between batches and while waiting.
 
-        While ``paused()`` holds no new work is begun. ``settled`` is called whenever nothing is left to do now. An
-        exception of a ``transient`` type is given to ``failed``, and after a pause the cluster is listed again.
+        While ``paused()`` holds no new work is begun. ``settled`` is called whenever nothing is
+        left to do now. An exception of a ``transient`` type is given to ``failed``, and after a
+        pause the cluster is listed again.
         """
         pause = POLL_SECONDS
         while not stop():
@@ -353,10 +368,11 @@ class Manager:
         )
 
     def wait_for_work(self, seconds: float) -> float:
-        """Wait until something has changed or is due, at most so long; return how long to wait next time.
+        """Wait until something has changed or is due, at most so long; return how long to wait next
+        time.
 
-        Polling the change log takes time that grows with the folder; the pause grows with it. Where the manager can
-        listen, it waits out only that pause, and then until a file changes.
+        Polling the change log takes time that grows with the folder; the pause grows with it. Where
+        the manager can listen, it waits out only that pause, and then until a file changes.
         """
         due = self._earliest(WorkQueue.next_due)
         until_due = (
@@ -396,7 +412,8 @@ class Manager:
         return self._written >= self._most_writes
 
     def _is_cut(self) -> bool:
-        """Tell whether this run leaves work to be done now because it has written as much as it may."""
+        """Tell whether this run leaves work to be done now because it has written as much as it
+        may."""
         return self._is_spent() and self.has_work()
 
     def has_work(self) -> bool:
@@ -407,8 +424,9 @@ class Manager:
         return any(len(reconciler.queue) for reconciler in self._reconcilers)
 
     def _run_batch(self) -> None:
-        """Run one transaction. When it fails nothing was written, but informers have observed it: they become stale.
-        The revisions of a failed transaction are given again, to the writes of others."""
+        """Run one transaction. When it fails nothing was written, but informers have observed it:
+        they become stale. The revisions of a failed transaction are given again, to the writes of
+        others."""
         start = time.monotonic()
         before = self._revision, self._delivered, self._saved
         try:
@@ -476,7 +494,8 @@ class Manager:
             self._conflicts = self._batches_without_room = 0
 
     def _next(self) -> tuple[Reconciler, Key] | None:
-        """Return the next key of the reconciler whose turn it is, or of the next one that has any."""
+        """Return the next key of the reconciler whose turn it is, or of the next one that has
+        any."""
         for _ in range(len(self._reconcilers) + 1):
             reconciler = self._reconcilers[self._turn]
             if self._keys_left > 0 and (key := reconciler.queue.get()) is not None:
@@ -491,7 +510,8 @@ class Manager:
         return None
 
     def _sync(self, reconciler: Reconciler, key: Key) -> None:
-        """Sync one key. An exception of any class, a bug included, must not keep other reconcilers from their work."""
+        """Sync one key. An exception of any class, a bug included, must not keep other reconcilers
+        from their work."""
         queue, requester = reconciler.queue, self._client.requester
         self._acting = Party(reconciler.name, key)
         self._client.requester = self._users[reconciler.name](key)
@@ -512,15 +532,17 @@ class Manager:
     # --- observing
 
     def _looked_within(self) -> float:
-        """Return the age in seconds up to which a look at all files is recent enough: that of this run, or 0 (look
-        again) when the run is no short one any more."""
+        """Return the age in seconds up to which a look at all files is recent enough: that of this
+        run, or 0 (look again) when the run is no short one any more."""
         passed = time.monotonic() - self._began
         return passed if passed < SHORT_RUN_SECONDS else 0.0
 
     def poll(self, looked_within: float = 0.0) -> None:
-        """Put the changes since the last poll into the inbox, or find out that everything must be listed.
+        """Put the changes since the last poll into the inbox, or find out that everything must be
+        listed.
 
-        :param looked_within: no look for edits from outside where all files were looked at within so many seconds.
+        :param looked_within: no look for edits from outside where all files were looked at within
+            so many seconds.
         """
         try:
             if self._stale and not self._loaded:
@@ -571,9 +593,11 @@ class Manager:
         self._loaded = True
 
     def _forget_gone(self) -> None:
-        """Let the informers begin anew where they know much of what has gone, as another process would here.
+        """Let the informers begin anew where they know much of what has gone, as another process
+        would here.
 
-        Not where faults are wanted: controllers whose events are late would miss those that are under way.
+        Not where faults are wanted: controllers whose events are late would miss those that are
+        under way.
         """
         if (
             self._informers.is_overgrown()
@@ -583,9 +607,11 @@ class Manager:
             self._load()
 
     def _recall_before(self, events: Sequence[WatchEvent]) -> None:
-        """Let the informers know the objects of events as they were before these, which the view still shows.
+        """Let the informers know the objects of events as they were before these, which the view
+        still shows.
 
-        It does not where another process has written between the commit of the last batch and the next look.
+        It does not where another process has written between the commit of the last batch and the
+        next look.
         """
         for key, event in {event.key: event for event in reversed(events)}.items():
             if self._view.revision != self._seen and not self._informers.is_known(key):
@@ -602,7 +628,8 @@ class Manager:
         )
 
     def _deliver_again(self, events: Sequence[WatchEvent]) -> None:
-        """Hand over changes that the informers hold already; the states before them are not known any more."""
+        """Hand over changes that the informers hold already; the states before them are not known
+        any more."""
         latest: dict[Key, WatchEvent] = {}
         for event in events:
             earlier = latest.pop(event.key, None)
@@ -623,9 +650,11 @@ class Manager:
         return present is not None and uid_of(present) == uid_of(obj)
 
     def _relist(self, inbox: Sequence[WatchEvent]) -> None:
-        """List everything and hand all of it over: missing objects as deleted, present ones as added.
+        """List everything and hand all of it over: missing objects as deleted, present ones as
+        added.
 
-        :param inbox: changes that are not handed over yet: they tell of deleted objects that were never read.
+        :param inbox: changes that are not handed over yet: they tell of deleted objects that were
+            never read.
         """
         deleted = [
             (event.key, event.old) for event in inbox if event.new is None and event.old is not None
@@ -641,7 +670,8 @@ class Manager:
             self._handle(WatchEvent(key, None, obj))
 
     def _observe(self, events: Iterable[WatchEvent], *, ours: bool = False) -> None:
-        """Take events into the informers and hand them to the handlers; those already observed are dropped."""
+        """Take events into the informers and hand them to the handlers; those already observed are
+        dropped."""
         for event in events:
             if event.key.resource in UNWATCHED:
                 continue
@@ -667,7 +697,8 @@ class Manager:
         self._queues[party.reconciler].hold(party.key, until, repeating=is_longest)
 
     def _deliver_objects(self, resource: str) -> None:
-        """Hand over the objects of a custom resource as added: they could not be read before its definition."""
+        """Hand over the objects of a custom resource as added: they could not be read before its
+        definition."""
         if not self._is_watched(resource):
             return
         for obj in self._client.list_stored(resource):
@@ -699,7 +730,8 @@ class Manager:
         )
 
     def _move_clock(self) -> bool:
-        """Move the cluster's own time to the next moment of :meth:`advance`, if there is one; return whether it was."""
+        """Move the cluster's own time to the next moment of :meth:`advance`, if there is one;
+        return whether it was."""
         if not self._moves or self._clock.own is None or (moment := self._next_moment()) is None:
             return False
         self._moves -= 1
@@ -781,14 +813,16 @@ class Manager:
 
 
 def _defines_resource(event: WatchEvent) -> bool:
-    """Return whether a CustomResourceDefinition, which is named as its resource, is new or has another spec."""
+    """Return whether a CustomResourceDefinition, which is named as its resource, is new or has
+    another spec."""
     if event.key.resource != CRDS or event.new is None:
         return False
     return event.old is None or event.old["spec"] != event.new["spec"]
 
 
 def _changes_to(known: Object | None, event: WatchEvent) -> list[WatchEvent]:
-    """Return the changes that an event makes to the known object: none for an old event, two for another object."""
+    """Return the changes that an event makes to the known object: none for an old event, two for
+    another object."""
     key, new = event.key, event.new
     if new is None:
         return _deletions(known, event)
@@ -804,8 +838,9 @@ def _changes_to(known: Object | None, event: WatchEvent) -> list[WatchEvent]:
 def _deletions(known: Object | None, event: WatchEvent) -> list[WatchEvent]:
     """Return what a deletion means to the known object.
 
-    An object that was made and deleted between two looks at the change log was never known, and its deletion counts
-    nevertheless: what others have noted of it (admission has charged it to a quota) is undone by whoever hears of it.
+    An object that was made and deleted between two looks at the change log was never known, and its
+    deletion counts nevertheless: what others have noted of it (admission has charged it to a quota)
+    is undone by whoever hears of it.
     """
     key, deleted = event.key, event.old
     if known is None:

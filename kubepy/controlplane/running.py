@@ -1,4 +1,5 @@
-"""Run the controllers beside other programs: the loop of ``kubepy controller --watch``, and of the server.
+"""Run the controllers beside other programs: the loop of ``kubepy controller --watch``, and of the
+server.
 
 git changes many files one by one; while it does, the controllers begin nothing.
 """
@@ -36,11 +37,13 @@ def run_controllers(
     *,
     occupied: Callable[[str], None],
 ) -> None:
-    """Run the manager of a state folder until ``stop()`` holds. What others run meanwhile is waited for.
+    """Run the manager of a state folder until ``stop()`` holds. What others run meanwhile is waited
+    for.
 
     :param settled: is called whenever nothing is left to do now.
     :param failed: is given an error of the store; the work is tried again after it.
-    :param occupied: is called again and again while another process, which it gets, runs the controllers.
+    :param occupied: is called again and again while another process, which it gets, runs the
+        controllers.
     """
     cluster.store.watch_files()
     while not stop():
@@ -61,7 +64,8 @@ def run_controllers(
 
 
 class FileReporter:
-    """Warns once of each file that is no object, or is one no more, and says when it is in order again.
+    """Warns once of each file that is no object, or is one no more, and says when it is in order
+    again.
 
     :param warn: takes a warning.
     :param say: takes the good news.
@@ -76,7 +80,8 @@ class FileReporter:
         self._told: dict[str, str] = {}
 
     def look(self) -> None:
-        """Compare what is known of the files with what was told. No file without a problem is looked at."""
+        """Compare what is known of the files with what was told. No file without a problem is
+        looked at."""
         for text in self._cluster.edit_warnings():
             self._warn(text)
         problems = self._cluster.known_problems()
@@ -88,7 +93,8 @@ class FileReporter:
         for path in self._told.keys() - problems.keys():
             is_there = os.path.lexists(os.path.join(self._cluster.store.folder, path))
             self._say(
-                f"note: {self._cluster.store.folder}/{path}: is {'in order again' if is_there else 'gone'}"
+                f"note: {self._cluster.store.folder}/{path}: is "
+                f"{'in order again' if is_there else 'gone'}"
             )
         self._told = problems
 
@@ -98,7 +104,8 @@ def _holds_any(*conditions: Callable[[], bool]) -> bool:
 
 
 def is_git_at_work(folder: str) -> bool:
-    """Return whether git is changing the working tree around a folder: it holds the lock of its index."""
+    """Return whether git is changing the working tree around a folder: it holds the lock of its
+    index."""
     worktree = find_worktree(os.path.realpath(folder))
     if worktree is None:
         return False
@@ -112,7 +119,8 @@ def is_git_at_work(folder: str) -> bool:
 
 
 def is_git_amid_changes(folder: str) -> bool:
-    """Return whether git is changing the working tree around a folder, or waits for a merge or rebase to be ended."""
+    """Return whether git is changing the working tree around a folder, or waits for a merge or
+    rebase to be ended."""
     if not folder:  # a cluster in memory
         return False
     worktree = find_worktree(os.path.realpath(folder))

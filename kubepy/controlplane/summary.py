@@ -27,7 +27,8 @@ class Due(NamedTuple):
 
 
 class ObjectChange(NamedTuple):
-    """``verb``: created, configured, deleted. ``kind`` is kept since the resource may not be served any more."""
+    """``verb``: created, configured, deleted. ``kind`` is kept since the resource may not be served
+    any more."""
 
     key: Key
     verb: str

@@ -1,8 +1,10 @@
 """The users as whom components of a cluster make their requests, as admission sees them.
 
-Bundles exempt them from their webhooks and policies by name. A controller is its service account, as in a cluster that
-kubeadm has made (``--use-service-account-credentials``), where some have other names than the controllers.
-Upstream: ``plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go``, ``cmd/kube-controller-manager``.
+Bundles exempt them from their webhooks and policies by name. A controller is its service account,
+as in a cluster that kubeadm has made (``--use-service-account-credentials``), where some have other
+names than the controllers. Upstream:
+``plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go``,
+``cmd/kube-controller-manager``.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ def kubelet_of(node: str) -> Object:
 
 
 def user_of(reconciler: str, informers: Informers) -> Callable[[Key], Object]:
-    """Return what tells the user as whom a reconciler syncs a key: the kubelet is that of the pod's node."""
+    """Return what tells the user as whom a reconciler syncs a key: the kubelet is that of the pod's
+    node."""
 
     def of_node(key: Key) -> Object:
         pod = None if key.resource == "nodes" else informers.get(*key)

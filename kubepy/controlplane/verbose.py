@@ -1,9 +1,10 @@
-"""Log the handlers and syncs of reconcilers in upstream's words (``-v=4``), for whoever wants to see them at work.
+"""Log the handlers and syncs of reconcilers in upstream's words (``-v=4``), for whoever wants to
+see them at work.
 
-Without it nothing here is imported: :func:`logging` puts reconcilers that log in front of those that work. What
-upstream logs of a change or a sync, and at which level, is in two tables; controllers that upstream lets work in
-silence have lines of the same kind. Upstream: the calls of ``logger.V(4).Info`` in ``pkg/controller``,
-``pkg/scheduler`` and ``pkg/kubelet``.
+Without it nothing here is imported: :func:`logging` puts reconcilers that log in front of those
+that work. What upstream logs of a change or a sync, and at which level, is in two tables;
+controllers that upstream lets work in silence have lines of the same kind. Upstream: the calls of
+``logger.V(4).Info`` in ``pkg/controller``, ``pkg/scheduler`` and ``pkg/kubelet``.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class SyncWords(NamedTuple):
 Describe = Callable[[WatchEvent], LogLine | None]
 
 
-# --- changes ------------------------------------------------------------------------------------------------------
+# --- changes --------------------------------------------------------------------------------------
 
 
 def change(
@@ -115,7 +116,8 @@ def stateful_pod_change(event: WatchEvent) -> LogLine | None:
 
 
 def scheduler_pod_change(event: WatchEvent) -> LogLine | None:
-    """Describe a pod as the scheduler sees it: bound, without a node that fits, or one of its two kinds of pods."""
+    """Describe a pod as the scheduler sees it: bound, without a node that fits, or one of its two
+    kinds of pods."""
     pod = {"pod": _reference(event.key)}
     new = event.new
     node = (new or event.old or {}).get("spec", {}).get("nodeName", "")
@@ -162,7 +164,8 @@ def node_change(event: WatchEvent) -> LogLine:
 
 
 def any_change(event: WatchEvent) -> LogLine | None:
-    """Describe a change of the resource that a controller syncs, where upstream says nothing of it."""
+    """Describe a change of the resource that a controller syncs, where upstream says nothing of
+    it."""
     if event.key.resource == "pods":  # which every other controller watches
         return None
     verb = "Deleting" if event.new is None else "Updating" if event.old is not None else "Adding"
@@ -232,7 +235,7 @@ CHANGES: Mapping[tuple[str, str], Describe] = {
     ("default-scheduler", "pods"): scheduler_pod_change,
 }
 
-# --- syncs --------------------------------------------------------------------------------------------------------
+# --- syncs ----------------------------------------------------------------------------------------
 
 SYNCS: Mapping[str, SyncWords] = {
     "kubelet": SyncWords("pod", "SyncPod exit", started="SyncPod enter"),
@@ -303,7 +306,8 @@ class LoggedReconciler:
         return self.reconciler.queue
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Return the reconciler's handlers, each behind one that logs its changes, if there are words for them."""
+        """Return the reconciler's handlers, each behind one that logs its changes, if there are
+        words for them."""
         handlers = dict(self.reconciler.handlers())
         synced = next(iter(handlers), "")
         for resource, handler in handlers.items():
@@ -375,7 +379,8 @@ class LoggedRememberingReconciler(LoggedReconciler):
 def logging(
     new_reconciler: Callable[[Context], Reconciler], logger: Logger
 ) -> Callable[[Context], Reconciler]:
-    """Return what builds a reconciler that logs what the one does that ``new_reconciler`` builds."""
+    """Return what builds a reconciler that logs what the one does that ``new_reconciler``
+    builds."""
 
     def build(context: Context) -> Reconciler:
         reconciler = new_reconciler(context)

@@ -1,11 +1,13 @@
-"""Insight: what will happen (``plan``), why something does not (``why``), and what did (``timeline``).
+"""Insight: what will happen (``plan``), why something does not (``why``), and what did
+(``timeline``).
 
-All three speak of one model, which is defined here. A :class:`Step` is what one object did at one moment; a
-:class:`Timeline` has the steps between two moments, and the :class:`Course` of each workload: its numbers after each
-step, and the bounds that its spec and its budgets set at that moment. The timeline of what happened is read from the
-journal that storage keeps (``timeline``); that of a plan is the same, read from a fork on which the controllers have
-worked (``prediction``). ``why`` finds out why an object is not where it should be. Nothing here writes to the cluster
-that is asked about.
+All three speak of one model, which is defined here. A :class:`Step` is what one object did at one
+moment; a :class:`Timeline` has the steps between two moments, and the :class:`Course` of each
+workload: its numbers after each step, and the bounds that its spec and its budgets set at that
+moment. The timeline of what happened is read from the journal that storage keeps (``timeline``);
+that of a plan is the same, read from a fork on which the controllers have worked (``prediction``).
+``why`` finds out why an object is not where it should be. Nothing here writes to the cluster that
+is asked about.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from kubepy.storage import Key
 class Step(NamedTuple):
     """What one object did at one moment. Fields that do not apply are "".
 
-    :ivar action: ``created``, ``scheduled``, ``ready``, ``terminating``, ``deleted`` … (docs/timeline.md lists them).
+    :ivar action: ``created``, ``scheduled``, ``ready``, ``terminating``, ``deleted`` …
+        (docs/timeline.md lists them).
     :ivar key: the object: resource with its group (``pods``, ``daemonsets.apps``), namespace, name.
     :ivar owner: its controller, of the same namespace: ``replicasets.apps/web-5d4c4ff75b``.
     :ivar node: the node of a pod.
@@ -94,11 +97,14 @@ ENOUGH = -1
 class Course(NamedTuple):
     """How one workload fared. ``availability.judge`` compares its numbers with its bounds.
 
-    :ivar key: the workload: that which no other workload controls (a Deployment, not its ReplicaSets).
-    :ivar numbers: (number of steps so far, numbers): those at the beginning (0), then each time they change.
-    :ivar bounds: likewise: those at the beginning, then each time the spec, a budget or the size changes them.
-    :ivar reached: how many were required before the beginning, None if it had not come up by then; ``ENOUGH``: it had
-        come up to what the bounds at the beginning say.
+    :ivar key: the workload: that which no other workload controls (a Deployment, not its
+        ReplicaSets).
+    :ivar numbers: (number of steps so far, numbers): those at the beginning (0), then each time
+        they change.
+    :ivar bounds: likewise: those at the beginning, then each time the spec, a budget or the size
+        changes them.
+    :ivar reached: how many were required before the beginning, None if it had not come up by then;
+        ``ENOUGH``: it had come up to what the bounds at the beginning say.
     """
 
     key: Key
@@ -110,7 +116,8 @@ class Course(NamedTuple):
 class Timeline(NamedTuple):
     """What happened between two moments, both included. Steps stand in the order of their writes.
 
-    :ivar present: the pods at the beginning, each as a step of that moment, with the action that led to its state.
+    :ivar present: the pods at the beginning, each as a step of that moment, with the action that
+        led to its state.
     """
 
     since: datetime
@@ -124,10 +131,12 @@ class Link(NamedTuple):
     """A link of the chain from an object that is asked about to the one that is to blame.
 
     :ivar key: the object of this link.
-    :ivar field: the path of the field that shows it (``status.containerStatuses[0].state.waiting``); "" for none.
+    :ivar field: the path of the field that shows it
+        (``status.containerStatuses[0].state.waiting``); "" for none.
     :ivar value: the field's value, as the API has it; None where the field is missing.
     :ivar text: one plain sentence about it, without a full stop.
-    :ivar says_when: the sentence names the moment, later than now, at which the field has that value.
+    :ivar says_when: the sentence names the moment, later than now, at which the field has that
+        value.
     """
 
     key: Key
@@ -142,8 +151,10 @@ class Finding(NamedTuple):
 
     :ivar cause: its identifier in the closed list of docs/why/.
     :ivar chain: from the object that was asked about (or the one below it) to the leaf.
-    :ivar remedies: command lines, without the program's name, each of which might alone bring the object to done.
-    :ivar fallbacks: command lines that are tried where no remedy does, and are named only if they do.
+    :ivar remedies: command lines, without the program's name, each of which might alone bring the
+        object to done.
+    :ivar fallbacks: command lines that are tried where no remedy does, and are named only if they
+        do.
     """
 
     cause: str
@@ -156,7 +167,8 @@ class RemedyCommand(tuple[str, ...]):
     """The words of a command line, with what there is to know about it beside them.
 
     :ivar stdin: the manifest that it reads from standard input, "" for none.
-    :ivar needs_more: it may not suffice alone: it changes a template whose old pods stay until somebody deletes them.
+    :ivar needs_more: it may not suffice alone: it changes a template whose old pods stay until
+        somebody deletes them.
     """
 
     stdin: str

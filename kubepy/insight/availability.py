@@ -1,8 +1,10 @@
-"""How workloads stood against their bounds: the judgement that all formats of a timeline, and plans, show.
+"""How workloads stood against their bounds: the judgement that all formats of a timeline, and
+plans, show.
 
-The bounds of a moment are those of the spec, the size and the budgets of that moment. A workload that is made, or made
-larger, is not asked for pods that it never had: as many are required as its bounds say for the size that it has come up
-to. Nothing is required of a workload that is being deleted.
+The bounds of a moment are those of the spec, the size and the budgets of that moment. A workload
+that is made, or made larger, is not asked for pods that it never had: as many are required as its
+bounds say for the size that it has come up to. Nothing is required of a workload that is being
+deleted.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ class Availability(NamedTuple):
 
     :ivar step: the number of steps so far.
     :ivar required: how many pods had to be available; None where nothing says so.
-    :ivar counts: whether the lowest availability is to be sought here; not while the workload only comes up.
-    :ivar is_shrinking: there are more pods than desired only because it was made smaller, or is being deleted.
+    :ivar counts: whether the lowest availability is to be sought here; not while the workload only
+        comes up.
+    :ivar is_shrinking: there are more pods than desired only because it was made smaller, or is
+        being deleted.
     """
 
     step: int
@@ -45,8 +49,8 @@ class Availability(NamedTuple):
 class Extremes(NamedTuple):
     """The worst of a workload's moments.
 
-    :ivar lowest: that at which it lacked the most pods; where it never lacked any, that with the fewest available
-        ones. Of a workload that never came up, the last one.
+    :ivar lowest: that at which it lacked the most pods; where it never lacked any, that with the
+        fewest available ones. Of a workload that never came up, the last one.
     :ivar allowed_surge: what the strategy allowed at the moment of the largest surge.
     :ivar is_up: whether it has come up at any time.
     """
@@ -59,7 +63,8 @@ class Extremes(NamedTuple):
 
 
 def judge(course: Course) -> list[Availability]:
-    """Return how a workload stood at the beginning, and each time its numbers or its bounds changed."""
+    """Return how a workload stood at the beginning, and each time its numbers or its bounds
+    changed."""
     moments = list(_with_bounds(course))
     if course.key.resource in JOBS:
         return [Availability(*moment, None) for moment in moments]

@@ -1,5 +1,5 @@
-"""The bounds of a workload at a moment: how many pods there should be, how many of them may be away or too many, and
-what budgets for disruptions say."""
+"""The bounds of a workload at a moment: how many pods there should be, how many of them may be away
+or too many, and what budgets for disruptions say."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ Share = int | str | None  # a number or a percentage
 
 
 def desired_of(seen: Any) -> int:
-    """Return how many pods there should be of a workload or Job; for a DaemonSet as many as its status says."""
+    """Return how many pods there should be of a workload or Job; for a DaemonSet as many as its
+    status says."""
     if isinstance(seen, JobView):
         if seen.end or seen.is_suspended:
             return 0
@@ -37,8 +38,8 @@ def bounds_of(
 
     :param seen: its view, None if it is gone.
     :param is_rolling: pods of an older template are being replaced.
-    :param is_evicted: evicted pods are not replaced yet. A rollout does not ask budgets, and an eviction asks nothing
-        else.
+    :param is_evicted: evicted pods are not replaced yet. A rollout does not ask budgets, and an
+        eviction asks nothing else.
     """
     if seen is None or seen.is_terminating:
         return Bounds(is_leaving=True)
@@ -101,8 +102,9 @@ class Budgets:
                 views.pop(key, None)
 
     def strictest(self, key: Key, desired: int) -> tuple[int, str] | None:
-        """Return how many pods of a workload must stay healthy by the strictest budget that selects them, and its name;
-        None without one. Of a budget over several workloads, the others are taken to have all their pods."""
+        """Return how many pods of a workload must stay healthy by the strictest budget that selects
+        them, and its name; None without one. Of a budget over several workloads, the others are
+        taken to have all their pods."""
         if (key, desired) not in self._known:
             leasts = list(self._leasts(key, desired)) if key in self._workloads else []
             self._known[key, desired] = max(leasts, key=lambda least: least[0], default=None)
@@ -141,8 +143,8 @@ def is_selected(selector: str, labels: str) -> bool:
 def least_healthy(budget: BudgetView, total: int, has_daemon_set: bool) -> int:
     """Return how many of so many pods a budget wants healthy.
 
-    All of them where its controller cannot compute it: a DaemonSet has no scale, by which it counts the pods that there
-    should be, unless ``minAvailable`` is a number.
+    All of them where its controller cannot compute it: a DaemonSet has no scale, by which it counts
+    the pods that there should be, unless ``minAvailable`` is a number.
     """
     away, least = budget.max_unavailable, budget.min_available
     if away is None and not isinstance(least, str):

@@ -1,8 +1,8 @@
 """Plans: what a change would do, and whether it finishes.
 
-A :class:`Plan` judges a :class:`~kubepy.insight.prediction.Prediction`: which workloads the change concerns, when each
-has finished, and what blocks one that does not. Only those count that a command touches; without a command, all that
-are under way.
+A :class:`Plan` judges a :class:`~kubepy.insight.prediction.Prediction`: which workloads the change
+concerns, when each has finished, and what blocks one that does not. Only those count that a command
+touches; without a command, all that are under way.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ OTHERS = ("horizontalpodautoscalers.autoscaling", "ingresses.networking.k8s.io",
 
 
 class Touched:
-    """The objects that a command itself writes, and the nodes that it drains; what controllers do afterwards is not
-    among them.
+    """The objects that a command itself writes, and the nodes that it drains; what controllers do
+    afterwards is not among them.
 
     :ivar keys: in the order in which they were written first.
     """
@@ -54,7 +54,8 @@ class Touched:
         self.keys: dict[Key, None] = {}
 
     def watch(self, cluster: LocalCluster) -> None:
-        """Note all that is written from now on by the requester that the cluster has now: controllers are others."""
+        """Note all that is written from now on by the requester that the cluster has now:
+        controllers are others."""
         client, requester = cluster.client, cluster.client.requester
 
         def note(key: Key, obj: Object | None) -> None:
@@ -67,7 +68,8 @@ class Touched:
 class PlannedWorkload(NamedTuple):
     """A workload of a plan.
 
-    :ivar finished_after: seconds from the beginning until it has finished for good; None: it does not.
+    :ivar finished_after: seconds from the beginning until it has finished for good; None: it does
+        not.
     :ivar why: what ``why`` says about one that does not finish.
     """
 
@@ -125,7 +127,8 @@ def make_plan(
 
     :param cluster: the cluster that it is about.
     :param touched: what the command itself has written, or drains.
-    :param has_ended: the command has come to an end, and does not wait for something that never comes.
+    :param has_ended: the command has come to an end, and does not wait for something that never
+        comes.
     :param run: runs command lines on forks, to try remedies of what blocks the first workload.
     """
     workloads = Judge(cluster, prediction, touched, counts_all=not command)
@@ -170,7 +173,8 @@ class Judge:
         self._courses = {course.key: course for course in self._timeline.courses}
 
     def top(self, key: Key, owner: str = "", uid: str = "") -> Key:
-        """Return the workload that an object belongs to: that which no other workload controls, maybe itself.
+        """Return the workload that an object belongs to: that which no other workload controls,
+        maybe itself.
 
         :param owner: its controller at the moment of a step.
         :param uid: that of the object: one of the same name may belong to another workload.
@@ -189,10 +193,11 @@ class Judge:
         return self._tops[key, uid]
 
     def concerned(self, *, has_ended: bool) -> list[Key]:
-        """Return the workloads that something happens to or that must still go, in the order in which it does.
+        """Return the workloads that something happens to or that must still go, in the order in
+        which it does.
 
-        :param has_ended: see :func:`make_plan`; otherwise nodes that the command has written, or drains, are
-            among them.
+        :param has_ended: see :func:`make_plan`; otherwise nodes that the command has written, or
+            drains, are among them.
         """
         steps = [key for key in self.step_tops if key.resource in (*WORKLOADS, NAMESPACES)]
         leaving = [
@@ -208,7 +213,8 @@ class Judge:
         return list(dict.fromkeys([*steps, *self._courses, *leaving, *others, *waiting]))
 
     def _unfinished(self) -> Iterator[Key]:
-        """Yield the workloads that are not finished at the end, but for those that have come to an end of their own."""
+        """Yield the workloads that are not finished at the end, but for those that have come to an
+        end of their own."""
         for resource in WORKLOADS:
             for obj in self._after.list(resource):
                 if (
@@ -219,14 +225,15 @@ class Judge:
                     yield self._after.key(obj)
 
     def is_finished(self, key: Key) -> bool:
-        """Return whether a workload is where it should be at the end: rolled out, complete, or gone if it is to go; and
-        no controllers are at odds about it, so that it stays there."""
+        """Return whether a workload is where it should be at the end: rolled out, complete, or gone
+        if it is to go; and no controllers are at odds about it, so that it stays there."""
         obj = self._after.get(*key)
         is_contested = any(contest.subject == key for contest in self._after.contests)
         return obj is None or (is_done(self._after, obj, obj) and not is_contested)
 
     def counts(self, key: Key) -> bool:
-        """Return whether a workload that does not finish makes the plan fail: it is touched, or was finished before."""
+        """Return whether a workload that does not finish makes the plan fail: it is touched, or was
+        finished before."""
         if self._counts_all or key in self._touched:
             return True
         obj = self._before.get(*key)
@@ -264,7 +271,8 @@ class Judge:
 
 
 def has_ended(obj: Object) -> bool:
-    """Return whether a workload does nothing any more: a Job or pod that has failed, a CronJob between two starts."""
+    """Return whether a workload does nothing any more: a Job or pod that has failed, a CronJob
+    between two starts."""
     if obj["kind"] == "CronJob":
         return not (obj.get("status") or {}).get("active")
     return phase_of(obj) == "Failed" or (
@@ -272,7 +280,7 @@ def has_ended(obj: Object) -> bool:
     )
 
 
-# --- documents ----------------------------------------------------------------------------------------------------
+# --- documents ------------------------------------------------------------------------------------
 
 
 def plan_document(plan: Plan, program: str = "kubepy") -> Object:
@@ -325,7 +333,7 @@ def contest_document(contest: Contest) -> Object:
     }
 
 
-# --- several runs -------------------------------------------------------------------------------------------------
+# --- several runs ---------------------------------------------------------------------------------
 
 
 class Spread(NamedTuple):
@@ -336,7 +344,8 @@ class Spread(NamedTuple):
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """Return the median of values, and the smallest of them that 95 % do not exceed; None for no values."""
+    """Return the median of values, and the smallest of them that 95 % do not exceed; None for no
+    values."""
     if not values:
         return None
     ordered, count = sorted(values), len(values)
@@ -348,7 +357,8 @@ def spread(values: Sequence[float]) -> Spread | None:
 class WorkloadRuns(NamedTuple):
     """A workload in several runs of a plan.
 
-    :ivar finished: in how many it finishes; ``after``: how long it takes in those, None where it never does.
+    :ivar finished: in how many it finishes; ``after``: how long it takes in those, None where it
+        never does.
     :ivar lowest: the fewest available pods of all runs.
     """
 

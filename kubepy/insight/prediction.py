@@ -1,7 +1,9 @@
-"""Predictions: do something on a fork of a cluster, and let the controllers work there until nothing is left to do.
+"""Predictions: do something on a fork of a cluster, and let the controllers work there until
+nothing is left to do.
 
-Nothing is computed by a formula: the controllers, the scheduler and the kubelets of a fork are those of the cluster.
-With the cluster's own clock and a seed they do on the fork exactly what they would do in the cluster.
+Nothing is computed by a formula: the controllers, the scheduler and the kubelets of a fork are
+those of the cluster. With the cluster's own clock and a seed they do on the fork exactly what they
+would do in the cluster.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from kubepy.storage import Key
 from kubepy.storage.memory import MemoryStore
 
 DAY = 24 * 3600.0  # seconds
-FIRST_LOOK = 300.0  # seconds after which a prediction is looked at for repetition, then after four times as many …
+# seconds after which a prediction is looked at for repetition, then after four times as many …
+FIRST_LOOK = 300.0
 MOST_REPETITIONS = 10
 Done = Callable[[LocalCluster], bool]
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
@@ -41,11 +44,12 @@ class Prediction:
     :ivar cluster: the fork as it is in the end.
     :ivar started: the moment of the fork.
     :ivar limit: how many seconds of the cluster's time it goes on at most.
-    :ivar settled: nothing is due any more but what repeats for ever. False: the end was the limit, or the wish of
-        ``done``.
+    :ivar settled: nothing is due any more but what repeats for ever. False: the end was the limit,
+        or the wish of ``done``.
     :ivar origin: the fork with which it began; ``cluster`` may be a fork of that.
     :ivar settled_after: seconds of the cluster's time from the beginning to the end.
-    :ivar is_cut: the end is the bound of the controllers' writes: they were not done with the work of a moment.
+    :ivar is_cut: the end is the bound of the controllers' writes: they were not done with the work
+        of a moment.
     """
 
     def __init__(
@@ -67,8 +71,8 @@ class Prediction:
         self._revision = revision
 
     def close(self) -> None:
-        """Let go of the folder that the fork lies over, after which nothing can be read from the fork. A fork of a fork
-        shares the folder with its origin, and does not let go of it."""
+        """Let go of the folder that the fork lies over, after which nothing can be read from the
+        fork. A fork of a fork shares the folder with its origin, and does not let go of it."""
         release(self.origin)
 
     @cached_property
@@ -91,17 +95,19 @@ def predict(
     done: Done | None = None,
     most_writes: float = WAIT_WRITES,
 ) -> Prediction:
-    """Predict what happens in a cluster after ``act`` has changed it; the cluster itself is not changed.
+    """Predict what happens in a cluster after ``act`` has changed it; the cluster itself is not
+    changed.
 
-    A fork of a cluster with the system's time gets a clock of its own, which begins at now. Admission webhooks are
-    called as for a dry run.
+    A fork of a cluster with the system's time gets a clock of its own, which begins at now.
+    Admission webhooks are called as for a dry run.
 
-    :param act: changes the fork; it may let its time go on (a command that waits). When it would go on beyond the
-        limit, ``act`` is left with ClockLimit.
+    :param act: changes the fork; it may let its time go on (a command that waits). When it would go
+        on beyond the limit, ``act`` is left with ClockLimit.
     :param limit: seconds of the cluster's time after which the prediction ends.
     :param settings: replace those of the cluster's ``kubepy.yaml``.
     :param done: ends the prediction; it is asked about the fork when the work of a moment is done.
-    :param most_writes: ends it where the controllers write more than that without an end of their work.
+    :param most_writes: ends it where the controllers write more than that without an end of their
+        work.
 
     Raises what ``act`` raises, FolderError.
     """
@@ -130,14 +136,15 @@ def predict(
 
 
 def release(fork: LocalCluster) -> None:
-    """Let go of the folder that a fork lies over. Otherwise that stays open until the garbage collector has run."""
+    """Let go of the folder that a fork lies over. Otherwise that stays open until the garbage
+    collector has run."""
     if isinstance(fork.store, MemoryStore):
         fork.store.release()
 
 
 class Repetition:
-    """Controllers that make the same pods again and again, of which none becomes ready: a node refuses them, or is
-    missing. That has no end; a Job's failures have, at its backoffLimit."""
+    """Controllers that make the same pods again and again, of which none becomes ready: a node
+    refuses them, or is missing. That has no end; a Job's failures have, at its backoffLimit."""
 
     def __init__(self) -> None:
         self._active: dict[str, set[str]] = {}  # the UIDs of pods, by the UID of their controller
@@ -167,8 +174,8 @@ class Repetition:
             self._sound.add(owner)
 
     def is_endless(self, fork: LocalCluster) -> bool:
-        """Return whether a controller has made all its pods so often that it will always do so; a node for which
-        something is due may yet change that."""
+        """Return whether a controller has made all its pods so often that it will always do so; a
+        node for which something is due may yet change that."""
         return any(
             made >= MOST_REPETITIONS * self._most[owner] and owner not in self._sound
             for owner, made in self._made.items()
@@ -189,7 +196,8 @@ def work(
     settled: bool = True,
     most_writes: float = WAIT_WRITES,
 ) -> bool:
-    """Let the controllers work on a fork until a moment, or until it is settled before, or repeats itself without end.
+    """Let the controllers work on a fork until a moment, or until it is settled before, or repeats
+    itself without end.
 
     Returns whether they have reached the bound of their writes before that.
     """
@@ -219,7 +227,8 @@ def pending(fork: LocalCluster) -> Sequence[Pending]:
 
 
 def contests_of(cluster: LocalCluster) -> tuple[Contest, ...]:
-    """Return the controllers of a cluster that undo each other's work, without end: one contest for each object."""
+    """Return the controllers of a cluster that undo each other's work, without end: one contest for
+    each object."""
     text, now = cluster.store.meta(MEMORIES), cluster.clock.now()
     memory = json.loads(text).get(CONTENTION, {}) if text else {}
     waits = [wait for wait in waits_of(memory) if not wait.is_over(now) and not wait.is_released]
@@ -237,10 +246,11 @@ def is_settled(fork: LocalCluster) -> bool:
 
 
 def tried_again(fork: LocalCluster, end: datetime, done: Done | None) -> LocalCluster:
-    """Return a settled fork after one more try of what has failed so often that its back-off does not grow any more.
+    """Return a settled fork after one more try of what has failed so often that its back-off does
+    not grow any more.
 
-    Such tries count as repeating for ever, but after a change they may succeed: a quota was raised. Where nothing comes
-    of it, the fork is returned as it is.
+    Such tries count as repeating for ever, but after a change they may succeed: a quota was raised.
+    Where nothing comes of it, the fork is returned as it is.
     """
     tries = [entry.due for entry in pending(fork) if entry.failures and entry.due]
     if not tries or max(tries) > end or (done is not None and done(fork)):

@@ -1,8 +1,9 @@
-"""The steps that a write of an object makes, from the views before and after it. docs/timeline.md lists them.
+"""The steps that a write of an object makes, from the views before and after it. docs/timeline.md
+lists them.
 
-A write that changes nothing of what a step is made of makes none, and one that changes several things makes several, in
-the order of this module. ``available`` and ``unavailable`` are not decided here: they depend on the owner as well, and
-on time that goes by without a write.
+A write that changes nothing of what a step is made of makes none, and one that changes several
+things makes several, in the order of this module. ``available`` and ``unavailable`` are not decided
+here: they depend on the owner as well, and on time that goes by without a write.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ Actions = Iterator[Action]
 
 
 def actions(resource: str, before: Any, after: Any, note: str = "") -> Actions:
-    """Yield the steps that a write makes, by the views of the object before and after it (None: not there)."""
+    """Yield the steps that a write makes, by the views of the object before and after it (None: not
+    there)."""
     if resource in NO_STEPS:
         return
     if after is None:
@@ -160,8 +162,8 @@ CHANGES: Mapping[str, Callable[[Any, Any], Actions]] = {
 NO_STEPS = frozenset(("poddisruptionbudgets.policy",))  # they only set bounds
 
 
-# Views of objects as they are created, with which a new one is compared: its spec is part of its creation, its status
-# is not.
+# Views of objects as they are created, with which a new one is compared: its spec is part of its
+# creation, its status is not.
 BLANK: Mapping[str, Callable[[Any], Any]] = {
     "pods": lambda pod: PodView(pod.uid, False, pod.owner, pod.node, pod.revision),
     "nodes": lambda node: node._replace(is_terminating=False, ready=""),

@@ -1,10 +1,11 @@
-"""The timeline of a cluster: the steps that its objects made, and the numbers of its workloads beside them.
+"""The timeline of a cluster: the steps that its objects made, and the numbers of its workloads
+beside them.
 
-It is derived from what storage keeps of each write (``kubepy.storage.timeline``) when it is read. At its beginning an
-object was as it is now, or as it was before the first write since then. The writes are then done again, one after the
-other. Pods become available where nothing is written, so that is computed, with the
-``minReadySeconds`` of their owners. Of one moment, pods whose time has come are first, then the writes follow in their
-order.
+It is derived from what storage keeps of each write (``kubepy.storage.timeline``) when it is read.
+At its beginning an object was as it is now, or as it was before the first write since then. The
+writes are then done again, one after the other. Pods become available where nothing is written, so
+that is computed, with the ``minReadySeconds`` of their owners. Of one moment, pods whose time has
+come are first, then the writes follow in their order.
 """
 
 from __future__ import annotations
@@ -79,12 +80,12 @@ def read_timeline(
 ) -> Timeline:
     """Return what happened in a cluster, as far as it is kept. Nothing is written.
 
-    :param since: from this moment on; None: from the first step. Where the clock was set back meanwhile, the timeline
-        begins with that.
-    :param after_revision: leave out the writes up to this revision; ``since`` is then only the time from which steps
-        count their ``after``.
-    :param subject: only the steps of this object (or these) and of what it owns, or of what is on this node or in this
-        namespace.
+    :param since: from this moment on; None: from the first step. Where the clock was set back
+        meanwhile, the timeline begins with that.
+    :param after_revision: leave out the writes up to this revision; ``since`` is then only the time
+        from which steps count their ``after``.
+    :param subject: only the steps of this object (or these) and of what it owns, or of what is on
+        this node or in this namespace.
     """
     fork = cluster.fork()  # entries, objects and time are those of one revision
     until = fork.clock.now()
@@ -124,7 +125,8 @@ def sync_seconds(cluster: LocalCluster) -> float:
 def with_what_was_before(
     fork: LocalCluster, courses: Iterable[Course], entries: Entries, start: datetime
 ) -> Iterator[Course]:
-    """Yield courses; those that begin with too few pods with how far they had come up before that."""
+    """Yield courses; those that begin with too few pods with how far they had come up before
+    that."""
     whole = entries_of(fork)
     earlier = [entry for entry in whole if not entries or entry.revision < entries[0].revision]
     lacking = {course.key for course in courses if lacks_at_first(course)}
@@ -141,7 +143,8 @@ def with_what_was_before(
 
 
 def start_of(since: str, now: datetime, name: str = "since") -> datetime:
-    """Return the moment that a text means: a time, or how long ago. Raises ValueError, which begins with the name."""
+    """Return the moment that a text means: a time, or how long ago. Raises ValueError, which begins
+    with the name."""
     if is_too_exact(since):
         raise ValueError(f"{name}={printable(since)}: {FINEST}")
     try:
@@ -153,7 +156,8 @@ def start_of(since: str, now: datetime, name: str = "since") -> datetime:
         seconds = parse_span(since)
     except ValueError:
         raise ValueError(
-            f"{name}={printable(since)} is neither a time such as 2026-01-01T12:00:00Z nor a duration "
+            f"{name}={printable(since)} is neither a time such as 2026-01-01T12:00:00Z nor a "
+            f"duration "
             "such as 30m or 2d"
         ) from None
     if seconds < 0:
@@ -171,7 +175,8 @@ def without_earlier_times(
 ) -> Iterator[TimelineEntry]:
     """Yield the entries since time last went back, with times that never do.
 
-    :param skew: seconds by which time may go back without a new beginning; such an entry gets the time before it.
+    :param skew: seconds by which time may go back without a new beginning; such an entry gets the
+        time before it.
     """
     limit = (until - EPOCH) // timedelta(microseconds=1)
     start, last = 0, limit + round(skew * SECOND)
@@ -187,7 +192,8 @@ def without_earlier_times(
 
 
 def edits_at_once(entries: Iterable[TimelineEntry], seconds: float) -> Iterator[TimelineEntry]:
-    """Yield entries; those from outside get the time of the one before if that is so few seconds earlier."""
+    """Yield entries; those from outside get the time of the one before if that is so few seconds
+    earlier."""
     began, last = 0, NEVER
     for entry in entries:
         if not entry.is_outside or entry.at > last + seconds * SECOND:
@@ -197,7 +203,8 @@ def edits_at_once(entries: Iterable[TimelineEntry], seconds: float) -> Iterator[
 
 
 def views_before(cluster: LocalCluster, entries: Iterable[TimelineEntry]) -> Views:
-    """Return the views of all objects before the first of some entries, which lead to the objects of now."""
+    """Return the views of all objects before the first of some entries, which lead to the objects
+    of now."""
     first: Views = {}
     for entry in entries:
         if entry.key not in first:
@@ -277,7 +284,8 @@ class Replay:
     # --- going on ---
 
     def begin(self, start: datetime, *, is_over: bool) -> None:
-        """Count the pods that there are. ``is_over``: those that become available at that moment are so already."""
+        """Count the pods that there are. ``is_over``: those that become available at that moment
+        are so already."""
         for key, seen in self._views.items():
             if owner := owner_key(key, seen):
                 self._owned.setdefault(owner, {})[key] = None
@@ -318,8 +326,8 @@ class Replay:
                 )
 
     def run(self, entries: Entries, until: datetime) -> None:
-        """Do all writes again, and let time go on to a moment. What comes from outside at one moment is one change: the
-        numbers between its writes never were."""
+        """Do all writes again, and let time go on to a moment. What comes from outside at one
+        moment is one change: the numbers between its writes never were."""
         tops: dict[Key, None] = {}
         for number, (entry, following) in enumerate(zip_longest(entries, entries[1:])):
             at = moment(entry)
@@ -439,7 +447,8 @@ class Replay:
     # --- workloads ---
 
     def _top(self, key: Key) -> Key:
-        """Return the workload that an object belongs to in the end: that which no other controls."""
+        """Return the workload that an object belongs to in the end: that which no other
+        controls."""
         for _ in range(LONGEST_CHAIN):
             owner = (
                 owner_key(key, self._views.get(key) or self._last.get(key))
@@ -456,7 +465,8 @@ class Replay:
         return key
 
     def _follow_workload(self, key: Key, before: Any, after: Any, top: Key) -> None:
-        """Take in what a change of a workload, or of a revision of it, means for the pods of its top."""
+        """Take in what a change of a workload, or of a revision of it, means for the pods of its
+        top."""
         if isinstance(after, WorkloadView) and isinstance(before, WorkloadView):
             if after.template != before.template:
                 self._unobserved.add(key)
@@ -552,7 +562,8 @@ class Replay:
     # --- notes ---
 
     def _note_numbers(self, keys: Iterable[Key]) -> None:
-        """Note what has become of workloads; of a budget, the bounds of all workloads in its namespace."""
+        """Note what has become of workloads; of a budget, the bounds of all workloads in its
+        namespace."""
         for key in keys:
             if key.resource == BUDGETS:
                 for top in [top for top in self._numbers if top.namespace == key.namespace]:
@@ -591,7 +602,8 @@ class Replay:
         return self._subjects is None or key in self._subjects
 
     def courses(self) -> Iterator[Course]:
-        """Yield the courses of the workloads that something happened to, and of the subjects, by key."""
+        """Yield the courses of the workloads that something happened to, and of the subjects, by
+        key."""
         for key in sorted({*self._touched, *(self._asked & self._numbers.keys())}):
             if (key in self._asked or self._top(key) == key) and key in self._numbers:
                 yield Course(key, tuple(self._numbers[key]), tuple(self._bounds[key]))
@@ -620,7 +632,8 @@ def parse_owner(owner: str, namespace: str) -> Key:
 
 
 def keys_below(subjects: Iterable[Key], views: Views, entries: Entries) -> set[Key]:
-    """Return all that objects owned at any time; of a node also its pods, of a namespace what was in it."""
+    """Return all that objects owned at any time; of a node also its pods, of a namespace what was
+    in it."""
     children: dict[Key, set[Key]] = {}
     seen_views = [
         *views.items(),
@@ -651,7 +664,8 @@ def keys_below(subjects: Iterable[Key], views: Views, entries: Entries) -> set[K
 def newest_revision(
     top: Key, views: Views, owned: Mapping[Key, Iterable[Key]], unobserved: set[Key]
 ) -> str | None:
-    """Return the revision that all pods of a workload should have: "" where any will do, None where none has it yet."""
+    """Return the revision that all pods of a workload should have: "" where any will do, None where
+    none has it yet."""
     workload = views.get(top)
     if not isinstance(workload, WorkloadView) or top.resource in (
         "replicasets.apps",
@@ -681,7 +695,8 @@ def newest_revision(
 
 
 def scheduled_raises(entries: Entries, sync_seconds: float) -> dict[int, list[tuple[Key, int]]]:
-    """Return for which DaemonSets, from which entry on, more pods should be there than their status says yet.
+    """Return for which DaemonSets, from which entry on, more pods should be there than their status
+    says yet.
 
     The controller makes the pods first and writes the status at the end of its sync.
     """
@@ -704,7 +719,7 @@ def scheduled_raises(entries: Entries, sync_seconds: float) -> dict[int, list[tu
     return raises
 
 
-# --- documents ----------------------------------------------------------------------------------------------------
+# --- documents ------------------------------------------------------------------------------------
 
 
 def timeline_document(timeline: Timeline) -> Object:

@@ -1,4 +1,5 @@
-"""Admission of a pod that names its node, past the scheduler (``pkg/kubelet/lifecycle/predicate.go``).
+"""Admission of a pod that names its node, past the scheduler
+(``pkg/kubelet/lifecycle/predicate.go``).
 
 Pods of high priority are rejected like any other: upstream's kubelet would evict others for them.
 """
@@ -41,7 +42,8 @@ def is_scheduled(pod: Pod) -> bool:
 
 
 def rejection(pod: Pod, node: Node, others: Iterable[Pod]) -> Rejection | None:
-    """Return the first reason why the node does not admit the pod beside those that it has admitted, or None."""
+    """Return the first reason why the node does not admit the pod beside those that it has
+    admitted, or None."""
     node_info = NodeInfo(node["metadata"]["name"])
     node_info.set_node(node)
     for other in others:
@@ -59,7 +61,8 @@ def _rejections(pod: PodInfo, node_info: NodeInfo) -> Iterator[Rejection]:
         yield Rejection(
             "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"
         )
-    # Extended resources that the node does not list may be cluster-level ones: they count for nothing here.
+    # Extended resources that the node does not list may be cluster-level ones: they count for
+    # nothing here.
     requests = {
         name: quantity
         for name, quantity in pod.requests.items()
@@ -69,7 +72,8 @@ def _rejections(pod: PodInfo, node_info: NodeInfo) -> Iterator[Rejection]:
         yield Rejection(
             f"OutOf{short.resource}",
             (
-                f"Node didn't have enough resource: {short.resource}, requested: {short.requested}, used: {short.used}, "
+                f"Node didn't have enough resource: {short.resource}, requested: "
+                f"{short.requested}, used: {short.used}, "
                 f"capacity: {short.capacity}"
             ),
         )

@@ -88,8 +88,8 @@ class Kubelet:
         self._started = OwnWrites(
             context.informers
         )  # the pods for which nothing is due after their start
-        # Pods in the queue for a step that stays due as long as pod and node are the same: the start of a plain pod, a
-        # removal.
+        # Pods in the queue for a step that stays due as long as pod and node are the same: the
+        # start of a plain pod, a removal.
         self._decided: dict[Key, tuple[Pod, Node, Step]] = {}
         defaults = {
             name: value
@@ -182,7 +182,8 @@ class Kubelet:
             self._wait(key, pod)
 
     def _note_deletion(self, pod: Pod) -> None:
-        """Remember when the deletion was asked for: at the latest now, and in the second that the pod names."""
+        """Remember when the deletion was asked for: at the latest now, and in the second that the
+        pod names."""
         asked, now = deletion_time(pod), self._clock.now()
         if self._moments.is_known(pod, format_time(asked)):
             return
@@ -192,8 +193,8 @@ class Kubelet:
             self._moments.note(pod, asked + timedelta(microseconds=999_999))
 
     def _live_node(self, pod: Pod) -> Node | None:
-        """Return the node of a pod, if its kubelet is not down; where faults choose the pod's outcome, as if the node
-        did."""
+        """Return the node of a pod, if its kubelet is not down; where faults choose the pod's
+        outcome, as if the node did."""
         node = self._nodes.get("", node_name(pod))
         if node is None or is_down(node, self._clock.now()):
             return None
@@ -257,7 +258,8 @@ class Kubelet:
             self._take(step, pod, node)
 
     def _come_back(self, key: Key, node: Node, until: datetime) -> None:
-        """Let a kubelet that was down report again on its pods, which count as not ready since, and on its node."""
+        """Let a kubelet that was down report again on its pods, which count as not ready since, and
+        on its node."""
         now = self._clock.now()
         if until > now:
             self.queue.add_at(key, until)
@@ -277,7 +279,8 @@ class Kubelet:
         self._node_client.update({**node, "metadata": {**metadata, "annotations": kept}})
 
     def _admit(self, pod: Pod, node: Node) -> Rejection | None:
-        """Return why the node does not admit a pod that names it. A node without a report admits everything."""
+        """Return why the node does not admit a pod that names it. A node without a report admits
+        everything."""
         if is_scheduled(pod) or not (node.get("status") or {}).get("allocatable"):
             return None
         others = (
@@ -288,7 +291,8 @@ class Kubelet:
         return rejection(pod, node, others)
 
     def _must_wait(self, key: Key, pod: Pod) -> bool:
-        """Tell whether the end of a pod that will be replaced is to be delayed; if not, count it."""
+        """Tell whether the end of a pod that will be replaced is to be delayed; if not, count
+        it."""
         controller = controller_of(pod)
         if controller is None or pod["spec"].get("restartPolicy") != "Always":
             return False

@@ -1,8 +1,10 @@
-"""The heartbeats of kubelets: a Lease for each node in ``kube-node-lease``, which its kubelet renews every ten seconds.
+"""The heartbeats of kubelets: a Lease for each node in ``kube-node-lease``, which its kubelet
+renews every ten seconds.
 
-kube-controller-manager takes a node whose Lease is not renewed for one whose kubelet is gone. The controllers of this
-package go by the node alone, so leases are kept up only while a server runs, where others may watch them.
-Upstream: ``pkg/kubelet/kubelet.go``, ``component-helpers/apimachinery/lease``.
+kube-controller-manager takes a node whose Lease is not renewed for one whose kubelet is gone. The
+controllers of this package go by the node alone, so leases are kept up only while a server runs,
+where others may watch them. Upstream: ``pkg/kubelet/kubelet.go``,
+``component-helpers/apimachinery/lease``.
 """
 
 from __future__ import annotations

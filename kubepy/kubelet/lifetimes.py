@@ -1,7 +1,9 @@
-"""How a pod lives by its annotations: what becomes of each run of its containers, and how long each thing takes.
+"""How a pod lives by its annotations: what becomes of each run of its containers, and how long each
+thing takes.
 
-The pods of Jobs end by themselves, and those that wait for a client; all others only where an annotation says so. An
-annotation of the pod comes before one of its node, and that before a default of ``kubepy.yaml``. Pure functions.
+The pods of Jobs end by themselves, and those that wait for a client; all others only where an
+annotation says so. An annotation of the pod comes before one of its node, and that before a default
+of ``kubepy.yaml``. Pure functions.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ class Rules(NamedTuple):
 
     :param draw: draws a number of seconds from a range, for a pod and a purpose.
     :param defaults: values of annotations that neither pod nor node has.
-    :param moment: the exact moment that a timestamp of the pod stands for; timestamps are whole seconds.
+    :param moment: the exact moment that a timestamp of the pod stands for; timestamps are whole
+        seconds.
     :param find: looks up a ConfigMap or a Secret.
     """
 
@@ -80,7 +83,8 @@ class Attempt(NamedTuple):
 
 
 class Lifetime(NamedTuple):
-    """``outcome``: that of a pod which does not end by itself, or the one that it has while it runs.
+    """``outcome``: that of a pod which does not end by itself, or the one that it has while it
+    runs.
 
     :param runs_for: how long a run takes, in seconds; None: it does not end.
     :param end: the outcome of a run's end.
@@ -88,8 +92,10 @@ class Lifetime(NamedTuple):
     :param before: the outcomes that come before, and how often each.
     :param crash: the outcome of the end of a run that crashes.
     :param crash_restarts: the containers start again when they have crashed.
-    :param init: the lifetime of the init container that an outcome speaks of; None: init containers complete at once.
-    :param needs_references: the ConfigMaps and Secrets that the pod reads must be there before it starts.
+    :param init: the lifetime of the init container that an outcome speaks of; None: init containers
+        complete at once.
+    :param needs_references: the ConfigMaps and Secrets that the pod reads must be there before it
+        starts.
     """
 
     outcome: str
@@ -190,7 +196,8 @@ def lifetime_of(pod: Pod, node: Node, rules: Rules = NO_RULES) -> Lifetime:
 
 
 def first_init_container(pod: Pod) -> str:
-    """Return the name of the init container that outcomes speak of, the first one that is no sidecar; "" for none."""
+    """Return the name of the init container that outcomes speak of, the first one that is no
+    sidecar; "" for none."""
     containers = pod["spec"].get("initContainers") or ()
     return next(
         (
@@ -220,13 +227,15 @@ def _init_lifetime(pod: Pod, sequence: OutcomeSequence, code: int) -> Lifetime |
 
 
 def _waits_for_client(pod: Pod) -> bool:
-    """Tell whether a pod is there for a client that attaches to it (``kubectl run -it --restart=Never``). Nobody can
-    attach, so it ends as one whose client has gone."""
+    """Tell whether a pod is there for a client that attaches to it
+    (``kubectl run -it --restart=Never``). Nobody can attach, so it ends as one whose client has
+    gone."""
     return any(container.get("stdinOnce") for container in pod["spec"]["containers"])
 
 
 def _annotations_in_force(pod: Pod, node: Node, rules: Rules, is_job_pod: bool) -> dict[str, str]:
-    """Return the annotations about a pod's life: its own, else its node's, else those of ``kubepy.yaml``."""
+    """Return the annotations about a pod's life: its own, else its node's, else those of
+    ``kubepy.yaml``."""
     own, of_node = annotations_of(pod), annotations_of(node)
     in_force: dict[str, str] = {}
     if not own and not rules.defaults and not (of_node.keys() & OF_NODES):
@@ -247,7 +256,8 @@ def _end(code: int) -> PodOutcome:
 
 
 class Moments:
-    """The exact moments behind the timestamps of pods, which are whole seconds, so that nothing happens too early.
+    """The exact moments behind the timestamps of pods, which are whole seconds, so that nothing
+    happens too early.
 
     Where a moment is not known, the second's begin counts.
     """

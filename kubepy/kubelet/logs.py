@@ -1,8 +1,9 @@
 """The logs of containers, as the kubelet of a pod's node answers for them.
 
-No containers run, so a log is empty, unless annotations of the pod say what its containers print when they start:
-``kubepy.dev/log`` for its ``containers``, ``kubepy.dev/log.NAME`` for any container NAME.
-Upstream: ``pkg/registry/core/pod/rest/log.go``, ``pkg/kubelet/kubelet_pods.go``, ``pkg/apis/core/validation``.
+No containers run, so a log is empty, unless annotations of the pod say what its containers print
+when they start: ``kubepy.dev/log`` for its ``containers``, ``kubepy.dev/log.NAME`` for any
+container NAME. Upstream: ``pkg/registry/core/pod/rest/log.go``, ``pkg/kubelet/kubelet_pods.go``,
+``pkg/apis/core/validation``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from kubepy.quoting import quote
 if TYPE_CHECKING:
     from kubepy.api.typed import ContainerState, ContainerStatus, Node, Pod
 
-LOG = "kubepy.dev/log"  # of a pod: the lines that its containers print; with .NAME after it: those of one container
+# of a pod: the lines that its containers print; with .NAME after it: those of one container
+LOG = "kubepy.dev/log"
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _PULL_ERRORS = {
@@ -32,7 +34,8 @@ _PULL_ERRORS = {
 
 
 class LogOptions(NamedTuple):
-    """``PodLogOptions``. ``stream`` may not be specified: the gate PodLogsQuerySplitStreams is off."""
+    """``PodLogOptions``. ``stream`` may not be specified: the gate PodLogsQuerySplitStreams is
+    off."""
 
     container: str = ""
     follow: bool = False
@@ -46,7 +49,8 @@ class LogOptions(NamedTuple):
 
 
 class ContainerLog(NamedTuple):
-    """The bytes of a log. ``is_open``: the container runs, so that more may come. ``run`` tells its runs apart."""
+    """The bytes of a log. ``is_open``: the container runs, so that more may come. ``run`` tells its
+    runs apart."""
 
     data: bytes
     run: str
@@ -107,8 +111,8 @@ def read_log(
 
     :param find_node: returns a node by its name, or None.
 
-    Raises NotFound for a node that is not there, BadRequest for a container that there is not, or has no log, Status
-    where the node's kubelet is down.
+    Raises NotFound for a node that is not there, BadRequest for a container that there is not, or
+    has no log, Status where the node's kubelet is down.
     """
     container = choose_container(pod, options.container)
     if not (node_name := pod["spec"].get("nodeName")):
@@ -133,7 +137,8 @@ def read_log(
 
 
 def _state_with_log(pod: Pod, container: str, previous: bool) -> ContainerState:
-    """Return the run of a container whose log is asked for (``validateContainerLogStatus``). Raises BadRequest."""
+    """Return the run of a container whose log is asked for (``validateContainerLogStatus``). Raises
+    BadRequest."""
     status = _status_of(pod, container)
     subject = f"container {quote(container)} in pod {quote(name_of(pod))}"
     if status is None:
@@ -198,7 +203,8 @@ def _chosen(lines: list[str], options: LogOptions, started: str, now: datetime) 
 
 
 def goes_on(log: ContainerLog, read: Callable[[], ContainerLog | None]) -> bool:
-    """Tell whether the run whose log is followed goes on. A pod or container that is gone has ended.
+    """Tell whether the run whose log is followed goes on. A pod or container that is gone has
+    ended.
 
     :param read: reads the log of the container as it is now.
     """

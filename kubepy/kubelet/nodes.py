@@ -50,9 +50,11 @@ def is_registration_due(node: Node) -> bool:
 
 
 def register(node: Node, now: datetime) -> Node:
-    """Return the node as its kubelet reports it: Ready, with the capacity and allocatable of its manifest's status.
+    """Return the node as its kubelet reports it: Ready, with the capacity and allocatable of its
+    manifest's status.
 
-    A node annotated ``kubepy.dev/outcome: not-ready`` is returned as it is. The argument is never changed.
+    A node annotated ``kubepy.dev/outcome: not-ready`` is returned as it is. The argument is never
+    changed.
     """
     if not is_registration_due(node):
         return node
@@ -67,10 +69,16 @@ def register(node: Node, now: datetime) -> Node:
     for kind, value, reason, message in NODE_CONDITIONS:
         last = before.pop(kind, {})
         since = last.get("lastTransitionTime") if last.get("status") == value else None
-        own.append({
-            "lastHeartbeatTime": time, "lastTransitionTime": since or time, "message": message, "reason": reason,
-            "status": value, "type": kind,
-        })  # fmt: skip
+        own.append(
+            {
+                "lastHeartbeatTime": time,
+                "lastTransitionTime": since or time,
+                "message": message,
+                "reason": reason,
+                "status": value,
+                "type": kind,
+            }
+        )
     status["conditions"] = [*own, *before.values()]
     reported: Mapping[str, Any] = status.get("nodeInfo") or {}
     status["nodeInfo"] = cast(
@@ -90,7 +98,8 @@ def internal_ip(node: Node) -> str:
 
 
 class PodAddresses:
-    """Assigns each pod an address of its own: the next free one above the last, so that a run repeats itself.
+    """Assigns each pod an address of its own: the next free one above the last, so that a run
+    repeats itself.
 
     :ivar last: the number of the last one, which the kubelet remembers.
     """

@@ -1,8 +1,9 @@
-"""The things that keep a kubelet from starting containers, whatever their outcome: names of images that cannot be
-parsed, and, where ``references`` asks for it, ConfigMaps and Secrets that are missing.
+"""The things that keep a kubelet from starting containers, whatever their outcome: names of images
+that cannot be parsed, and, where ``references`` asks for it, ConfigMaps and Secrets that are
+missing.
 
-Upstream: ``pkg/kubelet/images/image_manager.go``, ``makeEnvironmentVariables`` in ``pkg/kubelet/kubelet_pods.go``, the
-reconciler of ``pkg/kubelet/volumemanager``. Pure functions.
+Upstream: ``pkg/kubelet/images/image_manager.go``, ``makeEnvironmentVariables`` in
+``pkg/kubelet/kubelet_pods.go``, the reconciler of ``pkg/kubelet/volumemanager``. Pure functions.
 """
 
 from __future__ import annotations
@@ -36,12 +37,14 @@ class KubeletEvent(NamedTuple):
 def obstacles_of(
     pod: Pod, find: Find | None, *, init_fails: bool, pull_fails: bool
 ) -> StartObstacles:
-    """Return what keeps the containers of a pod from starting: of its init containers the first one, or else of all
-    its containers.
+    """Return what keeps the containers of a pod from starting: of its init containers the first
+    one, or else of all its containers.
 
     :param find: looks up ConfigMaps and Secrets; None where they need not be there.
-    :param init_fails: the first init container that is no sidecar does not complete: no later one is reached.
-    :param pull_fails: the images of the containers cannot be pulled, so that nothing else matters to them.
+    :param init_fails: the first init container that is no sidecar does not complete: no later one
+        is reached.
+    :param pull_fails: the images of the containers cannot be pulled, so that nothing else matters
+        to them.
     """
     spec, statuses = pod["spec"], _statuses_by_name(pod)
     missing = [*missing_references(spec, namespace_of(pod), find)] if find is not None else []
@@ -79,7 +82,8 @@ def obstacles_of(
 
 
 def invalid_image(image: str) -> Waiting | None:
-    """Return the state of a container whose image has a name that cannot be parsed; None where it can."""
+    """Return the state of a container whose image has a name that cannot be parsed; None where it
+    can."""
     if not (problem := image_name_problem(image)):
         return None
     return Waiting(
@@ -88,7 +92,8 @@ def invalid_image(image: str) -> Waiting | None:
 
 
 def lacks_configuration(pod: Pod) -> bool:
-    """Tell whether the status of a pod says that a container has its image and lacks its configuration."""
+    """Tell whether the status of a pod says that a container has its image and lacks its
+    configuration."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     return any(
         _waiting_reason(status) == CONFIG_ERROR and is_held(pod, status) for status in statuses
@@ -103,7 +108,8 @@ def shows_failed_pull(pod: Pod) -> bool:
 
 
 def reported_obstacles(pod: Pod) -> StartObstacles | None:
-    """Return the obstacles that the status of a pod shows, without the volumes' messages; None where there is none."""
+    """Return the obstacles that the status of a pod shows, without the volumes' messages; None
+    where there is none."""
     statuses = _statuses_by_name(pod)
     if not any(map(_waiting_reason, statuses.values())):
         return None  # as of most pods
@@ -120,8 +126,8 @@ def reported_obstacles(pod: Pod) -> StartObstacles | None:
 
 
 def is_held(pod: Pod, status: ContainerStatus) -> bool:
-    """Tell whether a container waits for something other than its outcome. A status that somebody has set by hand,
-    without the message of a kubelet, is none of these."""
+    """Tell whether a container waits for something other than its outcome. A status that somebody
+    has set by hand, without the message of a kubelet, is none of these."""
     match _waiting_reason(status):
         case "InvalidImageName" | "CreateContainerConfigError":
             return bool((status["state"].get("waiting") or {}).get("message"))

@@ -80,8 +80,9 @@ OUT_OF_MEMORY = KILLED._replace(reason="OOMKilled")
 class TerminationBackoff:
     """Delays the end of pods, the longer the more pods of their controller have ended lately.
 
-    A controller replaces a pod that ended; where all its pods end as soon as they begin, this would go on for ever.
-    (The outcomes end the pod itself; a kubelet would restart its containers, as it does after ``runs-for``.)
+    A controller replaces a pod that ended; where all its pods end as soon as they begin, this would
+    go on for ever. (The outcomes end the pod itself; a kubelet would restart its containers, as it
+    does after ``runs-for``.)
     """
 
     FREE = 20  # pods that end without delay
@@ -94,7 +95,8 @@ class TerminationBackoff:
         ] = {}  # by the controller's uid: how many, and the last one
 
     def delay(self, controller: str, now: datetime) -> float:
-        """Return the seconds until the next pod may end: none for the first ones, then 1, 2, 4 … since the last."""
+        """Return the seconds until the next pod may end: none for the first ones, then 1, 2, 4 …
+        since the last."""
         number, last = self._ended.get(controller, (0, now))
         if number < self.FREE or now - last > self.FORGOTTEN_AFTER:
             return 0.0

@@ -1,8 +1,10 @@
-"""The changes that come to a pod's containers by themselves: they become ready, end, wait, and start again.
+"""The changes that come to a pod's containers by themselves: they become ready, end, wait, and
+start again.
 
-Everything is read off the pod: the start of the present run, the end of the last one, the count of restarts, and the
-back-off that the status names. Upstream: ``doBackOff`` in ``pkg/kubelet/kuberuntime``, ``pkg/kubelet/images``, the
-limits in ``pkg/kubelet/kubelet.go``. Pure functions.
+Everything is read off the pod: the start of the present run, the end of the last one, the count of
+restarts, and the back-off that the status names. Upstream: ``doBackOff`` in
+``pkg/kubelet/kuberuntime``, ``pkg/kubelet/images``, the limits in ``pkg/kubelet/kubelet.go``. Pure
+functions.
 """
 
 from __future__ import annotations
@@ -61,7 +63,8 @@ class RunChange(NamedTuple):
 
 
 class ContainerRun(NamedTuple):
-    """What the status of a pod says of its containers: the first one that is not kept from starting stands for all.
+    """What the status of a pod says of its containers: the first one that is not kept from starting
+    stands for all.
 
     :param lifetime: that of the containers, or of the init container that has not completed.
     :param next: the lifetime of the containers, where this is the run of the init container.
@@ -102,7 +105,8 @@ class ContainerRun(NamedTuple):
 
     @property
     def waiting_since(self) -> datetime:
-        """Return when the last run ended, or the pod stopped being ready where its status does not say it."""
+        """Return when the last run ended, or the pod stopped being ready where its status does not
+        say it."""
         condition = get_condition(self.pod, "ContainersReady") or {}
         since = last_end(self.status) or condition.get("lastTransitionTime")
         return self.rules.moment(
@@ -111,7 +115,8 @@ class ContainerRun(NamedTuple):
 
     @property
     def backoff(self) -> int:
-        """Return the seconds from the end of the last run to the next one, as the status names them."""
+        """Return the seconds from the end of the last run to the next one, as the status names
+        them."""
         message = (self.state.get("waiting") or {}).get("message", "")
         named = re.match(r"back-off (\S+) restarting", message)
         try:
@@ -131,7 +136,8 @@ class ContainerRun(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Tell whether the containers are in a state that their lifetime leads to, so that time alone changes it."""
+        """Tell whether the containers are in a state that their lifetime leads to, so that time
+        alone changes it."""
         if self.is_in_backoff:
             outcome = self.lifetime.attempt(self.runs - 1).outcome
             return (
@@ -153,7 +159,8 @@ def last_end(status: ContainerStatus) -> str:
 
 
 def container_run(pod: Pod, lifetime: Lifetime, rules: Rules) -> ContainerRun | None:
-    """Return what the pod's status says of its containers; None before the kubelet has started any."""
+    """Return what the pod's status says of its containers; None before the kubelet has started
+    any."""
     status = pod.get("status") or {}
     for entry in status.get("initContainerStatuses") or ():
         state = entry.get("state") or {}
@@ -165,7 +172,8 @@ def container_run(pod: Pod, lifetime: Lifetime, rules: Rules) -> ContainerRun | 
 
 
 def _with_init(init: PodOutcome, start_containers: Callable[[], PodOutcome]) -> PodOutcome:
-    """Return the outcome of a pod by that of its init container: the containers start when it has completed."""
+    """Return the outcome of a pod by that of its init container: the containers start when it has
+    completed."""
     if init.phase == "Succeeded":
         return start_containers()._replace(init=init)
     return PodOutcome(
@@ -177,7 +185,8 @@ def _with_init(init: PodOutcome, start_containers: Callable[[], PodOutcome]) -> 
 
 
 def start(pod: Pod, lifetime: Lifetime, rules: Rules) -> PodOutcome:
-    """Return the outcome of a pod that is to be started, or to live by another lifetime than so far."""
+    """Return the outcome of a pod that is to be started, or to live by another lifetime than so
+    far."""
     run = container_run(pod, lifetime, rules)
     if run is not None and run.next is not None:
         return _with_init(_start(run.lifetime, run), lambda: _start(lifetime, None))
@@ -197,7 +206,8 @@ def has_initialized(pod: Pod) -> bool:
 
 
 def _start(lifetime: Lifetime, run: ContainerRun | None, *, has_image: bool = False) -> PodOutcome:
-    """Return the outcome of the containers, or of the init container, whose run this is; None: they have not run."""
+    """Return the outcome of the containers, or of the init container, whose run this is; None: they
+    have not run."""
     if lifetime.outcome in CRASHES and not lifetime.before:
         end, starts_again = lifetime.end_of(lifetime.outcome)
         if not starts_again:
@@ -251,9 +261,11 @@ def crashed(restarts: int, delay: int, ended: PodOutcome | None = None) -> PodOu
 
 
 def next_backoff(restarts: int, waited: int, length: float) -> int:
-    """Return the back-off after a run, in seconds: none after the first run and after a long one, else twice the last.
+    """Return the back-off after a run, in seconds: none after the first run and after a long one,
+    else twice the last.
 
-    A kubelet that was late has waited for longer than it had to: the count of restarts limits what is doubled.
+    A kubelet that was late has waited for longer than it had to: the count of restarts limits what
+    is doubled.
     """
     if restarts == 0 or length > STABLE_RUN:
         return 0
@@ -267,7 +279,7 @@ def _backoff_after(restarts: int) -> int:
     return BACKOFFS[min(max(restarts, 1), len(BACKOFFS)) - 1]
 
 
-# --- the next change ----------------------------------------------------------------------------------------------
+# --- the next change ------------------------------------------------------------------------------
 
 
 def next_change(run: ContainerRun, now: datetime) -> RunChange | None:
@@ -328,7 +340,8 @@ def _end_of_run(run: ContainerRun) -> PodOutcome:
 
 
 def _change_of_pull(run: ContainerRun, now: datetime) -> RunChange | None:
-    """Return the next pull of an image, or the next report on it. A failed pull is reported, then that it is waited."""
+    """Return the next pull of an image, or the next report on it. A failed pull is reported, then
+    that it is waited."""
     attempt, reason = run.lifetime.attempt(run.runs), (run.state.get("waiting") or {}).get("reason")
     begun = run.waiting_since
     waited = _backoff_after(run.runs - 1) if run.runs > 1 else 0
@@ -375,7 +388,8 @@ def _pulls_by(seconds: float) -> int:
 
 
 def deletion_time(pod: Pod) -> datetime:
-    """Return when the deletion of a pod was asked for: its grace period before the time when it must be gone."""
+    """Return when the deletion of a pod was asked for: its grace period before the time when it
+    must be gone."""
     metadata = pod["metadata"]
     return parse_time(metadata["deletionTimestamp"]) - _grace_period(pod)
 
@@ -385,7 +399,8 @@ def _grace_period(pod: Pod) -> timedelta:
 
 
 def stop_time(run: ContainerRun) -> datetime | None:
-    """Return when the containers of a pod that is being deleted have stopped; None if none of them runs."""
+    """Return when the containers of a pod that is being deleted have stopped; None if none of them
+    runs."""
     status = run.pod["status"]
     statuses = [
         *(status.get("initContainerStatuses") or ()),

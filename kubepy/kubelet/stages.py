@@ -1,4 +1,5 @@
-"""The life of a pod on its node, as a table of stages: the first stage that applies says which step is due.
+"""The life of a pod on its node, as a table of stages: the first stage that applies says which step
+is due.
 
 Pure functions.
 """
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """Give the pod the status of this outcome, but for containers that something keeps from starting."""
+    """Give the pod the status of this outcome, but for containers that something keeps from
+    starting."""
 
     outcome: PodOutcome
     obstacles: StartObstacles = NO_OBSTACLES
@@ -75,8 +77,8 @@ Admit = Callable[[], Rejection | None]
 
 
 class PodOnNode(NamedTuple):
-    """A pod and its node, at a time. ``admit`` returns why the node does not take the pod, or None. ``run`` is the
-    present run of the containers, None when the kubelet has not reported yet."""
+    """A pod and its node, at a time. ``admit`` returns why the node does not take the pod, or None.
+    ``run`` is the present run of the containers, None when the kubelet has not reported yet."""
 
     pod: Pod
     node: Node
@@ -103,7 +105,8 @@ class PodOnNode(NamedTuple):
 
     @property
     def change(self) -> RunChange | None:
-        """The next change of the containers by itself. A pod does not end while something keeps one from starting."""
+        """The next change of the containers by itself. A pod does not end while something keeps one
+        from starting."""
         change = next_change(self.run, self.now) if self.run else None
         if (
             change is not None
@@ -119,8 +122,8 @@ class PodOnNode(NamedTuple):
 
     @property
     def other_outcome(self) -> Start | None:
-        """The step that gives the containers another outcome than they live by. Those that would end run on as long as
-        something keeps others from starting."""
+        """The step that gives the containers another outcome than they live by. Those that would
+        end run on as long as something keeps others from starting."""
         if self.run is None or self.run.fits:
             return None
         step = self.start
@@ -147,7 +150,8 @@ class PodOnNode(NamedTuple):
         return self.rules.find if self.lifetime.needs_references else None
 
     def give(self, outcome: PodOutcome) -> Start:
-        """Return the step that gives the pod an outcome, with what keeps containers from starting then."""
+        """Return the step that gives the pod an outcome, with what keeps containers from starting
+        then."""
         init_fails = outcome.init is not None and outcome.init.phase != "Succeeded"
         obstacles = obstacles_of(
             self.pod, self._find, init_fails=init_fails, pull_fails=outcome.reason in PULL_REASONS
@@ -159,7 +163,8 @@ class PodOnNode(NamedTuple):
 
     @property
     def stops(self) -> datetime | None:
-        """When the containers of a pod that is being deleted have stopped; None: nothing but a hand removes it."""
+        """When the containers of a pod that is being deleted have stopped; None: nothing but a hand
+        removes it."""
         only_finalizers_hold_it = self.pod["metadata"].get("deletionGracePeriodSeconds") == 0
         if only_finalizers_hold_it or annotations_of(self.pod).get(TERMINATION) == "stuck":
             return None
@@ -199,7 +204,8 @@ class PodOnNode(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """One row of the table: whether a pod is in this stage of its life, and the step that is due then, if any."""
+    """One row of the table: whether a pod is in this stage of its life, and the step that is due
+    then, if any."""
 
     name: str
     applies: Callable[[PodOnNode], bool]
@@ -209,7 +215,8 @@ class Stage(NamedTuple):
 def next_step(
     pod: Pod, node: Node | None, now: datetime, admit: Admit = lambda: None, rules: Rules = NO_RULES
 ) -> Step | None:
-    """Return the step that the kubelet of the pod's node has to take now; None for pods of a missing node."""
+    """Return the step that the kubelet of the pod's node has to take now; None for pods of a
+    missing node."""
     if node is None:
         return None
     life = PodOnNode.at(pod, node, now, admit, rules)
@@ -279,7 +286,8 @@ def next_due(pod: Pod, node: Node | None, now: datetime, rules: Rules = NO_RULES
 
 
 def rests_once_started(pod: Pod, node: Node, outcome: PodOutcome, rules: Rules) -> bool:
-    """Tell whether neither a step nor time follows when a pod that nothing keeps from starting gets an outcome.
+    """Tell whether neither a step nor time follows when a pod that nothing keeps from starting gets
+    an outcome.
 
     True only for plain pods; for all others :func:`next_step` and :func:`next_due` say it.
     """
@@ -295,10 +303,11 @@ def rests_once_started(pod: Pod, node: Node, outcome: PodOutcome, rules: Rules) 
 
 
 def starts_plainly(pod: Pod, node: Node, rules: Rules) -> bool:
-    """Tell whether :func:`next_step` lets a pod on its node just run, now or later, and rest from then on.
+    """Tell whether :func:`next_step` lets a pod on its node just run, now or later, and rest from
+    then on.
 
-    True only for plain pods that have not been reported on, as most are that come to a node. What keeps the node from
-    admitting them is another question.
+    True only for plain pods that have not been reported on, as most are that come to a node. What
+    keeps the node from admitting them is another question.
     """
     status = pod.get("status") or {}
     if (
@@ -313,7 +322,8 @@ def starts_plainly(pod: Pod, node: Node, rules: Rules) -> bool:
 
 
 def deadline_of(pod: Pod) -> datetime | None:
-    """Return when a pod that has started must have ended (``spec.activeDeadlineSeconds``), or None."""
+    """Return when a pod that has started must have ended (``spec.activeDeadlineSeconds``), or
+    None."""
     seconds, started = (
         pod["spec"].get("activeDeadlineSeconds"),
         (pod.get("status") or {}).get("startTime"),

@@ -1,4 +1,5 @@
-"""The status that a kubelet reports for a pod (``pkg/kubelet/status/generate.go``). Pure functions."""
+"""The status that a kubelet reports for a pod (``pkg/kubelet/status/generate.go``). Pure
+functions."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def pod_status(
     now: datetime,
     obstacles: StartObstacles = NO_OBSTACLES,
 ) -> PodStatus:
-    """Return the status that a kubelet reports for a pod with this outcome; qosClass and others' conditions stay.
+    """Return the status that a kubelet reports for a pod with this outcome; qosClass and others'
+    conditions stay.
 
     :param pod_ip: "" for a pod that has no address yet.
     :param obstacles: what keeps some of its containers from starting.
@@ -94,8 +96,8 @@ def pod_status(
 def _held_containers(
     pod: Pod, outcome: PodOutcome, obstacles: StartObstacles
 ) -> dict[str, Waiting]:
-    """Return the containers that are not started whatever the pod's outcome, and why: also those that come after an
-    init container which does not complete."""
+    """Return the containers that are not started whatever the pod's outcome, and why: also those
+    that come after an init container which does not complete."""
     init_containers, containers = pod["spec"].get("initContainers") or [], pod["spec"]["containers"]
     if obstacles.mounts:
         waiting = Waiting(INITIALIZING if init_containers else CREATING)
@@ -117,7 +119,8 @@ def _held_containers(
 
 
 def _held_status(pod: Pod, container: Container, waiting: Waiting, time: str) -> ContainerStatus:
-    """Return the status of a container that waits to be started; if it ran so far, it has been killed."""
+    """Return the status of a container that waits to be started; if it ran so far, it has been
+    killed."""
     before = _status_before(pod, container["name"])
     state, last_state = before.get("state") or {}, before.get("lastState") or {}
     if "running" in state:
@@ -204,7 +207,8 @@ def _terminated(before: ContainerStatus, outcome: PodOutcome, time: str) -> Cont
 def _init_container_status(
     pod: Pod, container: Container, outcome: PodOutcome, time: str
 ) -> ContainerStatus:
-    """Return the status of an init container: a sidecar runs with the pod, any other has completed and is ready."""
+    """Return the status of an init container: a sidecar runs with the pod, any other has completed
+    and is ready."""
     if is_restartable_init_container(container) and outcome.phase not in TERMINAL_PHASES:
         return container_status(pod, container, RUNNING, time)
     if outcome.init is not None and container["name"] == first_init_container(pod):
@@ -221,8 +225,8 @@ def _init_container_status(
 def _ephemeral_container_statuses(
     pod: Pod, outcome: PodOutcome, time: str
 ) -> list[ContainerStatus]:
-    """Return the statuses of ephemeral containers, which run as long as the pod. One that waits for input ends at once:
-    nobody can attach to it."""
+    """Return the statuses of ephemeral containers, which run as long as the pod. One that waits for
+    input ends at once: nobody can attach to it."""
     statuses: list[ContainerStatus] = []
     for container in pod["spec"].get("ephemeralContainers") or ():
         ended = container.get("stdin") or outcome.phase in ("Succeeded", "Failed")
@@ -344,7 +348,8 @@ def _pod_conditions(pod: Pod, reported: ReportedContainers, time: str) -> list[P
 
 
 def ready_condition(pod: Pod, containers: ConditionValues) -> ConditionValues:
-    """Return the Ready condition: that of the containers, and when they are ready that of the readiness gates."""
+    """Return the Ready condition: that of the containers, and when they are ready that of the
+    readiness gates."""
     gates = pod["spec"].get("readinessGates")
     if containers.status != "True" or not gates:
         return containers
@@ -369,13 +374,15 @@ def ready_condition(pod: Pod, containers: ConditionValues) -> ConditionValues:
 
 
 def expired_status(pod: Pod, host_ip: str, pod_ip: str, now: datetime) -> PodStatus:
-    """Return the status of a pod that ran for longer than ``spec.activeDeadlineSeconds`` (``active_deadline.go``)."""
+    """Return the status of a pod that ran for longer than ``spec.activeDeadlineSeconds``
+    (``active_deadline.go``)."""
     status = pod_status(pod, KILLED, host_ip, pod_ip, now)
     return {**status, "reason": DEADLINE_REASON, "message": DEADLINE_MESSAGE}
 
 
 def _resized(status: ContainerStatus, resources: ResourceRequirements) -> ContainerStatus:
-    """Return the status of a container that has these resources now; one that has not started has none."""
+    """Return the status of a container that has these resources now; one that has not started has
+    none."""
     if not resources or "running" not in (status.get("state") or {}):
         return status
     allocated: ContainerStatus = (
@@ -385,7 +392,8 @@ def _resized(status: ContainerStatus, resources: ResourceRequirements) -> Contai
 
 
 def rejected_status(pod: Pod, reason: str, message: str, now: datetime) -> PodStatus:
-    """Return the status of a pod that its node does not admit: nothing of it has run (``rejectPod``)."""
+    """Return the status of a pod that its node does not admit: nothing of it has run
+    (``rejectPod``)."""
     old = pod.get("status") or {}
     kept: PodStatus = {"qosClass": old["qosClass"]} if "qosClass" in old else {}
     return _acknowledged(
@@ -401,8 +409,8 @@ def rejected_status(pod: Pod, reason: str, message: str, now: datetime) -> PodSt
 
 
 def acknowledged_status(pod: Pod, now: datetime) -> PodStatus:
-    """Return the present status with the present generation as observed, new ephemeral containers as started, and
-    containers with the resources to which they may have been resized."""
+    """Return the present status with the present generation as observed, new ephemeral containers
+    as started, and containers with the resources to which they may have been resized."""
     status = _acknowledged(pod, {**pod["status"]})
     resources = {
         container["name"]: container.get("resources") for container in pod["spec"]["containers"]

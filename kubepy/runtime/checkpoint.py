@@ -1,10 +1,12 @@
-"""The checkpoint of a manager: the revision it has delivered, its queued keys, and the memory of its reconcilers.
+"""The checkpoint of a manager: the revision it has delivered, its queued keys, and the memory of
+its reconcilers.
 
-With it the next process starts from the changes since, as a controller that never stopped would. Without it (a fresh
-clone, another version of kubepy) the manager reconciles every object, which is always right and only costs time.
+With it the next process starts from the changes since, as a controller that never stopped would.
+Without it (a fresh clone, another version of kubepy) the manager reconciles every object, which is
+always right and only costs time.
 
-The memories are a value of the store of their own: they grow with the cluster (the events of 25,000 pods are 1.6 MB),
-and of all commands only those that run controllers need them.
+The memories are a value of the store of their own: they grow with the cluster (the events of 25,000
+pods are 1.6 MB), and of all commands only those that run controllers need them.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ UNWATCHED = frozenset(
 class Pending(NamedTuple):
     """A key in a reconciler's queue; ``due`` None is now.
 
-    ``skippable``: nobody needs to wait for its delay. ``repeating``: it comes again and again. ``failures``: the number
-    of syncs that failed in a row, by which its back-off grows.
+    ``skippable``: nobody needs to wait for its delay. ``repeating``: it comes again and again.
+    ``failures``: the number of syncs that failed in a row, by which its back-off grows.
     """
 
     reconciler: str
@@ -54,10 +56,12 @@ class Pending(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """``revision``: all changes up to it have been delivered. ``memories``: the memory of each reconciler, as JSON.
+    """``revision``: all changes up to it have been delivered. ``memories``: the memory of each
+    reconciler, as JSON.
 
-    ``turn``: the position of the reconciler whose turn it is, and the number of keys that are left to it; () between
-    two rounds. ``is_cut``: the last run ended at the bound of its writes, with work left to be done.
+    ``turn``: the position of the reconciler whose turn it is, and the number of keys that are left
+    to it; () between two rounds. ``is_cut``: the last run ended at the bound of its writes, with
+    work left to be done.
     """
 
     revision: int
@@ -74,7 +78,8 @@ class Checkpoint(NamedTuple):
         )
 
     def next_due(self, *, single: bool = False) -> datetime | None:
-        """Return when the next key falls due, None for never. ``single``: the next one that does not repeat."""
+        """Return when the next key falls due, None for never. ``single``: the next one that does
+        not repeat."""
         return min(
             (
                 pending.due
@@ -89,7 +94,8 @@ class Checkpoint(NamedTuple):
 
 
 def dump(checkpoint: Checkpoint, reconcilers: Sequence[str]) -> str:
-    """Write a checkpoint of this version, of these reconcilers, as a line of JSON, and the memories as another."""
+    """Write a checkpoint of this version, of these reconcilers, as a line of JSON, and the memories
+    as another."""
     pending = [
         [reconciler, *key, due.astimezone(UTC).isoformat() if due else None, *flags]
         for reconciler, key, due, *flags in checkpoint.pending
@@ -154,14 +160,15 @@ def settled_checkpoint(
     of_this_version: bool = True,
     reads: Iterable[Key] | None = None,
 ) -> Checkpoint | None:
-    """Return the last checkpoint, without its memories, if nothing has changed since and nothing falls due within so
-    many seconds.
+    """Return the last checkpoint, without its memories, if nothing has changed since and nothing
+    falls due within so many seconds.
 
-    Every command that reads asks for it, so it imports no controller, and takes the reconcilers of this version for
-    granted. Without ``of_this_version`` whatever another version of kubepy wrote counts as well.
+    Every command that reads asks for it, so it imports no controller, and takes the reconcilers of
+    this version for granted. Without ``of_this_version`` whatever another version of kubepy wrote
+    counts as well.
 
-    :param reads: the objects that the command reads, if it is about some alone: then edits of other files in place
-        are left for a command that reads those.
+    :param reads: the objects that the command reads, if it is about some alone: then edits of other
+        files in place are left for a command that reads those.
     """
     cluster.client.take_over_time()
     text = cluster.store.meta(CHECKPOINT)
@@ -185,7 +192,8 @@ def settled_checkpoint(
 
 
 def was_cut(store: Store) -> bool:
-    """Return whether the last run of the controllers ended at the bound of its writes, with work left to be done."""
+    """Return whether the last run of the controllers ended at the bound of its writes, with work
+    left to be done."""
     text = store.meta(CHECKPOINT)
     return bool(text and json.loads(text).get("cut"))
 

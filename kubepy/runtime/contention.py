@@ -1,16 +1,20 @@
-"""Contention: controllers that undo each other's work, and how long they wait once it is clear that this has no end.
+"""Contention: controllers that undo each other's work, and how long they wait once it is clear that
+this has no end.
 
-A ReplicaSet whose pods name a node with a NoExecute taint makes a pod, taint eviction deletes it, and so on; two
-autoscalers set the size of one Deployment back and forth. In a real cluster such controllers go on as fast as they can.
-Here nothing else would ever be done at that moment, so after about :data:`MOST_ROUNDS` rounds the controller whose work
-is undone waits: a second, then twice as long after each further round, up to :data:`LONGEST_WAIT`. It is released by
-whatever may end the contention: a change that somebody else than a controller makes, another spec of a node.
+A ReplicaSet whose pods name a node with a NoExecute taint makes a pod, taint eviction deletes it,
+and so on; two autoscalers set the size of one Deployment back and forth. In a real cluster such
+controllers go on as fast as they can. Here nothing else would ever be done at that moment, so after
+about :data:`MOST_ROUNDS` rounds the controller whose work is undone waits: a second, then twice as
+long after each further round, up to :data:`LONGEST_WAIT`. It is released by whatever may end the
+contention: a change that somebody else than a controller makes, another spec of a node.
 
-Two kinds are recognised. Neither bounds work that gets on, however much of it there is at one moment:
+Two kinds are recognised. Neither bounds work that gets on, however much of it there is at one
+moment:
 
-- *pods*: what a controller creates is ended by another one before it has lived for a moment. A round is over when as
-  many pods were undone as the owner has at a time.
-- *specs*: a controller gives an object the very spec again that it gave it before another one changed it.
+- *pods*: what a controller creates is ended by another one before it has lived for a moment. A
+  round is over when as many pods were undone as the owner has at a time.
+- *specs*: a controller gives an object the very spec again that it gave it before another one
+  changed it.
 
 The manager tells a :class:`Contention` of each write, and keeps its memory in the checkpoint.
 """
@@ -29,8 +33,8 @@ from kubepy.lazy import NamedTuple
 from kubepy.storage import Key
 
 MOST_ROUNDS = 100
-# Of an owner with many pods so many undone pods are enough, and at least so many rounds: 100 rounds of 10,000 pods
-# would take minutes.
+# Of an owner with many pods so many undone pods are enough, and at least so many rounds: 100 rounds
+# of 10,000 pods would take minutes.
 MANY_UNDONE, FEWEST_ROUNDS = 2_000, 3
 LONGEST_WAIT = 1000.0  # seconds: that of a sync that fails again and again, too
 MOMENT = 2.0  # seconds for which a pod must have been there to have lived
@@ -49,8 +53,10 @@ class Party(NamedTuple):
 class Contest(NamedTuple):
     """Two controllers that undo each other's work.
 
-    :ivar subject: the object that they are at odds about: the owner of the pods, or the object with the spec.
-    :ivar maker: the one whose work is undone, and who waits; ``work``: what it does, as a predicate.
+    :ivar subject: the object that they are at odds about: the owner of the pods, or the object with
+        the spec.
+    :ivar maker: the one whose work is undone, and who waits; ``work``: what it does, as a
+        predicate.
     :ivar undoer: the one who undoes it; ``undoing``: what it does.
     :ivar rounds: how often that has happened.
     """
@@ -66,14 +72,18 @@ class Contest(NamedTuple):
     def sentence(self) -> str:
         """What happens, for a reader: both controllers, and what each does to what."""
         return (
-            f"two controllers undo each other's work on {self.subject.place}, {self.rounds} times by now: "
+            f"two controllers undo each other's work on {self.subject.place}, {self.rounds} times "
+            f"by now: "
             f"{self.deeds}; they wait longer after each further round"
         )
 
     @property
     def deeds(self) -> str:
         """What each of the two does."""
-        return f"{_named(self.maker, self.subject)} {self.work}, {_named(self.undoer, self.subject)} {self.undoing}"
+        return (
+            f"{_named(self.maker, self.subject)} {self.work}, "
+            f"{_named(self.undoer, self.subject)} {self.undoing}"
+        )
 
 
 def _named(party: Party, subject: Key) -> str:
@@ -86,9 +96,11 @@ def _named(party: Party, subject: Key) -> str:
 class Wait(NamedTuple):
     """A contest whose maker waits.
 
-    :ivar level: how many rounds there have been since the contest was recognised: each doubles the wait.
+    :ivar level: how many rounds there have been since the contest was recognised: each doubles the
+        wait.
     :ivar until: the moment at which the maker may go on.
-    :ivar is_released: it may go on because something has changed, and nobody knows yet whether that ends the contest.
+    :ivar is_released: it may go on because something has changed, and nobody knows yet whether that
+        ends the contest.
     """
 
     contest: Contest
@@ -105,7 +117,8 @@ class Wait(NamedTuple):
         return self.seconds == LONGEST_WAIT
 
     def is_over(self, now: datetime) -> bool:
-        """Return whether the maker has gone on so long ago that what is undone now is another matter."""
+        """Return whether the maker has gone on so long ago that what is undone now is another
+        matter."""
         return now > later(self.until, self.seconds + PATIENCE)
 
 
@@ -113,7 +126,8 @@ class PodsOfOwner:
     """The pods that a controller has made for an owner.
 
     :ivar active: how many of them are there; ``most``: how many there were at a time.
-    :ivar undone: how many were ended by others before they lived, less those that time makes up for.
+    :ivar undone: how many were ended by others before they lived, less those that time makes up
+        for.
     :ivar at: when ``undone`` was counted last.
     """
 
@@ -165,9 +179,11 @@ class Contention:
     """Notices contests among the writes of controllers, and has makers wait.
 
     :param now: the cluster's time.
-    :param hold: keeps a party from its key until a moment; the flag says that the wait does not get longer any more.
+    :param hold: keeps a party from its key until a moment; the flag says that the wait does not get
+        longer any more.
     :param release: lets a party go on at once.
-    :ivar noticed: the contests because of which somebody waits since this was last emptied, by their subjects.
+    :ivar noticed: the contests because of which somebody waits since this was last emptied, by
+        their subjects.
     """
 
     def __init__(
@@ -341,7 +357,8 @@ def waits_of(memory: Mapping[str, Any]) -> list[Wait]:
 
 
 def _has_new_spec(old: Object, new: Object) -> bool:
-    """Tell whether a write has changed what is asked for, and not only what was observed. Nodes have no generation."""
+    """Tell whether a write has changed what is asked for, and not only what was observed. Nodes
+    have no generation."""
     if new["kind"] == "Node":
         return bool(old.get("spec") != new.get("spec"))
     generation = new["metadata"].get("generation")
@@ -360,7 +377,8 @@ def _has_lived(pod: AnyObject, now: datetime) -> bool:
 
 
 def _is_counted_by_owner(old: AnyObject, new: AnyObject | None) -> bool:
-    """Tell whether the end of a pod is what it was made for: a Job counts pods that succeed, and those that fail."""
+    """Tell whether the end of a pod is what it was made for: a Job counts pods that succeed, and
+    those that fail."""
     controller = controller_of(old)
     is_of_job = controller is not None and controller["kind"] == "Job"
     return is_of_job and new is not None and not is_being_deleted(new)
@@ -393,7 +411,7 @@ def _shown(value: Any) -> str:
     return "something else" if isinstance(value, dict | list) else str(value)
 
 
-# --- JSON -----------------------------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 
 def _party_to_json(party: Party) -> list[str]:

@@ -1,8 +1,8 @@
 """Events in the newer form, which the scheduler alone writes (``client-go/tools/events``).
 
-They bear an action and one time, may name a second object, and know no count. An event that comes again, about an
-object that has not changed since, makes a series of the first one: that is written once, as a count of two, and is not
-written again for as long as the series goes on.
+They bear an action and one time, may name a second object, and know no count. An event that comes
+again, about an object that has not changed since, makes a series of the first one: that is written
+once, as a count of two, and is not written again for as long as the series goes on.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def _last_time(event: Object) -> str:
 
 
 def _isomorphism(event: Object) -> str:
-    """Return a key that is equal for events that only differ in time and note (the reference includes the resource
-    version of the object)."""
+    """Return a key that is equal for events that only differ in time and note (the reference
+    includes the resource version of the object)."""
     fields = (
         "type",
         "action",

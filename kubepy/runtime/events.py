@@ -1,7 +1,8 @@
 """Events of controllers, scheduler and kubelets about objects (``client-go/tools/record``).
 
-A :class:`Recorder` belongs to one component. As upstream it counts an event that comes again instead of storing it
-twice, puts many similar ones into one, and drops events about an object that has had too many.
+A :class:`Recorder` belongs to one component. As upstream it counts an event that comes again
+instead of storing it twice, puts many similar ones into one, and drops events about an object that
+has had too many.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Recorder:
     ) -> None:
         """Record an event about an object; about one without a namespace it is in ``default``.
 
-        An event that cannot be stored, because its namespace is going or gone, is dropped as upstream drops it.
+        An event that cannot be stored, because its namespace is going or gone, is dropped as
+        upstream drops it.
 
         :param event_type: Normal or Warning.
         :param field_path: the part of the object that the event is about.
@@ -111,7 +113,8 @@ class Recorder:
 def store_event(transaction: RequestTransaction, event: Object, now: datetime, ids: Ids) -> None:
     """Store a new event, named ``<object>.<time in nanoseconds, in hex>``.
 
-    Where time stands, or another component records at the same moment, the next name that is free is taken.
+    Where time stands, or another component records at the same moment, the next name that is free
+    is taken.
     """
     metadata, revision = event["metadata"], transaction.revision
     nanoseconds = (now - EPOCH) // timedelta(microseconds=1) * 1000
@@ -134,8 +137,9 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
 class StoredEvents:
     """The events that earlier processes have recorded.
 
-    After a checkpoint, which holds the rest, those about the object of a new event are enough; names begin with that
-    of the object. They are looked up for one object at a time; from some objects on the names of all are read at once.
+    After a checkpoint, which holds the rest, those about the object of a new event are enough;
+    names begin with that of the object. They are looked up for one object at a time; from some
+    objects on the names of all are read at once.
 
     :ivar is_recalled: the recorder goes on from a checkpoint.
     """
@@ -151,9 +155,11 @@ class StoredEvents:
     def take(
         self, client: Client, transaction: RequestTransaction, namespace: str, name: str
     ) -> list[Object]:
-        """Return the events that must be known before one about an object is recorded, each event once.
+        """Return the events that must be known before one about an object is recorded, each event
+        once.
 
-        Events about objects that were asked for before are left out: what the recorder knows of them may be newer.
+        Events about objects that were asked for before are left out: what the recorder knows of
+        them may be newer.
         """
         if namespace in self._namespaces or (namespace, name) in self._taken:
             return []
@@ -185,8 +191,8 @@ class StoredEvents:
         return [event for event in stored if event is not None]
 
     def keep(self, objects: Collection[tuple[str, str]]) -> None:
-        """Keep in mind of which of some objects, by namespace and name, the events were taken; of no others there are
-        any."""
+        """Keep in mind of which of some objects, by namespace and name, the events were taken; of
+        no others there are any."""
         self._taken.intersection_update(objects)
 
 
@@ -196,7 +202,7 @@ def takes_events(transaction: RequestTransaction, namespace: str) -> bool:
     return stored is not None and stored.get("status", {}).get("phase") != "Terminating"
 
 
-# --- correlation ----------------------------------------------------------------------------------------------------
+# --- correlation ----------------------------------------------------------------------------------
 
 
 class EventDecision(NamedTuple):
@@ -207,7 +213,8 @@ class EventDecision(NamedTuple):
 
 
 class _Log(NamedTuple):
-    """The last state of an event that may come again; ``is_behind``: it is stored with a lower count."""
+    """The last state of an event that may come again; ``is_behind``: it is stored with a lower
+    count."""
 
     name: str
     times: int
@@ -237,9 +244,11 @@ EventKey = tuple[str, ...]
 
 
 class Correlator:
-    """Decides whether an event is new, counted, put into one with others, or dropped (``EventCorrelator``).
+    """Decides whether an event is new, counted, put into one with others, or dropped
+    (``EventCorrelator``).
 
-    Reads no clock and writes nothing. Where there is a checkpoint it goes on in the next process as in this one.
+    Reads no clock and writes nothing. Where there is a checkpoint it goes on in the next process as
+    in this one.
 
     :ivar stored: the stored events that it has not seen yet.
     """
@@ -248,7 +257,8 @@ class Correlator:
         self._logs: dict[EventKey, _Log] = {}
         self._similar: dict[EventKey, _Similar] = {}
         self._allowances: dict[EventKey, _Allowance] = {}
-        # How often events have come that another process stored with a lower count, and when the last time was.
+        # How often events have come that another process stored with a lower count, and when the
+        # last time was.
         self._counts: dict[EventKey, tuple[int, datetime]] = {}
         self.stored = StoredEvents()
         self._key: EventKey = ()
@@ -287,7 +297,8 @@ class Correlator:
             )
 
     def remember(self, now: datetime) -> Any:
-        """Return what cannot be read off the stored events, as JSON; None for nothing. Forget what is over."""
+        """Return what cannot be read off the stored events, as JSON; None for nothing. Forget what
+        is over."""
         self._forget_expired(now)
         for similar in [
             similar for similar, record in self._similar.items() if _is_over(record, now)
@@ -329,7 +340,8 @@ class Correlator:
         self.stored, self._logs = StoredEvents(is_recalled=True), {}
 
     def _forget_expired(self, now: datetime) -> None:
-        """Forget the events that are not stored any more; when one of them comes again it is a new one."""
+        """Forget the events that are not stored any more; when one of them comes again it is a new
+        one."""
         expired = [key for key, log in self._logs.items() if now - log.last > EVENTS_LAST]
         for key in expired:
             del self._logs[key]
@@ -339,7 +351,8 @@ class Correlator:
             )
 
     def _aggregate(self, event: Object, now: datetime) -> tuple[Object, EventKey]:
-        """Return the event and its key, or one in place of many similar ones (``EventAggregate``)."""
+        """Return the event and its key, or one in place of many similar ones
+        (``EventAggregate``)."""
         key, message = _similar_key(event), event["message"]
         record = self._similar.get(key)
         messages = {} if record is None or _is_over(record, now) else record.messages
@@ -351,7 +364,8 @@ class Correlator:
         return {**event, "message": COMBINED + message}, key
 
     def _observe(self, event: Object, now: datetime) -> str | None:
-        """Count an event that has been there before, and return its name then (``eventObserve``)."""
+        """Count an event that has been there before, and return its name then
+        (``eventObserve``)."""
         log = self._logs.get(self._key)
         if log is None:
             return None

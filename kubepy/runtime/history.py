@@ -1,9 +1,11 @@
-"""ControllerRevisions, the history of a DaemonSet or a StatefulSet (``pkg/controller/history``, ``daemon/update.go``).
+"""ControllerRevisions, the history of a DaemonSet or a StatefulSet (``pkg/controller/history``,
+``daemon/update.go``).
 
-A revision holds the pod template as a strategic merge patch that brings it back. Equal data is one revision: going back
-gives the old one the newest number. An older server may have written the same template in other words
-(``creationTimestamp: null``, a default left out); only a StatefulSet's newest revision is compared by what it restores.
-Decisions are pure functions; :class:`History` writes them.
+A revision holds the pod template as a strategic merge patch that brings it back. Equal data is one
+revision: going back gives the old one the newest number. An older server may have written the same
+template in other words (``creationTimestamp: null``, a default left out); only a StatefulSet's
+newest revision is compared by what it restores. Decisions are pure functions; :class:`History`
+writes them.
 """
 
 from __future__ import annotations
@@ -32,17 +34,18 @@ RevisionT = TypeVar("RevisionT", bound=AnyObject)
 MAX_NAME_PREFIX = 223  # of a name of at most 253 characters
 
 
-# --- decisions ----------------------------------------------------------------------------------------------------
+# --- decisions ------------------------------------------------------------------------------------
 
 
 def revision_data(template: AnyObject) -> Object:
-    """Return the data of a revision: a patch that replaces its owner's whole template (``getPatch``)."""
+    """Return the data of a revision: a patch that replaces its owner's whole template
+    (``getPatch``)."""
     return {"spec": {"template": {**template, "$patch": "replace"}}}
 
 
 def apply_revision(owner: RevisionT, revision: AnyObject) -> RevisionT:
-    """Return the owner as it was at a revision: its data applied as a patch, in the fields of the owner's type, without
-    defaults (``ApplyRevision``). Raises Status, DecodeError.
+    """Return the owner as it was at a revision: its data applied as a patch, in the fields of the
+    owner's type, without defaults (``ApplyRevision``). Raises Status, DecodeError.
     """
     if holds(revision, owner["spec"]["template"]):
         return owner
@@ -52,8 +55,8 @@ def apply_revision(owner: RevisionT, revision: AnyObject) -> RevisionT:
 
 
 def restores(revision: AnyObject, owner: AnyObject) -> bool:
-    """Return whether a revision, applied to its StatefulSet or DaemonSet and defaulted, gives the template that the
-    owner has (``setMatchesLatestExistingRevision``)."""
+    """Return whether a revision, applied to its StatefulSet or DaemonSet and defaulted, gives the
+    template that the owner has (``setMatchesLatestExistingRevision``)."""
     try:
         restored = cast(Object, apply_revision(owner, revision))
     except (Status, types.DecodeError):
@@ -72,7 +75,8 @@ def number_of(revision: AnyObject) -> int:
 
 
 def holds(revision: AnyObject, template: AnyObject) -> bool:
-    """Return whether a revision keeps just this template, as it is written now (``Match``, ``EqualRevision``)."""
+    """Return whether a revision keeps just this template, as it is written now (``Match``,
+    ``EqualRevision``)."""
     return bool(revision.get("data") == revision_data(template))
 
 
@@ -94,9 +98,11 @@ def next_number(revisions: Iterable[ControllerRevision]) -> int:
 
 
 def new_revision(owner: AnyObject, number: int, hash_: str, hash_label: str) -> ControllerRevision:
-    """Return a revision of the owner's present template, with the template's labels and the owner's annotations.
+    """Return a revision of the owner's present template, with the template's labels and the owner's
+    annotations.
 
-    The name is ``<owner>-<hash>``, the owner's name cut where it would be too long (``ControllerRevisionName``).
+    The name is ``<owner>-<hash>``, the owner's name cut where it would be too long
+    (``ControllerRevisionName``).
     """
     template = owner["spec"]["template"]
     labels = (template.get("metadata") or {}).get("labels") or {}
@@ -125,11 +131,11 @@ def surplus(
     limit: int,
     is_live: Callable[[ControllerRevision], bool] = lambda _: False,
 ) -> list[ControllerRevision]:
-    """Return the old revisions to delete so that ``limit`` of them stay, oldest first; never a live one
-    (``cleanupHistory``, ``truncateHistory``).
+    """Return the old revisions to delete so that ``limit`` of them stay, oldest first; never a live
+    one (``cleanupHistory``, ``truncateHistory``).
 
-    For a DaemonSet ``old`` is all but the current one, so that live ones count against the limit; a StatefulSet leaves
-    those out.
+    For a DaemonSet ``old`` is all but the current one, so that live ones count against the limit; a
+    StatefulSet leaves those out.
     """
     revisions = sort_revisions(old)
     too_many = max(len(revisions) - limit, 0)
@@ -141,7 +147,7 @@ def collision_count(owner: AnyObject) -> int | None:
     return None if count is None else int(count)
 
 
-# --- writes -------------------------------------------------------------------------------------------------------
+# --- writes ---------------------------------------------------------------------------------------
 
 
 class History:
@@ -151,7 +157,8 @@ class History:
         self._revisions = ResourceClient(client, CONTROLLER_REVISIONS)
 
     def create(self, revision: ControllerRevision) -> ControllerRevision | None:
-        """Store a new revision, or return the equal one of that name; None when another content has the name."""
+        """Store a new revision, or return the equal one of that name; None when another content has
+        the name."""
         namespace = namespace_of(revision)
         with suppress(AlreadyExists):
             return self._revisions.create(revision, namespace)
@@ -161,10 +168,11 @@ class History:
     def create_unique(
         self, new: Callable[[int], ControllerRevision], collisions: int
     ) -> tuple[ControllerRevision, int]:
-        """Create the revision ``new(collision count)``, raising the count until its name is free; the label with the
-        hash stays that of the first attempt.
+        """Create the revision ``new(collision count)``, raising the count until its name is free;
+        the label with the hash stays that of the first attempt.
 
-        Returns the revision and the count to keep in the owner's status (``CreateControllerRevision``).
+        Returns the revision and the count to keep in the owner's status
+        (``CreateControllerRevision``).
         """
         first = new(collisions)
         created = self.create(first)

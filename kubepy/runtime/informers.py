@@ -1,4 +1,5 @@
-"""The objects as controllers have observed them, with indexes, and typed access to one resource of them.
+"""The objects as controllers have observed them, with indexes, and typed access to one resource of
+them.
 
 Upstream: informers, listers, indexers and typed clients of ``k8s.io/client-go``.
 """
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 COUNTED_LINKS = frozenset({"node", "owner"})  # links of few values, each of many objects
 LOOKUPS_TO_COUNT_AT = 16  # counting costs as much as some lookups
-OVERGROWN = 10_000  # notes of what is not there, and of what was asked for, beside twice as many as there are objects
+# notes of what is not there, and of what was asked for, beside twice as many as there are objects
+OVERGROWN = 10_000
 
 Value = TypeVar("Value")
 Group = TypeVar("Group")
@@ -75,10 +77,11 @@ STORAGE_CLASSES: TypedResource[typed.StorageClass] = TypedResource("storageclass
 
 
 class Index(Generic[ObjectT, Value]):
-    """Values computed from the objects of one resource, when they are asked for, and once for every object as it then
-    is: most states of an object that changes often are never looked at.
+    """Values computed from the objects of one resource, when they are asked for, and once for every
+    object as it then is: most states of an object that changes often are never looked at.
 
-    :param compute: gives an object's value and the name of its group, or None to leave the object out.
+    :param compute: gives an object's value and the name of its group, or None to leave the object
+        out.
     :param load: loads the object of a key; ``load_group`` those that may be in a group.
     """
 
@@ -134,7 +137,8 @@ class Index(Generic[ObjectT, Value]):
         computed = [
             (key, None if obj is None else compute(obj)) for key, obj in self._observed.items()
         ]
-        self._observed.clear()  # not before: where one cannot be computed, all are tried again next time
+        # not before: where one cannot be computed, all are tried again next time
+        self._observed.clear()
         for key, entry in computed:
             if (group := self._group_of.pop(key, None)) is not None:
                 if self.changed is not None:
@@ -149,7 +153,8 @@ class Index(Generic[ObjectT, Value]):
 
 
 class Query(NamedTuple):
-    """One way to ask the store for objects: the resource's (in a namespace), or those that a lookup finds by a value.
+    """One way to ask the store for objects: the resource's (in a namespace), or those that a lookup
+    finds by a value.
 
     The lookups are those of ``kubepy.apiserver.cluster.object_links``.
     """
@@ -169,12 +174,14 @@ def owned_by(uid: str, resource: str | None = None) -> tuple[Query, ...]:
 
 
 class Informers:
-    """The objects as the controllers have observed them: read-only, indexed, fed by the manager from the change log.
+    """The objects as the controllers have observed them: read-only, indexed, fed by the manager
+    from the change log.
 
-    What is asked for is read from a view of the store when it was neither read nor observed before (:meth:`follow`). An
-    object that was is *known*, also one that is not there. What is not known is in the view as the controllers would
-    have observed it, so that nothing can tell when it was read. After a sync the manager feeds in what that sync wrote,
-    before the next one runs. Controllers whose watch events come late have informers of their own
+    What is asked for is read from a view of the store when it was neither read nor observed before
+    (:meth:`follow`). An object that was is *known*, also one that is not there. What is not known
+    is in the view as the controllers would have observed it, so that nothing can tell when it was
+    read. After a sync the manager feeds in what that sync wrote, before the next one runs.
+    Controllers whose watch events come late have informers of their own
     (``kubepy.controlplane.faults``), in which everything is known.
     """
 
@@ -234,7 +241,8 @@ class Informers:
         return objects[:]
 
     def changes(self, resource: str) -> int:
-        """Return a number that is another one after the objects of a resource have changed, or all were forgotten.
+        """Return a number that is another one after the objects of a resource have changed, or all
+        were forgotten.
 
         Reading what was there before changes nothing.
         """
@@ -254,7 +262,8 @@ class Informers:
         return Lister(self, resource)
 
     def dependents(self, uid: str, resource: str | None = None) -> Keys:
-        """Return the keys of the objects (of one resource) whose ownerReferences name this uid, in key order."""
+        """Return the keys of the objects (of one resource) whose ownerReferences name this uid, in
+        key order."""
         self.load(*owned_by(uid, resource))
         by_resource = self._dependents.get(uid, {})
         if resource is not None:
@@ -272,7 +281,8 @@ class Informers:
         return sorted(self._on_node.get(node, ()))
 
     def count_on(self, node: str) -> int:
-        """Return the number of pods bound to a node, or a greater one where they need not be read for that."""
+        """Return the number of pods bound to a node, or a greater one where they need not be read
+        for that."""
         query = Query(PODS, None, "node", node)
         unknown = None if self._is_answered(query) else self._recorded_at_most(query.link, node)
         if unknown is None:
@@ -301,10 +311,10 @@ class Informers:
     ) -> Index[ObjectT, Value]:
         """Keep an :class:`Index` of a resource from now on; what was observed before is in it.
 
-        :param queries: find the objects of a group, by its name, and perhaps others; None: all of the resource may be
-            in any group.
-        :param parts: all that is computed from (``metadata.labels``): of objects that nothing else has asked for only
-            this is read, and ``compute`` gets objects of these fields.
+        :param queries: find the objects of a group, by its name, and perhaps others; None: all of
+            the resource may be in any group.
+        :param parts: all that is computed from (``metadata.labels``): of objects that nothing else
+            has asked for only this is read, and ``compute`` gets objects of these fields.
         """
 
         def load_group(group: str) -> None:
@@ -345,7 +355,8 @@ class Informers:
             index.observe(key, new)
 
     def is_overgrown(self) -> bool:
-        """Return whether so many objects have come and gone that what is still known of them outweighs the rest."""
+        """Return whether so many objects have come and gone that what is still known of them
+        outweighs the rest."""
         present = sum(len(space) for spaces in self._objects.values() for space in spaces.values())
         return len(self._absent) + len(self._answered) > OVERGROWN + 2 * present
 
@@ -375,8 +386,8 @@ class Informers:
     # --- reading from a view
 
     def follow(self, view: RecordedView, is_watched: Callable[[str], bool]) -> None:
-        """Read from a view from now on what is not known. The caller has it go on to a newer revision only when all
-        that changes by that is known.
+        """Read from a view from now on what is not known. The caller has it go on to a newer
+        revision only when all that changes by that is known.
 
         :param is_watched: tells of which resources there are objects here at all.
         """
@@ -402,14 +413,16 @@ class Informers:
         )
 
     def assume(self, key: Key, obj: Object | None) -> None:
-        """Take an object that is not known as it was before the change that is to be observed next."""
+        """Take an object that is not known as it was before the change that is to be observed
+        next."""
         if obj is not None:
             self._take(key, obj)
         elif self._view is not None and not self.is_known(key):
             self._absent.add(key)
 
     def load(self, *queries: Query) -> None:
-        """Read what some queries find, unless it was read before; those of one link are answered together."""
+        """Read what some queries find, unless it was read before; those of one link are answered
+        together."""
         by_link: dict[tuple[str, str | None, str | None], list[str]] = {}
         for query in queries:
             if not self._is_answered(query):
@@ -457,7 +470,8 @@ class Informers:
         return self._recorded_at_most(query.link, query.value) == 0
 
     def _recorded_at_most(self, link: str, value: str) -> int | None:
-        """Return how many objects that are not known a link may find by a value; None as long as few were looked up."""
+        """Return how many objects that are not known a link may find by a value; None as long as
+        few were looked up."""
         if link not in self._recorded:
             self._lookups[link] += 1
             if (
@@ -472,7 +486,8 @@ class Informers:
     def _load_parts(
         self, index: Index[Any, Any], parts: Sequence[str], queries: Iterable[Query]
     ) -> None:
-        """Let an index take the parts of objects that some queries find, where the objects are not known."""
+        """Let an index take the parts of objects that some queries find, where the objects are not
+        known."""
         for query in queries:
             resource, namespace, link, value = query
             if resource is None:
@@ -644,7 +659,8 @@ class ResourceClient(Generic[ObjectT]):
         )
 
     def update_status(self, obj: ObjectT, status: AnyObject) -> ObjectT:
-        """Write the object with this status; of its metadata only what ``status`` requests may change."""
+        """Write the object with this status; of its metadata only what ``status`` requests may
+        change."""
         changed: Object = {**obj, "status": status}
         return cast(
             ObjectT,

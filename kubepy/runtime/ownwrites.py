@@ -1,4 +1,5 @@
-"""The versions that a reconciler's own writes have led to, for one that has nothing to do after them."""
+"""The versions that a reconciler's own writes have led to, for one that has nothing to do after
+them."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 class OwnWrites:
     """Versions of objects, each from the write until it is observed.
 
-    A batch that fails has written nothing, and its versions are given again to other states of the same objects. The
-    informers list everything anew then, and what was noted before that counts no more.
+    A batch that fails has written nothing, and its versions are given again to other states of the
+    same objects. The informers list everything anew then, and what was noted before that counts no
+    more.
     """
 
     def __init__(self, informers: Informers) -> None:
@@ -30,7 +32,8 @@ class OwnWrites:
         self._versions[key] = self._informers.listings, stored["metadata"]["resourceVersion"]
 
     def observe(self, event: WatchEvent) -> bool:
-        """Return whether a change is the write that was noted last for its object; no other can be from now on."""
+        """Return whether a change is the write that was noted last for its object; no other can be
+        from now on."""
         noted = self._versions.pop(event.key, None)
         if event.new is None:
             return False

@@ -1,8 +1,10 @@
-"""The parts of a controller, of the scheduler and of the kubelets, and the context that the manager gives them.
+"""The parts of a controller, of the scheduler and of the kubelets, and the context that the manager
+gives them.
 
-A :class:`Reconciler` has a queue of keys. Its handlers turn changes into keys; ``sync`` gets one key, rereads, and
-converges. It reads from the :class:`Informers` (or the Client) and writes through the Client. The manager
-(``kubepy.controlplane.manager``) calls all of it, in a fixed order, many syncs in one transaction.
+A :class:`Reconciler` has a queue of keys. Its handlers turn changes into keys; ``sync`` gets one
+key, rereads, and converges. It reads from the :class:`Informers` (or the Client) and writes through
+the Client. The manager (``kubepy.controlplane.manager``) calls all of it, in a fixed order, many
+syncs in one transaction.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ class Reconciler(Protocol):
     def handlers(self) -> Mapping[str, Handler]:
         """Return a handler for each resource that is watched (``daemonsets.apps``, ``pods``).
 
-        The key ``"*"`` watches every resource but events; for one object the handler of its own resource comes first.
+        The key ``"*"`` watches every resource but events; for one object the handler of its own
+        resource comes first.
         """
         ...
 
@@ -66,7 +69,8 @@ class Reconciler(Protocol):
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A reconciler with a memory that outlives the process, beside its queue: timers, back-offs, what waits for what.
+    """A reconciler with a memory that outlives the process, beside its queue: timers, back-offs,
+    what waits for what.
 
     The manager keeps it between runs. Only what cannot be read off the objects belongs there.
     """
@@ -81,7 +85,8 @@ class Remembering(Protocol):
 
 
 class Context(NamedTuple):
-    """The things that every reconciler is built with. ``scheme``: the cluster's resources, custom ones included."""
+    """The things that every reconciler is built with. ``scheme``: the cluster's resources, custom
+    ones included."""
 
     client: Client
     informers: Informers
@@ -96,7 +101,8 @@ class Context(NamedTuple):
 def enqueue_object(
     queue: WorkQueue[Key], predicate: Callable[[Any], bool] = lambda obj: True
 ) -> Handler:
-    """Return a handler that enqueues a changed object for which the predicate holds; not a deleted one."""
+    """Return a handler that enqueues a changed object for which the predicate holds; not a deleted
+    one."""
 
     def handler(event: WatchEvent) -> None:
         if event.new is not None and predicate(event.new):
@@ -111,7 +117,8 @@ def enqueue_all(queue: WorkQueue[Key], resource: str, objects: Iterable[AnyObjec
 
 
 class Aggregate(Status):
-    """Several errors of one sync (``utilerrors.NewAggregate``); messages that repeat are shown once."""
+    """Several errors of one sync (``utilerrors.NewAggregate``); messages that repeat are shown
+    once."""
 
     def __init__(self, errors: Sequence[Exception]) -> None:
         messages = list(dict.fromkeys(map(str, errors)))

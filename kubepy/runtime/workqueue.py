@@ -1,4 +1,5 @@
-"""The work queue of a controller (upstream: client-go ``util/workqueue``). Single-threaded: one manager drives it."""
+"""The work queue of a controller (upstream: client-go ``util/workqueue``). Single-threaded: one
+manager drives it."""
 
 from __future__ import annotations
 
@@ -16,19 +17,22 @@ K = TypeVar("K", bound=Hashable)
 BASE_DELAY = 0.005  # seconds; the default controller rate limiter's exponential part
 MAX_DELAY = 1000.0
 LAST_YEAR = 2261  # of a clock: Go counts nanoseconds in 64 bits
-BURST = 100_000.0  # more than a rollout of 25,000 pods takes, one pod after the other and each in no time
+# more than a rollout of 25,000 pods takes, one pod after the other and each in no time
+BURST = 100_000.0
 MOST_STALE = (
     64  # entries of the heap that do not count any more, beside as many as there are others
 )
 
 
 class WorkQueue(Generic[K]):
-    """First in, first out; one entry a key, however often it is added; not handed out again before ``done``.
+    """First in, first out; one entry a key, however often it is added; not handed out again before
+    ``done``.
 
     A key that is handed out is not put off any more: its sync decides anew when it falls due next.
-    ``now`` is the cluster's time: delays are counted in it. ``delays``: the first back-off and the longest, in seconds.
-    ``burst``: a key that is handed out so many times more often than once a second waits for a second: the last resort
-    against work without end, which would never let a time go on that moves only when nothing is left to do.
+    ``now`` is the cluster's time: delays are counted in it. ``delays``: the first back-off and the
+    longest, in seconds. ``burst``: a key that is handed out so many times more often than once a
+    second waits for a second: the last resort against work without end, which would never let a
+    time go on that moves only when nothing is left to do.
     """
 
     def __init__(
@@ -78,12 +82,14 @@ class WorkQueue(Generic[K]):
     def add_at(
         self, key: K, due: datetime, *, skippable: bool = False, repeating: bool = False
     ) -> None:
-        """Add the key at a moment, now if that has come; of several moments for one key the earliest counts.
+        """Add the key at a moment, now if that has come; of several moments for one key the
+        earliest counts.
 
-        ``skippable``: upstream puts the key off only so that others can catch up. Nobody who does not watch time pass
-        needs to wait for it (:meth:`skip_waits`). ``repeating``: the key comes again after every such time, whether
-        anything has changed or not. Who waits until there is nothing to do does not wait for it. A key that is put off
-        for another reason as well does not count as repeating. A moment that no clock reaches is none.
+        ``skippable``: upstream puts the key off only so that others can catch up. Nobody who does
+        not watch time pass needs to wait for it (:meth:`skip_waits`). ``repeating``: the key comes
+        again after every such time, whether anything has changed or not. Who waits until there is
+        nothing to do does not wait for it. A key that is put off for another reason as well does
+        not count as repeating. A moment that no clock reaches is none.
         """
         self._end_rest(key)
         if due <= self._now():
@@ -108,10 +114,12 @@ class WorkQueue(Generic[K]):
                 heap[:] = sorted(set(filter(self._counts, heap)))
 
     def rest(self, key: K, period: float) -> None:
-        """Put off a key that would come again after every period of so many seconds, and find nothing to do.
+        """Put off a key that would come again after every period of so many seconds, and find
+        nothing to do.
 
-        It is not handed out before somebody adds it again, and then no later than at the end of the period in which
-        that happens. It counts as repeating, and as pending at the end of the present period.
+        It is not handed out before somebody adds it again, and then no later than at the end of the
+        period in which that happens. It counts as repeating, and as pending at the end of the
+        present period.
         """
         self._resting[key] = self._now(), period
 
@@ -123,7 +131,8 @@ class WorkQueue(Generic[K]):
             self.add_at(key, due, repeating=True)
 
     def _end_of_period(self, key: K) -> datetime | None:
-        """Return when the present period of a resting key ends, now if it does so now; None for any other key."""
+        """Return when the present period of a resting key ends, now if it does so now; None for any
+        other key."""
         if key not in self._resting:
             return None
         since, period = self._resting[key]
@@ -138,7 +147,8 @@ class WorkQueue(Generic[K]):
         self._repeating.discard(key)
 
     def hold(self, key: K, until: datetime, *, repeating: bool = False) -> None:
-        """Hand a key out no earlier than at a moment, whoever adds it. ``repeating``: as for :meth:`add_at`."""
+        """Hand a key out no earlier than at a moment, whoever adds it. ``repeating``: as
+        for :meth:`add_at`."""
         self._held[key] = until, repeating
 
     def release(self, key: K) -> None:
@@ -163,7 +173,8 @@ class WorkQueue(Generic[K]):
         return key in self._repeating or key in self._resting
 
     def add_rate_limited(self, key: K, patience: float = 0.0) -> None:
-        """Add the key after its back-off, which doubles with every failure since ``forget``: 5 ms to 1000 s.
+        """Add the key after its back-off, which doubles with every failure since ``forget``: 5 ms
+        to 1000 s.
 
         A back-off of at most ``patience`` seconds is left out.
         """
@@ -213,7 +224,8 @@ class WorkQueue(Generic[K]):
         return key
 
     def _is_in_time(self, key: K) -> bool:
-        """Count a key that is to be handed out; return False, and don't, where that would be too often."""
+        """Count a key that is to be handed out; return False, and don't, where that would be too
+        often."""
         if self._burst == math.inf:
             return True
         now = self._now()
@@ -242,7 +254,8 @@ class WorkQueue(Generic[K]):
         return self._first(self._delayed)
 
     def next_single_due(self) -> datetime | None:
-        """Return the time when the earliest delayed key falls due that is not a repeating one, or None."""
+        """Return the time when the earliest delayed key falls due that is not a repeating one, or
+        None."""
         while (due := self._first(self._single)) is not None and self._single[0][
             2
         ] in self._repeating:
@@ -250,7 +263,8 @@ class WorkQueue(Generic[K]):
         return due
 
     def pending(self) -> list[tuple[K, datetime | None]]:
-        """Return every key that is waiting and when it falls due, None for now; keys in progress count as waiting."""
+        """Return every key that is waiting and when it falls due, None for now; keys in progress
+        count as waiting."""
         now = dict.fromkeys([*self._ready, *self._again, *self._processing])
         delayed = [
             (due, order, key)

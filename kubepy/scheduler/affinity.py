@@ -1,4 +1,5 @@
-"""The pod affinity and anti-affinity terms of a pod, ready to be matched (``kube-scheduler/framework``)."""
+"""The pod affinity and anti-affinity terms of a pod, ready to be matched
+(``kube-scheduler/framework``)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class AffinityTerm(NamedTuple):
-    """One affinity term. It applies to the namespaces named and to those that its namespace selector matches."""
+    """One affinity term. It applies to the namespaces named and to those that its namespace
+    selector matches."""
 
     topology_key: str
     namespaces: frozenset[str]
@@ -80,7 +82,8 @@ def _preferred(affinity: PodAffinity | PodAntiAffinity, namespace: str) -> Terms
 
 
 def _term(term: PodAffinityTerm, namespace: str, weight: int = 1) -> AffinityTerm:
-    """Parse a term; without namespaces and a namespace selector it applies to the pod's own namespace."""
+    """Parse a term; without namespaces and a namespace selector it applies to the pod's own
+    namespace."""
     namespaces, selector = term.get("namespaces") or (), term.get("namespaceSelector")
     if not namespaces and selector is None:
         namespaces = [namespace]

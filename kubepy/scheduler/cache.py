@@ -1,4 +1,5 @@
-"""The scheduler's cache: nodes with the sum of their pods, kept from change to change (``backend/cache``)."""
+"""The scheduler's cache: nodes with the sum of their pods, kept from change to change
+(``backend/cache``)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 Resources = dict[str, int]  # cpu in thousandths, everything else in whole units
 
-# The requests of a container without any when nodes are scored (pkg/scheduler/util/pod_resources.go).
+# The requests of a container without any when nodes are scored
+# (pkg/scheduler/util/pod_resources.go).
 DEFAULT_MILLI_CPU = 100
 DEFAULT_MEMORY = 200 * 1024 * 1024
 
@@ -51,8 +53,17 @@ class PodInfo:
     """A pod with its requests, host ports and affinity terms, calculated once for the plugins."""
 
     __slots__ = (
-        "_signature", "key", "labels", "nonzero_cpu", "nonzero_memory", "pod", "ports", "priority", "requests", "terms",
-    )  # fmt: skip
+        "_signature",
+        "key",
+        "labels",
+        "nonzero_cpu",
+        "nonzero_memory",
+        "pod",
+        "ports",
+        "priority",
+        "requests",
+        "terms",
+    )
 
     def __init__(self, key: Key, pod: Pod) -> None:
         self._signature = ""
@@ -85,24 +96,41 @@ class PodInfo:
 
     @property
     def signature(self) -> str:
-        """A text that is the same for pods of one template: filters answer alike for all of them (``SignPod``)."""
+        """A text that is the same for pods of one template: filters answer alike for all of them
+        (``SignPod``)."""
         if not self._signature:
             self._signature = repr((self.namespace, self.labels, self.spec))
         return self._signature
 
 
 class NodeInfo:
-    """A node and the sum of the pods on it. ``node`` is None while pods name a node that does not exist.
+    """A node and the sum of the pods on it. ``node`` is None while pods name a node that does not
+    exist.
 
-    ``memo`` keeps results that depend on this node and its pods alone; any change of them clears it.
+    ``memo`` keeps results that depend on this node and its pods alone; any change of them clears
+    it.
 
-    :param cache: adds the pods, when anything that depends on them is first asked for; None: there are none yet.
+    :param cache: adds the pods, when anything that depends on them is first asked for; None: there
+        are none yet.
     """
 
     __slots__ = (
-        "_cache", "allocatable", "labels", "memo", "name", "node", "nonzero_cpu", "nonzero_memory", "pods", "ports",
-        "requested", "taints", "unschedulable", "with_affinity", "with_anti_affinity",
-    )  # fmt: skip
+        "_cache",
+        "allocatable",
+        "labels",
+        "memo",
+        "name",
+        "node",
+        "nonzero_cpu",
+        "nonzero_memory",
+        "pods",
+        "ports",
+        "requested",
+        "taints",
+        "unschedulable",
+        "with_affinity",
+        "with_anti_affinity",
+    )
 
     pods: dict[Key, PodInfo]
     requested: Resources
@@ -138,7 +166,8 @@ class NodeInfo:
             cache.fill(self)
 
     def has_room(self) -> bool:
-        """Return whether the node takes one more pod; where a count tells so, the pods need not be added."""
+        """Return whether the node takes one more pod; where a count tells so, the pods need not be
+        added."""
         most: int = self.allocatable.get("pods", 0)
         return (self._cache is not None and self._cache.count_on(self.name) < most) or len(
             self.pods
@@ -210,8 +239,9 @@ class NodeInfo:
 class Cache:
     """All nodes, the pods on them, and the pods that preemption has nominated for a node.
 
-    :param informers: have the objects, which are taken when they are first needed: a node when a pod is tried on it,
-        its pods when more than their number matters; pods with affinity to other pods, and nominated ones, at once.
+    :param informers: have the objects, which are taken when they are first needed: a node when a
+        pod is tried on it, its pods when more than their number matters; pods with affinity to
+        other pods, and nominated ones, at once.
     """
 
     def __init__(self, informers: Informers) -> None:
@@ -305,14 +335,16 @@ class Cache:
         self._assign(key, pod, node)
 
     def forget(self, key: Key, pod: Pod) -> str:
-        """Remove a pod that was assumed from its node again; return the node, or "" (``ForgetPod``)."""
+        """Remove a pod that was assumed from its node again; return the node, or ""
+        (``ForgetPod``)."""
         if node := self._assigned.get(key, ""):
             self._unassign(key)
             self.set_pod(key, pod)
         return node
 
     def _only_status_changed(self, key: Key, pod: Pod) -> bool:
-        """Take in a pod of which only the status changed, without calculating its requests again."""
+        """Take in a pod of which only the status changed, without calculating its requests
+        again."""
         node = self._assigned.get(key)
         if node is None or is_pod_terminal(pod):
             return False
@@ -325,7 +357,8 @@ class Cache:
         return True
 
     def _info(self, name: str) -> NodeInfo:
-        """Return what is known of a node; of one that is new here the node and its pods are with the informers."""
+        """Return what is known of a node; of one that is new here the node and its pods are with
+        the informers."""
         node_info = self._infos.get(name)
         if node_info is None:
             node_info = self._infos[name] = NodeInfo(name, self)
@@ -340,7 +373,8 @@ class Cache:
             self.set_pod(key, cast("Pod | None", self._informers.get(*key)))
 
     def _assign(self, key: Key, pod: Pod, node: str) -> None:
-        """Add a pod to its node, unless that has yet to take its pods from the informers, which have this one."""
+        """Add a pod to its node, unless that has yet to take its pods from the informers, which
+        have this one."""
         node_info = self._info(node)
         if _is_near_others(pod):  # all such pods are to be in the cache
             node_info.fill()

@@ -1,4 +1,5 @@
-"""Cluster events: what a change of an object means for unschedulable pods (``eventhandlers.go``, ``events.go``)."""
+"""Cluster events: what a change of an object means for unschedulable pods (``eventhandlers.go``,
+``events.go``)."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def node_event(event: WatchEvent) -> ClusterEvent:
 
 
 def pod_event(event: WatchEvent) -> ClusterEvent:
-    """Return the event of a pod that has, or had, a node; a pod that has ended counts as deleted."""
+    """Return the event of a pod that has, or had, a node; a pod that has ended counts as
+    deleted."""
     old = cast(
         "Pod | None", event.old if event.old is not None and _takes_room(event.old) else None
     )
@@ -93,7 +95,8 @@ def _pod_actions(old: Pod | None, new: Pod | None) -> frozenset[str]:
 
 
 def unscheduled_pod_event(old: AnyObject, new: AnyObject) -> ClusterEvent:
-    """Return the event of the waiting pod itself. Changes of its status and its annotations mean nothing."""
+    """Return the event of the waiting pod itself. Changes of its status and its annotations mean
+    nothing."""
     changed = old["spec"] != new["spec"] or labels_of(old) != labels_of(new)
     return ClusterEvent(frozenset({SELF_UPDATE}) if changed else NO_ACTION, old, new)
 
@@ -106,7 +109,8 @@ def volume_event(event: WatchEvent) -> ClusterEvent:
 
 
 def namespace_event(event: WatchEvent) -> ClusterEvent:
-    """Return the event of a namespace. Its creation or deletion helps no pod; its pods have events of their own."""
+    """Return the event of a namespace. Its creation or deletion helps no pod; its pods have events
+    of their own."""
     old, new = event.old, event.new
     changed = new is not None and (
         event.is_update if old is None else labels_of(old) != labels_of(new)

@@ -1,4 +1,5 @@
-"""The scheduling framework: plugins, their input and their answers (``kube-scheduler/framework/interface.go``)."""
+"""The scheduling framework: plugins, their input and their answers
+(``kube-scheduler/framework/interface.go``)."""
 
 from __future__ import annotations
 
@@ -36,9 +37,11 @@ VOLUME = "claim, volume, storage class or CSINode changed"
 
 
 class ClusterEvent(NamedTuple):
-    """One change and its actions: the object before and after; ``node`` is where it happened, or "".
+    """One change and its actions: the object before and after; ``node`` is where it happened, or
+    "".
 
-    ``unknown``: the state before the change is not known; it may help any pod that waits for such an action.
+    ``unknown``: the state before the change is not known; it may help any pod that waits for such
+    an action.
     """
 
     actions: frozenset[str]
@@ -51,8 +54,8 @@ class ClusterEvent(NamedTuple):
 class PluginStatus(NamedTuple):
     """The rejection of a pod by a plugin (``Status``).
 
-    ``resolvable``: removing other pods from the node could help (``Unschedulable``; the other kind is
-    ``UnschedulableAndUnresolvable``).
+    ``resolvable``: removing other pods from the node could help (``Unschedulable``; the other kind
+    is ``UnschedulableAndUnresolvable``).
     """
 
     reasons: tuple[str, ...]
@@ -78,7 +81,8 @@ class PreFilterResult(NamedTuple):
 
 
 class Handle(NamedTuple):
-    """The data that plugins read: nodes with their pods, and all other objects (namespaces, claims, volumes …)."""
+    """The data that plugins read: nodes with their pods, and all other objects (namespaces, claims,
+    volumes …)."""
 
     cache: Cache
     informers: Informers
@@ -101,7 +105,8 @@ class Handle(NamedTuple):
 
 
 class FilterPlugin:
-    """One rule that says on which nodes a pod may run. It has no state of its own: everything is in its arguments."""
+    """One rule that says on which nodes a pod may run. It has no state of its own: everything is in
+    its arguments."""
 
     name: ClassVar[str]
     looks_at_node_only: ClassVar[bool] = (
@@ -126,8 +131,10 @@ class FilterPlugin:
     def update(
         self, pod: PodInfo, state: Any, other: PodInfo, node_info: NodeInfo, count: int
     ) -> None:
-        """Correct the state: another pod was added to (1) or removed from (-1) this node, on trial."""
+        """Correct the state: another pod was added to (1) or removed from (-1) this node, on
+        trial."""
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Tell whether an event could make a pod schedulable that this plugin has rejected (``QueueingHintFn``)."""
+        """Tell whether an event could make a pod schedulable that this plugin has rejected
+        (``QueueingHintFn``)."""
         return True

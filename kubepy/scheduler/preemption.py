@@ -1,6 +1,8 @@
-"""Preemption: the pods of lower priority that would have to go for a pod to fit (``framework/preemption``).
+"""Preemption: the pods of lower priority that would have to go for a pod to fit
+(``framework/preemption``).
 
-:func:`preempt` decides; the scheduler deletes the victims and writes the nominated node, for which the pod then waits.
+:func:`preempt` decides; the scheduler deletes the victims and writes the nominated node, for which
+the pod then waits.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ class Candidate(NamedTuple):
 
 
 class PostFilterResult(NamedTuple):
-    """The outcome of preemption. ``nominate``: set the pod's nominated node, to the candidate's or to none."""
+    """The outcome of preemption. ``nominate``: set the pod's nominated node, to the candidate's or
+    to none."""
 
     message: str
     candidate: Candidate | None = None
@@ -43,7 +46,8 @@ class PostFilterResult(NamedTuple):
 
 
 def preempt(cycle: CycleState, diagnosis: Diagnosis) -> PostFilterResult:
-    """Decide what to do for a pod that fits nowhere, or say why nothing can be done (``Evaluator.Preempt``)."""
+    """Decide what to do for a pod that fits nowhere, or say why nothing can be done
+    (``Evaluator.Preempt``)."""
     if diagnosis.pre_filter_message:
         # Upstream's DynamicResources plugin fails on a pod that was rejected before its turn.
         return PostFilterResult("not found")
@@ -91,7 +95,8 @@ def _is_being_preempted(pod: Pod) -> bool:
 def _dry_run(
     cycle: CycleState, nodes: Sequence[NodeInfo], budgets: Sequence[Object]
 ) -> tuple[list[Candidate], dict[str, PluginStatus]]:
-    """Try node after node until there are enough candidates, at least one of which violates no budget."""
+    """Try node after node until there are enough candidates, at least one of which violates no
+    budget."""
     enough = min(
         max(len(nodes) * MIN_CANDIDATE_NODES_PERCENTAGE // 100, MIN_CANDIDATE_NODES), len(nodes)
     )
@@ -111,7 +116,8 @@ def _dry_run(
 def _select_victims_on_node(
     cycle: CycleState, node_info: NodeInfo, budgets: Sequence[Object]
 ) -> Candidate | PluginStatus:
-    """Remove all pods of lower priority, then put back those that may stay (``SelectVictimsOnNode``)."""
+    """Remove all pods of lower priority, then put back those that may stay
+    (``SelectVictimsOnNode``)."""
 
     def remove(pod: PodInfo) -> None:
         node_info.remove(pod.key)
@@ -158,7 +164,8 @@ def _start_time(pod: PodInfo) -> str:
 def _split_by_budget(
     pods: Iterable[PodInfo], budgets: Sequence[Object]
 ) -> tuple[list[PodInfo], list[PodInfo]]:
-    """Split the pods into those whose deletion violates a budget, each counting against it, and the others."""
+    """Split the pods into those whose deletion violates a budget, each counting against it, and the
+    others."""
     disruptions_allowed = [
         (budget.get("status") or {}).get("disruptionsAllowed", 0) for budget in budgets
     ]
@@ -175,7 +182,8 @@ def _split_by_budget(
 
 
 def _covers(budget: Mapping[str, Any], pod: PodInfo) -> bool:
-    """Tell whether a deletion of the pod counts against the budget; one that it disrupted already does not."""
+    """Tell whether a deletion of the pod counts against the budget; one that it disrupted already
+    does not."""
     if budget["metadata"]["namespace"] != pod.namespace or not pod.labels:
         return False
     selector = from_label_selector(budget["spec"].get("selector"))

@@ -1,6 +1,8 @@
-"""The scheduling queue, and the unschedulable pods with the events for which they wait (upstream: ``backend/queue``).
+"""The scheduling queue, and the unschedulable pods with the events for which they wait (upstream:
+``backend/queue``).
 
-There is no back-off between attempts: a pod is tried again only when something happened that could help it.
+There is no back-off between attempts: a pod is tried again only when something happened that could
+help it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ Rank = tuple[Any, ...]
 
 
 class SchedulingQueue(WorkQueue[Key]):
-    """A work queue that returns the key of the lowest rank first. A key keeps the rank it had when it was added."""
+    """A work queue that returns the key of the lowest rank first. A key keeps the rank it had when
+    it was added."""
 
     def __init__(self, now: Callable[[], datetime], rank: Callable[[Key], Rank]) -> None:
         super().__init__(now)
@@ -46,7 +49,8 @@ class SchedulingQueue(WorkQueue[Key]):
 
 
 class QueuedPodInfo(NamedTuple):
-    """An unschedulable pod: the plugins that rejected it, and the only nodes on which it could fit (None: any)."""
+    """An unschedulable pod: the plugins that rejected it, and the only nodes on which it could fit
+    (None: any)."""
 
     unschedulable_plugins: frozenset[str]
     node_names: frozenset[str] | None

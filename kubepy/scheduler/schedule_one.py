@@ -1,4 +1,5 @@
-"""Find the nodes that a pod fits on, and say why when there are none (upstream: ``schedule_one.go``, ``FitError``)."""
+"""Find the nodes that a pod fits on, and say why when there are none (upstream:
+``schedule_one.go``, ``FitError``)."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ NO_MEMO: Any = object()
 class CycleState:
     """One attempt to schedule one pod: the plugins that have a say in it, each with its state.
 
-    ``signature`` is the key under which nodes keep the answer of the first ``memoized`` plugins, those that look at
-    the node only.
+    ``signature`` is the key under which nodes keep the answer of the first ``memoized`` plugins,
+    those that look at the node only.
     """
 
     pod: PodInfo
@@ -47,7 +48,8 @@ class CycleState:
         )
 
     def update(self, other: PodInfo, node_info: NodeInfo, count: int) -> None:
-        """Correct the states: another pod was added to (1) or removed from (-1) a node, on trial."""
+        """Correct the states: another pod was added to (1) or removed from (-1) a node, on
+        trial."""
         for plugin, state in self.states:
             plugin.update(self.pod, state, other, node_info, count)
 
@@ -73,7 +75,8 @@ class CycleState:
         return None
 
     def run_filter_plugins_with_nominated_pods(self, node_info: NodeInfo) -> PluginStatus | None:
-        """Run the filters, first as if nominated pods of no lower priority were on this node already."""
+        """Run the filters, first as if nominated pods of no lower priority were on this node
+        already."""
         nominated = self.handle.cache.nominated(node_info.name)
         others = nominated and [
             other
@@ -99,8 +102,9 @@ NO_STATUS = PluginStatus((), False)
 class Diagnosis:
     """The reasons why no node was found (``framework.Diagnosis``).
 
-    ``absent_nodes_status`` holds for the nodes that were not looked at one by one. ``pre_filter_message`` is set when
-    the pod was rejected before any node was looked at. Only the nodes in ``node_names`` could fit (None: all).
+    ``absent_nodes_status`` holds for the nodes that were not looked at one by one.
+    ``pre_filter_message`` is set when the pod was rejected before any node was looked at. Only the
+    nodes in ``node_names`` could fit (None: all).
     """
 
     node_to_status: dict[str, PluginStatus] = field(default_factory=dict)
@@ -201,7 +205,8 @@ def num_feasible_nodes_to_find(number: int) -> int:
 
 
 def fit_error_message(number: int, diagnosis: Diagnosis, post_filter: str) -> str:
-    """Say ``0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable. …`` (``FitError.Error``)."""
+    """Say ``0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable. …``
+    (``FitError.Error``)."""
     message = f"0/{number} nodes are available:"
     if diagnosis.pre_filter_message:
         message += f" {diagnosis.pre_filter_message}."

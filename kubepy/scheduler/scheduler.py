@@ -1,4 +1,5 @@
-"""The scheduler as a reconciler: a key is a pod without a node. This module alone writes to the cluster."""
+"""The scheduler as a reconciler: a key is a pod without a node. This module alone writes to the
+cluster."""
 
 from __future__ import annotations
 
@@ -136,7 +137,8 @@ class Scheduler:
         self.queue.add(key)
 
     def _move_to_queue(self, event: ClusterEvent) -> None:
-        """Try those unschedulable pods again that an event could help (``MoveAllToActiveOrBackoffQueue``)."""
+        """Try those unschedulable pods again that an event could help
+        (``MoveAllToActiveOrBackoffQueue``)."""
         if not event.actions:
             return
         for key in self._unschedulable.registered_for(event.actions):
@@ -164,7 +166,8 @@ class Scheduler:
             and queued.node_names is not None
             and event.node not in queued.node_names
         ):
-            # This pod, of a DaemonSet, cannot run on the other pod's node anyway: what happened there does not matter.
+            # This pod, of a DaemonSet, cannot run on the other pod's node anyway: what happened
+            # there does not matter.
             plugins = [plugin for plugin in plugins if not plugin.looks_at_node_only]
         if not plugins or event.unknown:
             return bool(plugins)
@@ -220,7 +223,8 @@ class Scheduler:
         return self._shared_handle
 
     def _bind(self, result: FitResult, node_info: NodeInfo) -> None:
-        """Bind the pod to the node, or first its volumes; the pod is tried again when those are bound."""
+        """Bind the pod to the node, or first its volumes; the pod is tried again when those are
+        bound."""
         pod, key = result.cycle.pod, result.cycle.pod.key
         delayed = (
             state
@@ -281,7 +285,8 @@ class Scheduler:
         self._update_pod_condition(pod, condition, nominated)
 
     def _update_pod_condition(self, pod: Pod, condition: Object, nominated: str | None) -> None:
-        """Set a condition and, unless None, the nominated node; a status that stays the same is not written."""
+        """Set a condition and, unless None, the nominated node; a status that stays the same is not
+        written."""
         status: Object = {**(pod.get("status") or {})}
         status["conditions"] = list(status.get("conditions") or ())
         if generation := pod["metadata"].get("generation"):
@@ -312,8 +317,13 @@ class Scheduler:
 
     def _preempt_pod(self, preemptor: PodInfo, victim: PodInfo, node: str) -> None:
         message = f"{self.name}: preempting to accommodate a higher priority pod"
-        condition = {"lastProbeTime": None, "message": message, "reason": PREEMPTED, "status": "True",
-                     "type": "DisruptionTarget"}  # fmt: skip
+        condition = {
+            "lastProbeTime": None,
+            "message": message,
+            "reason": PREEMPTED,
+            "status": "True",
+            "type": "DisruptionTarget",
+        }
         try:
             self._update_pod_condition(victim.pod, condition, None)
             self._pod_client.delete(victim.pod)

@@ -1,6 +1,8 @@
-"""The score plugins of the default profile, and the choice of a node by them: 0 to 100 each, with upstream's weights.
+"""The score plugins of the default profile, and the choice of a node by them: 0 to 100 each, with
+upstream's weights.
 
-Equal sums are decided by name, where upstream throws dice. ImageLocality is left out: no node has images here.
+Equal sums are decided by name, where upstream throws dice. ImageLocality is left out: no node has
+images here.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ class ScorePlugin(NamedTuple):
 
 
 def select_host(pod: PodInfo, nodes: Nodes, handle: Handle) -> NodeInfo:
-    """Choose the node with the highest sum of weighted scores; of several the first (they come by name)."""
+    """Choose the node with the highest sum of weighted scores; of several the first (they come by
+    name)."""
     if len(nodes) == 1:
         return nodes[0]
     totals = [0] * len(nodes)
@@ -62,7 +65,8 @@ def select_host(pod: PodInfo, nodes: Nodes, handle: Handle) -> NodeInfo:
 
 
 def _normalized(scores: Scores, *, reverse: bool = False) -> Scores:
-    """Scale scores so that the highest becomes 100, or for ``reverse`` 0 (``DefaultNormalizeScore``)."""
+    """Scale scores so that the highest becomes 100, or for ``reverse`` 0
+    (``DefaultNormalizeScore``)."""
     top = max(scores)
     if top == 0:
         return [MAX_NODE_SCORE] * len(scores) if reverse else scores
@@ -93,14 +97,21 @@ def node_affinity_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores |
     terms = ((pod.spec.get("affinity") or {}).get("nodeAffinity") or {}).get(PREFERRED) or ()
     if not terms:
         return None
-    return _normalized([
-        sum(term["weight"] for term in terms if node_selector_term_matches(term["preference"], node_info.node or {}))
-        for node_info in nodes
-    ])  # fmt: skip
+    return _normalized(
+        [
+            sum(
+                term["weight"]
+                for term in terms
+                if node_selector_term_matches(term["preference"], node_info.node or {})
+            )
+            for node_info in nodes
+        ]
+    )
 
 
 def resource_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores:
-    """Add the two scores of resources, which have the same weight. Nodes keep them for pods of one template."""
+    """Add the two scores of resources, which have the same weight. Nodes keep them for pods of one
+    template."""
     key = f"resources {pod.signature}"
     scores = []
     for node_info in nodes:
@@ -128,7 +139,8 @@ def least_allocated(pod: PodInfo, node_info: NodeInfo) -> int:
 
 
 def balanced_allocation(pod: PodInfo, node_info: NodeInfo) -> int:
-    """Prefer cpu and memory used in like proportion (``balancedResourceScorer``); all alike without requests."""
+    """Prefer cpu and memory used in like proportion (``balancedResourceScorer``); all alike without
+    requests."""
     if not pod.requests.get("cpu") and not pod.requests.get("memory"):
         return 0
     half = MAX_NODE_SCORE // 2
@@ -145,7 +157,7 @@ def _balance(node_info: NodeInfo, more: Mapping[str, int]) -> int:
     return int((1 - abs(cpu_fraction - memory_fraction) / 2) * MAX_NODE_SCORE)
 
 
-# --- topology spread ----------------------------------------------------------------------------------------------
+# --- topology spread ------------------------------------------------------------------------------
 
 
 def spread_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | None:
@@ -218,7 +230,8 @@ def _count_by_domain(
     handle: Handle,
     required: Iterable[Constraint],
 ) -> dict[str, int]:
-    """Count the like pods in each domain that one of the nodes is in, over all nodes of the cluster."""
+    """Count the like pods in each domain that one of the nodes is in, over all nodes of the
+    cluster."""
     key = constraint.topology_key
     domains = {node_info.labels.get(key, ""): 0 for node_info in nodes}
     counted = handle.cache.nodes()
@@ -247,7 +260,8 @@ def _default_constraints(pod: PodInfo, nodes: Nodes, handle: Handle) -> tuple[Co
 
 
 def default_selector(pod: PodInfo, handle: Handle) -> LabelSelector:
-    """Merge the selectors of a pod's services and of its controller (``helper.DefaultSelector``)."""
+    """Merge the selectors of a pod's services and of its controller
+    (``helper.DefaultSelector``)."""
     merged: dict[str, str] = {}
     for service in handle.informers.list("services", pod.namespace):
         selector = service["spec"].get("selector")
@@ -266,13 +280,14 @@ def default_selector(pod: PodInfo, handle: Handle) -> LabelSelector:
     return LabelSelector(requirements)
 
 
-# --- pod affinity -------------------------------------------------------------------------------------------------
+# --- pod affinity ---------------------------------------------------------------------------------
 
 TopologyScores = dict[tuple[str, str], int]  # (topology key, domain) → score
 
 
 def pod_affinity_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | None:
-    """Prefer domains with pods that the pod has affinity to, or that have affinity to it (``scoring.go``)."""
+    """Prefer domains with pods that the pod has affinity to, or that have affinity to it
+    (``scoring.go``)."""
     has_preferences = bool(pod.terms.preferred_affinity or pod.terms.preferred_anti_affinity)
     topology: TopologyScores = {}
     for node_info in (
@@ -285,8 +300,11 @@ def pod_affinity_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | 
                 (pod.terms.preferred_anti_affinity, -1),
             ):
                 _score_terms(terms, sign, other, labels, handle, topology)
-            for terms, sign in ((other.terms.required_affinity, 1), (other.terms.preferred_affinity, 1),
-                                (other.terms.preferred_anti_affinity, -1)):  # fmt: skip
+            for terms, sign in (
+                (other.terms.required_affinity, 1),
+                (other.terms.preferred_affinity, 1),
+                (other.terms.preferred_anti_affinity, -1),
+            ):
                 _score_terms(terms, sign, pod, labels, handle, topology)
     if not topology:
         return None
@@ -305,7 +323,8 @@ def _score_terms(
     handle: Handle,
     topology: TopologyScores,
 ) -> None:
-    """Add the weights of the terms that select the pod to the domains of a node with these labels."""
+    """Add the weights of the terms that select the pod to the domains of a node with these
+    labels."""
     for term in terms:
         if term.topology_key not in labels:
             continue

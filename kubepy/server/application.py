@@ -28,7 +28,8 @@ class ServeOptions(NamedTuple):
 
     :ivar authorization: ``AlwaysAllow``, or ``RBAC``: the roles of the cluster are enforced.
     :ivar controllers: controllers, scheduler and simulated kubelets run beside.
-    :ivar kubelets: without the controllers the simulated kubelets run nevertheless: they stand for machines.
+    :ivar kubelets: without the controllers the simulated kubelets run nevertheless: they stand for
+        machines.
     :ivar verbosity: the value of ``-v``.
     """
 
@@ -92,7 +93,8 @@ class Application:
         return cluster
 
     async def start(self) -> None:
-        """Open the cluster, and do what an API server does once. Raises NoClusterError, FolderError."""
+        """Open the cluster, and do what an API server does once. Raises NoClusterError,
+        FolderError."""
         await self.backend.write(lambda cluster: cluster.start())
         self.watch_cache.start()
         self._heartbeats = asyncio.create_task(self._keep_leases())
@@ -136,7 +138,8 @@ class Application:
     async def _keep_leases(self) -> None:
         """Let the simulated kubelets renew their leases, whoever runs the controllers.
 
-        Those of others take a node for lost by the machine's time, even where the cluster's own stands still.
+        Those of others take a node for lost by the machine's time, even where the cluster's own
+        stands still.
         """
 
         def renew(cluster: LocalCluster) -> None:

@@ -1,8 +1,8 @@
 """Who asks, and whether they may: bearer tokens, impersonation, authorization.
 
-:func:`admit` is the way of every request. Only the health of the server is shown to requests without a token.
-Upstream: ``apiserver/pkg/authentication/request``, ``apiserver/pkg/endpoints/filters`` (authentication, impersonation,
-authorization).
+:func:`admit` is the way of every request. Only the health of the server is shown to requests
+without a token. Upstream: ``apiserver/pkg/authentication/request``,
+``apiserver/pkg/endpoints/filters`` (authentication, impersonation, authorization).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ MANY_CHECKS = 4  # from so many groups or extra values on, one check of all of t
 def admit(
     request: HttpRequest, info: RequestInfo, application: Application, cluster: LocalCluster
 ) -> Object:
-    """Return the user as whom a request is carried out, if that user may make it. Raises Unauthorized, Forbidden,
-    BadRequest."""
+    """Return the user as whom a request is carried out, if that user may make it. Raises
+    Unauthorized, Forbidden, BadRequest."""
     user = identify(request, info, application, cluster)
     attributes = attributes_of(info, user)
     decision = cluster.client.authorizer.authorize(attributes)
@@ -60,7 +60,8 @@ def admit(
 def identify(
     request: HttpRequest, info: RequestInfo, application: Application, cluster: LocalCluster
 ) -> Object:
-    """Return the user as whom a request is carried out. Raises Unauthorized, Forbidden, BadRequest."""
+    """Return the user as whom a request is carried out. Raises Unauthorized, Forbidden,
+    BadRequest."""
     user = authenticate(request, cluster)
     attributes = attributes_of(info, user)
     return impersonated(
@@ -76,12 +77,12 @@ def attributes_of(info: RequestInfo, user: Object) -> AttributesRecord:
     )
 
 
-# --- authentication -------------------------------------------------------------------------------------------------
+# --- authentication -------------------------------------------------------------------------------
 
 
 def authenticate(request: HttpRequest, cluster: LocalCluster) -> Object:
-    """Return the UserInfo of the one who sent a request. Raises Unauthorized for a token that is not accepted, and for
-    a request without one that is not about health."""
+    """Return the UserInfo of the one who sent a request. Raises Unauthorized for a token that is
+    not accepted, and for a request without one that is not about health."""
     scheme, _, rest = next(iter(request.header_values("authorization")), "").strip().partition(" ")
     token = rest.partition(" ")[0]
     if scheme.lower() == "bearer" and token:
@@ -94,7 +95,7 @@ def authenticate(request: HttpRequest, cluster: LocalCluster) -> Object:
     raise errors.Unauthorized("Unauthorized")
 
 
-# --- impersonation --------------------------------------------------------------------------------------------------
+# --- impersonation --------------------------------------------------------------------------------
 
 
 def impersonated(
@@ -103,12 +104,14 @@ def impersonated(
     authorizer: Authorizer,
     last_modes: MutableMapping[str, str],
 ) -> Object:
-    """Return the user whom the headers of a request impersonate, or the requester. Raises Forbidden, BadRequest.
+    """Return the user whom the headers of a request impersonate, or the requester. Raises
+    Forbidden, BadRequest.
 
-    The narrower permissions of ``ConstrainedImpersonation`` are tried before ``impersonate``; the error is that of the
-    first one.
+    The narrower permissions of ``ConstrainedImpersonation`` are tried before ``impersonate``; the
+    error is that of the first one.
 
-    :param last_modes: the mode that was allowed last to each requester, which is tried first; it is changed.
+    :param last_modes: the mode that was allowed last to each requester, which is tried first; it is
+        changed.
     """
     wanted = wanted_user(request)
     if wanted is None:
@@ -135,7 +138,8 @@ def impersonated(
 
 
 def wanted_user(request: HttpRequest) -> Object | None:
-    """Return the user that the headers describe, None where they describe none. Raises BadRequest."""
+    """Return the user that the headers describe, None where they describe none. Raises
+    BadRequest."""
 
     def values(header: str) -> list[str]:
         return [_as_text(value) for value in request.header_values(header)]
@@ -158,13 +162,17 @@ def wanted_user(request: HttpRequest) -> Object | None:
             f"{quote(key)}:{_go_slice(value)}" for key, value in sorted(extra.items())
         )
         shown_extra = f"map[string][]string{{{entries}}}" if extra else "map[string][]string(nil)"
-        shown = f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_go_slice(groups)}, Extra:{shown_extra}}}'
+        shown = (
+            f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_go_slice(groups)}, '
+            f"Extra:{shown_extra}}}"
+        )
         raise errors.BadRequest(f"requested {shown} without impersonating a user name")
     return None
 
 
 def _as_text(value: str) -> str:
-    """Return a value of a header with the replacement character for bytes that are no UTF-8, as Go's JSON has it."""
+    """Return a value of a header with the replacement character for bytes that are no UTF-8, as
+    Go's JSON has it."""
     return value.encode(errors="surrogateescape").decode(errors="replace")
 
 
@@ -195,7 +203,8 @@ def _is_node_of(requester: Object, node: str) -> bool:
     return bool((requester.get("extra") or {}).get(NODE_NAME) == [node])
 
 
-# The modes in the order in which they are tried, with what they apply to; "" is the one without constraints.
+# The modes in the order in which they are tried, with what they apply to; "" is the one without
+# constraints.
 _MODES: dict[str, Callable[[Object, Object], bool]] = {
     "associated-node": lambda wanted, requester: (
         _only_name(wanted) and _is_node_of(requester, node_of(wanted["username"]))
@@ -212,7 +221,8 @@ _MODES: dict[str, Callable[[Object, Object], bool]] = {
 
 
 class _Impersonation:
-    """The checks of one mode, for each name, uid, group and extra value that a requester wants to have."""
+    """The checks of one mode, for each name, uid, group and extra value that a requester wants to
+    have."""
 
     def __init__(
         self, authorizer: Authorizer, requester: Object, wanted: Object, mode: str
@@ -292,7 +302,8 @@ class _Impersonation:
 
 
 def _wrong_extra(extra: Mapping[str, list[str]]) -> str:
-    """Return the reason why extra values cannot be impersonated with constraints, "" where they can."""
+    """Return the reason why extra values cannot be impersonated with constraints, "" where they
+    can."""
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
@@ -306,7 +317,8 @@ def _wrong_extra(extra: Mapping[str, list[str]]) -> str:
 
 
 def _wrong_domain_prefixed_path(key: str) -> str:
-    """Return the error of a key that is not a domain with a path (``validation.IsDomainPrefixedPath``)."""
+    """Return the error of a key that is not a domain with a path
+    (``validation.IsDomainPrefixedPath``)."""
     domain, slash, path = key.partition("/")
     text = f"extra.key: Invalid value: {quote(key)}: "
     if not slash or not domain or not path:

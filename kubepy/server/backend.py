@@ -1,8 +1,10 @@
-"""The threads that handle requests: storage is synchronous, so nothing of it may run in the event loop.
+"""The threads that handle requests: storage is synchronous, so nothing of it may run in the event
+loop.
 
-One thread writes, since a folder has one writer at a time, and a few read, since reads wait for nobody. A request that
-calls webhooks is made anew in a thread of a third kind: a webhook may take its time, and send requests to this very
-server meanwhile. Each thread has the cluster open for itself, with its own connection to the index.
+One thread writes, since a folder has one writer at a time, and a few read, since reads wait for
+nobody. A request that calls webhooks is made anew in a thread of a third kind: a webhook may take
+its time, and send requests to this very server meanwhile. Each thread has the cluster open for
+itself, with its own connection to the index.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Backend:
         self._clusters: list[LocalCluster] = []
 
     async def read(self, function: Callable[[LocalCluster], T]) -> T:
-        """Run a function that only reads. It goes on when the caller is cancelled, unless it has not begun."""
+        """Run a function that only reads. It goes on when the caller is cancelled, unless it has
+        not begun."""
         return await self._run_in(self._readers, function)
 
     async def write(self, function: Callable[[LocalCluster], T]) -> T:
@@ -78,7 +81,8 @@ class Backend:
             return function(cluster)
 
     def _notice_definitions(self, cluster: LocalCluster) -> None:
-        """Read the custom kinds again after a change of their definitions by another thread or process."""
+        """Read the custom kinds again after a change of their definitions by another thread or
+        process."""
         if (revision := cluster.client.revision()) == getattr(self._own, "revision", None):
             return
         versions = [
@@ -90,7 +94,8 @@ class Backend:
         self._own.revision, self._own.definitions = revision, versions
 
     def close(self) -> None:
-        """Wait for what has begun, drop what has not, and close the clusters: what was written is made durable."""
+        """Wait for what has begun, drop what has not, and close the clusters: what was written is
+        made durable."""
         for executor in (self._writer, self._readers, self._callers):
             executor.shutdown(cancel_futures=True)
         for cluster in self._clusters:

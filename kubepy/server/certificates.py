@@ -1,7 +1,8 @@
-"""The keys of a server, kept in ``.kubepy/`` with mode 0600: its CA and certificate, the administrator's token, and the
-key that signs the tokens of ServiceAccounts.
+"""The keys of a server, kept in ``.kubepy/`` with mode 0600: its CA and certificate, the
+administrator's token, and the key that signs the tokens of ServiceAccounts.
 
-They survive restarts. What is damaged, expired or does not fit is made anew. All keys are of the curve P-256.
+They survive restarts. What is damaged, expired or does not fit is made anew. All keys are of the
+curve P-256.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Keys(NamedTuple):
     """The keys of a server.
 
     :ivar ca: the certificate of the CA, in PEM.
-    :ivar certificate, certificate_key: the paths of the server's certificate, with that of its CA, and of its key.
+    :ivar certificate, certificate_key: the paths of the server's certificate, with that of its CA,
+        and of its key.
     :ivar token: the administrator's bearer token.
     :ivar signing_key: the private key that signs the tokens of ServiceAccounts, in PEM.
     """
@@ -87,7 +89,8 @@ def load_keys(
 
 
 def signing_key(folder: str, say: Callable[[str], None]) -> bytes:
-    """Return the key that signs the tokens of ServiceAccounts, in PEM; a cluster without a folder gets a new one.
+    """Return the key that signs the tokens of ServiceAccounts, in PEM; a cluster without a folder
+    gets a new one.
 
     Raises FolderError, LockTimeoutError.
     """
@@ -114,7 +117,8 @@ class KeyFolder(NamedTuple):
     contents: dict[str, bytes]
 
     def restore(self) -> None:
-        """Put files back that are gone: ``.kubepy/`` may be removed at any time, and clients trust its keys."""
+        """Put files back that are gone: ``.kubepy/`` may be removed at any time, and clients trust
+        its keys."""
         missing = [name for name in self.contents if not os.path.lexists(self.path(name))]
         if missing and os.path.exists(os.path.join(self.folder, "kubepy.yaml")):
             index.make_own_folder(self.folder)
@@ -125,7 +129,8 @@ class KeyFolder(NamedTuple):
         return os.path.join(self.folder, index.OWN, name)
 
     def read(self, name: str) -> bytes:
-        """Return what a file holds; nothing if there is none, and it is no news that it is made. Raises FolderError."""
+        """Return what a file holds; nothing if there is none, and it is no news that it is made.
+        Raises FolderError."""
         try:
             descriptor = os.open(self.path(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with open(descriptor, "rb") as file:
@@ -152,7 +157,8 @@ class KeyFolder(NamedTuple):
             raise FolderError(f"{self.path(name)}: cannot be written: {error.strerror}") from error
 
     def is_own(self, name: str) -> bool:
-        """Return whether a file that was read holds what was written to it here; if not, say that it is made anew."""
+        """Return whether a file that was read holds what was written to it here; if not, say that
+        it is made anew."""
         is_own = origin.is_own_content(self.folder, name, self.contents[name])
         if not is_own:
             self.say(f"{self.path(name)} was not written by kubepy: made anew")
@@ -271,7 +277,8 @@ class KeyFolder(NamedTuple):
     def _certificate(
         self, name: str, is_good: Callable[[x509.Certificate], bool]
     ) -> x509.Certificate | None:
-        """Return a certificate that is there and good for a while yet; None where it is to be made."""
+        """Return a certificate that is there and good for a while yet; None where it is to be
+        made."""
         content = self.read(name)
         if not content:
             return None

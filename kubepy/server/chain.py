@@ -1,7 +1,9 @@
-"""The one ASGI callable of ``kubepy serve``: reads a request within the limits, has it answered, sends the answer.
+"""The one ASGI callable of ``kubepy serve``: reads a request within the limits, has it answered,
+sends the answer.
 
-Upstream: the chain of filters in ``apiserver/pkg/server/config.go`` (``DefaultBuildHandlerChain``): request info,
-audit id, cache control, panic recovery, deadline, authentication, warnings, authorization.
+Upstream: the chain of filters in ``apiserver/pkg/server/config.go`` (``DefaultBuildHandlerChain``):
+request info, audit id, cache control, panic recovery, deadline, authentication, warnings,
+authorization.
 """
 
 from __future__ import annotations
@@ -168,7 +170,8 @@ class HandlerChain:
     async def _stream(
         self, answer: StreamResponse, headers: Mapping[str, str], receive: Receive, sender: Sender
     ) -> None:
-        """Send a stream until it ends, the client has gone or does not read, or the server stops."""
+        """Send a stream until it ends, the client has gone or does not read, or the server
+        stops."""
 
         async def forward() -> None:
             await sender.send(start_message(answer, headers))
@@ -239,7 +242,7 @@ class Sender:
         self._abort()
 
 
-# --- requests -----------------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 def request_of(scope: Scope) -> HttpRequest:
@@ -294,7 +297,7 @@ def request_seconds(request: HttpRequest) -> float:
     return seconds if 0 < seconds < REQUEST_SECONDS else REQUEST_SECONDS
 
 
-# --- answers ------------------------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
 
 def compressed(request: HttpRequest, response: Response) -> Response:
@@ -327,7 +330,8 @@ def warning_headers(warnings: Iterable[str]) -> Headers:
 
 
 def start_message(answer: Response | StreamResponse, headers: Mapping[str, str]) -> Message:
-    """Return the first message of an answer. A connection on which a body may still come is closed after it."""
+    """Return the first message of an answer. A connection on which a body may still come is closed
+    after it."""
     if answer.status in CLOSING:
         headers = {**headers, "connection": "close"}
     own = {name.lower() for name, _ in answer.headers}

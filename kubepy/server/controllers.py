@@ -1,7 +1,9 @@
-"""The process beside a server that runs the controllers: their work would hold up requests in threads of one process.
+"""The process beside a server that runs the controllers: their work would hold up requests in
+threads of one process.
 
-``python -m kubepy.server.controllers FOLDER VERBOSITY WHICH COMMAND…`` works until its input ends. There the server
-says when a request waits for the controllers to let go of the folder, and when it has written.
+``python -m kubepy.server.controllers FOLDER VERBOSITY WHICH COMMAND…`` works until its input ends.
+There the server says when a request waits for the controllers to let go of the folder, and when it
+has written.
 """
 
 from __future__ import annotations
@@ -64,12 +66,14 @@ class ControllerProcess:
         """Start the process again if it has died."""
         if self._process is not None and (status := self._process.poll()) is not None:
             self._log(
-                f"error: the process of the controllers has ended (status {status}): it is started again"
+                f"error: the process of the controllers has ended (status {status}): it is "
+                f"started again"
             )
             self.start()
 
     def tell(self, message: bytes) -> None:
-        """Say that a writer is WAITING for the controllers to let go of the folder, or that it has WRITTEN."""
+        """Say that a writer is WAITING for the controllers to let go of the folder, or that it has
+        WRITTEN."""
         if self._process is not None and self._process.stdin:
             with suppress(
                 OSError
@@ -151,7 +155,8 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
                     told_failures = summary.failures if verbosity > 0 else ()
                     for failure in told_failures:
                         say(
-                            f"{failure.reconciler}: {failure.key.resource}/{failure.key.name}: {failure.error}"
+                            f"{failure.reconciler}: {failure.key.resource}/{failure.key.name}: "
+                            f"{failure.error}"
                         )
                     files.look()
                     cluster.store.sync()

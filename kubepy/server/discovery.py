@@ -1,7 +1,9 @@
-"""Discovery: which groups, versions and resources there are, in its legacy form and aggregated into one document.
+"""Discovery: which groups, versions and resources there are, in its legacy form and aggregated into
+one document.
 
-Upstream: ``apiserver/pkg/endpoints/discovery``, ``kube-aggregator/pkg/apiserver/handler_apis.go``, and
-``apiextensions-apiserver/pkg/apiserver/customresource_discovery_controller.go`` for custom resources.
+Upstream: ``apiserver/pkg/endpoints/discovery``, ``kube-aggregator/pkg/apiserver/handler_apis.go``,
+and ``apiextensions-apiserver/pkg/apiserver/customresource_discovery_controller.go`` for custom
+resources.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ PLAIN_JSON = negotiation.MediaType()
 
 
 def served_groups(resources: Resources) -> Groups:
-    """Sort resources by their groups and versions: groups as discovery orders them, the preferred version first."""
+    """Sort resources by their groups and versions: groups as discovery orders them, the preferred
+    version first."""
     groups: Groups = {}
     for resource in resources:
         for version in (resource.version, *resource.other_versions):
@@ -46,7 +49,7 @@ def served_groups(resources: Resources) -> Groups:
     return groups
 
 
-# --- legacy documents -----------------------------------------------------------------------------------------------
+# --- legacy documents -----------------------------------------------------------------------------
 
 
 def api_versions(address: str) -> Object:
@@ -134,7 +137,8 @@ def _names(resource: Resource) -> Object:
 
 
 def _subresources(resource: Resource) -> list[Subresource]:
-    """Return the subresources in the order of discovery: by name; of a custom resource ``status`` goes first."""
+    """Return the subresources in the order of discovery: by name; of a custom resource ``status``
+    goes first."""
     names = sorted(resource.subresources, reverse=resource.custom)
     return [
         subresource for name in names if (subresource := resource.subresource(name)) is not None
@@ -142,7 +146,8 @@ def _subresources(resource: Resource) -> list[Subresource]:
 
 
 def _storage_version_hash(resource: Resource) -> str:
-    """Return the hash of the kind in the version in which it is stored (``StorageVersionHash``), "" for others."""
+    """Return the hash of the kind in the version in which it is stored (``StorageVersionHash``), ""
+    for others."""
     if resource.verbs == CREATE_ONLY or "create" not in resource.verbs:
         return ""
     group = (
@@ -171,7 +176,7 @@ _STORED = dict.fromkeys(
 _BUILT_IN_GROUPS = {resource.group for resource in BUILT_IN}
 
 
-# --- aggregated documents -------------------------------------------------------------------------------------------
+# --- aggregated documents -------------------------------------------------------------------------
 
 
 def aggregated_list(groups: Groups, version: str) -> Object:
@@ -194,7 +199,8 @@ def aggregated_list(groups: Groups, version: str) -> Object:
 
 
 def _entry(resource: Resource) -> Object:
-    """Return an ``APIResourceDiscovery``. Built-in kinds leave group and version to the document around them."""
+    """Return an ``APIResourceDiscovery``. Built-in kinds leave group and version to the document
+    around them."""
     own = (resource.group, resource.version) if resource.custom else ("", "")
     entry: Object = {
         "resource": resource.plural,
@@ -225,7 +231,8 @@ def _kind(kind: str, group: str, version: str) -> Object:
 def _aggregated_json(
     custom: tuple[Resource, ...], version: str, *, is_core: bool
 ) -> tuple[Object, bytes, str]:
-    """Return an aggregated document of the built-in resources and custom ones, its JSON and its ETag."""
+    """Return an aggregated document of the built-in resources and custom ones, its JSON and its
+    ETag."""
     groups = served_groups((*BUILT_IN, *custom, *AGGREGATED))
     chosen = {name: versions for name, versions in groups.items() if (name == "") == is_core}
     document = aggregated_list(chosen, version)
@@ -233,11 +240,12 @@ def _aggregated_json(
     return document, encoded, f'"{hashlib.sha512(encoded).hexdigest().upper()}"'
 
 
-# --- answers --------------------------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
 
 class DiscoveryRestrictions(negotiation.Restrictions):
-    """Only the aggregated documents are asked for: they go before others, whatever their quality."""
+    """Only the aggregated documents are asked for: they go before others, whatever their
+    quality."""
 
     def allow(self, media_type: str, target: negotiation.GroupVersionKind | None) -> bool:
         return (
@@ -256,8 +264,8 @@ def find_handler(info: RequestInfo) -> Handler:
 def serve(call: Call) -> Response:
     """Answer ``/api``, ``/apis`` and the paths of groups and versions below them.
 
-    Those of built-in versions are routes of go-restful, which are particular about methods and media types; the others
-    are not. Raises NotFound, MethodNotAllowed, NotAcceptable.
+    Those of built-in versions are routes of go-restful, which are particular about methods and
+    media types; the others are not. Raises NotFound, MethodNotAllowed, NotAcceptable.
     """
     scheme = call.cluster.scheme
     scheme.forget_custom()

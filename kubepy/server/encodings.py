@@ -65,7 +65,8 @@ class View(NamedTuple):
         )
 
     def required_texts(self) -> list[str]:
-        """Return texts that are in the JSON of each object that the selectors choose: others need no decoding."""
+        """Return texts that are in the JSON of each object that the selectors choose: others need
+        no decoding."""
         if self.resource.custom:  # conversions may change labels
             return []
         values = [
@@ -119,7 +120,8 @@ def select(
 
 
 def _labeled(encodings: Encodings, record: MemoryRecord) -> Object:
-    """Return an object with no more than its name and labels, which are kept: most selectors need nothing else."""
+    """Return an object with no more than its name and labels, which are kept: most selectors need
+    nothing else."""
     key = record.key, record.revision, LABELS
     text = encodings.get(key)
     if text is None:
@@ -174,7 +176,8 @@ def encode_deleted(call: Call, view: View, record: MemoryRecord, revision: int) 
 
 
 def encode_object(call: Call, view: View, obj: Object) -> bytes:
-    """Return one object in the form of a view; a table is without the definitions of its columns."""
+    """Return one object in the form of a view; a table is without the definitions of its
+    columns."""
     target = view.media.target
     if target is None:
         return _bytes(view, shown(call.client, obj))
@@ -230,14 +233,16 @@ def _bytes(view: View, obj: Any) -> bytes:
 
 
 def frame(view: View, event_type: str, encoding: bytes) -> bytes:
-    """Return one event as it stands in the stream: a line of JSON, or a message with its length before it."""
+    """Return one event as it stands in the stream: a line of JSON, or a message with its length
+    before it."""
     if view.media.media_type == PROTOBUF:
         return protobuf.encode_watch_event(event_type, encoding)
     return b'{"type":"%s","object":%s}\n' % (event_type.encode(), encoding)
 
 
 def list_body(view: View, metadata: Object, items: Iterable[bytes]) -> bytes:
-    """Return a list, in JSON or protobuf, of its encoded items; those of built-in kinds do not repeat what they are."""
+    """Return a list, in JSON or protobuf, of its encoded items; those of built-in kinds do not
+    repeat what they are."""
     resource = view.resource
     kind = f"{resource.kind}List"
     if view.media.media_type == PROTOBUF:

@@ -1,7 +1,8 @@
 """OpenAPI documents in gnostic's protobuf, which kubectl and client-go ask for beside JSON.
 
-The numbers of fields are those of ``gnostic-models/openapiv2/OpenAPIv2.proto`` and ``openapiv3/OpenAPIv3.proto``.
-Values of any form (vendor extensions, enumerations) are YAML there; JSON is YAML.
+The numbers of fields are those of ``gnostic-models/openapiv2/OpenAPIv2.proto`` and
+``openapiv3/OpenAPIv3.proto``. Values of any form (vendor extensions, enumerations) are YAML there;
+JSON is YAML.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Field = Callable[[int, Any], bytes]  # encodes a value as the field of a number
 Message = dict[str, tuple[int, Field]]  # fields by their names in JSON
 
 
-# --- values -------------------------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 
 def delimited(number: int, data: bytes) -> bytes:
@@ -58,7 +59,8 @@ def _repeated(field: Field) -> Field:
 
 
 def _in(inner: int, field: Field) -> Field:
-    """Return the field of a message that holds a value in the field ``inner``: one of several kinds, a list."""
+    """Return the field of a message that holds a value in the field ``inner``: one of several
+    kinds, a list."""
     return lambda number, value: delimited(number, field(inner, value))
 
 
@@ -91,7 +93,8 @@ def _message(messages: Mapping[str, tuple[int, Message]], name: str) -> Field:
 def encode_message(
     messages: Mapping[str, tuple[int, Message]], name: str, value: Mapping[str, Any]
 ) -> bytes:
-    """Return a message without its length; ``messages`` has the number of extensions and the fields of each."""
+    """Return a message without its length; ``messages`` has the number of extensions and the fields
+    of each."""
     extensions, fields = messages[name]
     parts = []
     for key, inner in value.items():
@@ -110,7 +113,7 @@ def _numbered(names: str, field: Field, first: int = 1) -> Message:
 _METHODS = "get put post delete options head patch"
 _strings = _repeated(string)
 
-# --- OpenAPI v2 ---------------------------------------------------------------------------------------------------
+# --- OpenAPI v2 -----------------------------------------------------------------------------------
 
 V2: dict[str, tuple[int, Message]] = {}
 _schema_v2 = _message(V2, "Schema")
@@ -227,7 +230,8 @@ def encode_v2(
     parameters: Iterable[tuple[str, Any]],
     security: Mapping[str, Any],
 ) -> bytes:
-    """Return an OpenAPI v2 document. Paths, then definitions, then parameters are asked for one at a time."""
+    """Return an OpenAPI v2 document. Paths, then definitions, then parameters are asked for one at
+    a time."""
     encoded_paths = b"".join(
         named(2, path, _message(V2, "PathItem")(2, item)) for path, item in paths
     )
@@ -255,7 +259,7 @@ def encode_v2(
     )
 
 
-# --- OpenAPI v3 ---------------------------------------------------------------------------------------------------
+# --- OpenAPI v3 -----------------------------------------------------------------------------------
 
 V3: dict[str, tuple[int, Message]] = {}
 _reference_v3 = _message(V3, "Reference")

@@ -1,7 +1,7 @@
 """The handlers of objects: get, list, create, update, patch, delete and deletecollection.
 
-A handler takes a Call and returns its Response; it raises the Status of a request that fails. Upstream:
-``apiserver/pkg/endpoints/handlers``, ``pkg/endpoints/installer.go``.
+A handler takes a Call and returns its Response; it raises the Status of a request that fails.
+Upstream: ``apiserver/pkg/endpoints/handlers``, ``pkg/endpoints/installer.go``.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _require_verb(call: Call, resource: Resource) -> None:
         )
 
 
-# --- reads --------------------------------------------------------------------------------------------------------
+# --- reads ----------------------------------------------------------------------------------------
 
 
 def get(call: Call) -> Response:
@@ -188,7 +188,7 @@ def list_(call: Call) -> Response:
     return served.respond(page.result(call))
 
 
-# --- writes -------------------------------------------------------------------------------------------------------
+# --- writes ---------------------------------------------------------------------------------------
 
 
 def create(call: Call) -> Response:
@@ -200,7 +200,8 @@ def create(call: Call) -> Response:
 
 
 def _refuse_resource_version(served: ServedRequest, obj: Object, options: CreateOptions) -> None:
-    """Refuse a resource version of a new object, which storage does last of all; a dry run does not come there.
+    """Refuse a resource version of a new object, which storage does last of all; a dry run does not
+    come there.
 
     Raises Status, and what else is wrong with the request.
     """
@@ -239,7 +240,8 @@ def patch(call: Call) -> Response:
 
 
 def _body_kind(served: ServedRequest) -> Resource:
-    """Return the kind of the body: of some subresources it is another one than the resource's, as a Scale."""
+    """Return the kind of the body: of some subresources it is another one than the resource's, as a
+    Scale."""
     resource = served.resource
     subresource = resource.subresource(served.call.info.subresource)
     if subresource is None or subresource.kind == resource.kind:
@@ -259,7 +261,7 @@ def _respond_to_change(served: ServedRequest, body: Any, options: Options) -> Re
     return served.respond(served.do(body, options), 201 if is_new else 200)
 
 
-# --- deletions ----------------------------------------------------------------------------------------------------
+# --- deletions ------------------------------------------------------------------------------------
 
 
 def delete(call: Call) -> Response:

@@ -86,7 +86,8 @@ def _require_route(call: Call, media_type: str) -> None:
 
 
 def json_response(value: object) -> Response:
-    """Return an answer that is no API object: indented, whatever the client accepts (``WriteRawJSON``)."""
+    """Return an answer that is no API object: indented, whatever the client accepts
+    (``WriteRawJSON``)."""
     return Response(200, to_json(value, indent=2, sort_keys=False).encode())
 
 
@@ -103,7 +104,8 @@ def _keys(document: object, media_type: str) -> Response:
 def version_info(*, of_server: bool = False) -> dict[str, str]:
     """Return the version as kubectl and a server print it (``version.Info``).
 
-    The details of a build are empty, as upstream leaves them where nothing is known: no Go program was built.
+    The details of a build are empty, as upstream leaves them where nothing is known: no Go program
+    was built.
     """
     major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
     compatible = {
@@ -148,7 +150,7 @@ def paths(call: Call) -> list[str]:
     )
 
 
-# --- health ---------------------------------------------------------------------------------------------------------
+# --- health ---------------------------------------------------------------------------------------
 
 
 def is_check(info: RequestInfo) -> bool:
@@ -169,7 +171,8 @@ def check(request: HttpRequest, info: RequestInfo, call: Call | None = None) -> 
 
 
 def _health(request: HttpRequest, endpoint: str, call: Call | None) -> Response:
-    """Run the checks of ``/healthz``, ``/livez`` or ``/readyz``, except those excluded (``handleRootHealth``)."""
+    """Run the checks of ``/healthz``, ``/livez`` or ``/readyz``, except those excluded
+    (``handleRootHealth``)."""
     excluded, lines, failed = request.query.get("exclude", []), [], False
     for name, run in CHECKS[endpoint].items():
         if name in excluded:
@@ -181,7 +184,8 @@ def _health(request: HttpRequest, endpoint: str, call: Call | None) -> Response:
             lines.append(f"[+]{name} ok")
     if unknown := sorted(set(excluded) - set(CHECKS[endpoint])):
         lines.append(
-            f"warn: some health checks cannot be excluded: no matches for {','.join(map(quote, unknown))}"
+            f"warn: some health checks cannot be excluded: no matches for "
+            f"{','.join(map(quote, unknown))}"
         )
     text = "".join(f"{line}\n" for line in lines)
     if failed:
@@ -261,7 +265,8 @@ _STARTED = dict.fromkeys(
     ),
     _succeed,
 )
-# The checks of each endpoint in their order, by the names of upstream's; hooks have run before a server answers.
+# The checks of each endpoint in their order, by the names of upstream's; hooks have run before a
+# server answers.
 CHECKS: dict[str, dict[str, Check]] = {
     "healthz": {**_ALWAYS, **_STARTED},
     "livez": {**_ALWAYS, **_STARTED},
@@ -269,7 +274,7 @@ CHECKS: dict[str, dict[str, Check]] = {
 }
 
 
-# --- metrics --------------------------------------------------------------------------------------------------------
+# --- metrics --------------------------------------------------------------------------------------
 
 
 LABELS = ("code", "dry_run", "group", "resource", "scope", "subresource", "verb", "version")

@@ -1,7 +1,8 @@
-"""The HTTP server: uvicorn with h11, TLS, limits of time and size, and an end that finishes what was begun.
+"""The HTTP server: uvicorn with h11, TLS, limits of time and size, and an end that finishes what
+was begun.
 
-uvicorn parses and sends; this module says which sockets it serves, and closes connections that only cost something:
-those that send no request, or do not read their answer.
+uvicorn parses and sends; this module says which sockets it serves, and closes connections that only
+cost something: those that send no request, or do not read their answer.
 """
 
 from __future__ import annotations
@@ -207,13 +208,15 @@ class HttpServer(Server):
         return await super().on_tick(counter)
 
     def hear_of_failure(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log a failure that nobody else hears of; clients that fail, as in the handshake, are no news."""
+        """Log a failure that nobody else hears of; clients that fail, as in the handshake, are no
+        news."""
         error = context.get("exception")
         if isinstance(error, Exception) and not isinstance(error, OSError):
             self.application.log_defect(context.get("message", "event loop"), error)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept nothing more, answer the requests that have begun, end streams, close all connections."""
+        """Accept nothing more, answer the requests that have begun, end streams, close all
+        connections."""
         for server in self.servers:
             server.close()
         await self.application.stop()
@@ -300,7 +303,8 @@ def serve(
     ready: Callable[[], None],
     keep: Callable[[], None],
 ) -> list[int]:
-    """Serve until a signal; return the signals that came. Raises what :meth:`Application.start` raises."""
+    """Serve until a signal; return the signals that came. Raises what :meth:`Application.start`
+    raises."""
     server = HttpServer(application, keys, sockets, ready, keep)
     try:
         asyncio.run(server.serve())

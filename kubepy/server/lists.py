@@ -1,8 +1,8 @@
 """Lists: the objects of a resource that a request asks for, at one revision, whole or in chunks.
 
-They come from the watch cache. A list in chunks is one snapshot: its token has the revision of the first chunk and
-where the next one begins. Upstream: ``apiserver/pkg/storage`` (``continue.go``, ``cacher/delegator.go``,
-``etcd3/store.go``).
+They come from the watch cache. A list in chunks is one snapshot: its token has the revision of the
+first chunk and where the next one begins. Upstream: ``apiserver/pkg/storage`` (``continue.go``,
+``cacher/delegator.go``, ``etcd3/store.go``).
 """
 
 from __future__ import annotations
@@ -37,9 +37,12 @@ CATCH_UP_SECONDS = 30.0  # how long a list waits for the cache to have what is s
 CHUNK = 500  # objects that selectors are asked about at once
 EXPIRED = "The resourceVersion for the provided list is too old."
 INCONSISTENT = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
-    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
-    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "The provided continue parameter is too old to display a consistent list result. You can "
+    "start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder "
+    "of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were "
+    "created, modified, or "
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
 
@@ -67,7 +70,8 @@ class Page(NamedTuple):
         )
 
     def body(self, call: Call) -> bytes | None:
-        """Return the list in JSON or protobuf, None where something else is wanted. Raises Status."""
+        """Return the list in JSON or protobuf, None where something else is wanted. Raises
+        Status."""
         media = self.view.media
         is_plain = (
             media.media_type in (JSON, PROTOBUF) and media.target is None and not media.pretty
@@ -83,11 +87,12 @@ class Page(NamedTuple):
         return list_body(self.view, metadata, items)
 
 
-# --- revisions ----------------------------------------------------------------------------------------------------
+# --- revisions ------------------------------------------------------------------------------------
 
 
 def parse_revision(text: str) -> int:
-    """Return the revision of a resourceVersion, 0 for "". Raises BadRequest in the words of ``strconv.ParseUint``."""
+    """Return the revision of a resourceVersion, 0 for "". Raises BadRequest in the words of
+    ``strconv.ParseUint``."""
     if not text:
         return 0
     is_number = text.isascii() and text.isdigit()
@@ -148,7 +153,7 @@ def parse_range(parameters: ListParameters) -> ListRange:
     return ListRange(revision, 0, "", limit) if is_exact else ListRange(None, revision, "", limit)
 
 
-# --- tokens -------------------------------------------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------------------------
 
 
 def encode_token(revision: int, start: str) -> str:
@@ -161,7 +166,8 @@ def encode_token(revision: int, start: str) -> str:
 
 
 def decode_token(text: str) -> tuple[str, int]:
-    """Return where a token goes on, and at which revision. Raises BadRequest in upstream's words."""
+    """Return where a token goes on, and at which revision. Raises BadRequest in upstream's
+    words."""
     problem = "continue key is not valid"
     try:
         token = _parse_token(text)
@@ -206,13 +212,14 @@ def _parse_token(text: str) -> dict[str, Any]:
     return token
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def read_page(call: Call, resource: Resource, media: MediaType, parameters: ListParameters) -> Page:
     """Return the objects of a list, or the part of them that the parameters ask for.
 
-    Raises BadRequest, Timeout for a revision that is yet to come, Expired for one that is too long ago.
+    Raises BadRequest, Timeout for a revision that is yet to come, Expired for one that is too long
+    ago.
     """
     options = ListOptions(parameters.label_selector, parameters.field_selector)
     cache = call.application.watch_cache if call.application is not None else None
@@ -288,7 +295,8 @@ def _record(view: View, obj: Object) -> MemoryRecord:
 
 
 def _expired(wanted: ListRange) -> errors.Expired:
-    """Make the error of a revision that is too long ago; a list in chunks may go on with what is there now."""
+    """Make the error of a revision that is too long ago; a list in chunks may go on with what is
+    there now."""
     if not wanted.start:
         return errors.Expired(EXPIRED)
     error = errors.Expired(INCONSISTENT)
@@ -312,7 +320,8 @@ def _from_start(records: list[MemoryRecord], view: View, start: str) -> list[Mem
 def _select(
     call: Call, view: View, encodings: Encodings, records: list[MemoryRecord], limit: int
 ) -> tuple[list[MemoryRecord], bool]:
-    """Return the objects that the selectors choose, at most so many, and whether there is something after them."""
+    """Return the objects that the selectors choose, at most so many, and whether there is something
+    after them."""
     if not view.has_selectors:
         return records[: limit or None], 0 < limit < len(records)
     chosen: list[MemoryRecord] = []

@@ -1,8 +1,10 @@
-"""The page of a cluster's timeline at ``/``, and the stream of JSON that feeds it. No API server has either.
+"""The page of a cluster's timeline at ``/``, and the stream of JSON that feeds it. No API server
+has either.
 
-The page is the same for everybody and has no data in it; its script fetches ``/timeline`` with a token. Everybody sees
-there the steps of the objects that they may list. Each line of the stream is all that the page shows; the next one
-comes when there are new steps, an empty one in between so that both sides notice when the other has gone.
+The page is the same for everybody and has no data in it; its script fetches ``/timeline`` with a
+token. Everybody sees there the steps of the objects that they may list. Each line of the stream is
+all that the page shows; the next one comes when there are new steps, an empty one in between so
+that both sides notice when the other has gone.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ def page() -> Response:
         for part in (html.live_script(), html.page_style(0))
     )
     policy = (
-        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; connect-src 'self'; "
+        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; "
+        f"connect-src 'self'; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return Response(
@@ -88,8 +91,8 @@ class WholeTimeline(NamedTuple):
 
 
 class LiveTimelines:
-    """The documents of the live page. They are costly, so all who see the same share them, and after each there is a
-    rest.
+    """The documents of the live page. They are costly, so all who see the same share them, and
+    after each there is a rest.
 
     Keys are what requests have as ``since``, and for documents what somebody may not list as well.
     """
@@ -107,7 +110,8 @@ class LiveTimelines:
     async def newest(
         self, application: Application, request: HttpRequest, info: RequestInfo
     ) -> bytes:
-        """Return the document for a requester; as long as nothing new happens it is the same object.
+        """Return the document for a requester; as long as nothing new happens it is the same
+        object.
 
         Raises Unauthorized, Forbidden, BadRequest.
         """
@@ -140,7 +144,8 @@ class LiveTimelines:
         return document
 
     def _whole(self, since: str, cluster: LocalCluster) -> WholeTimeline:
-        """Return the timeline; the one of before where nothing has happened meanwhile. Raises BadRequest."""
+        """Return the timeline; the one of before where nothing has happened meanwhile. Raises
+        BadRequest."""
         revision, before = cluster.client.revision(), self._wholes.get(since)
         if before is None or has_more(before, since, revision, cluster):
             shown = timelines.read_timeline(cluster, start_of(since, cluster))
@@ -171,8 +176,8 @@ def put_newest(values: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def has_more(before: WholeTimeline, since: str, revision: int, cluster: LocalCluster) -> bool:
-    """Tell whether a timeline is another one by now: there are new entries, a pod may have become available without a
-    write, or it begins later."""
+    """Tell whether a timeline is another one by now: there are new entries, a pod may have become
+    available without a write, or it begins later."""
     if since and before.timeline.until != cluster.clock.now():
         return True
     awaits_time = any(
@@ -193,7 +198,8 @@ def start_of(since: str, cluster: LocalCluster) -> datetime | None:
 
 
 def document_of(shown: Timeline, has_start: bool) -> bytes:
-    """Return what the page shows, as a line. Without a start, the timeline begins with the first step in it."""
+    """Return what the page shows, as a line. Without a start, the timeline begins with the first
+    step in it."""
     if not has_start:
         shown = shown._replace(since=shown.steps[0].at if shown.steps else shown.until)
     return (
@@ -205,7 +211,8 @@ def document_of(shown: Timeline, has_start: bool) -> bytes:
 async def timeline(
     live: LiveTimelines, application: Application, request: HttpRequest, info: RequestInfo
 ) -> Response | StreamResponse:
-    """Answer a request for what the page shows: one document, or with ``?watch=1`` one whenever there are new steps.
+    """Answer a request for what the page shows: one document, or with ``?watch=1`` one whenever
+    there are new steps.
 
     Raises Unauthorized, Forbidden, BadRequest, MethodNotAllowed.
     """
@@ -217,7 +224,8 @@ async def timeline(
         return Response(200, document)
 
     async def follow() -> AsyncIterator[bytes]:
-        """Yield a document whenever there are new steps, until the requester may not see them any more."""
+        """Yield a document whenever there are new steps, until the requester may not see them any
+        more."""
         loop, seen, sent = asyncio.get_running_loop(), revision, document
         yield document
         said = loop.time()
@@ -249,7 +257,8 @@ async def gzipped(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def listing_rights(cluster: LocalCluster, user: Object) -> MayList:
-    """Return a function that tells whether a user may list a resource in a namespace, "" for all of them.
+    """Return a function that tells whether a user may list a resource in a namespace, "" for all of
+    them.
 
     Raises Forbidden for a user who may list pods nowhere, as the list of pods would.
     """

@@ -1,8 +1,8 @@
 """Memory that connections have used, given back to the system when many of them have gone.
 
-Python frees it, but glibc keeps free pieces between others for later requests: after a thousand watchers that were cut
-a server would stay as large as with them. ``malloc_trim`` returns whole free pages; other C libraries do so themselves,
-or have no such function.
+Python frees it, but glibc keeps free pieces between others for later requests: after a thousand
+watchers that were cut a server would stay as large as with them. ``malloc_trim`` returns whole free
+pages; other C libraries do so themselves, or have no such function.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class MemoryKeeper:
         self._next = 0.0
 
     def check(self, connections: int, now: float) -> None:
-        """Take note of the number of connections at a moment, in seconds. It is called every second."""
+        """Take note of the number of connections at a moment, in seconds. It is called every
+        second."""
         is_falling, self._last = connections < self._last, connections
         self._highest = max(self._highest, connections)
         if is_falling or self._highest - connections < MANY or now < self._next:

@@ -1,4 +1,5 @@
-"""The values that a request is on its way to an answer: what came in, what it means, what goes out."""
+"""The values that a request is on its way to an answer: what came in, what it means, what goes
+out."""
 
 from __future__ import annotations
 
@@ -57,8 +58,8 @@ class HttpRequest(NamedTuple):
 class RequestInfo(NamedTuple):
     """What a request is about (``apiserver/pkg/endpoints/request.RequestInfo``).
 
-    :ivar verb: get, list, watch, create, update, patch, delete, deletecollection; for other paths the method in lower
-        case.
+    :ivar verb: get, list, watch, create, update, patch, delete, deletecollection; for other paths
+        the method in lower case.
     :ivar namespace: "" for all of them, or for a resource that has none.
     :ivar subresource_path: what follows the subresource, of a proxy.
     :ivar parts: the decoded parts of the path, all of them.

@@ -47,7 +47,8 @@ class Clause(NamedTuple):
 
 
 class GroupVersionKind(NamedTuple):
-    """A kind of ``meta.k8s.io`` that the answer is converted to: ``as=Table;g=meta.k8s.io;v=v1``."""
+    """A kind of ``meta.k8s.io`` that the answer is converted to:
+    ``as=Table;g=meta.k8s.io;v=v1``."""
 
     group: str = ""
     version: str = ""
@@ -91,11 +92,12 @@ class MediaType(NamedTuple):
     stream: str = ""
 
 
-# --- the Accept header --------------------------------------------------------------------------------------------
+# --- the Accept header ----------------------------------------------------------------------------
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """Return the media ranges that a client accepts, the preferred ones first (``goautoneg.ParseAccept``)."""
+    """Return the media ranges that a client accepts, the preferred ones first
+    (``goautoneg.ParseAccept``)."""
     clauses: list[tuple[float, Clause]] = []
     for part in header.split(","):
         range_, *parameters = part.strip().split(";")
@@ -150,7 +152,8 @@ def negotiate(request: HttpRequest, restrictions: Restrictions) -> MediaType:
 
 
 def _agree(clause: Clause, media_type: str, restrictions: Restrictions) -> MediaType | None:
-    """Return what a media range with its parameters means; None if the endpoint has no such representation."""
+    """Return what a media range with its parameters means; None if the endpoint has no such
+    representation."""
     parameters = clause.parameters
     target = GroupVersionKind(
         parameters.get("g", ""), parameters.get("v", ""), parameters.get("as", "")
@@ -169,7 +172,8 @@ def _agree(clause: Clause, media_type: str, restrictions: Restrictions) -> Media
 
 
 def require_acceptable(request: HttpRequest, available: tuple[str, ...]) -> None:
-    """Check that a client accepts one of the media types of a route, before anything else (``emicklei/go-restful``).
+    """Check that a client accepts one of the media types of a route, before anything else
+    (``emicklei/go-restful``).
 
     Raises NotAcceptable.
     """
@@ -189,11 +193,12 @@ def _is_pretty(request: HttpRequest) -> bool:
     return request.header("user-agent").startswith(_HUMANS)
 
 
-# --- bodies -------------------------------------------------------------------------------------------------------
+# --- bodies ---------------------------------------------------------------------------------------
 
 
 def shown(client: Client, obj: Object) -> Object:
-    """Return an object as the API shows it: with its managedFields, and its fields in the order of its encoding."""
+    """Return an object as the API shows it: with its managedFields, and its fields in the order of
+    its encoding."""
     return as_encoded(client.with_managed_fields(obj))
 
 
@@ -209,7 +214,8 @@ def encode(media: MediaType, obj: Object) -> bytes:
 
 
 def answer(request: HttpRequest, obj: Object, status: int = 200, headers: Headers = ()) -> Response:
-    """Make the answer of an endpoint that has no other representations than JSON, YAML and protobuf.
+    """Make the answer of an endpoint that has no other representations than JSON, YAML and
+    protobuf.
 
     Raises NotAcceptable.
     """
@@ -218,7 +224,8 @@ def answer(request: HttpRequest, obj: Object, status: int = 200, headers: Header
 
 
 def error_response(request: HttpRequest, error: errors.Status) -> Response:
-    """Make the answer to a request that failed: a Status in a form that the client accepts, else in JSON."""
+    """Make the answer to a request that failed: a Status in a form that the client accepts, else in
+    JSON."""
     if isinstance(error, PathNotFound):
         return Response(
             404, b"404 page not found\n", TEXT, (("X-Content-Type-Options", "nosniff"),)

@@ -1,8 +1,9 @@
-"""OpenAPI: a document of version 3 for each group and version with an index, and one of version 2 for all.
+"""OpenAPI: a document of version 3 for each group and version with an index, and one of version 2
+for all.
 
-A document is made when it is first asked for, and kept while the definitions of custom resources stay as they are. Its
-hash comes from what it is made of, so the index makes none. Upstream: ``kube-openapi/pkg/handler`` and ``handler3``,
-``apiextensions-apiserver/pkg/controller/openapi``.
+A document is made when it is first asked for, and kept while the definitions of custom resources
+stay as they are. Its hash comes from what it is made of, so the index makes none. Upstream:
+``kube-openapi/pkg/handler`` and ``handler3``, ``apiextensions-apiserver/pkg/controller/openapi``.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ class DocumentCache:
 _documents = DocumentCache(KEPT_BYTES)
 
 
-# --- documents ------------------------------------------------------------------------------------------------------
+# --- documents ------------------------------------------------------------------------------------
 
 
 class Specification:
@@ -254,7 +255,8 @@ class Specification:
         return _json(document).encode() if form == JSON else gnostic.encode_v3(document)
 
     def _parts(self, path: str) -> tuple[dict[str, Object], dict[str, Object], str]:
-        """Return the paths of a document, the definitions of its custom kinds, and its group and version."""
+        """Return the paths of a document, the definitions of its custom kinds, and its group and
+        version."""
         if resources := self._resources(path):
             group, version = resources[0].group, resources[0].version
             own: dict[str, Object] = {}
@@ -365,11 +367,12 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-# --- custom resources -----------------------------------------------------------------------------------------------
+# --- custom resources -----------------------------------------------------------------------------
 
 
 def custom_definitions(resource: Resource, crd: Object) -> dict[str, Object]:
-    """Return the types of a custom kind and of its list, in the version of the resource (``buildKubeNative``)."""
+    """Return the types of a custom kind and of its list, in the version of the resource
+    (``buildKubeNative``)."""
     version = next(entry for entry in crd["spec"]["versions"] if entry["name"] == resource.version)
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     own: Object = {"type": "object"}
@@ -415,8 +418,8 @@ def _group_version_kind(resource: Resource, kind: str) -> Object:
 
 
 def _unfold(node: Object) -> Object:
-    """Return a schema in which embedded resources have apiVersion, kind and metadata (``addEmbeddedProperties``), and
-    what takes a number or a string says so (``Unfold``)."""
+    """Return a schema in which embedded resources have apiVersion, kind and metadata
+    (``addEmbeddedProperties``), and what takes a number or a string says so (``Unfold``)."""
     schema = dict(node)
     if schema.get("properties"):
         schema["properties"] = {
@@ -457,7 +460,8 @@ def _v2_custom(schema: Object) -> Object:
 
 
 def _without_nullable(node: Object) -> Object:
-    """Return a schema whose nullable or free parts are of any type: kubectl would refuse values of theirs."""
+    """Return a schema whose nullable or free parts are of any type: kubectl would refuse values of
+    theirs."""
     schema = dict(node)
     is_free = bool(schema.get(PRESERVE))
     if schema.get("nullable") or is_free:
@@ -492,7 +496,7 @@ def _without_nullable(node: Object) -> Object:
     return schema
 
 
-# --- OpenAPI v2 -----------------------------------------------------------------------------------------------------
+# --- OpenAPI v2 -----------------------------------------------------------------------------------
 
 
 def _v2_path(item: Object, shared: dict[str, Object]) -> Object:

@@ -1,7 +1,9 @@
-"""The paths of OpenAPI documents: each resource's operations with their parameters, bodies and answers.
+"""The paths of OpenAPI documents: each resource's operations with their parameters, bodies and
+answers.
 
-Upstream: ``registerResourceHandlers`` in ``apiserver/pkg/endpoints/installer.go``, ``endpoints/openapi/openapi.go``,
-and ``apiextensions-apiserver/pkg/controller/openapi/builder`` for custom resources.
+Upstream: ``registerResourceHandlers`` in ``apiserver/pkg/endpoints/installer.go``,
+``endpoints/openapi/openapi.go``, and ``apiextensions-apiserver/pkg/controller/openapi/builder`` for
+custom resources.
 """
 
 from __future__ import annotations
@@ -157,7 +159,8 @@ class Operation(NamedTuple):
 
 
 def paths_of(group: str, version: str, resources: Iterable[Resource]) -> dict[str, Object]:
-    """Return the paths of a group and version, below ``/apis/GROUP/VERSION`` or ``/api/v1``, sorted."""
+    """Return the paths of a group and version, below ``/apis/GROUP/VERSION`` or ``/api/v1``,
+    sorted."""
     root = f"/apis/{group}/{version}" if group else f"/api/{version}"
     items: dict[str, dict[str, Object]] = {}
     for resource in resources:
@@ -196,7 +199,7 @@ def information(
     }
 
 
-# --- the operations of a resource -----------------------------------------------------------------------------------
+# --- the operations of a resource -----------------------------------------------------------------
 
 
 def _operations(root: str, resource: Resource) -> Iterator[Operation]:
@@ -236,7 +239,8 @@ class _Maker(NamedTuple):
     def __call__(
         self, method: str, path: str, verb: str, subject: str, **details: Any
     ) -> Operation:
-        """Return an operation; its action and description follow from the verb unless they are among the details."""
+        """Return an operation; its action and description follow from the verb unless they are
+        among the details."""
         name = self.kind[2]
         implied = {
             "create": ("post", f"create {with_article(name)}"),
@@ -364,7 +368,8 @@ def _watch_operations(
         subject,
         query=_LIST,
         answer=answer,
-        description=f"watch changes to an object of kind {kind}. deprecated: {advice}, filtered to a single "
+        description=f"watch changes to an object of kind {kind}. deprecated: {advice}, filtered "
+        f"to a single "
         "item with the 'fieldSelector' parameter.",
     )
 
@@ -458,7 +463,7 @@ def _connections(
             )
 
 
-# --- their form -----------------------------------------------------------------------------------------------------
+# --- their form -----------------------------------------------------------------------------------
 
 
 def _operation(root: str, resource: Resource, operation: Operation) -> Object:
@@ -566,7 +571,8 @@ def _content(type_: str) -> Object:
 
 
 def _names_of(path: str) -> tuple[str, str]:
-    """Return what stands for a path in the ids of its operations and in their tags: AppsV1, apps_v1."""
+    """Return what stands for a path in the ids of its operations and in their tags: AppsV1,
+    apps_v1."""
     parts = path.strip("/").split("/")
     if parts[0] == "api":
         parts = ["apis", "core", *parts[1:]]

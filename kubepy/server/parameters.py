@@ -1,7 +1,8 @@
-"""The options of a request: its query, and the body of a deletion, read and validated as an API server does.
+"""The options of a request: its query, and the body of a deletion, read and validated as an API
+server does.
 
-Upstream: ``apimachinery/pkg/runtime/conversion.go`` (how text becomes a value), ``pkg/apis/meta/v1/validation``,
-``pkg/apis/meta/internalversion/validation``.
+Upstream: ``apimachinery/pkg/runtime/conversion.go`` (how text becomes a value),
+``pkg/apis/meta/v1/validation``, ``pkg/apis/meta/internalversion/validation``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class ListParameters(NamedTuple):
     send_initial_events: bool | None = None
 
 
-# --- values -------------------------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 
 def flag(request: HttpRequest, name: str) -> bool | None:
@@ -60,7 +61,8 @@ def flag(request: HttpRequest, name: str) -> bool | None:
 
 
 def integer(request: HttpRequest, name: str) -> int | None:
-    """Return a number, None if it is not there. Raises BadRequest in the words of ``strconv.ParseInt``."""
+    """Return a number, None if it is not there. Raises BadRequest in the words of
+    ``strconv.ParseInt``."""
     if name not in request.query:
         return None
     text = request.parameter(name)
@@ -86,11 +88,12 @@ def _refuse(kind: str, problems: list[FieldError]) -> None:
         raise errors.invalid(f"{kind}.meta.k8s.io", "", problems)
 
 
-# --- writes -------------------------------------------------------------------------------------------------------
+# --- writes ---------------------------------------------------------------------------------------
 
 
 def manager_of(user_agent: str) -> str:
-    """Return the field manager of a client that names none: its User-Agent up to the first slash."""
+    """Return the field manager of a client that names none: its User-Agent up to the first
+    slash."""
     name = ""
     for character in user_agent.partition("/")[0]:
         if not character.isprintable():
@@ -142,7 +145,7 @@ def patch_options(request: HttpRequest, patch_type: str) -> PatchOptions:
     return _write_options(request, "PatchOptions", problems)
 
 
-# --- deletions ----------------------------------------------------------------------------------------------------
+# --- deletions ------------------------------------------------------------------------------------
 
 
 class DeleteParameters(NamedTuple):
@@ -153,7 +156,8 @@ class DeleteParameters(NamedTuple):
 
 
 def deletion_of_query(request: HttpRequest) -> Object:
-    """Return the DeleteOptions that a query makes, as the body of a request could have them. Raises BadRequest."""
+    """Return the DeleteOptions that a query makes, as the body of a request could have them. Raises
+    BadRequest."""
     options: Object = {
         "gracePeriodSeconds": integer(request, "gracePeriodSeconds"),
         "orphanDependents": flag(request, "orphanDependents"),
@@ -204,11 +208,12 @@ def read_deletion(options: Object) -> DeleteParameters:
     )
 
 
-# --- lists --------------------------------------------------------------------------------------------------------
+# --- lists ----------------------------------------------------------------------------------------
 
 
 def list_parameters(request: HttpRequest, info: RequestInfo) -> ListParameters:
-    """Return the parameters of a list or watch; the name of an old-style watch of one object is a field selector.
+    """Return the parameters of a list or watch; the name of an old-style watch of one object is a
+    field selector.
 
     Raises BadRequest for what cannot be read, Invalid for what does not go together.
     """

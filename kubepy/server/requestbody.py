@@ -1,6 +1,7 @@
 """The body of a request: JSON, YAML or protobuf, as an object of the kind that is expected.
 
-Upstream: ``apiserver/pkg/endpoints/handlers/{create,rest,patch}.go``, ``apimachinery/pkg/runtime/serializer``.
+Upstream: ``apiserver/pkg/endpoints/handlers/{create,rest,patch}.go``,
+``apimachinery/pkg/runtime/serializer``.
 """
 
 from __future__ import annotations
@@ -46,18 +47,20 @@ class Body(NamedTuple):
 
 
 class _UnreadableError(Exception):
-    """A body is not what its Content-Type says, or (``subject``) not what it says itself that it is."""
+    """A body is not what its Content-Type says, or (``subject``) not what it says itself that it
+    is."""
 
     def __init__(self, message: str, subject: str = "") -> None:
         super().__init__(message)
         self.subject = subject
 
 
-# --- texts --------------------------------------------------------------------------------------------------------
+# --- texts ----------------------------------------------------------------------------------------
 
 
 def _media_type(request: HttpRequest) -> str:
-    """Return the media type of a body; JSON where the client does not say. Raises UnsupportedMediaType."""
+    """Return the media type of a body; JSON where the client does not say. Raises
+    UnsupportedMediaType."""
     media_type = (request.header("content-type") or JSON).partition(";")[0].strip().lower()
     if media_type not in SUPPORTED:
         raise _unknown_format(SUPPORTED)
@@ -72,7 +75,8 @@ def _unknown_format(media_types: tuple[str, ...]) -> errors.UnsupportedMediaType
 
 
 def _read(data: bytes, media_type: str, api_version: str = "", kind: str = "") -> Body:
-    """Read a body; protobuf that does not say what it is has the kind that is expected. Raises _UnreadableError."""
+    """Read a body; protobuf that does not say what it is has the kind that is expected. Raises
+    _UnreadableError."""
     if media_type == PROTOBUF:
         try:
             return Body(protobuf.decode(data, api_version, kind))
@@ -121,11 +125,12 @@ def _read_yaml(data: bytes) -> Body:
     )
 
 
-# --- objects ------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def read_object(request: HttpRequest, resource: Resource) -> Body:
-    """Return the object in the body of a creation or an update, which must be of a kind, in its version.
+    """Return the object in the body of a creation or an update, which must be of a kind, in its
+    version.
 
     Raises UnsupportedMediaType, BadRequest.
     """
@@ -166,17 +171,20 @@ def read_object(request: HttpRequest, resource: Resource) -> Body:
 
 
 def _unrecognized(resource: Resource, body: bytes, reason: str) -> BadRequest:
-    """Make the error about a body whose kind cannot be found out; it shows the beginning (``summarizeData``)."""
+    """Make the error about a body whose kind cannot be found out; it shows the beginning
+    (``summarizeData``)."""
     head = body[:_SHOWN]
     summary = head.decode(errors="replace") if body.startswith(b"{") else head.hex()
     summary = f"{summary} ..." if len(body) > _SHOWN else summary or "<empty>"
     return BadRequest(
-        f"the object provided is unrecognized (must be of type {resource.kind}): {reason} ({summary})"
+        f"the object provided is unrecognized (must be of type {resource.kind}): {reason} "
+        f"({summary})"
     )
 
 
 def _check_kind(resource: Resource, api_version: str, kind: str) -> None:
-    """Check that an object is of the kind that is expected; what it does not say is as expected. Raises BadRequest."""
+    """Check that an object is of the kind that is expected; what it does not say is as expected.
+    Raises BadRequest."""
     api_version, kind = api_version or resource.api_version, kind or resource.kind
     if (api_version, kind) == (resource.api_version, resource.kind):
         return
@@ -210,7 +218,8 @@ def _check_custom_kind(request: HttpRequest, resource: Resource, obj: Object) ->
 
 
 def read_delete_options(request: HttpRequest) -> Object:
-    """Return the ``metav1.DeleteOptions`` in the body of a deletion. Raises UnsupportedMediaType, BadRequest."""
+    """Return the ``metav1.DeleteOptions`` in the body of a deletion. Raises UnsupportedMediaType,
+    BadRequest."""
     media_type = _media_type(request)
     try:
         options = _read(request.body, media_type, "v1", "DeleteOptions").object
@@ -232,7 +241,7 @@ def read_delete_options(request: HttpRequest) -> Object:
         raise BadRequest(str(error)) from None
 
 
-# --- patches ------------------------------------------------------------------------------------------------------
+# --- patches --------------------------------------------------------------------------------------
 
 
 def read_patch(request: HttpRequest, resource: Resource) -> Body:
@@ -250,7 +259,8 @@ def read_patch(request: HttpRequest, resource: Resource) -> Body:
         if not isinstance(config, dict):
             raise BadRequest(
                 "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
-                f"unmarshal {json_type_name(config)} into Go value of type map[string]interface {{}}"
+                f"unmarshal {json_type_name(config)} into Go value of type map[string]interface "
+                f"{{}}"
             )
         return body._replace(object=Patch(patch_type, config))
     text = request.body.decode(errors="replace")
@@ -265,7 +275,8 @@ def read_patch(request: HttpRequest, resource: Resource) -> Body:
 
 
 def require_patch_type(request: HttpRequest, resource: Resource) -> str:
-    """Return the type of a patch. Raises UnsupportedMediaType for one that the resource does not take."""
+    """Return the type of a patch. Raises UnsupportedMediaType for one that the resource does not
+    take."""
     content_type = request.header("content-type")
     patch_type = content_type.partition(";")[0] or content_type
     patch_types = CUSTOM_PATCH_TYPES if resource.custom else PATCH_TYPES

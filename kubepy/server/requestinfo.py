@@ -1,6 +1,8 @@
-"""The meaning of a request: its verb, and the resource, namespace, name and subresource that its path names.
+"""The meaning of a request: its verb, and the resource, namespace, name and subresource that its
+path names.
 
-Upstream: ``apiserver/pkg/endpoints/request/requestinfo.go``, ``pkg/endpoints/installer.go`` (the paths of a resource).
+Upstream: ``apiserver/pkg/endpoints/request/requestinfo.go``, ``pkg/endpoints/installer.go`` (the
+paths of a resource).
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ def path_not_found() -> PathNotFound:
 
 
 def parse_request_info(request: HttpRequest) -> RequestInfo:
-    """Return what a request is about. It may be something that is not served: see ``find_resource``."""
+    """Return what a request is about. It may be something that is not served: see
+    ``find_resource``."""
     path = unquote(request.path, errors="replace")
     parts = tuple(path.strip("/").split("/")) if path.strip("/") else ()
     info = RequestInfo(
@@ -59,7 +62,8 @@ def parse_request_info(request: HttpRequest) -> RequestInfo:
 
 
 def _of_parts(info: RequestInfo, parts: list[str]) -> RequestInfo:
-    """Read ``namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE/…`` or ``RESOURCE/NAME/SUBRESOURCE/…``."""
+    """Read ``namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE/…`` or
+    ``RESOURCE/NAME/SUBRESOURCE/…``."""
     if parts[0] == "namespaces" and len(parts) > 1:
         info = info._replace(namespace=parts[1])
         if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
@@ -90,7 +94,8 @@ def _choose_verb(info: RequestInfo, query: Mapping[str, list[str]]) -> RequestIn
 
 
 def _selected_name(selector: str) -> str:
-    """Return the name that a field selector requires, "" if it requires none or can be no part of a path."""
+    """Return the name that a field selector requires, "" if it requires none or can be no part of a
+    path."""
     try:
         terms = parse_fields(selector)
     except SelectorError:
@@ -101,7 +106,7 @@ def _selected_name(selector: str) -> str:
     return "" if name in (".", "..") or "/" in name or "%" in name else name
 
 
-# --- resources ----------------------------------------------------------------------------------------------------
+# --- resources ------------------------------------------------------------------------------------
 
 
 def find_resource(scheme: Scheme, info: RequestInfo) -> Resource:
@@ -133,7 +138,8 @@ def find_resource(scheme: Scheme, info: RequestInfo) -> Resource:
 
 
 def _is_scoped_as(resource: Resource, info: RequestInfo) -> bool:
-    """Tell whether a path has a namespace where the resource has one; lists may be about all of them."""
+    """Tell whether a path has a namespace where the resource has one; lists may be about all of
+    them."""
     if not resource.namespaced:
         return not info.namespace or (info.resource == "namespaces" and info.namespace == info.name)
     if info.namespace:

@@ -1,7 +1,8 @@
 """Routes: the handler of a request.
 
-The servers of an API server stand in a chain: what none of them has a path for is answered as text (``404 page not
-found``), unless its group and version are served. Upstream: ``apiserver/pkg/server/handler.go``.
+The servers of an API server stand in a chain: what none of them has a path for is answered as text
+(``404 page not found``), unless its group and version are served. Upstream:
+``apiserver/pkg/server/handler.go``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def find_handler(info: RequestInfo) -> Handler:
 
 
 def refuse(call: Call) -> Response:
-    """Refuse a path that is not served, or a method that none has. Raises NotFound, MethodNotAllowed."""
+    """Refuse a path that is not served, or a method that none has. Raises NotFound,
+    MethodNotAllowed."""
     if call.info.is_resource_request:
         find_resource(call.cluster.scheme, call.info)
         raise (

@@ -1,8 +1,10 @@
-"""Subresources that are more than a view of their object: logs, bindings, evictions, and those that reach a node.
+"""Subresources that are more than a view of their object: logs, bindings, evictions, and those that
+reach a node.
 
-``status``, ``scale`` and the others that show a part of an object are served by ``handlers``. No containers run here,
-so what would reach one (exec, attach, port-forward, proxies) is refused as by a cluster whose nodes cannot be reached.
-Upstream: ``pkg/registry/core/{pod,node,service}``, ``apiserver/pkg/endpoints/handlers/rest.go`` (ConnectResource).
+``status``, ``scale`` and the others that show a part of an object are served by ``handlers``. No
+containers run here, so what would reach one (exec, attach, port-forward, proxies) is refused as by
+a cluster whose nodes cannot be reached. Upstream: ``pkg/registry/core/{pod,node,service}``,
+``apiserver/pkg/endpoints/handlers/rest.go`` (ConnectResource).
 """
 
 from __future__ import annotations
@@ -44,9 +46,11 @@ BINDINGS, PODS, NODES, SERVICES = "bindings", "pods", "nodes", "services"
 
 
 def find_handler(info: RequestInfo) -> Handler | None:
-    """Return the handler of a request for a subresource of this module, or for ``bindings``; None for others.
+    """Return the handler of a request for a subresource of this module, or for ``bindings``; None
+    for others.
 
-    Raises NotFound for a path that is none, MethodNotAllowed for a verb that the subresource does not have.
+    Raises NotFound for a path that is none, MethodNotAllowed for a verb that the subresource does
+    not have.
     """
     if info.api_group or (not info.subresource and info.resource != BINDINGS):
         return None
@@ -60,7 +64,7 @@ def find_handler(info: RequestInfo) -> Handler | None:
     return handler
 
 
-# --- bindings and evictions ---------------------------------------------------------------------------------------
+# --- bindings and evictions -----------------------------------------------------------------------
 
 
 def _create(call: Call, body_kind: Resource) -> Response:
@@ -79,7 +83,8 @@ def bind(call: Call) -> Response:
 def evict(call: Call) -> Response:
     """Delete a pod if its PodDisruptionBudget allows it.
 
-    Where several budgets cover it, the answer is 201 with a Status that says 500: upstream's handler does so.
+    Where several budgets cover it, the answer is 201 with a Status that says 500: upstream's
+    handler does so.
     """
     version = "v1beta1" if b"policy/v1beta1" in call.request.body else EVICTION.version
     try:
@@ -90,7 +95,7 @@ def evict(call: Call) -> Response:
         return ServedRequest.of(call).respond(error.as_object(), 201)
 
 
-# --- logs ---------------------------------------------------------------------------------------------------------
+# --- logs -----------------------------------------------------------------------------------------
 
 
 def log_options(request: HttpRequest) -> LogOptions:
@@ -153,7 +158,8 @@ def _find(cluster: LocalCluster, resource: str, name: str, namespace: str = "") 
 async def _follow(
     application: Application, info: RequestInfo, options: LogOptions, log: ContainerLog
 ) -> AsyncIterator[bytes]:
-    """Yield what the container printed at its start; more never comes. End with the container, or with the server."""
+    """Yield what the container printed at its start; more never comes. End with the container, or
+    with the server."""
 
     def read(cluster: LocalCluster) -> bool:
         return goes_on(log, lambda: _read_log(cluster, info, options))
@@ -166,7 +172,7 @@ async def _follow(
             return
 
 
-# --- what would reach a node --------------------------------------------------------------------------------------
+# --- what would reach a node ----------------------------------------------------------------------
 
 
 def _refuse_dry_run(call: Call) -> None:
@@ -203,7 +209,8 @@ def _check_ports(request: HttpRequest) -> None:
 
 
 def split_scheme_name_port(text: str) -> tuple[str, str, str] | None:
-    """Return the parts of ``NAME``, ``NAME:PORT`` or ``SCHEME:NAME:PORT``; None for anything else."""
+    """Return the parts of ``NAME``, ``NAME:PORT`` or ``SCHEME:NAME:PORT``; None for anything
+    else."""
     parts = text.split(":")
     scheme, name, port = (*([""] if len(parts) < 3 else []), *parts, "", "")[:3]
     return (
@@ -243,8 +250,8 @@ def _is_global_unicast(address: str) -> bool:
 
 
 def _check_endpoints(call: Call, name: str, port: str) -> None:
-    """Check that a Service has an endpoint with this port, which a number stands for too. Raises NotFound,
-    ServiceUnavailable."""
+    """Check that a Service has an endpoint with this port, which a number stands for too. Raises
+    NotFound, ServiceUnavailable."""
     client, namespace = call.client, call.info.namespace
     if port.isdecimal():
         service = client.get(SERVICES, name, namespace=namespace)

@@ -1,7 +1,8 @@
 """Objects as tables and as their metadata alone, as a server sends them to kubectl.
 
 The columns and cells are those of ``kubepy.apiserver.kinds``. Upstream:
-``apiserver/pkg/endpoints/handlers/response.go``, ``apiserver/pkg/registry/rest/table.go``, ``pkg/printers/storage``.
+``apiserver/pkg/endpoints/handlers/response.go``, ``apiserver/pkg/registry/rest/table.go``,
+``pkg/printers/storage``.
 """
 
 from __future__ import annotations
@@ -214,8 +215,8 @@ def partial_metadata(call: Call, obj: Object, target: GroupVersionKind) -> Objec
 def transform(
     call: Call, resource: Resource, obj: Object | ListResult, target: GroupVersionKind
 ) -> Object:
-    """Return an object or a list as the client wants it. Raises NotAcceptable for a list where one object was asked
-    for, and the other way round."""
+    """Return an object or a list as the client wants it. Raises NotAcceptable for a list where one
+    object was asked for, and the other way round."""
     kind = f"*{package_of(resource)}.{resource.kind}"
     if target.kind == TABLE:
         return table_object(call, resource, obj, target, table_options(call.request))

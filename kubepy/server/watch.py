@@ -1,9 +1,10 @@
 """Watches: the changes of the objects that a client has chosen, as a stream.
 
-A watch reads from the :mod:`watch cache <kubepy.server.watchcache>`, in which changes are kept for a while. Watches
-for the same objects in the same form share a :class:`Channel`, which encodes each change once, in a thread of the
-backend. A watcher has no queue: it has a place in the history, and reads on when its client has read. One that is so
-slow that the changes after its place are forgotten loses its connection.
+A watch reads from the :mod:`watch cache <kubepy.server.watchcache>`, in which changes are kept for
+a while. Watches for the same objects in the same form share a :class:`Channel`, which encodes each
+change once, in a thread of the backend. A watcher has no queue: it has a place in the history, and
+reads on when its client has read. One that is so slow that the changes after its place are
+forgotten loses its connection.
 
 Upstream: ``apiserver/pkg/endpoints/handlers/watch.go``, ``apiserver/pkg/storage/cacher``.
 """
@@ -67,7 +68,8 @@ class WatchStart(NamedTuple):
     """The beginning of a watch.
 
     :ivar initial: the objects that are there come first, as additions.
-    :ivar revision: that the cache must have for them; else the one after which the changes are wanted.
+    :ivar revision: that the cache must have for them; else the one after which the changes are
+        wanted.
     """
 
     view: View
@@ -80,8 +82,8 @@ class WatchStart(NamedTuple):
 async def watch(
     application: Application, request: HttpRequest, info: RequestInfo, user: Object
 ) -> StreamResponse:
-    """Answer a watch. Raises Status for a request that is not understood; what is wrong with its resourceVersion is an
-    event of the stream."""
+    """Answer a watch. Raises Status for a request that is not understood; what is wrong with its
+    resourceVersion is an event of the stream."""
     asked = time.monotonic()
     start = await application.read(
         lambda cluster: _begin(Call(request, info, user, cluster, application), asked)
@@ -179,8 +181,8 @@ class Watches:
         return watches
 
     def join(self, channel: Channel) -> Channel:
-        """Return the channel of equal watches for a watcher to read, which leaves it in the end: another one that is
-        there already, or else this one."""
+        """Return the channel of equal watches for a watcher to read, which leaves it in the end:
+        another one that is there already, or else this one."""
         channel = self._channels.setdefault(channel.view, channel)
         channel.watchers += 1
         channel.wake()  # it may have begun some time ago, unheard
@@ -338,7 +340,8 @@ class Channel:
     # --- reading
 
     async def read(self, position: int) -> tuple[bytes, int]:
-        """Return what follows a revision, b"" where nothing does, and the revision that it leads to.
+        """Return what follows a revision, b"" where nothing does, and the revision that it leads
+        to.
 
         Raises Expired, and the Status of a conversion that fails.
         """
@@ -370,7 +373,8 @@ class Channel:
         return position if events else reached
 
     def initial_events(self) -> InitialEvents:
-        """Return the objects of the view as they are now; watchers that come at the same revision share them."""
+        """Return the objects of the view as they are now; watchers that come at the same revision
+        share them."""
         items, revision = self._watches.cache.snapshot(self.view.resource.storage_key)
         initial = self._initial() if self._initial is not None else None
         if initial is None or initial.revision != revision:
@@ -533,7 +537,8 @@ class Watcher:
 def encode_events(
     call: Call, view: View, encodings: Encodings, events: list[CachedEvent]
 ) -> list[Frame]:
-    """Return the frames of events: an object that begins to be chosen is added, one that ceases to be is deleted.
+    """Return the frames of events: an object that begins to be chosen is added, one that ceases to
+    be is deleted.
 
     Raises Status; Expired where nobody knows any more whether an object was chosen.
     """

@@ -1,11 +1,13 @@
 """The objects of the cluster and their latest changes in memory, for watches and lists.
 
-One thread reads the change log and feeds everybody. It is told of the commits of this process at once, with their
-objects, and polls for those of others and for edits from outside. Where the change log no longer reaches back to what
-the cache has, as after ``.kubepy`` was removed, it begins anew, and watchers must list again.
+One thread reads the change log and feeds everybody. It is told of the commits of this process at
+once, with their objects, and polls for those of others and for edits from outside. Where the change
+log no longer reaches back to what the cache has, as after ``.kubepy`` was removed, it begins anew,
+and watchers must list again.
 
-Maps of objects never change, so a list is of one moment without a lock, and the objects as they were at an earlier
-revision come from undoing the changes since. Upstream: ``apiserver/pkg/storage/cacher``.
+Maps of objects never change, so a list is of one moment without a lock, and the objects as they
+were at an earlier revision come from undoing the changes since. Upstream:
+``apiserver/pkg/storage/cacher``.
 """
 
 from __future__ import annotations
@@ -214,7 +216,7 @@ class WatchCache:
             self._commits.append(commit)
             self._changed.notify_all()
 
-    # --- reading ----------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def wait_for(self, revision: int, timeout: float) -> bool:
         """Wait until the cache has a revision; return whether it has."""
@@ -232,9 +234,11 @@ class WatchCache:
     def refresh(
         self, store: Store, resource: str, namespace: str, asked: float
     ) -> tuple[int, tuple[Problem, ...]]:
-        """Do what :meth:`Store.refresh` does; requests that came before a look at the files began share it.
+        """Do what :meth:`Store.refresh` does; requests that came before a look at the files began
+        share it.
 
-        :param asked: the time at which the request came, by ``time.monotonic``; 0: any look will do.
+        :param asked: the time at which the request came, by ``time.monotonic``; 0: any look will
+            do.
         """
         began, result = self._refreshes.get((resource, namespace), (0.0, (0, ())))
         if began <= asked:
@@ -244,7 +248,8 @@ class WatchCache:
         return result
 
     def snapshot(self, resource: str, revision: int | None = None) -> tuple[Items, int]:
-        """Return the objects of a resource as they are, or as they were at a revision, and that revision.
+        """Return the objects of a resource as they are, or as they were at a revision, and that
+        revision.
 
         Raises Expired for one that is too long ago.
         """
@@ -285,8 +290,9 @@ class WatchCache:
         return self._older_events(resource, since), first
 
     def _older_events(self, resource: str, since: int) -> list[CachedEvent]:
-        """Return the changes up to the beginning of the cache, as the change log has them: one for several changes of
-        an object. What was before a modification is not known. Raises Expired."""
+        """Return the changes up to the beginning of the cache, as the change log has them: one for
+        several changes of an object. What was before a modification is not known. Raises
+        Expired."""
         history = [(entry, record) for entry, record in self._history if entry.revision > since]
         if (
             self._has_implied
@@ -314,9 +320,11 @@ class WatchCache:
         return events
 
     def subscribe(self, listener: Callable[[Touched | None], None]) -> Callable[[], None]:
-        """Call a function with the resources that have changed, None when all must list again or the cache is closed.
+        """Call a function with the resources that have changed, None when all must list again or
+        the cache is closed.
 
-        It is called in the thread of the cache, and must be quick. Returns a function that ends this.
+        It is called in the thread of the cache, and must be quick. Returns a function that ends
+        this.
         """
         with self._changed:
             self._listener_ids += 1
@@ -328,7 +336,7 @@ class WatchCache:
         for listener in list(self._listeners.values()):
             listener(touched)
 
-    # --- the thread -------------------------------------------------------------------------------------------------
+    # --- the thread -------------------------------------------------------------------------------
 
     def _run(self) -> None:
         cluster, scan_due, problem = None, 0.0, ""
@@ -379,7 +387,8 @@ class WatchCache:
             self._wanted = 0
 
     def _load(self, cluster: LocalCluster) -> None:
-        """Begin with everything that is in the store, and tell watchers to list again. Raises StorageError."""
+        """Begin with everything that is in the store, and tell watchers to list again. Raises
+        StorageError."""
         state = cluster.store.recorded_state()
         resources: dict[str, ResourceCache] = {}
         for resource in state.tables:

@@ -1,7 +1,8 @@
 """Storage of objects: what every store takes, gives and raises, and the stores themselves.
 
-A store knows nothing of kinds: it sees a :class:`Key` and a dict. A ``Store`` reads snapshots and never waits; a
-``Transaction`` changes many objects under a lock, and either all of them become visible or none.
+A store knows nothing of kinds: it sees a :class:`Key` and a dict. A ``Store`` reads snapshots and
+never waits; a ``Transaction`` changes many objects under a lock, and either all of them become
+visible or none.
 
     interfaces  Store and Transaction: the protocol of every store
     model       keys, snapshots, changes of the change log, files that cannot be objects

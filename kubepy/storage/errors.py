@@ -1,5 +1,5 @@
-"""Errors that a store raises. The API server turns the first four into API errors; the others end in one line for the
-user.
+"""Errors that a store raises. The API server turns the first four into API errors; the others end
+in one line for the user.
 
     StorageError
     ├── MissingError        no object under that key
@@ -35,7 +35,8 @@ class ExistsError(StorageError):
 
 
 class ConflictError(StorageError):
-    """The object has another resource version than the caller expects, or its file was edited in the meantime."""
+    """The object has another resource version than the caller expects, or its file was edited in
+    the meantime."""
 
 
 class CompactedError(StorageError):
@@ -59,7 +60,8 @@ class RemovedError(FolderError):
 
 
 class RemovedIndexError(RemovedError):
-    """``.kubepy/`` was removed during a transaction: nothing of it has been written, and it can be tried again."""
+    """``.kubepy/`` was removed during a transaction: nothing of it has been written, and it can be
+    tried again."""
 
 
 class EditError(ValueError):

@@ -1,12 +1,13 @@
 """Look objects up by what is in them: a uid, an owner, a node.
 
-A store knows no kinds: the API server gives it :class:`Lookups <Lookup>`, each a path in the JSON of objects and the
-resources that it is for. In the index of a folder a link is an index of SQLite over an expression, so that every write
-keeps it, those of earlier versions of kubepy too; it is made when it is first needed. A store in memory keeps sorted
-entries beside its objects (:class:`LinkEntries`).
+A store knows no kinds: the API server gives it :class:`Lookups <Lookup>`, each a path in the JSON
+of objects and the resources that it is for. In the index of a folder a link is an index of SQLite
+over an expression, so that every write keeps it, those of earlier versions of kubepy too; it is
+made when it is first needed. A store in memory keeps sorted entries beside its objects
+(:class:`LinkEntries`).
 
-Controllers read through a :class:`RecordedView`: all that is recorded at one revision. It shows no edit of a file
-before that is recorded, and so goes with the change log exactly.
+Controllers read through a :class:`RecordedView`: all that is recorded at one revision. It shows no
+edit of a file before that is recorded, and so goes with the change log exactly.
 """
 
 from __future__ import annotations
@@ -32,9 +33,12 @@ class LinkKind(Enum):
     """The value under which a link finds an object, as an expression of SQLite."""
 
     TEXT = "json_extract(json, '$.{0}')"  # the text at the path
-    PRESENCE = "CASE WHEN coalesce(json_type(json, '$.{0}'), 'null') <> 'null' THEN '' END"  # "" if there is anything
-    MENTION = "CASE WHEN instr(json, '\"{0}\":') THEN '' END"  # "" if something in the object has this name
-    ABSENCE = "CASE WHEN json IS NOT NULL AND json_type(json, '$.{0}') IS NOT 'true' THEN '' END"  # "" unless true
+    # "" if there is anything
+    PRESENCE = "CASE WHEN coalesce(json_type(json, '$.{0}'), 'null') <> 'null' THEN '' END"
+    # "" if something in the object has this name
+    MENTION = "CASE WHEN instr(json, '\"{0}\":') THEN '' END"
+    # "" unless true
+    ABSENCE = "CASE WHEN json IS NOT NULL AND json_type(json, '$.{0}') IS NOT 'true' THEN '' END"
 
 
 class Lookup(NamedTuple):
@@ -43,8 +47,8 @@ class Lookup(NamedTuple):
     :ivar name: names its index.
     :ivar path: where the value is: ``metadata.ownerReferences[0].uid``.
     :ivar resources: of these only; () for all but ``others``.
-    :ivar usual: a text that is not worth an entry: objects with it are not found by it. Without one it is the empty
-        text.
+    :ivar usual: a text that is not worth an entry: objects with it are not found by it. Without one
+        it is the empty text.
     """
 
     name: str
@@ -72,7 +76,8 @@ class Lookup(NamedTuple):
         return resource in self.resources if self.resources else resource not in self.others
 
     def value_of(self, obj: Object, text: str) -> str | None:
-        """Return the value under which an object is found, None for one that is not. ``text``: its JSON."""
+        """Return the value under which an object is found, None for one that is not. ``text``: its
+        JSON."""
         if self.kind is LinkKind.MENTION:
             return "" if f'"{self.path}":' in text else None
         value: Any = obj
@@ -106,7 +111,8 @@ def link_values(links: Iterable[Lookup], key: Key, obj: Object, text: str) -> Va
 
 
 def partial_object(fields: Sequence[Sequence[str]], values: Iterable[Any]) -> Object:
-    """Return an object that has only some fields, each in a section, but for those without a value."""
+    """Return an object that has only some fields, each in a section, but for those without a
+    value."""
     obj: Object = {section: {} for section, _ in fields}
     for (section, field), value in zip(fields, values, strict=True):
         if value is not None:
@@ -115,14 +121,16 @@ def partial_object(fields: Sequence[Sequence[str]], values: Iterable[Any]) -> Ob
 
 
 class LinkEntries(NamedTuple):
-    """The entries of the objects in memory, which never change: (link, value, resource, namespace, name)."""
+    """The entries of the objects in memory, which never change: (link, value, resource, namespace,
+    name)."""
 
     entries: SortedMap[tuple[str, ...], bool] = SortedMap()
 
     def keys(
         self, link: str, value: str, resource: str | None = None, namespace: str | None = None
     ) -> list[Key]:
-        """Return the keys of the objects with a value (of one resource, in one namespace), in key order."""
+        """Return the keys of the objects with a value (of one resource, in one namespace), in key
+        order."""
         prefix: tuple[str, ...] = (link, value)
         for part in (resource, namespace):
             if part is None:
@@ -141,7 +149,8 @@ class LinkEntries(NamedTuple):
         return Counter(entry[1] for entry, _ in entries)
 
     def changed(self, changes: Mapping[Key, tuple[Values, Values]]) -> LinkEntries:
-        """Return the entries after a commit. ``changes``: the values of each object before and after it."""
+        """Return the entries after a commit. ``changes``: the values of each object before and
+        after it."""
         edits: list[tuple[tuple[str, ...], bool | None]] = []
         for key, (before, after) in changes.items():
             if before != after:
@@ -151,9 +160,11 @@ class LinkEntries(NamedTuple):
 
 
 class RecordedView(Protocol):
-    """All that a store has recorded at one revision. The objects that come out are shared or new: never change one.
+    """All that a store has recorded at one revision. The objects that come out are shared or new:
+    never change one.
 
-    What files say that is not recorded yet does not show. Raises FolderError where it cannot be read.
+    What files say that is not recorded yet does not show. Raises FolderError where it cannot be
+    read.
     """
 
     @property
@@ -164,7 +175,8 @@ class RecordedView(Protocol):
         """Go on to the newest revision."""
 
     def release(self) -> None:
-        """Let go of what is seen; nothing can be read until :meth:`refresh`. Others may need to wait for that."""
+        """Let go of what is seen; nothing can be read until :meth:`refresh`. Others may need to
+        wait for that."""
 
     def get(self, key: Key) -> Object | None:
         """Return an object, None where there is none."""
@@ -173,12 +185,14 @@ class RecordedView(Protocol):
         """Return the objects that are there at these keys."""
 
     def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
-        """Return the objects of a resource (in one namespace, or None: everywhere), in key order."""
+        """Return the objects of a resource (in one namespace, or None: everywhere), in key
+        order."""
 
     def linked(
         self, link: str, value: str, resource: str | None = None, namespace: str | None = None
     ) -> LinkedObjects:
-        """Return the objects that a link finds by a value (of one resource, in one namespace), in key order."""
+        """Return the objects that a link finds by a value (of one resource, in one namespace), in
+        key order."""
 
     def linked_all(
         self,
@@ -200,8 +214,8 @@ class RecordedView(Protocol):
         link: str = "",
         value: str = "",
     ) -> LinkedObjects:
-        """Return only some fields, each in a section (``metadata.labels``), of the objects of a resource (that a link
-        finds), in key order; the section is there without the field, too."""
+        """Return only some fields, each in a section (``metadata.labels``), of the objects of a
+        resource (that a link finds), in key order; the section is there without the field, too."""
 
     def keys(self, resource: str, limit: int | None = None) -> Keys:
         """Return the keys of the objects of a resource, at most so many, in key order."""
@@ -210,7 +224,8 @@ class RecordedView(Protocol):
         """Return the number of objects of a resource, without reading them."""
 
     def names(self, resource: str, namespace: str, prefix: str) -> Names:
-        """Return the names of the objects of a resource in a namespace that begin so (with ASCII), in order."""
+        """Return the names of the objects of a resource in a namespace that begin so (with ASCII),
+        in order."""
 
     def places(self) -> Places:
         """Return the resources and namespaces in which there are objects, in no order."""

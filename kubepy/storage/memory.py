@@ -1,9 +1,9 @@
 """The store in memory: empty, or a fork of a snapshot of another store.
 
-All that a store holds is one :class:`StoreState`, which never changes: a commit puts another in its place. A fork
-begins with the state of its origin, so it costs nothing, shares all that neither of them changes, and neither sees the
-writes of the other. The state of a fork of a state folder lies over a :class:`Source`, which reads objects when they
-are asked for.
+All that a store holds is one :class:`StoreState`, which never changes: a commit puts another in its
+place. A fork begins with the state of its origin, so it costs nothing, shares all that neither of
+them changes, and neither sees the writes of the other. The state of a fork of a state folder lies
+over a :class:`Source`, which reads objects when they are asked for.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ TimelineEntries = list[TimelineEntry]
 
 
 class MemoryRecord:
-    """An object as it is stored: its JSON, which is decoded when the object is first asked for. ``json`` None: it was
-    deleted."""
+    """An object as it is stored: its JSON, which is decoded when the object is first asked for.
+    ``json`` None: it was deleted."""
 
     __slots__ = ("_object", "expires", "json", "key", "links", "revision")
 
@@ -110,7 +110,8 @@ LAST = Key("\U0010ffff", "", "")  # sorts after every key
 
 
 class Source(Protocol):
-    """A snapshot of another store, read when it is asked for; it stays as it is whatever happens to that store."""
+    """A snapshot of another store, read when it is asked for; it stays as it is whatever happens to
+    that store."""
 
     revision: int
 
@@ -194,7 +195,8 @@ class ObjectTable:
         return None if self._merged is None else len(self._merged)
 
     def changes(self) -> Iterable[tuple[str, MemoryRecord]]:
-        """Yield what was changed over the source, by name; a record without JSON is of a deleted object."""
+        """Yield what was changed over the source, by name; a record without JSON is of a deleted
+        object."""
         return self._changed.items()
 
     def changed(self, records: Iterable[MemoryRecord]) -> ObjectTable:
@@ -221,8 +223,10 @@ class StoreState(NamedTuple):
     :ivar log: the changes by their revisions, without those that are still read from the source.
     :ivar compacted: the revision from which on the change log reaches.
     :ivar meta: the small values that were set; a source may have others.
-    :ivar expiring: the volatile objects by the times at which they are over; None until the source is asked.
-    :ivar timeline: the entries of the timeline by the revisions of their writes, without those of the source.
+    :ivar expiring: the volatile objects by the times at which they are over; None until the source
+        is asked.
+    :ivar timeline: the entries of the timeline by the revisions of their writes, without those of
+        the source.
     :ivar forgotten: the revision of the newest entry that was removed from the timeline.
     :ivar links: what objects are looked up by.
     :ivar linked: the entries of the objects, without those that are as the source has them.
@@ -246,7 +250,8 @@ class StoreState(NamedTuple):
         return table.get(key.name) if table is not None else None
 
     def records(self, resource: str, namespace: str | None) -> list[MemoryRecord]:
-        """Return the objects of a resource (in one namespace, or None: everywhere), in key order."""
+        """Return the objects of a resource (in one namespace, or None: everywhere), in key
+        order."""
         tables = self.tables.get(resource, {})
         if namespace is not None:
             table = tables.get(namespace)
@@ -282,7 +287,8 @@ class StoreState(NamedTuple):
     def find(
         self, name: str, value: str, resource: str | None = None, namespace: str | None = None
     ) -> list[MemoryRecord]:
-        """Return the objects that a link finds by a value (of one resource, in one namespace), in key order."""
+        """Return the objects that a link finds by a value (of one resource, in one namespace), in
+        key order."""
         found = [
             record
             for key in self.linked.keys(name, value, resource, namespace)
@@ -327,7 +333,8 @@ class StoreState(NamedTuple):
     def _link(
         self, changes: Iterable[tuple[MemoryRecord, Object | None, MemoryRecord | None]]
     ) -> LinkEntries:
-        """Return the entries after changes: the new record, its object if that is known, and the record before."""
+        """Return the entries after changes: the new record, its object if that is known, and the
+        record before."""
         values: dict[Key, tuple[Values, Values]] = {}
         for record, obj, before in changes:
             if record.json is not None:
@@ -338,10 +345,12 @@ class StoreState(NamedTuple):
         return self.linked.changed(values)
 
     def entries(self, since: int) -> list[LogEntry]:
-        """Return the entries of the change log after a revision, oldest first. Raises CompactedError."""
+        """Return the entries of the change log after a revision, oldest first. Raises
+        CompactedError."""
         if not self.compacted <= since <= self.revision:
             raise CompactedError(
-                f"the change log reaches from revision {self.compacted} to {self.revision}, not to {since}"
+                f"the change log reaches from revision {self.compacted} to {self.revision}, not "
+                f"to {since}"
             )
         older = (
             self.source.entries(since)
@@ -380,15 +389,16 @@ class StoreState(NamedTuple):
         return {name: self.meta_value(name) for name in sorted(names)}
 
     def all_expiring(self) -> Expiring:
-        """Return the volatile objects by the times at which they are over; some may have gone since."""
+        """Return the volatile objects by the times at which they are over; some may have gone
+        since."""
         if self.expiring is None:
             assert self.source is not None
             return self.source.expiring()
         return self.expiring
 
     def timeline_entries(self, after: int = 0) -> TimelineEntries:
-        """Return the entries of the timeline after a revision, and perhaps others before those, in the order of the
-        writes."""
+        """Return the entries of the timeline after a revision, and perhaps others before those, in
+        the order of the writes."""
         older = (
             self.source.timeline()
             if self.source is not None and after < self.source.revision
@@ -400,7 +410,8 @@ class StoreState(NamedTuple):
         ]
 
     def with_timeline(self, entries: TimelineEntries, keep: float) -> StoreState:
-        """Return the state with further entries of the timeline. ``keep``: see :class:`TimelineRecorder`."""
+        """Return the state with further entries of the timeline. ``keep``:
+        see :class:`TimelineRecorder`."""
         timeline = self.timeline.changed((entry.revision, entry) for entry in entries)
         _, first = next(timeline.after(0))
         if not is_overlong(first.at, entries[-1].at, len(timeline), keep):
@@ -419,7 +430,8 @@ class StoreState(NamedTuple):
         revision: int,
         objects: Mapping[Key, Object] = MappingProxyType({}),
     ) -> StoreState:
-        """Return the state after a commit. ``objects``: those of the changes that are decoded already."""
+        """Return the state after a commit. ``objects``: those of the changes that are decoded
+        already."""
         places: dict[tuple[str, str], list[MemoryRecord]] = {}
         expiring: list[tuple[tuple[float, Key], bool | None]] = []
         linked: list[tuple[MemoryRecord, Object | None, MemoryRecord | None]] = []
@@ -512,7 +524,8 @@ class MemoryTransaction(BufferedTransaction[MemoryRecord]):
 
 
 class MemoryStore:
-    """A store that is gone with its process. Several threads may use it: one writes at a time, all read meanwhile.
+    """A store that is gone with its process. Several threads may use it: one writes at a time, all
+    read meanwhile.
 
     :param state: the settings, or the state of another store, which this one is a fork of then.
     :param volatile: resources whose objects expire, and after how many seconds (events: 3600).
@@ -555,8 +568,8 @@ class MemoryStore:
         new_recorder: NewRecorder | None = None,
         links: NewLinks = tuple,
     ) -> None:
-        """Take the cluster's time, a function for its timeline, and what objects are looked up by; nothing edits
-        objects here but transactions."""
+        """Take the cluster's time, a function for its timeline, and what objects are looked up by;
+        nothing edits objects here but transactions."""
         self._now = now
         self._new_recorder = new_recorder
         self._state = self._state.with_links(links())
@@ -579,9 +592,11 @@ class MemoryStore:
         return fork
 
     def release(self) -> None:
-        """Let go of the folder that this store is a fork of: neither it nor a fork of it can be read any more.
+        """Let go of the folder that this store is a fork of: neither it nor a fork of it can be
+        read any more.
 
-        A fork of a store in memory shares the folder with that store, which is the one to let go of it.
+        A fork of a store in memory shares the folder with that store, which is the one to let go of
+        it.
         """
         if self._state.source is not None and not self._shares_source:
             self._state.source.close()
@@ -651,14 +666,16 @@ class MemoryStore:
     def changes(
         self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0
     ) -> Changes:
-        """Return what changed after a revision, oldest first; several changes of one object may have become one.
+        """Return what changed after a revision, oldest first; several changes of one object may
+        have become one.
 
         Raises CompactedError if the log no longer reaches back that far: list again.
         """
         return self._state.changes(since)
 
     def logged_changes(self, since: int, *, scan: bool) -> tuple[int, LoggedChanges]:
-        """Return the newest revision, and what :meth:`changes` does with objects as text; there is nothing to scan."""
+        """Return the newest revision, and what :meth:`changes` does with objects as text; there is
+        nothing to scan."""
         state = self._state
         return state.revision, state.logged_changes(since)
 
@@ -680,7 +697,8 @@ class MemoryStore:
         return self._state.revision, ()
 
     def listen(self, listener: Callable[[CommittedChanges], None]) -> None:
-        """Take a function that is called with what each transaction has changed, before the next one begins."""
+        """Take a function that is called with what each transaction has changed, before the next
+        one begins."""
         self._listener = listener
 
     def problems(self, *, look: bool = True) -> Problems:
@@ -716,7 +734,8 @@ class MemoryStore:
     def transaction(
         self, *, refresh: bool = False, looked_within: float = 0.0
     ) -> Iterator[MemoryTransaction]:
-        """Run the block and commit. An exception in the block changes nothing. Raises LockTimeoutError.
+        """Run the block and commit. An exception in the block changes nothing. Raises
+        LockTimeoutError.
 
         ``refresh``, ``looked_within``: as for other stores; nothing is ever edited from outside."""
         if self._current() is not None:
@@ -752,7 +771,8 @@ class MemoryStore:
         return dict(self._state.settings if current is None else current.after().settings)
 
     def set_settings(self, changes: Mapping[str, Any]) -> None:
-        """Change settings (None removes one), as part of the transaction that is under way, else in one of its own."""
+        """Change settings (None removes one), as part of the transaction that is under way, else in
+        one of its own."""
         if (current := self._current()) is not None:
             current.settings.update(changes)
         else:
@@ -767,7 +787,8 @@ class MemoryStore:
         return self._state.meta_value(name)
 
     def set_meta(self, name: str, value: str | None, others: Mapping[str, str | None] = {}) -> None:
-        """Set such a value, and ``others``, as part of the transaction that is under way, else in one of its own."""
+        """Set such a value, and ``others``, as part of the transaction that is under way, else in
+        one of its own."""
         if (current := self._current()) is not None:
             current.meta.update({name: value, **others})
         else:
@@ -778,7 +799,8 @@ class MemoryStore:
 
     @contextmanager
     def hold(self, name: str) -> Iterator[Callable[[], bool]]:
-        """Hold a named lock for the length of a block, which gets a function that returns whether it was lost: never.
+        """Hold a named lock for the length of a block, which gets a function that returns whether
+        it was lost: never.
 
         Raises LockTimeoutError, which names the holder, at once.
         """
@@ -796,7 +818,8 @@ class MemoryStore:
 
 
 class MemoryView:
-    """The state of a store in memory at one revision (:class:`kubepy.storage.links.RecordedView`)."""
+    """The state of a store in memory at one revision
+    (:class:`kubepy.storage.links.RecordedView`)."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store

@@ -22,8 +22,8 @@ _WHOLE_FLOAT = re.compile(
 
 
 class Key(NamedTuple):
-    """The name of an object: ``resource`` is the plural with its group (``daemonsets.apps``, ``pods``), ``namespace``
-    is "" for cluster scope.
+    """The name of an object: ``resource`` is the plural with its group (``daemonsets.apps``,
+    ``pods``), ``namespace`` is "" for cluster scope.
 
     Keys sort by resource, namespace, name: the order of every list.
     """
@@ -44,13 +44,15 @@ class Key(NamedTuple):
 
 Object = dict[str, Any]
 Objects = list[Object]
-# Called with an object read from a file that another program wrote: returns it complete, raises ValueError if the file
-# cannot hold it (a kind that is not its folder's) and EditError if the object cannot become this. A pure function of
-# (key, object, file mtime in seconds, the object last stored under the key, perhaps of another uid; None if there is
-# none). Readers and writers each call it and must get the same: admit(file, admit(file, old)) == admit(file, old).
+# Called with an object read from a file that another program wrote: returns it complete, raises
+# ValueError if the file cannot hold it (a kind that is not its folder's) and EditError if the
+# object cannot become this. A pure function of (key, object, file mtime in seconds, the object last
+# stored under the key, perhaps of another uid; None if there is none). Readers and writers each
+# call it and must get the same: admit(file, admit(file, old)) == admit(file, old).
 Admit = Callable[[Key, Object, float, Object | None], Object]
-# Called when the file of an object is removed while there are files in the namespace of its name: returns the object as
-# it is after that, or None if it is gone. A pure function of (key, the object, the cluster's time in seconds).
+# Called when the file of an object is removed while there are files in the namespace of its name:
+# returns the object as it is after that, or None if it is gone. A pure function of (key, the
+# object, the cluster's time in seconds).
 Removal = Callable[[Key, Object, float], Object | None]
 
 
@@ -60,8 +62,8 @@ class Problem(NamedTuple):
     :ivar path: relative to the state folder.
     :ivar line: the line to blame, 0 for the whole file.
     :ivar reason: a predicate, as it follows the path in a message.
-    :ivar keeps_object: the object of the file counts as it last was (an immutable field was edited); it cannot be
-        written until the file is put right.
+    :ivar keeps_object: the object of the file counts as it last was (an immutable field was
+        edited); it cannot be written until the file is put right.
     """
 
     path: str
@@ -80,8 +82,8 @@ class Problem(NamedTuple):
 class Snapshot(NamedTuple):
     """Objects in key order as they were at one revision; each carries ``metadata.resourceVersion``.
 
-    ``problems`` are the files among those listed that cannot be objects, by path, and the folders that cannot be read;
-    the objects in such folders are given as they last were.
+    ``problems`` are the files among those listed that cannot be objects, by path, and the folders
+    that cannot be read; the objects in such folders are given as they last were.
     """
 
     revision: int
@@ -90,7 +92,8 @@ class Snapshot(NamedTuple):
 
 
 class ObjectStream(NamedTuple):
-    """A snapshot whose objects are decoded while they are iterated over, which is possible once; none of them is kept.
+    """A snapshot whose objects are decoded while they are iterated over, which is possible once;
+    none of them is kept.
 
     The fields are those of a Snapshot."""
 
@@ -104,7 +107,8 @@ class Change(NamedTuple):
 
     :ivar type: ADDED, MODIFIED or DELETED.
     :ivar object: the state after the change, or for DELETED the last state.
-    :ivar former: a state before it that had other labels or owners, where there was one: see :class:`LogEntry`.
+    :ivar former: a state before it that had other labels or owners, where there was one:
+        see :class:`LogEntry`.
     """
 
     revision: int
@@ -119,7 +123,8 @@ class LoggedChange(NamedTuple):
 
     :ivar json: the state after the change, or for DELETED the last state, without resourceVersion.
     :ivar expires: the time at which a volatile object is over; None for every other.
-    :ivar former: a state before that had other labels or owners, where there was one: see :class:`LogEntry`.
+    :ivar former: a state before that had other labels or owners, where there was one:
+        see :class:`LogEntry`.
     """
 
     revision: int
@@ -130,7 +135,8 @@ class LoggedChange(NamedTuple):
     former: str | None = None
 
     def decoded(self, decode: Callable[[str, int], Object]) -> Change:
-        """Return the change with its objects. ``decode``: makes the object of a JSON text and a revision."""
+        """Return the change with its objects. ``decode``: makes the object of a JSON text and a
+        revision."""
         former = decode(self.former, self.revision - 1) if self.former is not None else None
         return Change(self.revision, self.type, self.key, decode(self.json, self.revision), former)
 
@@ -152,9 +158,10 @@ class CommittedChanges(NamedTuple):
 class LogEntry(NamedTuple):
     """A change as a store logs it.
 
-    :ivar json: the state before the change: the last one of a deleted object, and that of an object whose labels or
-        owners have changed. It is None for all other changes. By labels and owners controllers find what an object
-        concerns, and one that was not running needs the former ones, too.
+    :ivar json: the state before the change: the last one of a deleted object, and that of an object
+        whose labels or owners have changed. It is None for all other changes. By labels and owners
+        controllers find what an object concerns, and one that was not running needs the former
+        ones, too.
     """
 
     revision: int
@@ -170,8 +177,8 @@ class CoalescedEntry(NamedTuple):
 
     :ivar revision: of the last of its changes.
     :ivar last: the last state of a deleted object; None for the others.
-    :ivar former: the state before the first change of its labels or owners; None if these have not changed, or if there
-        was no object before.
+    :ivar former: the state before the first change of its labels or owners; None if these have not
+        changed, or if there was no object before.
     """
 
     revision: int
@@ -182,7 +189,8 @@ class CoalescedEntry(NamedTuple):
 
 
 def coalesce(entries: Iterable[LogEntry]) -> list[CoalescedEntry]:
-    """Make one entry of what happened to an object between two deletions: only its newest state is still there."""
+    """Make one entry of what happened to an object between two deletions: only its newest state is
+    still there."""
     newest: dict[Key, CoalescedEntry] = {}
     coalesced: list[CoalescedEntry] = []
     for revision, change_type, *names, before in entries:
@@ -201,13 +209,15 @@ def coalesce(entries: Iterable[LogEntry]) -> list[CoalescedEntry]:
 
 
 def has_moved(before: Object, after: Object) -> bool:
-    """Return whether the labels or the owners of an object have changed: what a controller finds it by."""
+    """Return whether the labels or the owners of an object have changed: what a controller finds it
+    by."""
     old, new = before["metadata"], after["metadata"]
     return any(old.get(field) != new.get(field) for field in ("labels", "ownerReferences"))
 
 
 def former_state(before: str | None, after: str | None) -> str | None:
-    """Return the JSON of an object before a change if the change is one of its labels or owners (:class:`LogEntry`)."""
+    """Return the JSON of an object before a change if the change is one of its labels or owners
+    (:class:`LogEntry`)."""
     if before is None or after is None or not has_moved(json.loads(before), json.loads(after)):
         return None
     return before
@@ -222,10 +232,11 @@ _encoder = json.JSONEncoder(
 
 
 def to_json(obj: Object) -> str:
-    """Return the JSON of an object for its row: all but the resourceVersion, which is the row's revision.
+    """Return the JSON of an object for its row: all but the resourceVersion, which is the row's
+    revision.
 
-    Numbers without a fraction become integers in the object too, as they come back from a file. Raises ValueError for
-    values that JSON or a file cannot hold.
+    Numbers without a fraction become integers in the object too, as they come back from a file.
+    Raises ValueError for values that JSON or a file cannot hold.
     """
     metadata = obj["metadata"]
     version = metadata.pop("resourceVersion", None)

@@ -1,7 +1,8 @@
-"""A sorted map that never changes: a change makes another map, which shares with the first all that did not change.
+"""A sorted map that never changes: a change makes another map, which shares with the first all that
+did not change.
 
-So a copy costs nothing, and a change of one entry in ten thousand copies a few hundred references. It is a tree of two
-levels: chunks of neighbouring entries, and the list of chunks.
+So a copy costs nothing, and a change of one entry in ten thousand copies a few hundred references.
+It is a tree of two levels: chunks of neighbouring entries, and the list of chunks.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any, Generic, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-CHUNK = 64  # entries of a chunk that was split, or of a new map; one that grows beyond twice as many is split
+# entries of a chunk that was split, or of a new map; one that grows beyond twice as many is split
+CHUNK = 64
 
 
 class SortedMap(Generic[K, V]):

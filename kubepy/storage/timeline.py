@@ -1,12 +1,14 @@
 """The timeline of a store: what each write did to an object, as far back as it is kept.
 
-A store knows no kinds. A :class:`TimelineRecorder`, which the API server gives it, makes a small view of an object
-before and after a write; where something shows, the write has an entry. Entries are part of the transaction that they
-describe, one for each write: several writes of one object in a transaction, and several moments in it, stay apart. So
-they do not depend on how writes are grouped into transactions.
+A store knows no kinds. A :class:`TimelineRecorder`, which the API server gives it, makes a small
+view of an object before and after a write; where something shows, the write has an entry. Entries
+are part of the transaction that they describe, one for each write: several writes of one object in
+a transaction, and several moments in it, stay apart. So they do not depend on how writes are
+grouped into transactions.
 
-Entries are kept for a time of the cluster's, and not more than so many. What goes is always the beginning, in the order
-of writes: where the clock was set back, entries may be older than others that come before them.
+Entries are kept for a time of the cluster's, and not more than so many. What goes is always the
+beginning, in the order of writes: where the clock was set back, entries may be older than others
+that come before them.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ NEVER = -(2**62)  # a time before all others, in microseconds
 
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 View = tuple[Any, ...]  # of an object: strings, numbers, booleans
-# Takes a key and the object before and after a write (None: not there); returns a view of each and a note on what views
-# do not have, or None where nothing shows.
+# Takes a key and the object before and after a write (None: not there); returns a view of each and
+# a note on what views do not have, or None where nothing shows.
 Look = Callable[[Key, Object | None, Object | None], "tuple[View | None, View | None, str] | None"]
 
 
@@ -57,8 +59,10 @@ class TimelineRecorder(NamedTuple):
     """The maker of the entries of one transaction.
 
     :ivar resources: those that the timeline is about.
-    :ivar keep: for how many seconds of the cluster's time entries are kept; infinity: all are, however many.
-    :ivar edit_time: returns the time that files were edited at: that of the settings, which may have been among them.
+    :ivar keep: for how many seconds of the cluster's time entries are kept; infinity: all are,
+        however many.
+    :ivar edit_time: returns the time that files were edited at: that of the settings, which may
+        have been among them.
     """
 
     resources: frozenset[str]
@@ -76,7 +80,8 @@ class TimelineRecorder(NamedTuple):
         *,
         is_outside: bool = False,
     ) -> Entries:
-        """Return the entry of a write, or none. ``now``: the cluster's time in seconds since the epoch."""
+        """Return the entry of a write, or none. ``now``: the cluster's time in seconds since the
+        epoch."""
         seen = self.look(key, old, new)
         return (
             []
@@ -99,7 +104,8 @@ def longest(keep: float) -> float:
 
 
 def is_overlong(first: int, last: int, count: int, keep: float) -> bool:
-    """Return whether the oldest entries are to be removed, by the times of the first and the last entry."""
+    """Return whether the oldest entries are to be removed, by the times of the first and the last
+    entry."""
     return count > longest(keep) + TIMELINE_SLACK or (last - first) / SECOND > keep * (
         1 + AGE_SLACK
     )

@@ -1,4 +1,5 @@
-"""Transactions: changes that are gathered in memory and become visible together. What is the same in every store."""
+"""Transactions: changes that are gathered in memory and become visible together. What is the same
+in every store."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ Stored = TypeVar("Stored", bound=StoredObject)
 
 
 class TransactionEntry(Generic[Stored]):
-    """One object as the transaction sees it: as it was stored before, and its state now (``json`` None: not there)."""
+    """One object as the transaction sees it: as it was stored before, and its state now (``json``
+    None: not there)."""
 
     __slots__ = (
         "_json",
@@ -108,10 +110,11 @@ class StoredChange(NamedTuple, Generic[Stored]):
 class BufferedTransaction(Generic[Stored]):
     """Changes that become visible together. Reads see the transaction's own writes.
 
-    Objects that come out are shared: never change one. Objects that go in belong to the transaction from then on.
+    Objects that come out are shared: never change one. Objects that go in belong to the transaction
+    from then on.
 
-    Volatile objects that are over are removed before the first write after that, in the order in which they expire, so
-    that revisions do not depend on how writes are grouped into transactions.
+    Volatile objects that are over are removed before the first write after that, in the order in
+    which they expire, so that revisions do not depend on how writes are grouped into transactions.
 
     :param revision: the store's newest.
     :param volatile: resources that expire, and after how many seconds.
@@ -162,7 +165,8 @@ class BufferedTransaction(Generic[Stored]):
         raise NotImplementedError
 
     def load_expired(self, now: float, after: Expiry, limit: int) -> Iterable[Expiry]:
-        """Return the first stored objects, after one, that are over by a moment, in the order in which they expire."""
+        """Return the first stored objects, after one, that are over by a moment, in the order in
+        which they expire."""
         raise NotImplementedError
 
     def next_expiry_after(self, now: float) -> float:
@@ -188,13 +192,15 @@ class BufferedTransaction(Generic[Stored]):
         return self._revision
 
     def get(self, key: Key) -> Object | None:
-        """Return an object, None where there is none. Raises FolderError where the object's file cannot be one."""
+        """Return an object, None where there is none. Raises FolderError where the object's file
+        cannot be one."""
         self.check_access(key, reading=True)
         entry = self._entry(key)
         return self._object(key, entry) if self._is_present(entry) else None
 
     def list(self, resource: str, namespace: str | None = None) -> Objects:
-        """Return all objects of a resource (in one namespace, or None: everywhere), in key order."""
+        """Return all objects of a resource (in one namespace, or None: everywhere), in key
+        order."""
         objects = self._lists.get((resource, namespace))
         if objects is None:
             if (resource, namespace) not in self._listed and (resource, None) not in self._listed:
@@ -240,10 +246,11 @@ class BufferedTransaction(Generic[Stored]):
     # --- writing ---
 
     def create(self, key: Key, obj: Object, *, is_plain: bool = False) -> Object:
-        """Store a new object; return it with its resourceVersion. Raises ExistsError, FolderError, ValueError.
+        """Store a new object; return it with its resourceVersion. Raises ExistsError, FolderError,
+        ValueError.
 
-        :param is_plain: the object holds texts, integers, booleans, null, lists and dicts of them, and nothing else, so
-            that its JSON can be made later.
+        :param is_plain: the object holds texts, integers, booleans, null, lists and dicts of them,
+            and nothing else, so that its JSON can be made later.
         """
         self.check_access(key)
         entry = self._entry(key)
@@ -259,8 +266,8 @@ class BufferedTransaction(Generic[Stored]):
     ) -> Object:
         """Replace an object; with ``expected``, only if it has that resourceVersion.
 
-        One that changes nothing writes nothing and returns what is there. Raises MissingError, ConflictError,
-        FolderError, ValueError. ``is_plain``: as :meth:`create`.
+        One that changes nothing writes nothing and returns what is there. Raises MissingError,
+        ConflictError, FolderError, ValueError. ``is_plain``: as :meth:`create`.
         """
         entry = self._existing(key, expected)
         _check_place(key, obj)
@@ -274,7 +281,8 @@ class BufferedTransaction(Generic[Stored]):
         self._remove_expired(sys.maxsize)
 
     def delete(self, key: Key, *, expected: str | None = None) -> Object:
-        """Remove an object; return its last state. Raises MissingError, ConflictError, FolderError."""
+        """Remove an object; return its last state. Raises MissingError, ConflictError,
+        FolderError."""
         entry = self._existing(key, expected)
         last = self._object(key, entry)
         self._remove_expired()
@@ -315,7 +323,8 @@ class BufferedTransaction(Generic[Stored]):
         self._keys.get(key.resource, set()).discard(key)
 
     def _touch(self, key: Key, entry: TransactionEntry[Stored], new: Object | None) -> None:
-        """Give an entry whose object changes the next revision, and note what that does to the object."""
+        """Give an entry whose object changes the next revision, and note what that does to the
+        object."""
         self._revision += 1
         if self._recorder is not None and key.resource in self._recorded:
             old = self._object(key, entry) if entry.is_there else None
@@ -326,8 +335,9 @@ class BufferedTransaction(Generic[Stored]):
         self._lists.pop((key.resource, key.namespace), None)
 
     def _remove_expired(self, limit: int = EXPIRED_WITH_A_WRITE) -> None:
-        """Remove objects that are over by now, as many as a write does: one after a long pause costs no more than
-        another, and revisions do not depend on how writes are grouped into transactions."""
+        """Remove objects that are over by now, as many as a write does: one after a long pause
+        costs no more than another, and revisions do not depend on how writes are grouped into
+        transactions."""
         now = self._now()
         if self._next_expiry is None:
             self._next_expiry = self.next_expiry_after(-inf)
@@ -360,7 +370,8 @@ class BufferedTransaction(Generic[Stored]):
         )
 
     def changed(self) -> Iterable[StoredChange[Stored]]:
-        """Return the changes in key order, without objects that were made and deleted within the transaction."""
+        """Return the changes in key order, without objects that were made and deleted within the
+        transaction."""
         entries = ((key, self._entries[key]) for key in sorted(self._touched))
         return [
             StoredChange(key, entry.before, entry.json, entry.revision, entry.expires, entry.plain)
@@ -407,7 +418,8 @@ def _check_place(key: Key, obj: Object) -> None:
 
 
 def _differs(new: Object, old: Object) -> bool:
-    """Tell whether two plain objects differ beyond their metadata, which has the resourceVersion."""
+    """Tell whether two plain objects differ beyond their metadata, which has the
+    resourceVersion."""
     return new.keys() != old.keys() or any(
         new[field] != old[field] for field in new if field != "metadata"
     )

@@ -1,8 +1,9 @@
-"""The pytest plugin: the fixture ``kubepy``, transcripts ``*.kubepy.txt`` as tests, and reports of what changed.
+"""The pytest plugin: the fixture ``kubepy``, transcripts ``*.kubepy.txt`` as tests, and reports of
+what changed.
 
-docs/python.md describes it. pytest imports this module in every project in whose environment kubepy is installed, so
-functions import everything else when a test uses it. (pytest reads every attribute of a plugin, which would import
-lazy modules at once.)
+docs/python.md describes it. pytest imports this module in every project in whose environment kubepy
+is installed, so functions import everything else when a test uses it. (pytest reads every attribute
+of a plugin, which would import lazy modules at once.)
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ INI_OPTIONS = {
     ),
     "seed": (
         "1",
-        "kubepy: what everything random in a test's cluster is a function of, or 'random' for another one "
+        "kubepy: what everything random in a test's cluster is a function of, or 'random' for "
+        "another one "
         "in each run (default: 1)",
     ),
 }
 MARKER = (
-    "kubepy(nodes=1, clock='2026-01-01T00:00:00Z', seed=1, folder=False, settings=None): the cluster of the "
+    "kubepy(nodes=1, clock='2026-01-01T00:00:00Z', seed=1, folder=False, settings=None): the "
+    "cluster of the "
     "fixture kubepy; with folder=True it is a state folder in tmp_path"
 )
 UPDATED = "kubepy_updated_transcript"  # a test's user property
@@ -78,7 +81,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kubepy-seed",
         metavar="SEED",
         default=None,
-        help="the seed of the tests' clusters, in place of the ini option's: repeats a run; 'random' "
+        help="the seed of the tests' clusters, in place of the ini option's: repeats a run; "
+        "'random' "
         "draws one",
     )
     group.addoption(
@@ -137,8 +141,8 @@ def pytest_runtest_makereport(
 
 
 def hide_insides(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Cut a traceback where a test calls the package, unless the exception is none of those that the package raises
-    on purpose."""
+    """Cut a traceback where a test calls the package, unless the exception is none of those that
+    the package raises on purpose."""
     error = call.excinfo
     if (
         error is None
@@ -175,8 +179,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def kubepy(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A new cluster in memory for each test: a ``kubepy.Cluster``.
 
-    ``@pytest.mark.kubepy(nodes=3, clock=…, seed=…, folder=True, settings={…})`` decides about it, where the ini options
-    kubepy_nodes, kubepy_clock and kubepy_seed do not.
+    ``@pytest.mark.kubepy(nodes=3, clock=…, seed=…, folder=True, settings={…})`` decides about it,
+    where the ini options kubepy_nodes, kubepy_clock and kubepy_seed do not.
     """
     options: dict[str, Any] = {}
     for marker in request.node.iter_markers("kubepy"):  # the closest first

@@ -1,7 +1,8 @@
-"""The report of a test's cluster: its timeline, and what changed, as git shows it: a diff of the objects' YAML.
+"""The report of a test's cluster: its timeline, and what changed, as git shows it: a diff of the
+objects' YAML.
 
-Left out are fields that say nothing about what a test did: managedFields, resourceVersion, uid, creationTimestamp.
-Objects that controllers made or deleted are a table, as ``get`` prints it.
+Left out are fields that say nothing about what a test did: managedFields, resourceVersion, uid,
+creationTimestamp. Objects that controllers made or deleted are a table, as ``get`` prints it.
 """
 
 from __future__ import annotations
@@ -43,13 +44,15 @@ class ObjectPair(NamedTuple):
 
 
 def describe_changes(before: LocalCluster, after: LocalCluster) -> str:
-    """Return the number of changes in a line and, below it, the diff; long ones are cut, which is said."""
+    """Return the number of changes in a line and, below it, the diff; long ones are cut, which is
+    said."""
     pairs = list(changed_objects(before, after))
     created, deleted = (
         sum(getattr(pair, side) is None for pair in pairs) for side in ("old", "new")
     )
     text = [
-        f"changes since the test began: {created} created, {len(pairs) - created - deleted} changed, "
+        f"changes since the test began: {created} created, {len(pairs) - created - deleted} "
+        f"changed, "
         f"{deleted} deleted"
     ]
     by_hand = [
@@ -73,8 +76,8 @@ def describe_changes(before: LocalCluster, after: LocalCluster) -> str:
 
 
 def describe_timeline(cluster: LocalCluster, began: datetime, revision: int) -> str:
-    """Return what pods, nodes and workloads did since a moment, as ``timeline`` prints it, with an empty line behind
-    it; "" where they did nothing. Many pods share a row, and long ones are cut.
+    """Return what pods, nodes and workloads did since a moment, as ``timeline`` prints it, with an
+    empty line behind it; "" where they did nothing. Many pods share a row, and long ones are cut.
 
     :param revision: only what was written after it.
     """
@@ -90,7 +93,8 @@ def describe_timeline(cluster: LocalCluster, began: datetime, revision: int) -> 
 
 
 def _table(cluster: LocalCluster, objects: list[tuple[Key, Object]]) -> list[str]:
-    """Return the rows of objects as ``get`` prints them, each kind below its header, at most MAX_LINES."""
+    """Return the rows of objects as ``get`` prints them, each kind below its header, at most
+    MAX_LINES."""
     text: list[str] = []
     for resource, group in groupby(
         sorted(objects, key=lambda entry: entry[0]), key=lambda entry: entry[0].resource
@@ -115,7 +119,8 @@ def changed_objects(before: LocalCluster, after: LocalCluster) -> Iterator[Objec
 
 
 def diff_lines(cluster: LocalCluster, pair: ObjectPair) -> list[str]:
-    """Return the diff of an object as git prints it: at most MAX_OBJECT_LINES before the status, and as many of that.
+    """Return the diff of an object as git prints it: at most MAX_OBJECT_LINES before the status,
+    and as many of that.
 
     A new object is shown without defaults.
     """

@@ -1,8 +1,10 @@
-"""The commands of a transcript: run in this process on one cluster, or by bash, which calls back for them.
+"""The commands of a transcript: run in this process on one cluster, or by bash, which calls back
+for them.
 
-A line of plain words that begins with kubectl, kubepy, settle or sleep runs at once. Any other line goes to bash, with
-a folder at the head of its PATH in which these names are programs. Each sends its words, its environment and its
-standard input through a socket to this process, which runs the command and answers with what it prints.
+A line of plain words that begins with kubectl, kubepy, settle or sleep runs at once. Any other line
+goes to bash, with a folder at the head of its PATH in which these names are programs. Each sends
+its words, its environment and its standard input through a socket to this process, which runs the
+command and answers with what it prints.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ with socket.socket(socket.AF_UNIX) as connection:
             except BrokenPipeError:
                 os._exit(141)
 sys.exit(status)
-"""
+"""  # noqa: E501
 
 
 class StepTimeoutError(BaseException):
@@ -97,7 +99,8 @@ class CallBack:
             self.stderr.write(result.stderr)
 
     def send(self) -> None:
-        """Send what was printed since the last time, and the exit status if there is one. Raises OSError."""
+        """Send what was printed since the last time, and the exit status if there is one. Raises
+        OSError."""
         texts = {"stdout": self.stdout.getvalue(), "stderr": self.stderr.getvalue()}
         for stream in (self.stdout, self.stderr):
             stream.seek(0)
@@ -114,7 +117,8 @@ class CallBack:
 
 
 class Shell:
-    """Runs command lines on a cluster, in a folder that is the process's working directory meanwhile."""
+    """Runs command lines on a cluster, in a folder that is the process's working directory
+    meanwhile."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self._cluster = cluster
@@ -200,14 +204,16 @@ class Shell:
         return CommandResult(texts[0], texts[1], status)
 
     def _answer_until_end(self, process: subprocess.Popen[bytes], server: socket.socket) -> int:
-        """Run the commands that a process of bash calls back for, until it ends; return its exit status."""
+        """Run the commands that a process of bash calls back for, until it ends; return its exit
+        status."""
         while (status := process.poll()) is None:
             self._answer(process, server)
             self._return_answers()
         return status if status >= 0 else 128 - status
 
     def _answer(self, process: subprocess.Popen[bytes], server: socket.socket) -> None:
-        """Run the next command. While it waits, further ones are run; it ends when its caller, or bash, has ended."""
+        """Run the next command. While it waits, further ones are run; it ends when its caller, or
+        bash, has ended."""
         try:
             call = CallBack(server.accept()[0])
         except TimeoutError:
@@ -274,7 +280,8 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def surroundings(folder: str, environment: Mapping[str, str]) -> Iterator[None]:
-    """Run a block in a working directory and an environment, and bring back those that were there before."""
+    """Run a block in a working directory and an environment, and bring back those that were there
+    before."""
     own_folder, own_environment = os.getcwd(), dict(os.environ)
     try:
         os.chdir(folder)

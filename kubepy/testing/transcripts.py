@@ -1,4 +1,5 @@
-"""The format of transcripts (``*.kubepy.txt``), their comparison with what commands print, and their update.
+"""The format of transcripts (``*.kubepy.txt``), their comparison with what commands print, and
+their update.
 
 A transcript holds what a terminal showed, and the files that its commands read::
 
@@ -10,10 +11,11 @@ A transcript holds what a terminal showed, and the files that its commands read:
     [1]                                   its exit status, where it is not 0
     -- web.yaml --                        a file, up to the next such line or the end
 
-``...`` in an expected line stands for any text, a line of nothing else for any number of lines, but not of standard
-error or for an exit status; ``<age>``, ``<time>``, ``<uid>``, ``<ip>``, ``<hash>`` and ``<rand>`` for one value of that
-form. A backslash before ``$ ``, ``# ``, ``> `` and ``-- `` at the beginning of an expected line makes it output.
-"""
+``...`` in an expected line stands for any text, a line of nothing else for any number of lines, but
+not of standard error or for an exit status; ``<age>``, ``<time>``, ``<uid>``, ``<ip>``, ``<hash>``
+and ``<rand>`` for one value of that form. A backslash before ``$ ``, ``# ``, ``> `` and ``-- `` at
+the beginning of an expected line makes it output.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -82,7 +84,7 @@ class StepDifference(NamedTuple):
     printed: Sequence[str]
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def read(path: Path) -> Transcript:
@@ -187,11 +189,12 @@ class _Reader:
         return TranscriptError(f"{self._path}:{index + 1}: {message}")
 
 
-# --- comparing ----------------------------------------------------------------------------------------------------
+# --- comparing ------------------------------------------------------------------------------------
 
 
 def rendered(stdout: str, stderr: str, status: int) -> list[str]:
-    """Return the lines of a transcript for what a command printed; empty ones at the end are dropped."""
+    """Return the lines of a transcript for what a command printed; empty ones at the end are
+    dropped."""
     errors = [f"! {line}".rstrip() for line in _lines(stderr)]
     lines = [*_lines(stdout), *errors, *([f"[{status}]"] if status else [])]
     while lines and not lines[-1]:
@@ -206,7 +209,8 @@ def _lines(text: str) -> list[str]:
 def line_matcher(expected: Sequence[str]) -> Callable[[str, str], bool]:
     """Return the test whether a line is as expected; blanks at its end never count.
 
-    Placeholders stand in for texts of other lengths: among lines with any, two or more blanks match each other.
+    Placeholders stand in for texts of other lengths: among lines with any, two or more blanks match
+    each other.
     """
     if not any(map(_PLACEHOLDER.search, expected)):
         return lambda expected, printed: expected.rstrip() == printed
@@ -231,15 +235,16 @@ def _pattern(expected: str) -> re.Pattern[str]:
 
 
 def aligned(expected: Sequence[str], printed: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the lines of both with marks: ``" "`` for an expected line that matches, ``-`` for one that does not, and
-    ``+`` for a printed line that was not expected. As many expected lines as possible match.
+    """Return the lines of both with marks: ``" "`` for an expected line that matches, ``-`` for one
+    that does not, and ``+`` for a printed line that was not expected. As many expected lines as
+    possible match.
 
     A line of ``...`` matches only if the line behind it does.
     """
     n, m = len(expected), len(printed)
     matches = line_matcher(expected)
-    # The best continuation from each pair of positions: its score, the mark of its first line, and how many printed
-    # lines that line stands for. Filled from the end.
+    # The best continuation from each pair of positions: its score, the mark of its first line, and
+    # how many printed lines that line stands for. Filled from the end.
     best: list[list[tuple[float, str, int]]] = [[(0.0, "", 0)] * (m + 1) for _ in range(n + 1)]
     for i in range(n, -1, -1):
         for j in range(m, -1, -1):
@@ -282,11 +287,12 @@ def is_as_expected(step: TranscriptStep, printed: Sequence[str]) -> bool:
     )
 
 
-# --- updating -----------------------------------------------------------------------------------------------------
+# --- updating -------------------------------------------------------------------------------------
 
 
 def updated(transcript: Transcript, differences: Sequence[StepDifference]) -> str:
-    """Return the text of a transcript that expects what was printed. Expected lines that match stay as they are."""
+    """Return the text of a transcript that expects what was printed. Expected lines that match stay
+    as they are."""
     lines = list(transcript.lines)
     for step, printed in reversed(differences):
         index, new = step.start, []
@@ -329,13 +335,15 @@ def report(transcript: Transcript, differences: Sequence[StepDifference], path: 
         parts += [f"{mark} {line}".rstrip() for mark, line in aligned(step.expected, printed)]
     count = len(differences)
     parts.append(
-        f"{count} of {len(transcript.steps)} commands printed something else (-: expected, +: printed)"
+        f"{count} of {len(transcript.steps)} commands printed something else (-: expected, +: "
+        f"printed)"
     )
     return "\n".join(parts)
 
 
 def cluster_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a transcript or of ini options as :meth:`Cluster.temporary` takes them.
+    """Return the settings of a transcript or of ini options as :meth:`Cluster.temporary` takes
+    them.
 
     ``clock=system`` is the system's time, ``seed=random`` no seed. Raises ValueError.
     """

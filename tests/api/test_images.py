@@ -1,4 +1,5 @@
-"""Names of images, as a kubelet parses them. What is expected was printed by ``github.com/distribution/reference``."""
+"""Names of images, as a kubelet parses them. What is expected was printed by
+``github.com/distribution/reference``."""
 
 from __future__ import annotations
 

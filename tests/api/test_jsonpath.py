@@ -39,7 +39,8 @@ SHIP = {
             "a b|c|a c",
         ),
         (
-            "{.spec.containers[1:].name}|{.spec.containers[:-1].name}|{.spec.containers[0:0].name}|",
+            "{.spec.containers[1:].name}|{.spec.containers[:-1].name}|{.spec.containers[0:0]."
+            "name}|",
             "b c|a b||",
         ),
         ("{.spec.containers[0,2].name}", "a c"),
@@ -128,7 +129,8 @@ def test_explain_names_template_and_object():
     with pytest.raises(JSONPathError) as refused:
         path.print(obj)
     assert path.explain(obj, refused.value).split("\n") == [
-        'error executing jsonpath "{.a[0]}": Error executing template: map[string]interface {} is not array or slice. '
+        'error executing jsonpath "{.a[0]}": Error executing template: map[string]interface {} is '
+        "not array or slice. "
         "Printing more information for debugging the template:",
         "\ttemplate was:",
         "\t\t{.a[0]}",

@@ -94,9 +94,15 @@ def test_match_expressions_compare_labels(
 
 @pytest.mark.parametrize(
     ("operator", "values", "fits"),
-    [("In", ["node-1"], True), ("In", ["node-2"], False), ("NotIn", ["node-2"], True), ("NotIn", ["node-1"], False),
-     ("In", ["node-1", "node-2"], False), ("Exists", [], False)],
-)  # fmt: skip
+    [
+        ("In", ["node-1"], True),
+        ("In", ["node-2"], False),
+        ("NotIn", ["node-2"], True),
+        ("NotIn", ["node-1"], False),
+        ("In", ["node-1", "node-2"], False),
+        ("Exists", [], False),
+    ],
+)
 def test_match_fields_compare_name_with_exactly_one_value(
     operator: str, values: list[str], fits: bool
 ) -> None:

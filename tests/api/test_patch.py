@@ -20,7 +20,7 @@ def named(*names):
     return [{"name": name} for name in names]
 
 
-# --- JSON patch ---------------------------------------------------------------------------------------------------
+# --- JSON patch -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_copies_beyond_limit_are_rejected():
         patch.json_patch({"a": ["x" * 100]}, doubling)
 
 
-# --- merge patch --------------------------------------------------------------------------------------------------
+# --- merge patch ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_merge_patch_merges_maps_replaces_lists_and_deletes_nulls(change, result
     assert patch.merge_patch({"a": {"b": 1}, "list": [{"n": 1}]}, change) == result
 
 
-# --- strategic merge patch ----------------------------------------------------------------------------------------
+# --- strategic merge patch ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_custom_resources_take_no_strategic_merge_patch():
     assert refused.value.code == 415
 
 
-# --- computing ----------------------------------------------------------------------------------------------------
+# --- computing ------------------------------------------------------------------------------------
 
 
 def test_added_container_is_patched_with_order_of_all():

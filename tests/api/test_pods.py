@@ -199,16 +199,22 @@ def test_qos_class_follows_requests_and_limits(
     assert pods.qos_class({"spec": {"containers": containers}}) == wanted
 
 
-@pytest.mark.parametrize(("resources", "wanted"), [
-    ({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
-    ({"requests": {"cpu": "1"}}, "Burstable"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("resources", "wanted"),
+    [
+        (
+            {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
+            "Guaranteed",
+        ),
+        ({"requests": {"cpu": "1"}}, "Burstable"),
+    ],
+)
 def test_qos_class_uses_pod_level_resources(resources: dict[str, Any], wanted: str) -> None:
     spec = {"containers": [holding("100m")], "resources": resources}
     assert pods.qos_class({"spec": spec}) == wanted
 
 
-# --- aggregate -----------------------------------------------------------------------------------------------------
+# --- aggregate ------------------------------------------------------------------------------------
 
 
 def requesting(cpu: str, **more: Any) -> dict[str, Any]:

@@ -14,15 +14,40 @@ from kubepy.api.values.quantity import Quantity, QuantityError, is_quantity
 @pytest.mark.parametrize(
     ("text", "canonical"),
     [
-        ("0", "0"), ("0Mi", "0"), ("-0", "0"), ("1", "1"), ("5.0", "5"), ("-5m", "-5m"), ("1.5", "1500m"),
-        ("0.5", "500m"), (".5", "500m"), ("1000m", "1"), ("1000", "1k"), ("1500", "1500"), ("1e3", "1e3"),
-        ("12e6", "12e6"), ("1e4", "10e3"), ("5e-3", "5e-3"), ("1.5Gi", "1536Mi"),
-        ("1024", "1024"), ("1024Ki", "1Mi"), ("100Ki", "100Ki"), ("0.5Ki", "512"), ("1.1Ki", "1126400m"),
-        ("0.5Mi", "512Ki"), ("0.0001Ki", "102400u"), ("0.1m", "100u"), ("0.1n", "1n"), ("9Ei", "9223372036854775807"),
-        ("1E", "1E"), ("100E", "100E"),
-        ("128Mi", "128Mi"), ("1024Mi", "1Gi"), ("2000k", "2M"),
+        ("0", "0"),
+        ("0Mi", "0"),
+        ("-0", "0"),
+        ("1", "1"),
+        ("5.0", "5"),
+        ("-5m", "-5m"),
+        ("1.5", "1500m"),
+        ("0.5", "500m"),
+        (".5", "500m"),
+        ("1000m", "1"),
+        ("1000", "1k"),
+        ("1500", "1500"),
+        ("1e3", "1e3"),
+        ("12e6", "12e6"),
+        ("1e4", "10e3"),
+        ("5e-3", "5e-3"),
+        ("1.5Gi", "1536Mi"),
+        ("1024", "1024"),
+        ("1024Ki", "1Mi"),
+        ("100Ki", "100Ki"),
+        ("0.5Ki", "512"),
+        ("1.1Ki", "1126400m"),
+        ("0.5Mi", "512Ki"),
+        ("0.0001Ki", "102400u"),
+        ("0.1m", "100u"),
+        ("0.1n", "1n"),
+        ("9Ei", "9223372036854775807"),
+        ("1E", "1E"),
+        ("100E", "100E"),
+        ("128Mi", "128Mi"),
+        ("1024Mi", "1Gi"),
+        ("2000k", "2M"),
     ],
-)  # fmt: skip
+)
 def test_quantity_prints_in_canonical_form(text: str, canonical: str) -> None:
     assert str(Quantity.parse(text)) == canonical
 
@@ -43,23 +68,28 @@ def test_json_numbers_are_quantities_too() -> None:
     [
         (
             "",
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            "quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
         ),
         (
             "lots",
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            "quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
         ),
         (
             " 1",
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            "quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
         ),
         (
             "1 Gi",
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            "quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
         ),
         (
             "1.2.3",
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            "quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
         ),
         ("1ki", "unable to parse quantity's suffix"),
         ("1e", "unable to parse quantity's suffix"),
@@ -107,8 +137,16 @@ def test_values_are_at_most_int64() -> None:
     st.sampled_from(["", "m", "k", "M", "Ki", "Mi", "e3", "e-3"]),
 )
 def test_canonical_form_parses_to_same_amount_and_form(whole: int, part: int, suffix: str) -> None:
-    factors = {"": 1, "m": Fraction(1, 1000), "k": 1000, "M": 10**6, "Ki": 1024, "Mi": 2**20, "e3": 1000,
-               "e-3": Fraction(1, 1000)}  # fmt: skip
+    factors = {
+        "": 1,
+        "m": Fraction(1, 1000),
+        "k": 1000,
+        "M": 10**6,
+        "Ki": 1024,
+        "Mi": 2**20,
+        "e3": 1000,
+        "e-3": Fraction(1, 1000),
+    }
     quantity = Quantity.parse(f"{whole}.{part:03d}{suffix}")
     assert quantity.nanos == (whole + Fraction(part, 1000)) * factors[suffix] * 10**9
     assert Quantity.parse(str(quantity)) == quantity

@@ -1,4 +1,5 @@
-"""The order of resources in discovery, and the resource that a word names (``client-go/restmapper``)."""
+"""The order of resources in discovery, and the resource that a word names
+(``client-go/restmapper``)."""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ def test_selector_matches_as_upstream(text: str, labels: dict[str, str], fits: b
         ("app=not valid", "found 'valid', expected: ',' or 'end of string'"),
         (
             "weight>heavy",
-            "unable to parse requirement: values[0]: Invalid value: \"heavy\": for 'Gt', 'Lt' operators, "
+            "unable to parse requirement: values[0]: Invalid value: \"heavy\": for 'Gt', 'Lt' "
+            "operators, "
             "the value must be an integer",
         ),
         ("a in (b", "unable to parse requirement: found '', expected: ',' or ')'"),

@@ -146,19 +146,22 @@ def test_fill_in_replaces_nulls_of_list_by_default_of_items() -> None:
         (
             {"length": 0},
             [
-                "spec.length: Invalid value: 0: spec.length in body should be greater than or equal to 1"
+                "spec.length: Invalid value: 0: spec.length in body should be greater than or "
+                "equal to 1"
             ],
         ),
         (
             {"length": 101},
             [
-                "spec.length: Invalid value: 101: spec.length in body should be less than or equal to 100"
+                "spec.length: Invalid value: 101: spec.length in body should be less than or "
+                "equal to 100"
             ],
         ),
         (
             {"length": 1, "afloat": "maybe"},
             [
-                'spec.afloat: Invalid value: "string": spec.afloat in body must be of type boolean: "string"'
+                'spec.afloat: Invalid value: "string": spec.afloat in body must be of type '
+                'boolean: "string"'
             ],
         ),
         (
@@ -176,7 +179,8 @@ def test_fill_in_replaces_nulls_of_list_by_default_of_items() -> None:
         (
             {"length": 1, "crew": [{"name": 5}]},
             [
-                'spec.crew[0].name: Invalid value: "integer": spec.crew[0].name in body must be of type string: "integer"'
+                'spec.crew[0].name: Invalid value: "integer": spec.crew[0].name in body must be '
+                'of type string: "integer"'
             ],
         ),
         (
@@ -186,14 +190,16 @@ def test_fill_in_replaces_nulls_of_list_by_default_of_items() -> None:
         (
             {"length": 1, "port": 1.5},
             [
-                'spec.port: Invalid value: "number": spec.port in body must be of type integer,string: "number"'
+                'spec.port: Invalid value: "number": spec.port in body must be of type '
+                'integer,string: "number"'
             ],
         ),
         (
             {"length": 1, "kind": True},
             [
                 '<nil>: Invalid value: "": "spec.kind" must validate at least one schema (anyOf)',
-                'spec.kind: Invalid value: "boolean": spec.kind in body must be of type string: "boolean"',
+                'spec.kind: Invalid value: "boolean": spec.kind in body must be of type string: '
+                '"boolean"',
             ],
         ),
         (
@@ -203,14 +209,17 @@ def test_fill_in_replaces_nulls_of_list_by_default_of_items() -> None:
         (
             {"length": 1.5},
             [
-                'spec.length: Invalid value: "number": spec.length in body must be of type integer: "number"',
-                '<nil>: Invalid value: "": Checked value must be of type integer (default format) in spec.length',
+                'spec.length: Invalid value: "number": spec.length in body must be of type '
+                'integer: "number"',
+                '<nil>: Invalid value: "": Checked value must be of type integer (default format) '
+                "in spec.length",
             ],
         ),
         (
             {"length": 1, "hull": 5},
             [
-                'spec.hull: Invalid value: "integer": spec.hull in body must be of type string: "integer"',
+                'spec.hull: Invalid value: "integer": spec.hull in body must be of type string: '
+                '"integer"',
                 'spec.hull: Unsupported value: 5: supported values: "wood", "steel"',
             ],
         ),
@@ -225,22 +234,37 @@ def test_validate_invalid_value_reports_upstream_errors(
 def test_validate_invalid_pattern_refuses_value_with_reason() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=x)"}}}
     assert [str(error) for error in validate(schema, {"a": "x"})] == [
-        'a: Invalid value: "x": a in body should match \'(?=x), but pattern is invalid: error parsing regexp: '
+        'a: Invalid value: "x": a in body should match \'(?=x), but pattern is invalid: error '
+        "parsing regexp: "
         "invalid or unsupported Perl syntax: `(?=`'"
     ]
 
 
-# --- formats ----------------------------------------------------------------------------------------------------------
+# --- formats --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "good", "bad"), [
-    ("date-time", "2026-11-20T10:00:00Z", "2026-11-20 10:00"), ("date", "2026-11-20", "2026-13-20"),
-    ("duration", "1h30m", "soon"), ("duration", "22 ns", "h1"), ("byte", "eHg=", "e"), ("ipv4", "10.0.0.1", "fd00::1"),
-    ("ipv6", "fd00::1", "10.0.0.1"), ("cidr", "10.0.0.0/8", "10.0.0.0"), ("hostname", "a.example.com", "-a"),
-    ("uuid", "2265B100-0007-7000-a168-0b3190184728", "2265"), ("email", "a@example.com", "a"), ("uri", "/a", "a"),
-    ("mac", "00:1b:44:11:3a:b7", "00"), ("hexcolor", "#fff", "#ff"), ("k8s-short-name", "a-b", "a.b"),
-    ("k8s-long-name", "a.b", "a.-"), ("unheard-of", "anything", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("date-time", "2026-11-20T10:00:00Z", "2026-11-20 10:00"),
+        ("date", "2026-11-20", "2026-13-20"),
+        ("duration", "1h30m", "soon"),
+        ("duration", "22 ns", "h1"),
+        ("byte", "eHg=", "e"),
+        ("ipv4", "10.0.0.1", "fd00::1"),
+        ("ipv6", "fd00::1", "10.0.0.1"),
+        ("cidr", "10.0.0.0/8", "10.0.0.0"),
+        ("hostname", "a.example.com", "-a"),
+        ("uuid", "2265B100-0007-7000-a168-0b3190184728", "2265"),
+        ("email", "a@example.com", "a"),
+        ("uri", "/a", "a"),
+        ("mac", "00:1b:44:11:3a:b7", "00"),
+        ("hexcolor", "#fff", "#ff"),
+        ("k8s-short-name", "a-b", "a.b"),
+        ("k8s-long-name", "a.b", "a.-"),
+        ("unheard-of", "anything", None),
+    ],
+)
 def test_validate_format_of_string(name: str, good: str, bad: str | None) -> None:
     schema = {"type": "string", "format": name}
     assert validate(schema, good, "x") == []
@@ -250,21 +274,43 @@ def test_validate_format_of_string(name: str, good: str, bad: str | None) -> Non
         ]
 
 
-@pytest.mark.parametrize(("schema", "value", "errors"), [
-    ({"type": "integer", "format": "int32"}, 2**31,
-     ['<nil>: Invalid value: "": Checked value must be of type integer with format int32 in x']),
-    ({"type": "integer", "format": "int64"}, 1.5,
-     ['x: Invalid value: "float64": x in body must be of type int64: "float64"',
-      '<nil>: Invalid value: "": Checked value must be of type integer with format int64 in x']),
-    ({"type": "string", "format": "date"}, 5, ['x: Invalid value: "int64": x in body must be of type date: "int64"']),
-    ({"type": "number", "maximum": 2000000}, 3e6,
-     ['x: Invalid value: 3e+06: x in body should be less than or equal to 2e+06']),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("schema", "value", "errors"),
+    [
+        (
+            {"type": "integer", "format": "int32"},
+            2**31,
+            [
+                '<nil>: Invalid value: "": Checked value must be of type integer with format '
+                "int32 in x"
+            ],
+        ),
+        (
+            {"type": "integer", "format": "int64"},
+            1.5,
+            [
+                'x: Invalid value: "float64": x in body must be of type int64: "float64"',
+                '<nil>: Invalid value: "": Checked value must be of type integer with format '
+                "int64 in x",
+            ],
+        ),
+        (
+            {"type": "string", "format": "date"},
+            5,
+            ['x: Invalid value: "int64": x in body must be of type date: "int64"'],
+        ),
+        (
+            {"type": "number", "maximum": 2000000},
+            3e6,
+            ["x: Invalid value: 3e+06: x in body should be less than or equal to 2e+06"],
+        ),
+    ],
+)
 def test_validate_format_of_number(schema: dict[str, Any], value: Any, errors: list[str]) -> None:
     assert [str(error) for error in validate(schema, value, "x")] == errors
 
 
-# --- several schemas, updates, lists ----------------------------------------------------------------------------------
+# --- several schemas, updates, lists --------------------------------------------------------------
 
 
 def test_validate_one_of_reports_errors_of_nearest_schema() -> None:
@@ -275,7 +321,8 @@ def test_validate_one_of_reports_errors_of_nearest_schema() -> None:
         "allOf": [{"required": ["d"]}],
     }
     assert [str(error) for error in validate(schema, {"c": "x"}, "spec")] == [
-        '<nil>: Invalid value: "": "spec" must validate one and only one schema (oneOf). Found none valid',
+        '<nil>: Invalid value: "": "spec" must validate one and only one schema (oneOf). Found '
+        "none valid",
         "spec.b: Required value",
         "spec.d: Required value",
         '<nil>: Invalid value: "": "spec" must validate all the schemas (allOf). None validated',

@@ -1,5 +1,5 @@
-"""Random objects as hypothesis strategies: shaped by the types of the API, with meaningful and meaningless words,
-and now and then a value of the wrong type."""
+"""Random objects as hypothesis strategies: shaped by the types of the API, with meaningful and
+meaningless words, and now and then a value of the wrong type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis.strategies import SearchStrategy
 
 from kubepy.api.types import table
 
-# Words that validation expects, words that it refuses, and amounts, times, ports, names and labels of both sorts.
+# Words that validation expects, words that it refuses, and amounts, times, ports, names and labels
+# of both sorts.
 WORDS = (
     "",
     "a",
@@ -101,15 +102,22 @@ ANYTHING: SearchStrategy[Any] = st.recursive(
 MOSTLY = 24  # one value in this many is of any type
 
 _SPECIAL = {
-    "meta/v1.Time": TEXT, "meta/v1.MicroTime": TEXT, "resource.Quantity": TEXT | INTEGERS,
-    "intstr.IntOrString": TEXT | INTEGERS, "apiextensions/v1.JSON": ANYTHING, "runtime.RawExtension": ANYTHING,
-    "meta/v1.FieldsV1": ANYTHING, "apiextensions/v1.JSONSchemaPropsOrBool": ANYTHING,
-    "apiextensions/v1.JSONSchemaPropsOrArray": ANYTHING, "apiextensions/v1.JSONSchemaPropsOrStringArray": ANYTHING,
-}  # fmt: skip
+    "meta/v1.Time": TEXT,
+    "meta/v1.MicroTime": TEXT,
+    "resource.Quantity": TEXT | INTEGERS,
+    "intstr.IntOrString": TEXT | INTEGERS,
+    "apiextensions/v1.JSON": ANYTHING,
+    "runtime.RawExtension": ANYTHING,
+    "meta/v1.FieldsV1": ANYTHING,
+    "apiextensions/v1.JSONSchemaPropsOrBool": ANYTHING,
+    "apiextensions/v1.JSONSchemaPropsOrArray": ANYTHING,
+    "apiextensions/v1.JSONSchemaPropsOrStringArray": ANYTHING,
+}
 
 
 def objects(type_name: str) -> SearchStrategy[dict[str, Any]]:
-    """Return a strategy for objects of a type such as ``core/v1.Pod``, from complete and valid to far from it."""
+    """Return a strategy for objects of a type such as ``core/v1.Pod``, from complete and valid to
+    far from it."""
     return _struct(type_name)
 
 

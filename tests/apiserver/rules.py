@@ -1,4 +1,5 @@
-"""Helpers that run a strategy on an object without a cluster, for the tests of defaults, validation and strategies."""
+"""Helpers that run a strategy on an object without a cluster, for the tests of defaults, validation
+and strategies."""
 
 from __future__ import annotations
 

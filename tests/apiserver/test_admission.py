@@ -64,7 +64,7 @@ def used(client: Client) -> Object:
     return status.get("used", {})
 
 
-# --- LimitRanges ------------------------------------------------------------------------------------------------------
+# --- LimitRanges ----------------------------------------------------------------------------------
 
 
 def test_containers_without_amounts_get_those_of_limit_range(client: Client) -> None:
@@ -91,7 +91,8 @@ def test_containers_without_amounts_get_those_of_limit_range(client: Client) -> 
     }
     assert made["metadata"]["annotations"] == {
         "kubernetes.io/limit-ranger": (
-            "LimitRanger plugin set: memory request for container c; cpu, memory limit for container c; "
+            "LimitRanger plugin set: memory request for container c; cpu, memory limit for "
+            "container c; "
             "cpu, memory request for init container i; cpu, memory limit for init container i"
         )
     }
@@ -153,11 +154,13 @@ def test_claims_have_limits_too(client: Client) -> None:
         ),
     )
     assert refusal(client, "persistentvolumeclaims", claim("500Mi")) == (
-        'persistentvolumeclaims "c" is forbidden: minimum storage usage per PersistentVolumeClaim is 1Gi, '
+        'persistentvolumeclaims "c" is forbidden: minimum storage usage per PersistentVolumeClaim '
+        "is 1Gi, "
         "but request is 500Mi"
     )
     assert refusal(client, "persistentvolumeclaims", claim("3Gi")) == (
-        'persistentvolumeclaims "c" is forbidden: maximum storage usage per PersistentVolumeClaim is 2Gi, '
+        'persistentvolumeclaims "c" is forbidden: maximum storage usage per PersistentVolumeClaim '
+        "is 2Gi, "
         "but request is 3Gi"
     )
 
@@ -169,7 +172,7 @@ def test_rules_of_kind_come_before_limits(client: Client) -> None:
     assert "spec.restartPolicy: Unsupported value" in refusal(client, "pods", wrong)
 
 
-# --- ResourceQuotas ---------------------------------------------------------------------------------------------------
+# --- ResourceQuotas -------------------------------------------------------------------------------
 
 
 def test_creation_is_charged_to_quota(client: Client) -> None:
@@ -181,7 +184,8 @@ def test_creation_is_charged_to_quota(client: Client) -> None:
     assert refusal(
         client, "pods", pod("b", requests={"cpu": "800m"}, limits={"memory": "1536Mi"})
     ) == (
-        'pods "b" is forbidden: exceeded quota: q, requested: limits.memory=1536Mi,requests.cpu=800m, '
+        'pods "b" is forbidden: exceeded quota: q, requested: '
+        "limits.memory=1536Mi,requests.cpu=800m, "
         "used: limits.memory=1Gi,requests.cpu=300m, limited: limits.memory=2Gi,requests.cpu=1"
     )
     assert used(client) == {"limits.memory": "1Gi", "pods": "1", "requests.cpu": "300m"}
@@ -199,13 +203,15 @@ def test_objects_are_counted_by_either_name(client: Client) -> None:
     create(client, "resourcequotas", quota({"configmaps": "1", "count/secrets": "0"}))
     create(client, "configmaps", config)
     assert refusal(client, "configmaps", {**config, "metadata": {"name": "b"}}) == (
-        'configmaps "b" is forbidden: exceeded quota: q, requested: configmaps=1, used: configmaps=1, '
+        'configmaps "b" is forbidden: exceeded quota: q, requested: configmaps=1, used: '
+        "configmaps=1, "
         "limited: configmaps=1"
     )
     assert refusal(
         client, "secrets", {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
     ) == (
-        'secrets "s" is forbidden: exceeded quota: q, requested: count/secrets=1, used: count/secrets=0, '
+        'secrets "s" is forbidden: exceeded quota: q, requested: count/secrets=1, used: '
+        "count/secrets=0, "
         "limited: count/secrets=0"
     )
 
@@ -214,7 +220,8 @@ def test_quota_with_scope_is_only_about_pods_in_it(client: Client) -> None:
     create(client, "resourcequotas", quota({"pods": "0"}, scopes=["BestEffort"]))
     create(client, "pods", pod("burstable", requests={"cpu": "1m"}))
     assert refusal(client, "pods", pod("best-effort")) == (
-        'pods "best-effort" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0'
+        'pods "best-effort" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, '
+        "limited: pods=0"
     )
 
 
@@ -252,7 +259,7 @@ def test_dry_run_uses_nothing(client: Client) -> None:
     assert used(client) == {}
 
 
-# --- classes ----------------------------------------------------------------------------------------------------------
+# --- classes --------------------------------------------------------------------------------------
 
 
 def test_ingress_without_class_gets_default_one(client: Client) -> None:
@@ -316,15 +323,25 @@ def test_pod_takes_overhead_and_nodes_from_its_runtime_class(client: Client) -> 
     ]
 
 
-@pytest.mark.parametrize(("spec", "why"), [
-    ({"runtimeClassName": "absent"}, 'pod rejected: RuntimeClass "absent" not found'),
-    ({"overhead": {"cpu": "1"}},
-     "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"),
-    ({"runtimeClassName": "r", "overhead": {"cpu": "1"}},
-     "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"),
-    ({"runtimeClassName": "r", "nodeSelector": {"kind": "metal"}},
-     "conflict: runtimeClass.scheduling.nodeSelector[kind] = vm; pod.spec.nodeSelector[kind] = metal"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"runtimeClassName": "absent"}, 'pod rejected: RuntimeClass "absent" not found'),
+        (
+            {"overhead": {"cpu": "1"}},
+            "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+        ),
+        (
+            {"runtimeClassName": "r", "overhead": {"cpu": "1"}},
+            "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+        ),
+        (
+            {"runtimeClassName": "r", "nodeSelector": {"kind": "metal"}},
+            "conflict: runtimeClass.scheduling.nodeSelector[kind] = vm; "
+            "pod.spec.nodeSelector[kind] = metal",
+        ),
+    ],
+)
 def test_pod_that_contradicts_its_runtime_class_is_refused(
     client: Client, spec: Object, why: str
 ) -> None:
@@ -406,6 +423,7 @@ def test_priority_class_default_is_unique(client: Client) -> None:
 
     client.create("priorityclasses.scheduling.k8s.io", priority_class("a"))
     assert refusal(client, "priorityclasses.scheduling.k8s.io", priority_class("b")) == (
-        'priorityclasses.scheduling.k8s.io "b" is forbidden: PriorityClass a is already marked as default. '
+        'priorityclasses.scheduling.k8s.io "b" is forbidden: PriorityClass a is already marked as '
+        "default. "
         "Only one default can exist"
     )

@@ -1,4 +1,5 @@
-"""The RBAC authorizer: upstream's own cases (``authorizer/rbac/rbac_test.go``), and a cluster's roles."""
+"""The RBAC authorizer: upstream's own cases (``authorizer/rbac/rbac_test.go``), and a cluster's
+roles."""
 
 from __future__ import annotations
 
@@ -239,7 +240,7 @@ def test_missing_roles_stand_in_reason_of_refusal() -> None:
     )
 
 
-# --- a cluster ------------------------------------------------------------------------------------------------------
+# --- a cluster ------------------------------------------------------------------------------------
 
 
 def allowed(
@@ -269,7 +270,8 @@ def test_cluster_implied_roles_count_and_administrator_may_do_everything(client:
     assert not allowed(client, ANN, "get", "pods", "default")
     discovery = AttributesRecord(ANN, "get", is_resource_request=False, path="/apis/apps/v1")
     assert client.authorizer.authorize(discovery).reason == (
-        'RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "system:discovery" to Group '
+        'RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "system:discovery" '
+        "to Group "
         '"system:authenticated"'
     )
 
@@ -299,18 +301,21 @@ def test_cluster_changed_roles_count_at_once(client: Client) -> None:
     [
         (
             request("ann", "", "list", "pods", namespace="y"),
-            'pods is forbidden: User "ann" cannot list resource "pods" in API group "" in the namespace "y"',
+            'pods is forbidden: User "ann" cannot list resource "pods" in API group "" in the '
+            'namespace "y"',
         ),
         (
             request("a<b>&", "", "update", "deployments", "scale", "y", "apps")._replace(
                 name="web"
             ),
-            'deployments.apps "web" is forbidden: User "a&lt;b&gt;&amp;" cannot update resource "deployments/scale" in API '
+            'deployments.apps "web" is forbidden: User "a&lt;b&gt;&amp;" cannot update resource '
+            '"deployments/scale" in API '
             'group "apps" in the namespace "y"',
         ),
         (
             request("ann", "", "create", "nodes"),
-            'nodes is forbidden: User "ann" cannot create resource "nodes" in API group "" at the cluster scope',
+            'nodes is forbidden: User "ann" cannot create resource "nodes" in API group "" at the '
+            "cluster scope",
         ),
         (path("ann", "", "get", "/metrics"), 'forbidden: User "ann" cannot get path "/metrics"'),
     ],

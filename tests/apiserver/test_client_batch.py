@@ -25,7 +25,8 @@ def key(name: str) -> Key:
 
 
 def shown(events: list[WatchEvent]) -> list[tuple[str, Any, Any]]:
-    """Return (name, data before, data after) of each event; None where the object does not exist."""
+    """Return (name, data before, data after) of each event; None where the object does not
+    exist."""
     return [
         (event.key.name, event.old and event.old.get("data"), event.new and event.new.get("data"))
         for event in events

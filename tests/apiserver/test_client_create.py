@@ -11,8 +11,10 @@ from kubepy.apiserver.request import CreateOptions, DeleteOptions
 
 NOW = "2026-11-20T10:00:00Z"
 SUBDOMAIN = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', and must "
+    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation "
+    "is "
     r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
 
@@ -92,7 +94,8 @@ def test_creation_in_missing_or_terminating_namespace_is_refused(client: Client)
     status = refused(client, config_map(), "attic")
     assert (status.code, str(status)) == (
         403,
-        'configmaps "cm" is forbidden: unable to create new content in namespace attic because it is being '
+        'configmaps "cm" is forbidden: unable to create new content in namespace attic because it '
+        "is being "
         "terminated",
     )
     assert status.causes[0].reason == "NamespaceTerminating"
@@ -126,7 +129,8 @@ def test_object_needs_name(client: Client) -> None:
     status = refused(client, {"metadata": {}})
     assert (
         str(status)
-        == 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'
+        == 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is '
+        "required"
     )
 
 
@@ -154,7 +158,10 @@ def test_owner_controller_is_unique(client: Client) -> None:
         {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True}
         for name in "ab"
     ]
-    why = 'Only one reference can have Controller set to true. Found "true" in references for Pod/a and Pod/b'
+    why = (
+        'Only one reference can have Controller set to true. Found "true" in references for '
+        "Pod/a and Pod/b"
+    )
     assert refused(client, config_map(ownerReferences=owners)).causes[0].message.endswith(why)
 
 
@@ -218,7 +225,8 @@ def test_value_of_wrong_type_is_bad_request(client: Client) -> None:
     status = refused(client, {**config_map(), "data": {"live": True}})
     assert (status.reason, str(status)) == (
         "BadRequest",
-        'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal bool into Go '
+        'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal bool '
+        "into Go "
         "struct field ConfigMap.data of type string",
     )
 
@@ -265,7 +273,7 @@ def test_new_cluster_has_its_namespaces_and_priority_classes(client: Client) -> 
     ] == [("system-cluster-critical", 2000000000), ("system-node-critical", 2000001000)]
 
 
-# --- admission ------------------------------------------------------------------------------------------------------
+# --- admission ------------------------------------------------------------------------------------
 
 
 def pod(**spec: Any) -> dict[str, Any]:

@@ -84,7 +84,8 @@ def test_finalizer_added_to_deleted_object_is_refused(client: Client) -> None:
             namespace="default",
         )
     assert str(caught.value) == (
-        'ConfigMap "cm" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is '
+        'ConfigMap "cm" is invalid: metadata.finalizers: Forbidden: no new finalizers can be '
+        "added if the object is "
         'being deleted, found new finalizers []string{"example.org/b"}'
     )
 
@@ -119,7 +120,8 @@ def test_policy_that_does_not_exist_is_refused(client: Client) -> None:
     with pytest.raises(Status) as caught:
         delete(client, propagation_policy="Sideways")
     assert str(caught.value) == (
-        'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Sideways": supported values: '
+        'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: '
+        '"Sideways": supported values: '
         '"Foreground", "Background", "Orphan", "nil"'
     )
 
@@ -130,7 +132,8 @@ def test_preconditions_must_hold(client: Client) -> None:
     with pytest.raises(Status) as caught:
         delete(client, uid="1-1")
     assert str(caught.value) == (
-        'Operation cannot be fulfilled on ConfigMap "cm": the UID in the precondition (1-1) does not match the UID in '
+        'Operation cannot be fulfilled on ConfigMap "cm": the UID in the precondition (1-1) does '
+        "not match the UID in "
         f"record ({uid}). The object might have been deleted and then recreated"
     )
     with pytest.raises(Status, match="The object might have been modified"):
@@ -221,7 +224,7 @@ def test_collection_is_deleted_as_its_selector_chooses(client: Client) -> None:
     assert names(client) == ["c"]
 
 
-# --- binding --------------------------------------------------------------------------------------------------------
+# --- binding --------------------------------------------------------------------------------------
 
 
 def test_binding_sets_node_condition_and_nodes_zone(client: Client) -> None:
@@ -303,12 +306,14 @@ def test_created_binding_binds_its_pod_and_is_not_stored(client: Client) -> None
         (
             {"metadata": {"name": "p"}, "target": {"kind": "Pod", "name": "n"}},
             422,
-            'Binding "p" is invalid: target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>"',
+            'Binding "p" is invalid: target.kind: Unsupported value: "Pod": supported values: '
+            '"Node", "<empty>"',
         ),
         (
             {"kind": "Pod", "metadata": {"name": "p"}},
             400,
-            'Pod in version "v1" cannot be handled as a Binding: no kind "Pod" is registered for version "v1" in scheme '
+            'Pod in version "v1" cannot be handled as a Binding: no kind "Pod" is registered for '
+            'version "v1" in scheme '
             '"pkg/api/legacyscheme/scheme.go:30"',
         ),
         ({"metadata": {"name": "p", "uid": "other"}, "target": {"name": "n"}}, 409, None),
@@ -341,6 +346,7 @@ def test_system_priority_class_delete_is_forbidden(cluster: LocalCluster, name: 
         cluster.client.delete("priorityclasses.scheduling.k8s.io", name)
     assert (error.value.code, error.value.message) == (
         403,
-        f'priorityclasses.scheduling.k8s.io "{name}" is forbidden: this is a system priority class and cannot be '
+        f'priorityclasses.scheduling.k8s.io "{name}" is forbidden: this is a system priority '
+        f"class and cannot be "
         "deleted",
     )

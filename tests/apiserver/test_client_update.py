@@ -98,7 +98,8 @@ def test_namespace_is_finalized_with_good_names_only(client: Client) -> None:
             "namespaces", {**namespace, "spec": {"finalizers": ["hold"]}}, subresource="finalize"
         )
     assert error.value.message == (
-        'Namespace "default" is invalid: spec.finalizers[0]: Invalid value: "hold": name is neither a standard '
+        'Namespace "default" is invalid: spec.finalizers[0]: Invalid value: "hold": name is '
+        "neither a standard "
         "finalizer name nor is it fully qualified"
     )
     held = client.update(
@@ -132,8 +133,10 @@ def test_update_of_another_uid_fails_in_words_of_etcds_storage(
     with pytest.raises(Status) as caught:
         update(client, {"metadata": {"name": "cm", "uid": "1-1"}})
     assert str(caught.value) == (
-        'Operation cannot be fulfilled on configmaps "cm": StorageError: invalid object, Code: 4, Key: '
-        "/registry/configmaps/default/cm, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+        'Operation cannot be fulfilled on configmaps "cm": StorageError: invalid object, Code: 4, '
+        "Key: "
+        "/registry/configmaps/default/cm, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
+        "failed: "
         f"UID in precondition: 1-1, UID in object meta: {uid}"
     )
 

@@ -24,7 +24,8 @@ def gvr(version: str) -> GroupVersionResource:
 
 
 def definition(conversion: Object | None = None, storage: str = "v1") -> Object:
-    """Make a definition: ``spec.size`` (v1) is ``spec.length`` in v1alpha1; discovery prefers v1."""
+    """Make a definition: ``spec.size`` (v1) is ``spec.length`` in v1alpha1; discovery prefers
+    v1."""
 
     def version(name: str, field: str) -> Object:
         spec = {
@@ -212,7 +213,8 @@ def with_metadata(**metadata: Any) -> Any:
         (lambda request: {**converted(request), "uid": "x"}, 'failed: expected response.uid="'),
         (
             lambda request: {**converted(request), "convertedObjects": request["objects"]},
-            "returned invalid object at index 0: invalid groupVersion (expected example.com/v1alpha1, received "
+            "returned invalid object at index 0: invalid groupVersion (expected "
+            "example.com/v1alpha1, received "
             "example.com/v1)",
         ),
         (with_metadata(name="b"), "returned invalid object: must have the same name: a != b"),
@@ -223,7 +225,8 @@ def with_metadata(**metadata: Any) -> Any:
         ),
         (
             with_metadata(labels={"a": 1}),
-            "returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object",
+            "returned invalid metadata: metadata.labels[a] must be a string, but is int64 in "
+            "converted object",
         ),
     ],
 )
@@ -258,7 +261,8 @@ def test_unreachable_webhook_is_named_and_does_not_block_deletion(cluster: Local
     client.create(CRDS, made)
     client.create(gvr("v1"), foo("v1", size=3), namespace="default")
     failed = (
-        'conversion webhook for example.com/{}, Kind=Foo failed: Post "https://gone.default.svc:443/convert?'
+        "conversion webhook for example.com/{}, Kind=Foo failed: Post "
+        '"https://gone.default.svc:443/convert?'
         'timeout=30s": service "gone" not found'
     )
     with pytest.raises(Status) as error:

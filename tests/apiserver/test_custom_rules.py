@@ -1,4 +1,5 @@
-"""Custom resources through the Client: rules of their schemas, versions, names, selectable fields, finalizers."""
+"""Custom resources through the Client: rules of their schemas, versions, names, selectable fields,
+finalizers."""
 
 from __future__ import annotations
 
@@ -120,7 +121,8 @@ def test_failing_rule_reports_its_message(client: Client) -> None:
     assert refusal(client, min=5, max=3) == "spec: Invalid value: min must not be above max"
     assert refusal(client, min=5, max=300) == "spec.max: Forbidden: max is 300"
     assert refusal(client, min=1, max=2, size="5") == (
-        "spec.size: Invalid value: \"5\": failed rule: type(self) == int ? self > 0 : self.endsWith('%')"
+        'spec.size: Invalid value: "5": failed rule: type(self) == int ? self > 0 : '
+        "self.endsWith('%')"
     )
     assert refusal(client, min=1, max=2, until="1999-01-01T00:00:00Z") == (
         'spec.until: Invalid value: "1999-01-01T00:00:00Z": failed rule: self.getFullYear() > 2000'
@@ -133,7 +135,8 @@ def test_failing_rule_reports_its_message(client: Client) -> None:
 def test_rule_about_missing_field_fails(client: Client) -> None:
     client.create(CRDS, definition(SPEC))
     assert refusal(client, min=1) == (
-        '[spec: Invalid value: "object": no such key: max evaluating rule: min must not be above max, '
+        '[spec: Invalid value: "object": no such key: max evaluating rule: min must not be above '
+        "max, "
         'spec: Invalid value: "object": no such key: max evaluating rule: self.max < 100]'
     )
 
@@ -141,8 +144,10 @@ def test_rule_about_missing_field_fails(client: Client) -> None:
 def test_rules_run_only_on_valid_objects(client: Client) -> None:
     client.create(CRDS, definition(SPEC))
     assert refusal(client, min="a", max=1) == (
-        '[spec.min: Invalid value: "string": spec.min in body must be of type integer: "string", <nil>: Invalid value: '
-        "null: some validation rules were not checked because the object was invalid; correct the existing errors to "
+        '[spec.min: Invalid value: "string": spec.min in body must be of type integer: "string", '
+        "<nil>: Invalid value: "
+        "null: some validation rules were not checked because the object was invalid; correct the "
+        "existing errors to "
         "complete validation]"
     )
 
@@ -201,7 +206,8 @@ def test_root_rule_sees_metadata_name(client: Client) -> None:
     [
         (
             {"rule": "self.maxx > 1"},
-            "compilation failed: ERROR: <input>:1:5: undefined field 'maxx'\n | self.maxx > 1\n | ....^",
+            "compilation failed: ERROR: <input>:1:5: undefined field 'maxx'\n | self.maxx > 1\n | "
+            "....^",
         ),
         ({"rule": "self.max + 1"}, "cel expression must evaluate to a bool"),
         ({"rule": "true", "messageExpression": "5"}, "messageExpression must evaluate to a string"),
@@ -228,7 +234,7 @@ def test_old_self_of_items_without_keys_is_refused(client: Client) -> None:
     )
 
 
-# --- versions, names, fields ------------------------------------------------------------------------------------------
+# --- versions, names, fields ----------------------------------------------------------------------
 
 
 def two_versions(**old: Any) -> Object:
@@ -320,7 +326,8 @@ def test_unknown_fields_are_checked_by_sent_version(client: Client) -> None:
             options=CreateOptions(field_validation="Strict"),
         )
     assert error.value.message == (
-        'Boat in version "v1" cannot be handled as a Boat: strict decoding error: unknown field "spec.width"'
+        'Boat in version "v1" cannot be handled as a Boat: strict decoding error: unknown field '
+        '"spec.width"'
     )
 
 
@@ -369,7 +376,8 @@ def test_terminating_definition_refuses_creates(cluster: LocalCluster) -> None:
         client.create(BOATS, boat(name="eve", min=1, max=2), namespace="default")
     assert (error.value.code, error.value.message) == (
         403,
-        'boats.example.org "eve" is forbidden: create not allowed while custom resource definition is terminating',
+        'boats.example.org "eve" is forbidden: create not allowed while custom resource '
+        "definition is terminating",
     )
 
 
@@ -381,7 +389,8 @@ def test_finalizer_without_path_warns(client: Client) -> None:
     held["metadata"]["finalizers"] = ["example.org/fine", "example.org"]
     client.create(BOATS, held, namespace="default")
     assert warnings == [
-        'metadata.finalizers: "example.org": prefer a domain-qualified finalizer name including a path '
+        'metadata.finalizers: "example.org": prefer a domain-qualified finalizer name including a '
+        "path "
         "(/) to avoid accidental conflicts with other finalizer writers"
     ]
 
@@ -410,7 +419,7 @@ def test_null_of_non_nullable_field_is_dropped(client: Client) -> None:
     assert replaced["spec"] == {"note": None, "flag": "nl"}
 
 
-# --- where rules point ------------------------------------------------------------------------------------------------
+# --- where rules point ----------------------------------------------------------------------------
 
 MOORING: Object = {
     "type": "object",
@@ -506,10 +515,11 @@ def test_field_named_like_reserved_word_is_readable(client: Client) -> None:
     assert refusal(client, name="eve", void="y").endswith("Invalid value: not void]")
 
 
-# --- cost -----------------------------------------------------------------------------------------------------------
+# --- cost -----------------------------------------------------------------------------------------
 
 ADVICE = (
-    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings "
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
+    "maps, and strings "
     "are declared)"
 )
 AT = f"spec.validation.openAPIV3Schema.properties[spec].{RULES}"
@@ -524,17 +534,23 @@ def test_definition_with_too_expensive_rule_is_refused(client: Client) -> None:
     cubic = "self.numbers.all(a, self.numbers.all(b, self.numbers.all(c, a + b + c > 0)))"
     with pytest.raises(Status) as error:
         client.create(CRDS, definition(of_numbers(cubic)))
-    each = f"{AT}[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x {ADVICE}"
+    each = (
+        f"{AT}[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than "
+        f"100x {ADVICE}"
+    )
     share = (
-        f"{AT}[0].rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire "
+        f"{AT}[0].rule: Forbidden: contributed to estimated rule cost total exceeding cost limit "
+        f"for entire "
         "OpenAPIv3 schema"
     )
     whole = (
-        "spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost total for "
+        "spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost "
+        "total for "
         f"entire OpenAPIv3 schema exceeds budget by factor of more than 100x {ADVICE}"
     )
     assert error.value.message == (
-        f'CustomResourceDefinition.apiextensions.k8s.io "{BOATS}" is invalid: [{each}, {share}, {whole}]'
+        f'CustomResourceDefinition.apiextensions.k8s.io "{BOATS}" is invalid: [{each}, {share}, '
+        f"{whole}]"
     )
     client.create(CRDS, definition(of_numbers(cubic, maxItems=20)))
 
@@ -600,7 +616,8 @@ def test_object_is_refused_if_rule_exceeds_limit(client: Client) -> None:
     client.create(CRDS, definition(spec))
     start = monotonic()
     assert refusal(client, label="y", lists=[list(range(15))] * 40) == (
-        "spec: Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation "
+        "spec: Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no "
+        "further validation "
         f"rules will be run due to call cost exceeds limit for rule: {rule}"
     )
     assert monotonic() - start < 10
@@ -608,7 +625,10 @@ def test_object_is_refused_if_rule_exceeds_limit(client: Client) -> None:
 
 
 def test_rules_of_one_object_share_budget(client: Client) -> None:
-    rule = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, self.text.matches('^(a|b|c|d|e|f|g|h|i|j|k|l|m|n|o)*$'))"
+    rule = (
+        "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, "
+        "self.text.matches('^(a|b|c|d|e|f|g|h|i|j|k|l|m|n|o)*$'))"
+    )
     spec: Object = {
         "type": "object",
         "properties": {"text": {"type": "string", "maxLength": 90_000}},
@@ -616,7 +636,8 @@ def test_rules_of_one_object_share_budget(client: Client) -> None:
     }
     client.create(CRDS, definition(spec))
     assert refusal(client, text="a" * 90_000) == (
-        'spec: Invalid value: "object": validation failed due to running out of cost budget, no further validation '
+        'spec: Invalid value: "object": validation failed due to running out of cost budget, no '
+        "further validation "
         "rules will be run"
     )
     create(client, text="a" * 9_000)

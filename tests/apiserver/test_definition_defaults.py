@@ -41,7 +41,8 @@ def test_default_with_unknown_field_is_refused() -> None:
     }
     assert complaints(crew={**crew, "default": [{"name": "ada"}]}) == []
     assert complaints(crew={**crew, "default": [{"name": "ada", "age": 3}]}) == [
-        's.properties[crew].default: Invalid value: [{"age":3,"name":"ada"}]: must not have unknown fields'
+        's.properties[crew].default: Invalid value: [{"age":3,"name":"ada"}]: must not have '
+        "unknown fields"
     ]
 
 
@@ -56,7 +57,8 @@ def test_default_against_rules_is_refused() -> None:
 def test_default_of_metadata_must_be_valid_and_embedded() -> None:
     assert complaints(pod=embedded({"type": "string", "default": "ada"})) == []
     assert complaints(pod=embedded({"type": "string", "default": "a/b"})) == [
-        's.properties[pod].properties[metadata].properties[name].default: Invalid value: "a/b": must result in valid '
+        's.properties[pod].properties[metadata].properties[name].default: Invalid value: "a/b": '
+        "must result in valid "
         "metadata: metadata.name: Invalid value: \"a/b\": may not contain '/'"
     ]
 

@@ -1,4 +1,5 @@
-"""Evictions: pods that need no budget, evictions that a budget allows or forbids, and the text of each answer."""
+"""Evictions: pods that need no budget, evictions that a budget allows or forbids, and the text of
+each answer."""
 
 from __future__ import annotations
 
@@ -14,8 +15,13 @@ from tests.apiserver.conftest import NOW
 Object = dict[str, Any]
 BUDGETS = "poddisruptionbudgets.policy"
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
-DISALLOWED = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "",
-              "lastTransitionTime": NOW}  # fmt: skip
+DISALLOWED = {
+    "type": "DisruptionAllowed",
+    "status": "False",
+    "reason": "InsufficientPods",
+    "message": "",
+    "lastTransitionTime": NOW,
+}
 
 
 def pod(
@@ -29,8 +35,14 @@ def pod(
     client.update("pods", {**made, "status": status}, namespace="default", subresource="status")
 
 
-def budget(client: Client, allowed: int, name: str = "b", policy: str | None = None, selector: Any = ..., **status: Any
-           ) -> None:  # fmt: skip
+def budget(
+    client: Client,
+    allowed: int,
+    name: str = "b",
+    policy: str | None = None,
+    selector: Any = ...,
+    **status: Any,
+) -> None:
     """Create a budget over ``app=x`` whose controller has written this status."""
     spec = {
         "minAvailable": 2,
@@ -39,8 +51,14 @@ def budget(client: Client, allowed: int, name: str = "b", policy: str | None = N
     if policy:
         spec["unhealthyPodEvictionPolicy"] = policy
     made = client.create(BUDGETS, {"metadata": {"name": name}, "spec": spec}, namespace="default")
-    full = {"observedGeneration": made["metadata"]["generation"], "disruptionsAllowed": allowed, "currentHealthy": 2,
-            "desiredHealthy": 2, "expectedPods": 3, **status}  # fmt: skip
+    full = {
+        "observedGeneration": made["metadata"]["generation"],
+        "disruptionsAllowed": allowed,
+        "currentHealthy": 2,
+        "desiredHealthy": 2,
+        "expectedPods": 3,
+        **status,
+    }
     client.update(BUDGETS, {**made, "status": full}, namespace="default", subresource="status")
 
 
@@ -72,11 +90,20 @@ def test_eviction_marks_pod_and_counts_against_its_budget(client: Client) -> Non
     budget(client, 2, currentHealthy=4)
     evict(client)
     found = client.get("pods", "p", namespace="default")
-    assert (found["metadata"]["deletionTimestamp"], found["metadata"]["deletionGracePeriodSeconds"]) == (
-        "2026-11-20T10:00:30Z", 30)  # fmt: skip
-    assert found["status"]["conditions"][1:] == [{
-        "lastProbeTime": None, "lastTransitionTime": NOW, "message": "Eviction API: evicting",
-        "reason": "EvictionByEvictionAPI", "status": "True", "type": "DisruptionTarget"}]  # fmt: skip
+    assert (
+        found["metadata"]["deletionTimestamp"],
+        found["metadata"]["deletionGracePeriodSeconds"],
+    ) == ("2026-11-20T10:00:30Z", 30)
+    assert found["status"]["conditions"][1:] == [
+        {
+            "lastProbeTime": None,
+            "lastTransitionTime": NOW,
+            "message": "Eviction API: evicting",
+            "reason": "EvictionByEvictionAPI",
+            "status": "True",
+            "type": "DisruptionTarget",
+        }
+    ]
     status = budget_status(client)
     assert (status["disruptionsAllowed"], status["disruptedPods"], status.get("conditions")) == (
         1,
@@ -145,7 +172,8 @@ def test_budget_that_allows_nothing_says_what_it_needs(client: Client) -> None:
         0,
     )
     assert [(one.reason, one.message) for one in found.causes] == [
-        ("DisruptionBudget", "The disruption budget b needs 2 healthy pods and has 1 currently")]  # fmt: skip
+        ("DisruptionBudget", "The disruption budget b needs 2 healthy pods and has 1 currently")
+    ]
 
 
 def test_budget_that_its_controller_has_not_seen_asks_to_come_again(client: Client) -> None:
@@ -162,7 +190,9 @@ def test_budget_that_cannot_be_judged_says_why(client: Client) -> None:
     pod(client)
     budget(client, 0, conditions=[{**DISALLOWED, "reason": "SyncFailed", "message": "no luck"}])
     assert refusal(client).causes[0].message == (
-        "The disruption budget b does not allow evicting pods currently because it failed sync: no luck")  # fmt: skip
+        "The disruption budget b does not allow evicting pods currently because it failed sync: "
+        "no luck"
+    )
 
 
 @pytest.mark.parametrize(("conditions", "more"), [
@@ -185,9 +215,11 @@ def test_eviction_under_two_budgets_is_an_error(client: Client) -> None:
     budget(client, 1, name="c")
     found = refusal(client)
     assert (found.code, found.reason, str(found)) == (
-        500, "",
-        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-    )  # fmt: skip
+        500,
+        "",
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
+        "support.",
+    )
 
 
 def test_budget_that_waits_for_too_many_pods_is_forbidding(client: Client) -> None:
@@ -195,8 +227,10 @@ def test_budget_that_waits_for_too_many_pods_is_forbidding(client: Client) -> No
     budget(client, 1, disruptedPods={f"pod-{number}": NOW for number in range(2001)})
     found = refusal(client)
     assert (found.code, str(found)) == (
-        403, 'poddisruptionbudget.policy "b" is forbidden: '
-             "DisruptedPods map too big - too many evictions not confirmed by PDB controller")  # fmt: skip
+        403,
+        'poddisruptionbudget.policy "b" is forbidden: '
+        "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+    )
 
 
 # --- pods that need no budget
@@ -316,7 +350,8 @@ def test_dry_run_of_request_or_body_evicts_nothing(
         (
             {"deleteOptions": {"ignoreStoreReadErrorWithClusterBreakingPotential": True}},
             422,
-            'Eviction.policy "p" is invalid: deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: '
+            'Eviction.policy "p" is invalid: deleteOptions.'
+            "ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: "
             "true: can not be set for pod eviction, try after removing the option",
         ),
     ],

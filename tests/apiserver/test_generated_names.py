@@ -1,4 +1,5 @@
-"""Generated names in a cluster with a seed: they follow from the prefix and from how many names it has been given."""
+"""Generated names in a cluster with a seed: they follow from the prefix and from how many names it
+has been given."""
 
 from __future__ import annotations
 

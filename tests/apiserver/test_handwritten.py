@@ -1,4 +1,5 @@
-"""Objects from files that kubepy did not write: completed, completed the same way again, and edited as the API updates.
+"""Objects from files that kubepy did not write: completed, completed the same way again, and edited
+as the API updates.
 
 ``RANDOM_REQUESTS=2000 pytest tests/apiserver/test_handwritten.py`` tries more objects.
 """
@@ -46,7 +47,8 @@ def admit(
 
 
 def stored_manifests() -> list[Object]:
-    """Return the manifests of the kinds that are stored as they are; new events are stored as those of core."""
+    """Return the manifests of the kinds that are stored as they are; new events are stored as those
+    of core."""
     return [manifest for manifest in manifests() if manifest["apiVersion"] != "events.k8s.io/v1"]
 
 
@@ -80,12 +82,13 @@ def edited(obj: Object, **values: Any) -> Object:
     return found
 
 
-# --- the same again -----------------------------------------------------------------------------------------------
+# --- the same again -------------------------------------------------------------------------------
 
 
 @st.composite
 def random_edits(draw: st.DrawFn) -> tuple[Resource, Object, Object]:
-    """Return two contents of one file; the second is another object, or the first with a part of another object."""
+    """Return two contents of one file; the second is another object, or the first with a part of
+    another object."""
     resource = draw(st.sampled_from(sorted(TYPES, key=lambda one: one.key)))
     first, second = draw(objects(TYPES[resource])), draw(objects(TYPES[resource]))
     if draw(st.booleans()):
@@ -202,7 +205,7 @@ def test_manifest_in_place_of_every_stored_kind_is_taken_or_refused_for_field(
     assert refused == {("Pod", "spec.tolerations")}  # as through the API: admission added some
 
 
-# --- generation ---------------------------------------------------------------------------------------------------
+# --- generation -----------------------------------------------------------------------------------
 
 
 def counted(obj: Object, generation: int, template: int, observed: int) -> Object:
@@ -374,7 +377,7 @@ def test_custom_resource_counts_everything_but_metadata_and_status(cluster: Loca
     assert admit(cluster, CUSTOM, file, other) == other
 
 
-# --- what is kept, and what comes back ----------------------------------------------------------------------------
+# --- what is kept, and what comes back ------------------------------------------------------------
 
 
 def test_service_keeps_what_was_allocated_and_drops_what_its_type_cannot_have(

@@ -63,7 +63,8 @@ RUNNING = {"startTime": START, "active": 1}
             RUNNING,
             {**COMPLETE, "uncountedTerminatedPods": {"failed": ["a"]}},
             [
-                'status.uncountedTerminatedPods: Invalid value: {"Succeeded":null,"Failed":["a"]}: must be empty for finished '
+                "status.uncountedTerminatedPods: Invalid value: "
+                '{"Succeeded":null,"Failed":["a"]}: must be empty for finished '
                 "job"
             ],
         ),
@@ -81,7 +82,8 @@ RUNNING = {"startTime": START, "active": 1}
             RUNNING,
             {**RUNNING, "completedIndexes": "0"},
             [
-                'status.completedIndexes: Invalid value: "0": cannot set non-empty completedIndexes when non-indexed completion '
+                'status.completedIndexes: Invalid value: "0": cannot set non-empty '
+                "completedIndexes when non-indexed completion "
                 "mode"
             ],
         ),
@@ -90,7 +92,8 @@ RUNNING = {"startTime": START, "active": 1}
             RUNNING,
             {**RUNNING, "completedIndexes": "2,1"},
             [
-                'status.completedIndexes: Invalid value: "2,1": error parsing completedIndexes: non-increasing order, previous: '
+                'status.completedIndexes: Invalid value: "2,1": error parsing completedIndexes: '
+                "non-increasing order, previous: "
                 "2, current: 1"
             ],
         ),
@@ -99,7 +102,8 @@ RUNNING = {"startTime": START, "active": 1}
             RUNNING,
             {**RUNNING, "failedIndexes": "0"},
             [
-                'status.failedIndexes: Invalid value: "0": cannot set non-null failedIndexes when backoffLimitPerIndex is null'
+                'status.failedIndexes: Invalid value: "0": cannot set non-null failedIndexes when '
+                "backoffLimitPerIndex is null"
             ],
         ),
         (
@@ -107,7 +111,8 @@ RUNNING = {"startTime": START, "active": 1}
             RUNNING,
             {**RUNNING, "completedIndexes": "0-2,5", "failedIndexes": "4-6"},
             [
-                'status.failedIndexes: Invalid value: "4-6": failedIndexes and completedIndexes overlap at index: 5'
+                'status.failedIndexes: Invalid value: "4-6": failedIndexes and completedIndexes '
+                "overlap at index: 5"
             ],
         ),
         (
@@ -115,7 +120,8 @@ RUNNING = {"startTime": START, "active": 1}
             RUNNING,
             {**RUNNING, "failedIndexes": "3"},
             [
-                'status.failedIndexes: Invalid value: "3": error parsing failedIndexes: too large index: "3"'
+                'status.failedIndexes: Invalid value: "3": error parsing failedIndexes: too large '
+                'index: "3"'
             ],
         ),
         (
@@ -135,7 +141,8 @@ RUNNING = {"startTime": START, "active": 1}
             COMPLETE,
             {"startTime": START, "conditions": true("SuccessCriteriaMet")},
             [
-                "status.conditions: Invalid value: cannot disable the terminal Complete=True condition"
+                "status.conditions: Invalid value: cannot disable the terminal Complete=True "
+                "condition"
             ],
         ),
         (
@@ -149,9 +156,11 @@ RUNNING = {"startTime": START, "active": 1}
             RUNNING,
             {**COMPLETE, "conditions": true("Complete")},
             [
-                "status.conditions: Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true "
+                "status.conditions: Invalid value: cannot set Complete=True condition without the "
+                "SuccessCriteriaMet=true "
                 "condition",
-                "status.conditions: Invalid value: cannot set Complete=True for Job with SuccessPolicy unless "
+                "status.conditions: Invalid value: cannot set Complete=True for Job with "
+                "SuccessPolicy unless "
                 "SuccessCriteriaMet=True",
             ],
         ),

@@ -26,33 +26,85 @@ def test_status_that_stays_is_good() -> None:
     assert refusals({}) == []
 
 
-@pytest.mark.parametrize(("status", "errors"), [
-    ({"podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}], "podIP": "10.0.0.1"}, []),
-    ({"podIPs": [{"ip": "10.0.0.1.2"}]}, [f'status.podIPs[0]: Invalid value: "10.0.0.1.2": {IP}']),
-    ({"podIPs": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]},
-     ['status.podIPs: Invalid value: [{"IP":"10.0.0.1"},{"IP":"10.0.0.2"}]: may specify no more than one IP for each '
-      "IP family"]),
-    ({"hostIP": "10.0.0.1", "hostIPs": [{"ip": "10.0.0.2"}]},
-     ['status.hostIPs[0].ip: Invalid value: "10.0.0.2": must be equal to `hostIP`']),
-    ({"observedGeneration": -1}, ["status.observedGeneration: Invalid value: -1: must be a non-negative integer"]),
-    ({"conditions": [{"type": "Ready", "status": "True", "observedGeneration": -2}]},
-     ["status.conditions[0].observedGeneration: Invalid value: -2: must be a non-negative integer"]),
-    ({"qosClass": "Guaranteed"}, ['status.qosClass: Invalid value: "Guaranteed": field is immutable']),
-    ({"resourceClaimStatuses": [{"name": "gpu"}, {"name": "gpu"}]},
-     ['status.resourceClaimStatuses[0].name: Invalid value: "gpu": must match the name of an entry in '
-      "`spec.resourceClaims`",
-      'status.resourceClaimStatuses[1].name: Invalid value: "gpu": must match the name of an entry in '
-      "`spec.resourceClaims`",
-      'status.resourceClaimStatuses[1].name: Duplicate value: "gpu"']),
-    ({"containerStatuses": [{"name": "c", "user": {"linux": {"uid": -1, "gid": 0}}}]},
-     ["status.containerStatuses[0].user.linux.uid: Invalid value: -1: must be between 0 and 2147483647, inclusive"]),
-    ({"containerStatuses": [{"name": "c", "allocatedResourcesStatus": [
-        {"name": "example.com/gpu", "resources": [{"resourceID": "0", "health": "Fine"}]}]}]},
-     ['status.containerStatuses[0].allocatedResourcesStatus[0].name: Invalid value: "example.com/gpu": must match one '
-      "of the container's resource requests",
-      'status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].health: Unsupported value: "Fine": '
-      'supported values: "Healthy", "Unhealthy", "Unknown"']),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("status", "errors"),
+    [
+        ({"podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}], "podIP": "10.0.0.1"}, []),
+        (
+            {"podIPs": [{"ip": "10.0.0.1.2"}]},
+            [f'status.podIPs[0]: Invalid value: "10.0.0.1.2": {IP}'],
+        ),
+        (
+            {"podIPs": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]},
+            [
+                'status.podIPs: Invalid value: [{"IP":"10.0.0.1"},{"IP":"10.0.0.2"}]: may specify '
+                "no more than one IP for each "
+                "IP family"
+            ],
+        ),
+        (
+            {"hostIP": "10.0.0.1", "hostIPs": [{"ip": "10.0.0.2"}]},
+            ['status.hostIPs[0].ip: Invalid value: "10.0.0.2": must be equal to `hostIP`'],
+        ),
+        (
+            {"observedGeneration": -1},
+            ["status.observedGeneration: Invalid value: -1: must be a non-negative integer"],
+        ),
+        (
+            {"conditions": [{"type": "Ready", "status": "True", "observedGeneration": -2}]},
+            [
+                "status.conditions[0].observedGeneration: Invalid value: -2: must be a "
+                "non-negative integer"
+            ],
+        ),
+        (
+            {"qosClass": "Guaranteed"},
+            ['status.qosClass: Invalid value: "Guaranteed": field is immutable'],
+        ),
+        (
+            {"resourceClaimStatuses": [{"name": "gpu"}, {"name": "gpu"}]},
+            [
+                'status.resourceClaimStatuses[0].name: Invalid value: "gpu": must match the name '
+                "of an entry in "
+                "`spec.resourceClaims`",
+                'status.resourceClaimStatuses[1].name: Invalid value: "gpu": must match the name '
+                "of an entry in "
+                "`spec.resourceClaims`",
+                'status.resourceClaimStatuses[1].name: Duplicate value: "gpu"',
+            ],
+        ),
+        (
+            {"containerStatuses": [{"name": "c", "user": {"linux": {"uid": -1, "gid": 0}}}]},
+            [
+                "status.containerStatuses[0].user.linux.uid: Invalid value: -1: must be between 0 "
+                "and 2147483647, inclusive"
+            ],
+        ),
+        (
+            {
+                "containerStatuses": [
+                    {
+                        "name": "c",
+                        "allocatedResourcesStatus": [
+                            {
+                                "name": "example.com/gpu",
+                                "resources": [{"resourceID": "0", "health": "Fine"}],
+                            }
+                        ],
+                    }
+                ]
+            },
+            [
+                "status.containerStatuses[0].allocatedResourcesStatus[0].name: Invalid value: "
+                '"example.com/gpu": must match one '
+                "of the container's resource requests",
+                "status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].health: "
+                'Unsupported value: "Fine": '
+                'supported values: "Healthy", "Unhealthy", "Unknown"',
+            ],
+        ),
+    ],
+)
 def test_status_is_refused(status: Object, errors: list[str]) -> None:
     assert refusals(status) == errors
 
@@ -78,7 +130,8 @@ def test_bound_pod_is_nominated_for_no_node() -> None:
 def test_container_that_has_ended_runs_again_as_its_policy_lets_it() -> None:
     again = ({"containerStatuses": [RUNNING]}, {"containerStatuses": [ENDED]})
     refused = [
-        "status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"
+        "status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated "
+        "state"
     ]
     assert refusals(*again, restartPolicy="Never") == refused
     assert refusals(*again, restartPolicy="OnFailure") == []

@@ -58,18 +58,35 @@ def test_resize_changes_amounts_and_generation_but_nothing_else(
     assert resized["metadata"]["generation"] == 2
 
 
-@pytest.mark.parametrize(("spec", "why"), [
-    (container(requests={"cpu": None}, limits={"cpu": None}),
-     "[spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed, "
-     "spec.containers[0].resources.limits: Forbidden: resource limits cannot be removed]"),
-    (container(requests={"ephemeral-storage": "1Gi"}), "spec: Forbidden: only cpu and memory resources are mutable"),
-    (container(requests={"cpu": "1"}),
-     'spec.containers[0].resources.requests: Invalid value: "1": must be less than or equal to cpu limit of 200m'),
-    (container(requests={"cpu": "200m", "memory": "64Mi"}, limits={"memory": "64Mi"}),
-     'spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing'),
-    ({"initContainers": [{"name": "i", "resources": {"requests": {"cpu": "1m"}}}]},
-     "spec: Forbidden: resources for non-sidecar init containers are immutable"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        (
+            container(requests={"cpu": None}, limits={"cpu": None}),
+            "[spec.containers[0].resources.requests: Forbidden: resource requests cannot be "
+            "removed, "
+            "spec.containers[0].resources.limits: Forbidden: resource limits cannot be removed]",
+        ),
+        (
+            container(requests={"ephemeral-storage": "1Gi"}),
+            "spec: Forbidden: only cpu and memory resources are mutable",
+        ),
+        (
+            container(requests={"cpu": "1"}),
+            'spec.containers[0].resources.requests: Invalid value: "1": must be less than or '
+            "equal to cpu limit of 200m",
+        ),
+        (
+            container(requests={"cpu": "200m", "memory": "64Mi"}, limits={"memory": "64Mi"}),
+            'spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of '
+            "resizing",
+        ),
+        (
+            {"initContainers": [{"name": "i", "resources": {"requests": {"cpu": "1m"}}}]},
+            "spec: Forbidden: resources for non-sidecar init containers are immutable",
+        ),
+    ],
+)
 def test_resize_of_immutable_fields_is_refused(
     client: Client, pod: Object, spec: Object, why: str
 ) -> None:
@@ -114,7 +131,8 @@ def test_ephemeral_containers_are_added_and_stay(client: Client, pod: Object) ->
     assert refusal(
         client, {"ephemeralContainers": [{"name": "d", "$patch": "delete"}]}, "ephemeralcontainers"
     ) == (
-        'spec.ephemeralContainers: Forbidden: existing ephemeral containers "d" may not be removed\n'
+        'spec.ephemeralContainers: Forbidden: existing ephemeral containers "d" may not be '
+        "removed\n"
     )
 
 

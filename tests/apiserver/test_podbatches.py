@@ -104,7 +104,8 @@ def outcomes(
     short: bool,
     expect_short: bool | None = None,
 ) -> list[Any]:
-    """Play a script in a batch of a new cluster; return what it gives, warnings, and the pods in the end."""
+    """Play a script in a batch of a new cluster; return what it gives, warnings, and the pods in
+    the end."""
     made, create_alike = [], podbatches.create_alike
 
     def count(*arguments: Any) -> Object | None:

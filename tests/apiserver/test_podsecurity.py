@@ -1,4 +1,5 @@
-"""The Pod Security Standards: violations of each level, and the labels of namespaces that select a level."""
+"""The Pod Security Standards: violations of each level, and the labels of namespaces that select a
+level."""
 
 from __future__ import annotations
 
@@ -42,34 +43,95 @@ def found(level: str, one: Object, minor: int | None = None) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("one", "forbidden"), [
-    (pod(), []),
-    (pod(hostNetwork=True, hostPID=True, hostIPC=True),
-     ["host namespaces (hostNetwork=true, hostPID=true, hostIPC=true)"]),
-    (pod({"privileged": True}), ['privileged (container "c" must not set securityContext.privileged=true)']),
-    (pod({"capabilities": {"add": ["NET_ADMIN", "CHOWN", "BPF"]}}),
-     ['non-default capabilities (container "c" must not include "BPF", "NET_ADMIN" in '
-      'securityContext.capabilities.add)']),
-    (pod(volumes=[{"name": "a", "hostPath": {"path": "/"}}, {"name": "b", "hostPath": {"path": "/"}}]),
-     ['hostPath volumes (volumes "a", "b")']),
-    (pod(container={"ports": [{"containerPort": 80, "hostPort": 80}, {"containerPort": 9, "hostPort": 9}]}),
-     ['hostPort (container "c" uses hostPorts 80, 9)']),
-    (pod({"procMount": "Unmasked"}),
-     ['procMount (container "c" must not set securityContext.procMount to "Unmasked")']),
-    (pod({"procMount": "Unmasked"}, hostUsers=False), []),
-    (pod(securityContext={"seLinuxOptions": {"type": "spc_t", "user": "u"}}),
-     ['seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: type "spc_t"; user may not be set)']),
-    (pod({"seccompProfile": {"type": "Unconfined"}}, securityContext={"seccompProfile": {"type": "Unconfined"}}),
-     ['seccompProfile (pod and container "c" must not set securityContext.seccompProfile.type to "Unconfined")']),
-    (pod(securityContext={"sysctls": [{"name": "kernel.msgmax"}, {"name": "net.ipv4.tcp_rmem"}]}),
-     ["forbidden sysctls (kernel.msgmax)"]),
-    (pod({"appArmorProfile": {"type": "Unconfined"}}),
-     ['forbidden AppArmor profile (container "c" must not set AppArmor profile type to "Unconfined")']),
-    (pod({"windowsOptions": {"hostProcess": True}}),
-     ['hostProcess (container "c" must not set securityContext.windowsOptions.hostProcess=true)']),
-    (pod(container={"livenessProbe": {"httpGet": {"port": 80, "host": "10.0.0.1"}}}),
-     ['probe or lifecycle host (container "c" uses probe or lifecycle host "10.0.0.1")']),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "forbidden"),
+    [
+        (pod(), []),
+        (
+            pod(hostNetwork=True, hostPID=True, hostIPC=True),
+            ["host namespaces (hostNetwork=true, hostPID=true, hostIPC=true)"],
+        ),
+        (
+            pod({"privileged": True}),
+            ['privileged (container "c" must not set securityContext.privileged=true)'],
+        ),
+        (
+            pod({"capabilities": {"add": ["NET_ADMIN", "CHOWN", "BPF"]}}),
+            [
+                'non-default capabilities (container "c" must not include "BPF", "NET_ADMIN" in '
+                "securityContext.capabilities.add)"
+            ],
+        ),
+        (
+            pod(
+                volumes=[
+                    {"name": "a", "hostPath": {"path": "/"}},
+                    {"name": "b", "hostPath": {"path": "/"}},
+                ]
+            ),
+            ['hostPath volumes (volumes "a", "b")'],
+        ),
+        (
+            pod(
+                container={
+                    "ports": [
+                        {"containerPort": 80, "hostPort": 80},
+                        {"containerPort": 9, "hostPort": 9},
+                    ]
+                }
+            ),
+            ['hostPort (container "c" uses hostPorts 80, 9)'],
+        ),
+        (
+            pod({"procMount": "Unmasked"}),
+            ['procMount (container "c" must not set securityContext.procMount to "Unmasked")'],
+        ),
+        (pod({"procMount": "Unmasked"}, hostUsers=False), []),
+        (
+            pod(securityContext={"seLinuxOptions": {"type": "spc_t", "user": "u"}}),
+            [
+                'seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: type "spc_t"; '
+                "user may not be set)"
+            ],
+        ),
+        (
+            pod(
+                {"seccompProfile": {"type": "Unconfined"}},
+                securityContext={"seccompProfile": {"type": "Unconfined"}},
+            ),
+            [
+                'seccompProfile (pod and container "c" must not set '
+                'securityContext.seccompProfile.type to "Unconfined")'
+            ],
+        ),
+        (
+            pod(
+                securityContext={
+                    "sysctls": [{"name": "kernel.msgmax"}, {"name": "net.ipv4.tcp_rmem"}]
+                }
+            ),
+            ["forbidden sysctls (kernel.msgmax)"],
+        ),
+        (
+            pod({"appArmorProfile": {"type": "Unconfined"}}),
+            [
+                'forbidden AppArmor profile (container "c" must not set AppArmor profile type to '
+                '"Unconfined")'
+            ],
+        ),
+        (
+            pod({"windowsOptions": {"hostProcess": True}}),
+            [
+                'hostProcess (container "c" must not set '
+                "securityContext.windowsOptions.hostProcess=true)"
+            ],
+        ),
+        (
+            pod(container={"livenessProbe": {"httpGet": {"port": 80, "host": "10.0.0.1"}}}),
+            ['probe or lifecycle host (container "c" uses probe or lifecycle host "10.0.0.1")'],
+        ),
+    ],
+)
 def test_baseline_violations_are_reported(one: Object, forbidden: list[str]) -> None:
     assert found("baseline", one) == forbidden
     assert found("privileged", one) == []
@@ -77,27 +139,54 @@ def test_baseline_violations_are_reported(one: Object, forbidden: list[str]) -> 
 
 def test_restricted_reports_missing_fields_of_plain_pod() -> None:
     assert found("restricted", pod()) == [
-        'allowPrivilegeEscalation != false (container "c" must set securityContext.allowPrivilegeEscalation=false)',
-        'unrestricted capabilities (container "c" must set securityContext.capabilities.drop=["ALL"])',
+        'allowPrivilegeEscalation != false (container "c" must set '
+        "securityContext.allowPrivilegeEscalation=false)",
+        'unrestricted capabilities (container "c" must set '
+        'securityContext.capabilities.drop=["ALL"])',
         'runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)',
-        'seccompProfile (pod or container "c" must set securityContext.seccompProfile.type to "RuntimeDefault" or '
+        'seccompProfile (pod or container "c" must set securityContext.seccompProfile.type to '
+        '"RuntimeDefault" or '
         '"Localhost")',
     ]
 
 
-@pytest.mark.parametrize(("one", "forbidden"), [
-    (pod(SAFE), []),
-    (pod({**SAFE, "runAsUser": 0}), ['runAsUser=0 (container "c" must not set runAsUser=0)']),
-    (pod({**SAFE, "runAsNonRoot": False}),
-     ['runAsNonRoot != true (container "c" must not set securityContext.runAsNonRoot=false)']),
-    (pod({**SAFE, "runAsNonRoot": False}, hostUsers=False), []),
-    (pod({**SAFE, "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE", "CHOWN"]}}),
-     ['unrestricted capabilities (container "c" must not include "CHOWN" in securityContext.capabilities.add)']),
-    (pod(SAFE, volumes=[{"name": "a", "hostPath": {"path": "/"}}, {"name": "b", "nfs": {}},
-                        {"name": "c", "secret": {}}]),
-     ['restricted volume types (volumes "a", "b" use restricted volume types "hostPath", "nfs")']),
-    (pod({"runAsNonRoot": True}, os={"name": "windows"}), []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "forbidden"),
+    [
+        (pod(SAFE), []),
+        (pod({**SAFE, "runAsUser": 0}), ['runAsUser=0 (container "c" must not set runAsUser=0)']),
+        (
+            pod({**SAFE, "runAsNonRoot": False}),
+            [
+                'runAsNonRoot != true (container "c" must not set '
+                "securityContext.runAsNonRoot=false)"
+            ],
+        ),
+        (pod({**SAFE, "runAsNonRoot": False}, hostUsers=False), []),
+        (
+            pod({**SAFE, "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE", "CHOWN"]}}),
+            [
+                'unrestricted capabilities (container "c" must not include "CHOWN" in '
+                "securityContext.capabilities.add)"
+            ],
+        ),
+        (
+            pod(
+                SAFE,
+                volumes=[
+                    {"name": "a", "hostPath": {"path": "/"}},
+                    {"name": "b", "nfs": {}},
+                    {"name": "c", "secret": {}},
+                ],
+            ),
+            [
+                'restricted volume types (volumes "a", "b" use restricted volume types '
+                '"hostPath", "nfs")'
+            ],
+        ),
+        (pod({"runAsNonRoot": True}, os={"name": "windows"}), []),
+    ],
+)
 def test_restricted_violations_are_reported(one: Object, forbidden: list[str]) -> None:
     assert found("restricted", one) == forbidden
 
@@ -112,7 +201,7 @@ def test_namespace_may_ask_for_older_standard() -> None:
     ]
 
 
-# --- namespaces -------------------------------------------------------------------------------------------------------
+# --- namespaces -----------------------------------------------------------------------------------
 
 
 def namespace(client: Client, **labels: str) -> None:
@@ -131,7 +220,8 @@ def test_pods_that_violate_what_is_enforced_are_refused(client: Client) -> None:
             "pods", {**pod(hostNetwork=True), "metadata": {"name": "q"}}, namespace="safe"
         )
     assert error.value.message == (
-        'pods "q" is forbidden: violates PodSecurity "baseline:v1.30": host namespaces (hostNetwork=true)'
+        'pods "q" is forbidden: violates PodSecurity "baseline:v1.30": host namespaces '
+        "(hostNetwork=true)"
     )
 
 
@@ -168,8 +258,10 @@ def test_labels_that_mean_nothing_are_refused(client: Client) -> None:
     with pytest.raises(Status) as error:
         namespace(client, enforce="strict", warn_version="1.30")
     assert error.value.message == (
-        'Namespace "safe" is invalid: [metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "strict": '
-        "must be one of privileged, baseline, restricted, metadata.labels[pod-security.kubernetes.io/warn-version]: "
+        'Namespace "safe" is invalid: [metadata.labels[pod-security.kubernetes.io/enforce]: '
+        'Invalid value: "strict": '
+        "must be one of privileged, baseline, restricted, "
+        "metadata.labels[pod-security.kubernetes.io/warn-version]: "
         'Invalid value: "1.30": must be "latest" or "v1.x"]'
     )
 
@@ -182,9 +274,13 @@ def test_stricter_level_is_tried_on_pods_that_are_there(client: Client) -> None:
     client.warn = warnings.append
     labels = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
     client.patch("namespaces", "safe", Patch(MERGE_PATCH, labels))
-    plain = "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile"
+    plain = (
+        "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, "
+        "seccompProfile"
+    )
     assert warnings == [
-        'existing pods in namespace "safe" violate the new PodSecurity enforce level "restricted:latest"',
+        'existing pods in namespace "safe" violate the new PodSecurity enforce level '
+        '"restricted:latest"',
         f"a (and 1 other pod): {plain}",
         f"c: host namespaces, {plain}",
     ]

@@ -56,7 +56,8 @@ def denial(client: Client, obj: Object) -> str:
     with pytest.raises(Status) as error:
         client.create("configmaps", obj, namespace="default")
     return error.value.message.removeprefix(
-        "configmaps \"c\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "
+        "configmaps \"c\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied "
+        "request: "
     )
 
 
@@ -152,7 +153,8 @@ def test_parameters_come_from_objects(client: Client) -> None:
     with pytest.raises(Status) as error:
         client.create("configmaps", config(), namespace="kube-system")
     assert error.value.message.endswith(
-        "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+        "failed to configure binding: no params found for policy binding with `Deny` "
+        "parameterNotFoundAction"
     )
 
 
@@ -189,7 +191,8 @@ def test_policy_that_cannot_be_read_is_refused(client: Client) -> None:
             {"expression": "objekt.x"},
         )
     assert error.value.message.startswith(
-        'ValidatingAdmissionPolicy.admissionregistration.k8s.io "p" is invalid: [spec.validations[0].expression: '
+        'ValidatingAdmissionPolicy.admissionregistration.k8s.io "p" is invalid: '
+        "[spec.validations[0].expression: "
         'Invalid value: "object.spec >": compilation failed: ERROR: <input>:1:14: Syntax error'
     )
     assert (
@@ -199,11 +202,14 @@ def test_policy_that_cannot_be_read_is_refused(client: Client) -> None:
     assert "undeclared reference to 'objekt' (in container '')" in error.value.message
 
 
-# --- cost -----------------------------------------------------------------------------------------------------------
+# --- cost -----------------------------------------------------------------------------------------
 
 TEXT = "a" * 90_000
 # Each costs 810,000: ten times 9,001 for the text, times 9 for the pattern.
-EXPENSIVE = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, object.data.text.matches('^(a|b|c|d|e|f|g|h|i|j|k|l|m|n|o)*$'))"
+EXPENSIVE = (
+    "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, "
+    "object.data.text.matches('^(a|b|c|d|e|f|g|h|i|j|k|l|m|n|o)*$'))"
+)
 OVER = EXPENSIVE.replace("[1,", "[0, 1,").replace("10]", "10, 11, 12, 13]")
 ENDED = (
     "validation failed due to running out of cost budget, no further validation rules will be run"

@@ -1,4 +1,5 @@
-"""Random requests of any kind: each is stored soundly or refused with a status, and none ends in a traceback.
+"""Random requests of any kind: each is stored soundly or refused with a status, and none ends in a
+traceback.
 
 ``RANDOM_REQUESTS=2000 pytest tests/apiserver/test_random_requests.py`` tries more objects.
 """

@@ -79,7 +79,8 @@ EITHER = "exactly one of nonResourceAttributes or resourceAttributes must be spe
         (
             "selfsubjectaccessreviews",
             {**ABOUT, "nonResourceAttributes": {"path": "/"}},
-            'spec.nonResourceAttributes: Invalid value: {"Path":"/","Verb":""}: cannot be specified in combination with '
+            'spec.nonResourceAttributes: Invalid value: {"Path":"/","Verb":""}: cannot be '
+            "specified in combination with "
             "resourceAttributes",
         ),
         (

@@ -1,6 +1,8 @@
-"""Stored form of a full manifest of every kind: the defaults of v1.36, the fields set by the system, the status.
+"""Stored form of a full manifest of every kind: the defaults of v1.36, the fields set by the
+system, the status.
 
-``UPDATE_GOLDEN=1 pytest tests/apiserver/test_stored_objects.py`` writes ``tests/golden/api/stored.yaml`` anew.
+``UPDATE_GOLDEN=1 pytest tests/apiserver/test_stored_objects.py`` writes
+``tests/golden/api/stored.yaml`` anew.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ GENERATION = "deprecated.daemonset.template.generation"
 IMAGE = "spec.template.spec.containers.0.image"
 
 
-# --- generations --------------------------------------------------------------------------------------------------
+# --- generations ----------------------------------------------------------------------------------
 
 
 def generations(client: Client, changes: dict[str, Any]) -> tuple[int, str]:
@@ -93,7 +93,7 @@ def test_labels_of_endpoint_slice_count_too(client: Client) -> None:
     assert [one["metadata"]["generation"] for one in (made, noted, labelled)] == [1, 1, 2]
 
 
-# --- statuses -----------------------------------------------------------------------------------------------------
+# --- statuses -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_finalizers_of_namespace_are_changed_by_finalize_only(client: Client) ->
     }
 
 
-# --- services: addresses and ports --------------------------------------------------------------------------------
+# --- services: addresses and ports ----------------------------------------------------------------
 
 
 def service(name: str, **spec: Any) -> dict[str, Any]:
@@ -280,7 +280,7 @@ def test_service_that_is_a_name_elsewhere_has_no_internal_traffic_policy(
     }
 
 
-# --- deletion, names, selection -----------------------------------------------------------------------------------
+# --- deletion, names, selection -------------------------------------------------------------------
 
 
 def test_pod_takes_as_long_to_go_as_it_was_given() -> None:
@@ -326,7 +326,7 @@ def test_events_are_found_by_what_they_are_about() -> None:
     }
 
 
-# --- claims -------------------------------------------------------------------------------------------------------
+# --- claims ---------------------------------------------------------------------------------------
 
 
 def test_claims_two_sources_say_same() -> None:
@@ -342,7 +342,7 @@ def test_claims_two_sources_say_same() -> None:
         assert (spec["dataSource"], spec["dataSourceRef"]) == (source, source)
 
 
-# --- definitions --------------------------------------------------------------------------------------------------
+# --- definitions ----------------------------------------------------------------------------------
 
 CRD = "customresourcedefinitions.apiextensions.k8s.io"
 
@@ -421,9 +421,12 @@ def test_new_storage_version_is_remembered_and_old_one_must_stay(client: Client)
     with pytest.raises(Status) as caught:
         client.update(CRD, changed(after, {"spec.versions": [{**first, "name": "v2"}]}))
     assert str(caught.value) == (
-        'CustomResourceDefinition.apiextensions.k8s.io "boats.example.org" is invalid: status.storedVersions[0]: '
-        'Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in '
-        "spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from "
+        'CustomResourceDefinition.apiextensions.k8s.io "boats.example.org" is invalid: '
+        "status.storedVersions[0]: "
+        'Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, '
+        "and must remain in "
+        "spec.versions until a storage migration ensures no data remains persisted in v1 and "
+        "removes v1 from "
         "status.storedVersions"
     )
 
@@ -433,6 +436,8 @@ def test_kind_of_established_definition_stays(client: Client) -> None:
     with pytest.raises(Status) as caught:
         client.update(CRD, changed(made, {"spec.names.kind": "Ship", "spec.scope": "Namespaced"}))
     assert str(caught.value) == (
-        'CustomResourceDefinition.apiextensions.k8s.io "boats.example.org" is invalid: [spec.scope: Invalid value: '
-        '"Namespaced": field is immutable, spec.names.kind: Invalid value: "Ship": field is immutable]'
+        'CustomResourceDefinition.apiextensions.k8s.io "boats.example.org" is invalid: '
+        "[spec.scope: Invalid value: "
+        '"Namespaced": field is immutable, spec.names.kind: Invalid value: "Ship": field is '
+        "immutable]"
     )

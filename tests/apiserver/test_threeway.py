@@ -1,4 +1,5 @@
-"""Three-way merges of objects: fields by the lists and maps of the API, and fields written by the system."""
+"""Three-way merges of objects: fields by the lists and maps of the API, and fields written by the
+system."""
 
 from __future__ import annotations
 
@@ -444,7 +445,7 @@ def test_intent_has_nothing_that_system_writes() -> None:
     assert intent_of(found)["spec"] == {}
 
 
-# --- laws -------------------------------------------------------------------------------------------------------------
+# --- laws -----------------------------------------------------------------------------------------
 
 SCALARS = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["", "a", "b"])
 VALUES = st.recursive(

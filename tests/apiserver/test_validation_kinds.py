@@ -1,4 +1,5 @@
-"""Validation errors of services, claims, budgets, roles and other kinds, with upstream's messages."""
+"""Validation errors of services, claims, budgets, roles and other kinds, with upstream's
+messages."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import pytest
 from tests.apiserver.rules import GONE, changed, refusals, update_refusals, warnings
 
 LABEL = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+    "must start and end "
     "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
@@ -194,14 +196,16 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             {"spec.ports.0.port": 0},
             [
                 "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",
-                "spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive",
+                "spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, "
+                "inclusive",
             ],
         ),
         (
             "services",
             {"spec.type": "Public"},
             [
-                'spec.type: Unsupported value: "Public": supported values: "ClusterIP", "ExternalName", "LoadBalancer", '
+                'spec.type: Unsupported value: "Public": supported values: "ClusterIP", '
+                '"ExternalName", "LoadBalancer", '
                 '"NodePort"'
             ],
         ),
@@ -219,15 +223,18 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "services",
             {"spec.sessionAffinity": "Cookie"},
             [
-                'spec.sessionAffinity: Unsupported value: "Cookie": supported values: "ClientIP", "None"'
+                'spec.sessionAffinity: Unsupported value: "Cookie": supported values: "ClientIP", '
+                '"None"'
             ],
         ),
         (
             "configmaps",
             {"data": {"a b": "c"}},
             [
-                "data[a b]: Invalid value: \"a b\": a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
-                "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+                'data[a b]: Invalid value: "a b": a valid config key must consist of '
+                "alphanumeric characters, '-', '_' or '.' "
+                "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+                "'[-._a-zA-Z0-9]+')"
             ],
         ),
         (
@@ -244,7 +251,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "nodes",
             {"spec.taints": [{"key": "k", "effect": "Never"}]},
             [
-                'metadata.taints[0].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", '
+                'metadata.taints[0].effect: Unsupported value: "Never": supported values: '
+                '"NoSchedule", "PreferNoSchedule", '
                 '"NoExecute"'
             ],
         ),
@@ -252,7 +260,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "nodes",
             {"spec.taints": [{"key": "k", "effect": "NoSchedule"}] * 2},
             [
-                'metadata.taints[1]: Duplicate value: {"Key":"k","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints must '
+                "metadata.taints[1]: Duplicate value: "
+                '{"Key":"k","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints must '
                 "be unique by key and effect pair"
             ],
         ),
@@ -260,7 +269,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "persistentvolumeclaims",
             {"spec.accessModes": ["Always"]},
             [
-                'spec.accessModes: Unsupported value: "Always": supported values: "ReadOnlyMany", "ReadWriteMany", '
+                'spec.accessModes: Unsupported value: "Always": supported values: "ReadOnlyMany", '
+                '"ReadWriteMany", '
                 '"ReadWriteOnce", "ReadWriteOncePod"'
             ],
         ),
@@ -283,7 +293,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "persistentvolumes",
             {"spec.persistentVolumeReclaimPolicy": "Keep"},
             [
-                'spec.persistentVolumeReclaimPolicy: Unsupported value: "Keep": supported values: "Delete", "Recycle", '
+                'spec.persistentVolumeReclaimPolicy: Unsupported value: "Keep": supported values: '
+                '"Delete", "Recycle", '
                 '"Retain"'
             ],
         ),
@@ -292,7 +303,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "storageclasses.storage.k8s.io",
             {"volumeBindingMode": "Later"},
             [
-                'volumeBindingMode: Unsupported value: "Later": supported values: "Immediate", "WaitForFirstConsumer"'
+                'volumeBindingMode: Unsupported value: "Later": supported values: "Immediate", '
+                '"WaitForFirstConsumer"'
             ],
         ),
         (
@@ -300,7 +312,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             {"spec.maxUnavailable": 1},
             [
                 'spec: Invalid value: {"MinAvailable":1,"Selector":{"matchLabels":{"app":"web"}},'
-                '"MaxUnavailable":1,"UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be both set'
+                '"MaxUnavailable":1,"UnhealthyPodEvictionPolicy":null}: minAvailable and '
+                "maxUnavailable cannot be both set"
             ],
         ),
         (
@@ -318,7 +331,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             {"spec.maxReplicas": 0, "spec.minReplicas": 2},
             [
                 "spec.maxReplicas: Required value: must be set and greater than 0",
-                "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`",
+                "spec.maxReplicas: Invalid value: 0: must be greater than or equal to "
+                "`minReplicas`",
             ],
         ),
         (
@@ -330,7 +344,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "ingresses.networking.k8s.io",
             {"spec.rules.0.http.paths.0.pathType": "Fuzzy"},
             [
-                f'{RULE}.pathType: Unsupported value: "Fuzzy": supported values: "Exact", "ImplementationSpecific", "Prefix"'
+                f'{RULE}.pathType: Unsupported value: "Fuzzy": supported values: "Exact", '
+                f'"ImplementationSpecific", "Prefix"'
             ],
         ),
         (
@@ -342,15 +357,18 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "networkpolicies.networking.k8s.io",
             {"spec.policyTypes": ["Sideways"]},
             [
-                'spec.policyTypes[0]: Unsupported value: "Sideways": supported values: "Ingress", "Egress"'
+                'spec.policyTypes[0]: Unsupported value: "Sideways": supported values: "Ingress", '
+                '"Egress"'
             ],
         ),
         (
             "resourcequotas",
             {"spec.hard": {"bananas": "1"}},
             [
-                'spec.hard[bananas]: Invalid value: "bananas": must be a standard resource type or fully qualified',
-                'spec.hard[bananas]: Invalid value: "bananas": must be a standard resource for quota',
+                'spec.hard[bananas]: Invalid value: "bananas": must be a standard resource type '
+                "or fully qualified",
+                'spec.hard[bananas]: Invalid value: "bananas": must be a standard resource for '
+                "quota",
             ],
         ),
         (
@@ -376,7 +394,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
                 }
             },
             [
-                "spec.scopeSelector.matchExpressions.values: Required value: must be at least one value when `operator` is 'In' "
+                "spec.scopeSelector.matchExpressions.values: Required value: must be at least one "
+                "value when `operator` is 'In' "
                 "or 'NotIn' for scope selector"
             ],
         ),
@@ -384,9 +403,12 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "limitranges",
             {"spec.limits.0.min.cpu": "3"},
             [
-                'spec.limits[0].min[cpu]: Invalid value: "3": min value 3 is greater than max value 2',
-                'spec.limits[0].defaultRequest[cpu]: Invalid value: "2": min value 3 is greater than default request value 2',
-                'spec.limits[0].default[cpu]: Invalid value: "3": min value 3 is greater than default value 2',
+                'spec.limits[0].min[cpu]: Invalid value: "3": min value 3 is greater than max '
+                "value 2",
+                'spec.limits[0].defaultRequest[cpu]: Invalid value: "2": min value 3 is greater '
+                "than default request value 2",
+                'spec.limits[0].default[cpu]: Invalid value: "3": min value 3 is greater than '
+                "default value 2",
             ],
         ),
         (
@@ -398,7 +420,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "limitranges",
             {"spec.limits.0.maxLimitRequestRatio": {"cpu": "3"}},
             [
-                'spec.limits[0].maxLimitRequestRatio[cpu]: Invalid value: "3": ratio 3 is greater than max/min = 2.000000'
+                'spec.limits[0].maxLimitRequestRatio[cpu]: Invalid value: "3": ratio 3 is greater '
+                "than max/min = 2.000000"
             ],
         ),
         (
@@ -410,7 +433,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "endpoints",
             {"subsets.0.addresses.0.ip": "127.0.0.1"},
             [
-                'subsets[0].addresses[0].ip: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, '
+                'subsets[0].addresses[0].ip: Invalid value: "127.0.0.1": may not be in the '
+                "loopback range (127.0.0.0/8, "
                 "::1/128)"
             ],
         ),
@@ -451,7 +475,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "roles.rbac.authorization.k8s.io",
             {"rules": [{"nonResourceURLs": ["/healthz"], "verbs": ["get"]}]},
             [
-                'rules[0].nonResourceURLs: Invalid value: ["/healthz"]: namespaced rules cannot apply to non-resource URLs'
+                'rules[0].nonResourceURLs: Invalid value: ["/healthz"]: namespaced rules cannot '
+                "apply to non-resource URLs"
             ],
         ),
         (
@@ -459,22 +484,26 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             {"rules": [{}]},
             [
                 "rules[0].verbs: Required value: verbs must contain at least one value",
-                "rules[0].apiGroups: Required value: resource rules must supply at least one api group",
-                "rules[0].resources: Required value: resource rules must supply at least one resource",
+                "rules[0].apiGroups: Required value: resource rules must supply at least one api "
+                "group",
+                "rules[0].resources: Required value: resource rules must supply at least one "
+                "resource",
             ],
         ),
         (
             "rolebindings.rbac.authorization.k8s.io",
             {"subjects": [{"kind": "Robot", "name": "r"}]},
             [
-                'subjects[0].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"'
+                'subjects[0].kind: Unsupported value: "Robot": supported values: '
+                '"ServiceAccount", "User", "Group"'
             ],
         ),
         (
             CRD,
             {"metadata.name": "ships.example.org"},
             [
-                'metadata.name: Invalid value: "ships.example.org": must be spec.names.plural+"."+spec.group'
+                'metadata.name: Invalid value: "ships.example.org": must be '
+                'spec.names.plural+"."+spec.group'
             ],
         ),
         (
@@ -496,9 +525,12 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             CRD,
             {"spec.versions.0.storage": False},
             [
-                'spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":false,"Deprecated":false,'
-                '"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,'
-                '"SelectableFields":null}]: must have exactly one version marked as storage version',
+                'spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":false,'
+                '"Deprecated":false,'
+                '"DeprecationWarning":null,"Schema":null,"Subresources":null,'
+                '"AdditionalPrinterColumns":null,'
+                '"SelectableFields":null}]: must have exactly one version marked as storage '
+                "version",
                 "status.storedVersions: Invalid value: null: must have at least one stored version",
             ],
         ),
@@ -506,14 +538,16 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             CRD,
             {f"{SCHEMA}.properties.spec.properties.flag": {}},
             [
-                f"{AT}.properties[spec].properties[flag].type: Required value: must not be empty for specified object fields"
+                f"{AT}.properties[spec].properties[flag].type: Required value: must not be empty "
+                f"for specified object fields"
             ],
         ),
         (
             CRD,
             {f"{SCHEMA}.properties.spec.properties.flag": {"type": "text"}},
             [
-                f'{AT}.properties[spec].properties[flag].type: Unsupported value: "text": supported values: "array", "boolean", '
+                f'{AT}.properties[spec].properties[flag].type: Unsupported value: "text": '
+                f'supported values: "array", "boolean", '
                 '"integer", "number", "object", "string"'
             ],
         ),
@@ -521,7 +555,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             CRD,
             {f"{SCHEMA}.properties.spec.properties.flag.default": 5},
             [
-                f'{AT}.properties[spec].properties[flag].default: Invalid value: "integer":  in body must be of type string: '
+                f'{AT}.properties[spec].properties[flag].default: Invalid value: "integer":  in '
+                f"body must be of type string: "
                 '"integer"'
             ],
         ),
@@ -534,7 +569,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             CRD,
             {f"{SCHEMA}.anyOf": [{"properties": {"size": {"minimum": 1}}}]},
             [
-                f"{AT}.properties[size]: Required value: because it is defined in {AT}.anyOf[0].properties[size]"
+                f"{AT}.properties[size]: Required value: because it is defined in "
+                f"{AT}.anyOf[0].properties[size]"
             ],
         ),
         (
@@ -546,7 +582,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
                 }
             },
             [
-                f"{AT}.properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata "
+                f"{AT}.properties[metadata]: Forbidden: must not specify anything other than name "
+                f"and generateName, but metadata "
                 "is implicitly specified"
             ],
         ),
@@ -558,8 +595,10 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
                 ]
             },
             [
-                'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string',
-                'spec.additionalPrinterColumns[0].JSONPath: Invalid value: "spec": must be a simple json path starting with .',
+                'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of '
+                "boolean,date,integer,number,string",
+                'spec.additionalPrinterColumns[0].JSONPath: Invalid value: "spec": must be a '
+                "simple json path starting with .",
             ],
         ),
         (
@@ -570,14 +609,16 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
                 }
             },
             [
-                'spec.subresources.scale.specReplicasPath: Invalid value: ".status.n": should be a json path under .spec'
+                'spec.subresources.scale.specReplicasPath: Invalid value: ".status.n": should be '
+                "a json path under .spec"
             ],
         ),
         (
             CRD,
             {"spec.versions.0.selectableFields": [{"jsonPath": ".spec.nothing"}]},
             [
-                'spec.selectableFields[0].jsonPath: Invalid value: ".spec.nothing": is an invalid path: does not refer to a '
+                'spec.selectableFields[0].jsonPath: Invalid value: ".spec.nothing": is an invalid '
+                "path: does not refer to a "
                 "valid field"
             ],
         ),
@@ -585,7 +626,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             CRD,
             {"spec.conversion": {"strategy": "Webhook"}},
             [
-                "spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
+                "spec.conversion.webhookClientConfig: Required value: required when strategy is "
+                "set to Webhook",
                 "spec.conversion.conversionReviewVersions: Required value",
             ],
         ),
@@ -598,7 +640,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "servicecidrs.networking.k8s.io",
             {"spec.cidrs": ["10.0.0.1/24"]},
             [
-                'spec.cidrs[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length'
+                'spec.cidrs[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the '
+                "prefix length"
             ],
         ),
         (
@@ -610,7 +653,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             "servicecidrs.networking.k8s.io",
             {"spec.cidrs": ["10.0.0.0/24", "10.1.0.0/24"]},
             [
-                'spec.cidrs: Invalid value: {"CIDRs":["10.0.0.0/24","10.1.0.0/24"]}: may specify no more than one IP for each IP '
+                'spec.cidrs: Invalid value: {"CIDRs":["10.0.0.0/24","10.1.0.0/24"]}: may specify '
+                "no more than one IP for each IP "
                 "family, i.e 192.168.0.0/24 and 2001:db8::/96"
             ],
         ),
@@ -624,7 +668,8 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             CRD,
             {f"{SCHEMA}.properties.spec.properties.flag.pattern": "(nl"},
             [
-                f'{AT}.properties[spec].properties[flag].pattern: Invalid value: "(nl": must be a valid regular expression, but '
+                f'{AT}.properties[spec].properties[flag].pattern: Invalid value: "(nl": must be a '
+                f"valid regular expression, but "
                 "isn't: error parsing regexp: missing closing ): `(nl`"
             ],
         ),
@@ -632,8 +677,10 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
             CRD,
             {"spec.group": "a.k8s.io", "metadata.name": "boats.a.k8s.io"},
             [
-                "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval "
-                'annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111'
+                "metadata.annotations[api-approved.kubernetes.io]: Required value: protected "
+                "groups must have approval "
+                'annotation "api-approved.kubernetes.io", see '
+                "https://github.com/kubernetes/enhancements/pull/1111"
             ],
         ),
     ],
@@ -694,7 +741,8 @@ def test_object_invalid_is_refused(key: str, changes: dict[str, Any], errors: li
             "rolebindings.rbac.authorization.k8s.io",
             {"roleRef.name": "other"},
             [
-                'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"other"}: cannot change '
+                'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role",'
+                '"Name":"other"}: cannot change '
                 "roleRef"
             ],
         ),
@@ -743,7 +791,8 @@ def test_update_of_immutable_field_is_refused(field: str) -> None:
             "persistentvolumes",
             {"spec.persistentVolumeReclaimPolicy": "Recycle"},
             [
-                "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach "
+                "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
+                "Instead, the recommended approach "
                 "is to use dynamic provisioning."
             ],
         ),
@@ -756,7 +805,8 @@ def test_update_of_immutable_field_is_refused(field: str) -> None:
             "endpoints",
             {"subsets.0.addresses.0.ip": "2001:DB8::1"},
             [
-                'subsets[0].addresses[0].ip: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format '
+                'subsets[0].addresses[0].ip: IPv6 address "2001:DB8::1" should be in RFC 5952 '
+                "canonical format "
                 '("2001:db8::1")'
             ],
         ),
@@ -778,17 +828,45 @@ def test_object_deprecated_is_accepted_with_warning(
     assert warnings(key, changed(good(key), changes)) == lines
 
 
-@pytest.mark.parametrize(("key", "obj", "wanted"), [
-    ("services", {"spec": {"type": "LoadBalancer", "ports": [{"port": 80}], "loadBalancerIP": "FD00::1",
-                           "loadBalancerSourceRanges": ["10.0.0.0/8", "FD00::/8"]}},
-     ['spec.loadBalancerIP: IPv6 address "FD00::1" should be in RFC 5952 canonical format ("fd00::1")',
-      'spec.loadBalancerSourceRanges[1]: IPv6 CIDR value "FD00::/8" should be in RFC 5952 canonical format '
-      '("fd00::/8")']),
-    ("networkpolicies.networking.k8s.io", {"spec": {"podSelector": {}, "egress": [{"to": [{"ipBlock": {
-        "cidr": "fd00::/8", "except": ["fd00:0::/16"]}}]}]}},
-     ['spec.egress[0].to[0].ipBlock.except[0]: IPv6 CIDR value "fd00:0::/16" should be in RFC 5952 canonical format '
-      '("fd00::/16")']),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "obj", "wanted"),
+    [
+        (
+            "services",
+            {
+                "spec": {
+                    "type": "LoadBalancer",
+                    "ports": [{"port": 80}],
+                    "loadBalancerIP": "FD00::1",
+                    "loadBalancerSourceRanges": ["10.0.0.0/8", "FD00::/8"],
+                }
+            },
+            [
+                'spec.loadBalancerIP: IPv6 address "FD00::1" should be in RFC 5952 canonical '
+                'format ("fd00::1")',
+                'spec.loadBalancerSourceRanges[1]: IPv6 CIDR value "FD00::/8" should be in RFC '
+                "5952 canonical format "
+                '("fd00::/8")',
+            ],
+        ),
+        (
+            "networkpolicies.networking.k8s.io",
+            {
+                "spec": {
+                    "podSelector": {},
+                    "egress": [
+                        {"to": [{"ipBlock": {"cidr": "fd00::/8", "except": ["fd00:0::/16"]}}]}
+                    ],
+                }
+            },
+            [
+                'spec.egress[0].to[0].ipBlock.except[0]: IPv6 CIDR value "fd00:0::/16" should be '
+                "in RFC 5952 canonical format "
+                '("fd00::/16")'
+            ],
+        ),
+    ],
+)
 def test_address_not_canonical_is_accepted_with_warning(
     key: str, obj: dict[str, Any], wanted: list[str]
 ) -> None:

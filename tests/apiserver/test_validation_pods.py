@@ -19,7 +19,8 @@ from tests.apiserver.rules import (
 )
 
 LABEL = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+    "must start and end "
     "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
@@ -61,12 +62,15 @@ def test_container_errors_come_in_order_of_fields() -> None:
     assert wrong({C: container}) == [
         f'{AT}.name: Invalid value: "Web!": {LABEL}',
         f"{AT}.ports[0].containerPort: Required value",
-        f'{AT}.env[0].name: Invalid value: "a=b": a valid environment variable name must consist only of printable '
+        f'{AT}.env[0].name: Invalid value: "a=b": a valid environment variable name must consist '
+        f"only of printable "
         "ASCII characters other than '='",
         f'{AT}.volumeMounts[0].name: Not found: "v"',
         f"{AT}.volumeMounts[0].mountPath: Required value",
-        f'{AT}.imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"',
-        f'{AT}.resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1',
+        f'{AT}.imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", '
+        f'"IfNotPresent", "Never"',
+        f'{AT}.resources.requests: Invalid value: "2": must be less than or equal to cpu limit of '
+        f"1",
         f"{AT}.livenessProbe.exec.command: Required value",
         f'{AT}.image: Invalid value: " web": must not have leading or trailing whitespace',
     ]
@@ -87,7 +91,8 @@ def test_container_errors_come_in_order_of_fields() -> None:
         ),
         (
             {"spec.restartPolicy": "Sometimes"},
-            'spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"',
+            'spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", '
+            '"OnFailure", "Never"',
         ),
         (
             {"spec.dnsPolicy": "Mine"},
@@ -100,18 +105,22 @@ def test_container_errors_come_in_order_of_fields() -> None:
         ),
         (
             {"spec.nodeSelector": {"a b": "c"}},
-            "spec.nodeSelector: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', "
-            "and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used "
+            'spec.nodeSelector: Invalid value: "a b": name part must consist of alphanumeric '
+            "characters, '-', '_' or '.', "
+            "and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name', "
+            " or '123-abc', regex used "
             "for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
         ),
         (
             {"spec.activeDeadlineSeconds": 0},
-            "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive",
+            "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, "
+            "inclusive",
         ),
         ({"spec.hostname": "A"}, f'spec.hostname: Invalid value: "A": {LABEL}'),
         (
             {"spec.hostNetwork": True, f"{C}.ports": [{"containerPort": 80, "hostPort": 81}]},
-            f"{AT}.ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true",
+            f"{AT}.ports[0].hostPort: Invalid value: 81: must match `containerPort` when "
+            f"`hostNetwork` is true",
         ),
         (
             {
@@ -124,11 +133,13 @@ def test_container_errors_come_in_order_of_fields() -> None:
         ),
         (
             {f"{C}.ports": [{"containerPort": 80, "protocol": "QUIC"}]},
-            f'{AT}.ports[0].protocol: Unsupported value: "QUIC": supported values: "SCTP", "TCP", "UDP"',
+            f'{AT}.ports[0].protocol: Unsupported value: "QUIC": supported values: "SCTP", "TCP", '
+            f'"UDP"',
         ),
         (
             {f"{C}.ports": [{"containerPort": 70000}]},
-            f"{AT}.ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive",
+            f"{AT}.ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, "
+            f"inclusive",
         ),
         (
             {
@@ -149,25 +160,30 @@ def test_container_errors_come_in_order_of_fields() -> None:
                     }
                 ]
             },
-            f'{AT}.env[0].valueFrom: Invalid value: "": may not be specified when `value` is not empty',
+            f'{AT}.env[0].valueFrom: Invalid value: "": may not be specified when `value` is not '
+            f"empty",
         ),
         (
             {f"{C}.env": [{"name": "A", "valueFrom": {}}]},
-            f'{AT}.env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, `resourceFieldRef`, '
+            f'{AT}.env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, '
+            f"`resourceFieldRef`, "
             "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
         ),
         (
             {f"{C}.env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.image"}}}]},
-            f'{AT}.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.image": error converting fieldPath: field label '
+            f'{AT}.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.image": error '
+            f"converting fieldPath: field label "
             "not supported: spec.image",
         ),
         (
             {f"{C}.resources": {"requests": {"cpu": "-1"}}},
-            f'{AT}.resources.requests[cpu]: Invalid value: "-1": must be greater than or equal to 0',
+            f'{AT}.resources.requests[cpu]: Invalid value: "-1": must be greater than or equal to '
+            f"0",
         ),
         (
             {f"{C}.resources": {"requests": {"example.com/gpu": "1"}}},
-            f"{AT}.resources.limits: Required value: Limit must be set for non overcommitable resources",
+            f"{AT}.resources.limits: Required value: Limit must be set for non overcommitable "
+            f"resources",
         ),
         (
             {f"{C}.livenessProbe": {"httpGet": {"port": 80}, "tcpSocket": {"port": 80}}},
@@ -179,7 +195,8 @@ def test_container_errors_come_in_order_of_fields() -> None:
         ),
         (
             {f"{C}.readinessProbe": {"httpGet": {"port": 80}, "periodSeconds": -1}},
-            f"{AT}.readinessProbe.periodSeconds: Invalid value: -1: must be greater than or equal to 0",
+            f"{AT}.readinessProbe.periodSeconds: Invalid value: -1: must be greater than or equal "
+            f"to 0",
         ),
         (
             {f"{C}.livenessProbe": {}},
@@ -187,29 +204,39 @@ def test_container_errors_come_in_order_of_fields() -> None:
         ),
         (
             {"spec.securityContext": {"runAsUser": -1}},
-            "spec.securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+            "spec.securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, "
+            "inclusive",
         ),
         (
             {f"{C}.securityContext": {"privileged": True, "allowPrivilegeEscalation": False}},
-            f'{AT}.securityContext: Invalid value: {{"Capabilities":null,"Privileged":true,"SELinuxOptions":null,'
-            '"WindowsOptions":null,"RunAsUser":null,"RunAsGroup":null,"RunAsNonRoot":null,"ReadOnlyRootFilesystem":null,'
-            '"AllowPrivilegeEscalation":false,"ProcMount":null,"SeccompProfile":null,"AppArmorProfile":null}: cannot set '
+            f"{AT}.securityContext: Invalid value: "
+            f'{{"Capabilities":null,"Privileged":true,"SELinuxOptions":null,'
+            '"WindowsOptions":null,"RunAsUser":null,"RunAsGroup":null,"RunAsNonRoot":null,'
+            '"ReadOnlyRootFilesystem":null,'
+            '"AllowPrivilegeEscalation":false,"ProcMount":null,"SeccompProfile":null,'
+            '"AppArmorProfile":null}: cannot set '
             "`allowPrivilegeEscalation` to false and `privileged` to true",
         ),
         (
             {"spec.serviceAccountName": "A_b"},
-            'spec.serviceAccountName: Invalid value: "A_b": a lowercase RFC 1123 subdomain must consist of lower case '
-            "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "
-            r"regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+            'spec.serviceAccountName: Invalid value: "A_b": a lowercase RFC 1123 subdomain must '
+            "consist of lower case "
+            "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric "
+            "character (e.g. 'example.com', "
+            r"regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\."
+            r"[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
         ),
         (
             {"spec.hostAliases": [{"ip": "here"}]},
-            'spec.hostAliases[0].ip: Invalid value: "here": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+            'spec.hostAliases[0].ip: Invalid value: "here": must be a valid IP address, (e.g. '
+            "10.9.8.7 or 2001:db8::ffff)",
         ),
         (
             {"spec.readinessGates": [{"conditionType": "a b"}]},
-            'spec.readinessGates[0].conditionType: Invalid value: "a b": name part must consist of alphanumeric characters, '
-            "'-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or "
+            'spec.readinessGates[0].conditionType: Invalid value: "a b": name part must consist '
+            "of alphanumeric characters, "
+            "'-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
+            "'MyName',  or 'my.name',  or "
             "'123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
         ),
         (
@@ -238,14 +265,16 @@ def test_pod_invalid_is_refused_with_one_error(changes: dict[str, Any], error: s
         ),
         (
             {"hostPath": {"path": "/v", "type": "Thing"}},
-            'spec.volumes[0].hostPath.type: Unsupported value: "Thing": supported values: "", "BlockDevice", "CharDevice", '
+            'spec.volumes[0].hostPath.type: Unsupported value: "Thing": supported values: "", '
+            '"BlockDevice", "CharDevice", '
             '"Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"',
         ),
         ({"configMap": {}}, "spec.volumes[0].configMap.name: Required value"),
         ({"secret": {}}, "spec.volumes[0].secret.secretName: Required value"),
         (
             {"secret": {"secretName": "s", "defaultMode": 1000}},
-            "spec.volumes[0].secret.defaultMode: Invalid value: 1000: must be a number between 0 and 0777 (octal), both "
+            "spec.volumes[0].secret.defaultMode: Invalid value: 1000: must be a number between 0 "
+            "and 0777 (octal), both "
             "inclusive",
         ),
         (
@@ -254,7 +283,8 @@ def test_pod_invalid_is_refused_with_one_error(changes: dict[str, Any], error: s
         ),
         (
             {"emptyDir": {"sizeLimit": "-1"}},
-            "spec.volumes[0].emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity",
+            "spec.volumes[0].emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid "
+            "resource quantity",
         ),
         (
             {"persistentVolumeClaim": {}},
@@ -284,11 +314,13 @@ def test_volume_invalid_is_refused(volume: dict[str, Any], error: str) -> None:
         ({"subPath": "/a"}, 'volumeMounts.subPath: Invalid value: "/a": must be a relative path'),
         (
             {"subPath": "a", "subPathExpr": "b"},
-            'volumeMounts[0].subPathExpr: Invalid value: "b": subPathExpr and subPath are mutually exclusive',
+            'volumeMounts[0].subPathExpr: Invalid value: "b": subPathExpr and subPath are '
+            "mutually exclusive",
         ),
         (
             {"mountPropagation": "Bidirectional"},
-            "volumeMounts.mountPropagation: Forbidden: Bidirectional mount propagation is available only to privileged "
+            "volumeMounts.mountPropagation: Forbidden: Bidirectional mount propagation is "
+            "available only to privileged "
             "containers",
         ),
     ],
@@ -312,21 +344,25 @@ def test_mounts_with_same_path_are_refused() -> None:
     [
         (
             {"operator": "Exists", "value": "v"},
-            "spec.tolerations[0].operator: Invalid value: \"v\": value must be empty when `operator` is 'Exists'",
+            'spec.tolerations[0].operator: Invalid value: "v": value must be empty when '
+            "`operator` is 'Exists'",
         ),
         (
             {"key": "", "operator": "Equal", "value": "v"},
-            'spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is empty, which means '
+            'spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when '
+            "`key` is empty, which means "
             '"match all values and all keys"',
         ),
         (
             {"effect": "Never"},
-            'spec.tolerations[0].effect: Unsupported value: "Never": supported values: "NoSchedule", '
+            'spec.tolerations[0].effect: Unsupported value: "Never": supported values: '
+            '"NoSchedule", '
             '"PreferNoSchedule", "NoExecute"',
         ),
         (
             {"effect": "NoSchedule", "tolerationSeconds": 5},
-            "spec.tolerations[0].effect: Invalid value: \"NoSchedule\": effect must be 'NoExecute' when `tolerationSeconds` "
+            'spec.tolerations[0].effect: Invalid value: "NoSchedule": effect must be '
+            "'NoExecute' when `tolerationSeconds` "
             "is set",
         ),
     ],
@@ -363,21 +399,25 @@ TERM = (
         ),
         (
             node_affinity({"key": "k", "operator": "In"}),
-            f"{TERM}.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+            f"{TERM}.matchExpressions[0].values: Required value: must be specified when "
+            f"`operator` is 'In' or 'NotIn'",
         ),
         (
             node_affinity({"key": "k", "operator": "Exists", "values": ["v"]}),
-            f"{TERM}.matchExpressions[0].values: Forbidden: may not be specified when `operator` is 'Exists' or "
+            f"{TERM}.matchExpressions[0].values: Forbidden: may not be specified when `operator` "
+            f"is 'Exists' or "
             "'DoesNotExist'",
         ),
         (
             node_affinity({"key": "k", "operator": "Gt", "values": ["1", "2"]}),
-            f"{TERM}.matchExpressions[0].values: Required value: must be specified single value when `operator` is 'Lt' or "
+            f"{TERM}.matchExpressions[0].values: Required value: must be specified single value "
+            f"when `operator` is 'Lt' or "
             "'Gt'",
         ),
         (
             node_affinity({"key": "k", "operator": "Like"}),
-            f'{TERM}.matchExpressions[0].operator: Invalid value: "Like": not a valid selector operator',
+            f'{TERM}.matchExpressions[0].operator: Invalid value: "Like": not a valid selector '
+            f"operator",
         ),
         (
             node_affinity({"key": "spec.x", "operator": "In", "values": ["v"]}, "matchFields"),
@@ -394,8 +434,10 @@ TERM = (
                     ]
                 }
             },
-            "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector"
-            ".matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+            "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]."
+            "labelSelector"
+            ".matchExpressions[0].values: Required value: must be specified when `operator` is "
+            "'In' or 'NotIn'",
         ),
         (
             {
@@ -408,7 +450,8 @@ TERM = (
                     ]
                 }
             },
-            "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: must be "
+            "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: "
+            "Invalid value: 101: must be "
             "in the range 1-100",
         ),
     ],
@@ -425,13 +468,15 @@ def test_affinity_invalid_is_refused(affinity: dict[str, Any], error: str) -> No
         (
             {"whenUnsatisfiable": "Wait"},
             [
-                'whenUnsatisfiable: Unsupported value: "Wait": supported values: "DoNotSchedule", "ScheduleAnyway"'
+                'whenUnsatisfiable: Unsupported value: "Wait": supported values: "DoNotSchedule", '
+                '"ScheduleAnyway"'
             ],
         ),
         (
             {"minDomains": 2, "whenUnsatisfiable": "ScheduleAnyway"},
             [
-                "minDomains: Invalid value: 2: can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"
+                "minDomains: Invalid value: 2: can only use minDomains if "
+                "whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"
             ],
         ),
     ],
@@ -461,7 +506,7 @@ def test_new_pod_with_ephemeral_containers_is_refused() -> None:
     ) == ["spec.ephemeralContainers: Forbidden: cannot be set on create"]
 
 
-# --- updates ------------------------------------------------------------------------------------------------------
+# --- updates --------------------------------------------------------------------------------------
 
 
 def test_pod_update_of_image_deadline_and_tolerations_is_accepted() -> None:
@@ -473,8 +518,10 @@ def test_pod_update_of_other_fields_is_refused() -> None:
     errors = update_refusals("pods", pod(hostname="other"), pod())
     assert errors == [
         "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
-        "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
-        "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n"
+        "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+        "additions to existing "
+        "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
+        "previously negative)\n"
         "@@ -64,7 +64,7 @@\n"
         '   "SELinuxChangePolicy": null\n  },\n  "ImagePullSecrets": null,\n'
         '- "Hostname": "",\n+ "Hostname": "other",\n'
@@ -496,7 +543,8 @@ def test_pod_update_that_lengthens_deadline_is_refused() -> None:
         "spec.activeDeadlineSeconds: Invalid value: 9: must be less than or equal to previous value"
     ]
     assert update_refusals("pods", pod(), old)[0] == (
-        "spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value"
+        "spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer "
+        "to nil value"
     )
 
 
@@ -523,7 +571,8 @@ def spread(keys: list[str]) -> list[str]:
 
 def test_repeated_spread_constraint_is_named_where_another_one_follows() -> None:
     assert spread(["a", "b", "a", "a"]) == [
-        f"spec.topologySpreadConstraints[{index}].{{topologyKey, whenUnsatisfiable}}: Duplicate value: "
+        f"spec.topologySpreadConstraints[{index}].{{topologyKey, whenUnsatisfiable}}: Duplicate "
+        f"value: "
         '"{a, DoNotSchedule}"'
         for index in (0, 2)
     ]
@@ -541,7 +590,7 @@ def test_many_spread_constraints_cost_in_proportion() -> None:
     )  # ten times as much; each with each other would be a hundred times
 
 
-# --- what comes with creation -------------------------------------------------------------------------------------
+# --- what comes with creation ---------------------------------------------------------------------
 
 
 def test_new_pod_is_pending_with_its_qos_class() -> None:
@@ -586,15 +635,18 @@ def test_pods_can_be_selected_by_fields() -> None:
     [
         (
             {f"{C}.ports": [{"containerPort": 80}, {"containerPort": 80}]},
-            "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
+            "spec.containers[0].ports[1]: duplicate port definition with "
+            "spec.containers[0].ports[0]",
         ),
         (
             {f"{C}.env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]},
-            'spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply',
+            'spec.containers[0].env[1]: hides previous definition of "A", which may be dropped '
+            "when using apply",
         ),
         (
             {"spec.nodeSelector": {"beta.kubernetes.io/os": "linux"}},
-            'spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead',
+            "spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "
+            '"kubernetes.io/os" instead',
         ),
         (
             {"spec.hostAliases": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.1"}]},
@@ -606,7 +658,8 @@ def test_pods_can_be_selected_by_fields() -> None:
         ),
         (
             {f"{C}.resources": {"requests": {"memory": "10m"}}},
-            'spec.containers[0].resources.requests[memory]: fractional byte value "10m" is invalid, must be an integer',
+            'spec.containers[0].resources.requests[memory]: fractional byte value "10m" is '
+            "invalid, must be an integer",
         ),
         (
             {"spec.volumes": [{"name": "g", "gitRepo": {"repository": "r"}}]},
@@ -628,12 +681,14 @@ def test_pods_can_be_selected_by_fields() -> None:
                     }
                 ]
             },
-            'spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: fractional byte value "1500m" is '
+            "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: "
+            'fractional byte value "1500m" is '
             "invalid, must be an integer",
         ),
         (
             {"metadata.name": "a.b"},
-            "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is "
+            "metadata.name: this is used in the Pod's hostname, which can result in surprising "
+            "behavior; a DNS label is "
             "recommended: [must not contain dots]",
         ),
     ],

@@ -1,4 +1,5 @@
-"""Validation errors of DaemonSets, Deployments, StatefulSets, Jobs and the like, with upstream's messages."""
+"""Validation errors of DaemonSets, Deployments, StatefulSets, Jobs and the like, with upstream's
+messages."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ DS = "daemonsets.apps"
         (
             {"spec.template.metadata.labels": {"app": "other"}},
             [
-                'spec.template.metadata.labels: Invalid value: {"app":"other"}: `selector` does not match template `labels`'
+                'spec.template.metadata.labels: Invalid value: {"app":"other"}: `selector` does '
+                "not match template `labels`"
             ],
         ),
         (
@@ -38,13 +40,15 @@ DS = "daemonsets.apps"
         (
             {"spec.selector": GONE},
             [
-                'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`'
+                'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not '
+                "match template `labels`"
             ],
         ),
         (
             {"spec.selector.matchExpressions": [{"key": "a", "operator": "Like"}]},
             [
-                'spec.selector.matchExpressions[0].operator: Invalid value: "Like": not a valid selector operator'
+                'spec.selector.matchExpressions[0].operator: Invalid value: "Like": not a valid '
+                "selector operator"
             ],
         ),
         (
@@ -58,13 +62,15 @@ DS = "daemonsets.apps"
         (
             {"spec.template.spec.restartPolicy": "OnFailure"},
             [
-                'spec.template.spec.restartPolicy: Unsupported value: "OnFailure": supported values: "Always"'
+                'spec.template.spec.restartPolicy: Unsupported value: "OnFailure": supported '
+                'values: "Always"'
             ],
         ),
         (
             {"spec.template.spec.activeDeadlineSeconds": 5},
             [
-                "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in DaemonSet is not Supported"
+                "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in "
+                "DaemonSet is not Supported"
             ],
         ),
         (
@@ -74,8 +80,10 @@ DS = "daemonsets.apps"
         (
             {"spec.template.metadata.labels": {"app": "web", "a b": "c"}},
             [
-                "spec.template.labels: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or "
-                "'.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "
+                'spec.template.labels: Invalid value: "a b": name part must consist of '
+                "alphanumeric characters, '-', '_' or "
+                "'.', and must start and end with an alphanumeric character (e.g. 'MyName',  or "
+                "'my.name',  or '123-abc', regex "
                 "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
             ],
         ),
@@ -100,7 +108,8 @@ def test_daemon_set_invalid_is_refused(changes: dict[str, Any], errors: list[str
         (
             {"maxUnavailable": "many"},
             [
-                'maxUnavailable: Invalid value: "many": a valid percent string must be a numeric string followed by an ending '
+                'maxUnavailable: Invalid value: "many": a valid percent string must be a numeric '
+                "string followed by an ending "
                 "'%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
                 "maxUnavailable: Required value: cannot be 0 when maxSurge is 0",
             ],
@@ -122,7 +131,8 @@ def test_rolling_update_without_progress_is_refused(
 
 def test_update_strategy_unknown_is_refused() -> None:
     assert refusals(DS, daemon_set(updateStrategy={"type": "Recreate"})) == [
-        'spec.updateStrategy: Unsupported value: {"Type":"Recreate","RollingUpdate":null}: supported values: '
+        'spec.updateStrategy: Unsupported value: {"Type":"Recreate","RollingUpdate":null}: '
+        "supported values: "
         '"RollingUpdate", "OnDelete"'
     ]
 
@@ -148,7 +158,8 @@ def test_selector_update_is_refused(key: str, kind: str) -> None:
 def test_map_in_error_is_printed_in_key_order() -> None:
     labels = {"zone": "a", "app": "other", "tier": "b"}
     assert refusals(DS, changed(daemon_set(), {"spec.template.metadata.labels": labels})) == [
-        'spec.template.metadata.labels: Invalid value: {"app":"other","tier":"b","zone":"a"}: `selector` does not '
+        'spec.template.metadata.labels: Invalid value: {"app":"other","tier":"b","zone":"a"}: '
+        "`selector` does not "
         "match template `labels`"
     ]
     old = daemon_set()
@@ -160,7 +171,8 @@ def test_map_in_error_is_printed_in_key_order() -> None:
         old, {"spec.selector": selector, "spec.template.metadata.labels": {"zone": "a", "app": "b"}}
     )
     assert update_refusals(DS, new, old) == [
-        'spec.selector: Invalid value: {"matchLabels":{"app":"b","zone":"a"},"matchExpressions":[{"key":"app",'
+        'spec.selector: Invalid value: {"matchLabels":{"app":"b","zone":"a"},'
+        '"matchExpressions":[{"key":"app",'
         '"operator":"Exists"}]}: field is immutable'
     ]
 
@@ -185,25 +197,29 @@ def test_daemon_set_update_of_other_fields_is_accepted() -> None:
         (
             {"spec.strategy": {"type": "Recreate", "rollingUpdate": {}}},
             [
-                "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"
+                "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy "
+                "`type` is 'Recreate'"
             ],
         ),
         (
             {"spec.strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}},
             [
-                "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when `maxSurge` is 0"
+                "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when "
+                "`maxSurge` is 0"
             ],
         ),
         (
             {"spec.minReadySeconds": 700},
             [
-                "spec.progressDeadlineSeconds: Invalid value: 600: must be greater than minReadySeconds"
+                "spec.progressDeadlineSeconds: Invalid value: 600: must be greater than "
+                "minReadySeconds"
             ],
         ),
         (
             {"spec.template.spec.restartPolicy": "Never"},
             [
-                'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"'
+                'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: '
+                '"Always"'
             ],
         ),
     ],
@@ -218,19 +234,22 @@ def test_deployment_invalid_is_refused(changes: dict[str, Any], errors: list[str
         (
             {"spec.podManagementPolicy": "Random"},
             [
-                "spec.podManagementPolicy: Invalid value: \"Random\": must be 'OrderedReady' or 'Parallel'"
+                "spec.podManagementPolicy: Invalid value: \"Random\": must be 'OrderedReady' or "
+                "'Parallel'"
             ],
         ),
         (
             {"spec.updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": -1}}},
             [
-                "spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater than or equal to 0"
+                "spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater "
+                "than or equal to 0"
             ],
         ),
         (
             {"spec.updateStrategy": {"type": "OnDelete", "rollingUpdate": {"partition": 1}}},
             [
-                'spec.updateStrategy.rollingUpdate: Invalid value: {"Partition":1,"MaxUnavailable":null}: only allowed for '
+                "spec.updateStrategy.rollingUpdate: Invalid value: "
+                '{"Partition":1,"MaxUnavailable":null}: only allowed for '
                 "updateStrategy 'RollingUpdate'"
             ],
         ),
@@ -242,7 +261,8 @@ def test_deployment_invalid_is_refused(changes: dict[str, Any], errors: list[str
                 }
             },
             [
-                'spec.persistentVolumeClaimRetentionPolicy.whenDeleted: Unsupported value: "Keep": supported values: "Retain", '
+                "spec.persistentVolumeClaimRetentionPolicy.whenDeleted: Unsupported value: "
+                '"Keep": supported values: "Retain", '
                 '"Delete"'
             ],
         ),
@@ -263,8 +283,10 @@ def test_stateful_set_update_of_immutable_field_is_refused() -> None:
     assert update_refusals(
         "statefulsets.apps", changed(old, {"spec.podManagementPolicy": "Parallel"}), old
     ) == [
-        "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
-        "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are "
+        "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', "
+        "'ordinals', 'template', "
+        "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
+        "'minReadySeconds' are "
         "forbidden"
     ]
 
@@ -286,7 +308,8 @@ def job(**spec: Any) -> dict[str, Any]:
         (
             {"spec.template.spec.restartPolicy": "Always"},
             [
-                'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"'
+                'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", '
+                '"Never"'
             ],
         ),
         (
@@ -304,13 +327,15 @@ def job(**spec: Any) -> dict[str, Any]:
         (
             {"spec.completionMode": "Sorted"},
             [
-                'spec.completionMode: Unsupported value: "Sorted": supported values: "NonIndexed", "Indexed"'
+                'spec.completionMode: Unsupported value: "Sorted": supported values: '
+                '"NonIndexed", "Indexed"'
             ],
         ),
         (
             {"spec.manualSelector": True, "spec.selector": {"matchLabels": {"a": "b"}}},
             [
-                "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`"
+                "spec.template.metadata.labels: Invalid value: null: `selector` does not match "
+                "template `labels`"
             ],
         ),
     ],
@@ -348,19 +373,22 @@ def cron_job(schedule: str, **spec: Any) -> dict[str, Any]:
         (
             "* * * *",
             [
-                'spec.schedule: Invalid value: "* * * *": expected exactly 5 fields, found 4: [* * * *]'
+                'spec.schedule: Invalid value: "* * * *": expected exactly 5 fields, found 4: [* '
+                "* * *]"
             ],
         ),
         (
             "60 * * * *",
             [
-                'spec.schedule: Invalid value: "60 * * * *": end of range (60) above maximum (59): 60'
+                'spec.schedule: Invalid value: "60 * * * *": end of range (60) above maximum '
+                "(59): 60"
             ],
         ),
         (
             "TZ=UTC 0 * * * *",
             [
-                'spec.schedule: Invalid value: "TZ=UTC 0 * * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field '
+                'spec.schedule: Invalid value: "TZ=UTC 0 * * * *": cannot use TZ or CRON_TZ in '
+                "schedule, use timeZone field "
                 "instead"
             ],
         ),
@@ -380,13 +408,15 @@ def test_schedule_is_parsed_as_cron_does(schedule: str, errors: list[str]) -> No
         (
             {"spec.concurrencyPolicy": "Maybe"},
             [
-                'spec.concurrencyPolicy: Unsupported value: "Maybe": supported values: "Allow", "Forbid", "Replace"'
+                'spec.concurrencyPolicy: Unsupported value: "Maybe": supported values: "Allow", '
+                '"Forbid", "Replace"'
             ],
         ),
         (
             {"spec.successfulJobsHistoryLimit": -1},
             [
-                "spec.successfulJobsHistoryLimit: Invalid value: -1: must be greater than or equal to 0"
+                "spec.successfulJobsHistoryLimit: Invalid value: -1: must be greater than or "
+                "equal to 0"
             ],
         ),
         (
@@ -409,14 +439,16 @@ def test_replication_controller_without_selector_takes_template_labels() -> None
     assert refusals("replicationcontrollers", controller) == []
     other = changed(controller, {"spec.selector": {"app": "other"}})
     assert refusals("replicationcontrollers", other) == [
-        'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`'
+        'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match '
+        "template `labels`"
     ]
 
 
 def test_deployment_with_name_that_is_no_label_is_accepted_with_warning() -> None:
     named = changed(workload("Deployment"), {"metadata.name": "a.b"})
     assert warnings("deployments.apps", named) == [
-        "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label "
+        "metadata.name: this is used in Pod names and hostnames, which can result in surprising "
+        "behavior; a DNS label "
         "is recommended: [must not contain dots]"
     ]
 

@@ -248,11 +248,13 @@ def test_reinvocation_policy_if_needed_calls_again_after_change(client: Client, 
     [
         (
             (500, "text/plain", b"boom\n"),
-            'failed to call webhook: an error on the server ("boom") has prevented the request from succeeding',
+            'failed to call webhook: an error on the server ("boom") has prevented the request '
+            "from succeeding",
         ),
         (
             (500, "application/json", b"{}"),
-            'failed to call webhook: an error on the server ("unknown") has prevented the request from succeeding',
+            'failed to call webhook: an error on the server ("unknown") has prevented the request '
+            "from succeeding",
         ),
         (
             (404, "text/plain", b"nothing"),
@@ -270,11 +272,13 @@ def test_reinvocation_policy_if_needed_calls_again_after_change(client: Client, 
         ),
         (
             (200, "application/json", b""),
-            "failed to call webhook: 0-length response with status code: 200 and content type: application/json",
+            "failed to call webhook: 0-length response with status code: 200 and content type: "
+            "application/json",
         ),
         (
             (200, "application/json", b'{"kind":"Foo","apiVersion":"v9"}'),
-            'failed to call webhook: no kind "Foo" is registered for version "v9" in scheme "pkg/util/webhook/client.go:71"',
+            'failed to call webhook: no kind "Foo" is registered for version "v9" in scheme '
+            '"pkg/util/webhook/client.go:71"',
         ),
         (
             (
@@ -282,7 +286,8 @@ def test_reinvocation_policy_if_needed_calls_again_after_change(client: Client, 
                 "application/json",
                 b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","response":{}}',
             ),
-            "failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
+            "failed to call webhook: converting (v1beta1.AdmissionReview) to "
+            "(v1.AdmissionReview): unknown conversion",
         ),
         (
             (
@@ -294,12 +299,14 @@ def test_reinvocation_policy_if_needed_calls_again_after_change(client: Client, 
         ),
         (
             (200, "application/json", b'{"response":{"uid":"UID","allowed":true}}'),
-            "received invalid webhook response: expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got "
+            "received invalid webhook response: expected webhook response of admission.k8s.io/v1, "
+            "Kind=AdmissionReview, got "
             "/, Kind=",
         ),
         (
             (200, "application/json", b'{"response":{"uid":"UID","allowed":"yes"}}'),
-            "failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of "
+            "failed to call webhook: json: cannot unmarshal string into Go struct field "
+            "AdmissionResponse.response.allowed of "
             "type bool",
         ),
     ],
@@ -341,7 +348,8 @@ def test_invalid_answer_fails_in_words_of_api_server(
         ),
         (
             {"allowed": True, "patchType": "JSONPatch", "patch": "e30="},
-            "received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type "
+            "received undecodable patch in webhook response: json: cannot unmarshal object into "
+            "Go value of type "
             "jsonpatch.Patch",
         ),
         (
@@ -362,7 +370,8 @@ def test_patch_that_cannot_be_applied_is_internal_error(client: Client, hook: Ho
     hook.respond = lambda request: json_patch({"op": "remove", "path": "/data/x"})
     mutating(client, failurePolicy="Ignore")
     assert refusal(client, config(a="1")).message == (
-        "Internal error occurred: error in remove for path: '/data/x': Unable to remove nonexistent key: x: missing "
+        "Internal error occurred: error in remove for path: '/data/x': Unable to remove "
+        "nonexistent key: x: missing "
         "value"
     )
 
@@ -523,7 +532,7 @@ def test_v1beta1_review_is_not_checked_for_uid_and_kind(client: Client, hook: Ho
     assert hook.reviews[0]["apiVersion"] == "admission.k8s.io/v1beta1"
 
 
-# --- which requests -------------------------------------------------------------------------------------------------
+# --- which requests -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -700,7 +709,7 @@ def test_patch_of_deletion_is_refused(client: Client, hook: Hook) -> None:
     )
 
 
-# --- HTTPS ----------------------------------------------------------------------------------------------------------
+# --- HTTPS ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -715,12 +724,14 @@ def test_patch_of_deletion_is_refused(client: Client, hook: Hook) -> None:
         (
             "other",
             {"caBundle": CA_BUNDLE},
-            "tls: failed to verify certificate: x509: certificate is valid for other.example.com, not hook.default.svc",
+            "tls: failed to verify certificate: x509: certificate is valid for other.example.com, "
+            "not hook.default.svc",
         ),
         (
             "expired",
             {"caBundle": CA_BUNDLE},
-            "tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time ",
+            "tls: failed to verify certificate: x509: certificate has expired or is not yet "
+            "valid: current time ",
         ),
     ],
 )

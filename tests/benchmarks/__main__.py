@@ -1,4 +1,5 @@
-"""Measure kubepy, as ratios to yardsticks that are measured in the same run, with what each is to reach beside it.
+"""Measure kubepy, as ratios to yardsticks that are measured in the same run, with what each is to
+reach beside it.
 
     python -m tests.benchmarks                    # the table (`make bench`)
     python -m tests.benchmarks get label-large    # these rows only; --list names them
@@ -6,10 +7,11 @@
     python -m tests.benchmarks --record           # and write the figures to recorded.json, with --short its own
     python -m tests.benchmarks --readme           # write the recorded table to the README
 
-Y is the time in which libyaml (PyYAML's CSafeDumper) writes the same 1000 pods, each to a file, and one sync. Ratios
-are of CPU seconds, the best of several runs that alternate with the yardstick, which a busy machine changes little;
-`--wall` compares seconds instead. Every cluster is checked with `kubepy fsck` after it was changed.
-"""
+Y is the time in which libyaml (PyYAML's CSafeDumper) writes the same 1000 pods, each to a file, and
+one sync. Ratios are of CPU seconds, the best of several runs that alternate with the yardstick,
+which a busy machine changes little; `--wall` compares seconds instead. Every cluster is checked
+with `kubepy fsck` after it was changed.
+"""  # noqa: E501
 
 import argparse
 import json
@@ -26,7 +28,8 @@ from tests.benchmarks.table import FULL, KUBECTL, ROWS, SHORT, Figure, Row, Size
 RECORDED = Path(__file__).with_name("recorded.json")
 README = Path(__file__).parents[2] / "README.md"
 BEGIN, END = "<!-- make bench -->\n", "<!-- end of make bench -->\n"
-TRIES = 3  # of a row of the short form that is worse than recorded: others may have kept the machine busy
+# of a row of the short form that is worse than recorded: others may have kept the machine busy
+TRIES = 3
 
 
 def read_recorded() -> dict[str, dict[str, float]]:
@@ -53,7 +56,8 @@ def digits(value: float) -> str:
 
 
 def is_worse(row: Row, value: float, recorded: float | None) -> bool:
-    """Decide if a value is too much worse than the recorded one; less than 0.02 of a unit is noise."""
+    """Decide if a value is too much worse than the recorded one; less than 0.02 of a unit is
+    noise."""
     return recorded is not None and value > recorded * row.slack + 0.02
 
 
@@ -72,7 +76,8 @@ def unit_of(row: Row, sizes: Sizes) -> str:
 
 
 def line(row: Row, sizes: Sizes, figure: Figure, recorded: float | None) -> str:
-    """Return the line of a row as it is printed: the short form with the recorded value, the other with the aim."""
+    """Return the line of a row as it is printed: the short form with the recorded value, the other
+    with the aim."""
     value, unit = digits(figure.value), unit_of(row, sizes)
     if sizes is SHORT:
         compared = "" if recorded is None else f"recorded {digits(recorded)}"
@@ -80,13 +85,16 @@ def line(row: Row, sizes: Sizes, figure: Figure, recorded: float | None) -> str:
         compared = f"aim {digits(row.aim)}" + ("" if figure.value <= row.aim else ", not yet")
     seconds = [f"{seconds:.3f} s" for seconds in (figure.seconds, figure.yardstick) if seconds]
     text = f"{row.name:16} {row.title(sizes)}".replace("`", "")
-    return f"{text:72} {value:>6} {unit.replace('`', ''):27} {compared:18} {' / '.join(seconds)}".rstrip()
+    return (
+        f"{text:72} {value:>6} {unit.replace('`', ''):27} {compared:18} {' / '.join(seconds)}"
+    ).rstrip()
 
 
 def run(
     rows: Iterable[Row], bench: Bench, sizes: Sizes, recorded: dict[str, float]
 ) -> tuple[dict[str, float], list[str]]:
-    """Measure and print rows; return the values and the names of those that are worse than recorded."""
+    """Measure and print rows; return the values and the names of those that are worse than
+    recorded."""
     values: dict[str, float] = {}
     worse = []
     for row in rows:
@@ -165,7 +173,8 @@ def main() -> int:
         write_recorded(form, values)
     if worse:
         print(
-            f"worse than recorded by more than a third: {', '.join(worse)}. If that is meant: --record"
+            f"worse than recorded by more than a third: {', '.join(worse)}. If that is meant: "
+            f"--record"
         )
     return 1 if worse and options.short else 0
 

@@ -1,9 +1,10 @@
-"""Measure forks: in memory, and of a state folder beside `cp -r` of it; and a fresh cluster in memory.
+"""Measure forks: in memory, and of a state folder beside `cp -r` of it; and a fresh cluster in
+memory.
 
     python tests/benchmarks/fork.py
 
-Prints each figure with its limit; exits 1 when one is above it. Runs of `kubepy fork` and `cp -r` alternate, so that a
-noisy machine slows both alike, and the medians are compared.
+Prints each figure with its limit; exits 1 when one is above it. Runs of `kubepy fork` and `cp -r`
+alternate, so that a noisy machine slows both alike, and the medians are compared.
 """
 
 import shutil

@@ -14,8 +14,9 @@ from typing import NamedTuple
 KUBEPY = str(Path(sys.executable).with_name("kubepy"))
 PODS_OF_Y = 1000
 
-# Starts a command from a process smaller than any that is measured: the most memory of a process that was never more
-# than the one that started it could not be told from it. Prints CPU seconds, seconds, kilobytes and the exit status.
+# Starts a command from a process smaller than any that is measured: the most memory of a process
+# that was never more than the one that started it could not be told from it. Prints CPU seconds,
+# seconds, kilobytes and the exit status.
 LAUNCHER = """
 import os, sys, time
 start = time.perf_counter()
@@ -23,10 +24,10 @@ pid = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
 _, status, usage = os.wait4(pid, 0)
 cpu, seconds = usage.ru_utime + usage.ru_stime, time.perf_counter() - start
 os.write(int(sys.argv[1]), repr((cpu, seconds, usage.ru_maxrss, os.waitstatus_to_exitcode(status))).encode())
-"""
+"""  # noqa: E501
 
-# The yardstick Y: libyaml writes each pod to a file, and one sync; few pods several times, of which the best counts.
-# Prints CPU seconds, seconds and the number of pods.
+# The yardstick Y: libyaml writes each pod to a file, and one sync; few pods several times, of which
+# the best counts. Prints CPU seconds, seconds and the number of pods.
 WRITER = """
 import json, os, sys, time, yaml
 pods = json.load(open(sys.argv[1]))["items"][:int(sys.argv[3])]
@@ -111,7 +112,8 @@ def cpu_of(pid: int) -> float:
 
 
 class Watcher:
-    """``kubepy controller --watch`` beside other commands; ready when it has nothing to do any more."""
+    """``kubepy controller --watch`` beside other commands; ready when it has nothing to do any
+    more."""
 
     def __init__(self, state: Path) -> None:
         self._process = subprocess.Popen(
@@ -152,7 +154,8 @@ class Clusters:
     """State folders of the sizes that are asked for, made at the first use.
 
     :param scratch: a folder for what the measurements change.
-    :param kept: a folder in which clusters are left for the next run; without it they are made in scratch.
+    :param kept: a folder in which clusters are left for the next run; without it they are made in
+        scratch.
     """
 
     scratch: Path
@@ -269,7 +272,8 @@ class Bench:
         return Run(cpu * PODS_OF_Y / pods, wall * PODS_OF_Y / pods)
 
     def alternate(self, *works: Callable[[], Run], rounds: int = 0) -> list[Run]:
-        """Return the best of several runs of each work; the runs alternate, so that others slow all of them alike."""
+        """Return the best of several runs of each work; the runs alternate, so that others slow all
+        of them alike."""
         runs = [[work() for work in works] for _ in range(rounds or self.rounds)]
         return [
             Run(*(min(values) for values in zip(*column, strict=True)))

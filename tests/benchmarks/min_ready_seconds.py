@@ -1,9 +1,10 @@
-"""Compare the cost of a DaemonSet's rollout with 30 minutes of minReadySeconds with that of one without.
+"""Compare the cost of a DaemonSet's rollout with 30 minutes of minReadySeconds with that of one
+without.
 
     python tests/benchmarks/min_ready_seconds.py [NODES]
 
-Both are rollouts in waves of a tenth of the nodes, in the cluster's own time, counted in CPU seconds, the best of three
-runs. Prints both and their ratio; exits 1 when that is above the limit.
+Both are rollouts in waves of a tenth of the nodes, in the cluster's own time, counted in CPU
+seconds, the best of three runs. Prints both and their ratio; exits 1 when that is above the limit.
 """
 
 import sys

@@ -2,9 +2,10 @@
 
     python tests/benchmarks/plan.py [NODES]
 
-Both are counted in CPU seconds, the best of three runs. Doing it: `set image`, `controller --until-settled` on a copy
-of the cluster. A plan of a Deployment with half as many replicas has a limit in seconds, on a machine on which `kubepy
-version` takes a tenth of a second: a slower machine gets more. Prints all; exits 1 when one is above its limit.
+Both are counted in CPU seconds, the best of three runs. Doing it: `set image`,
+`controller --until-settled` on a copy of the cluster. A plan of a Deployment with half as many
+replicas has a limit in seconds, on a machine on which `kubepy version` takes a tenth of a second: a
+slower machine gets more. Prints all; exits 1 when one is above its limit.
 """
 
 import resource

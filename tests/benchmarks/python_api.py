@@ -1,4 +1,5 @@
-"""Time (of the CPU) a new cluster in memory, the first with its settings too, and the setup of a test with the fixture.
+"""Time (of the CPU) a new cluster in memory, the first with its settings too, and the setup of a
+test with the fixture.
 
     python tests/benchmarks/python_api.py
 
@@ -73,7 +74,8 @@ def main() -> int:
     ]
     for name, times, limit in rows:
         print(
-            f"{name:<25} first {times[0]:6.2f} ms   median {statistics.median(times):6.2f} ms   limit {limit:g} ms"
+            f"{name:<25} first {times[0]:6.2f} ms   median {statistics.median(times):6.2f} ms   "
+            f"limit {limit:g} ms"
         )
     return (
         0

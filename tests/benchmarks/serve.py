@@ -2,9 +2,10 @@
 
     python tests/benchmarks/serve.py
 
-Prints each figure with its limit; exits 1 when one is above it. Clients are processes of their own, with TLS, as real
-ones are: some parse what they get, the many only count events. Where others keep the machine busy the limits of time
-are as many times longer as processes that only calculate take longer, which is measured beside.
+Prints each figure with its limit; exits 1 when one is above it. Clients are processes of their own,
+with TLS, as real ones are: some parse what they get, the many only count events. Where others keep
+the machine busy the limits of time are as many times longer as processes that only calculate take
+longer, which is measured beside.
 """
 
 import base64
@@ -42,7 +43,8 @@ CHANGES = 10
 REQUESTS = 200
 CORES = 4
 WATCH = (
-    "/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+    "/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=true&"
+    "resourceVersionMatch=NotOlderThan"
     "&allowWatchBookmarks=true"
 )
 EVENT, END = b'{"type":"', b'"k8s.io/initial-events-end":"true"'
@@ -131,11 +133,12 @@ class Address(NamedTuple):
         return stream
 
 
-# --- clients ------------------------------------------------------------------------------------------------------
+# --- clients --------------------------------------------------------------------------------------
 
 
 def parse(address: Address, pipe: Connection) -> None:
-    """Keep the objects of a watch as an informer does; tell when it is synced, and of each later event."""
+    """Keep the objects of a watch as an informer does; tell when it is synced, and of each later
+    event."""
     connection = address.connect()
     connection.request("GET", WATCH, headers=address.headers)
     response = connection.getresponse()
@@ -154,7 +157,8 @@ def parse(address: Address, pipe: Connection) -> None:
 
 
 def count(address: Address, pipe: Connection, number: int) -> None:
-    """Count the events of many watches; tell when all are synced, and when all have had each later event."""
+    """Count the events of many watches; tell when all are synced, and when all have had each later
+    event."""
     chosen = selectors.DefaultSelector()
     for _ in range(number):
         stream = address.watch()
@@ -206,7 +210,8 @@ class Clients:
             self._processes.append(process)
 
     def wait(self) -> tuple[float, int]:
-        """Return when the last client had what it waits for, and how many events all have had together."""
+        """Return when the last client had what it waits for, and how many events all have had
+        together."""
         told = []
         for pipe in self._pipes:
             assert pipe.poll(60), "a client is not synced"
@@ -220,7 +225,8 @@ class Clients:
 
 
 def calculate(pipe: Connection) -> None:
-    """Calculate for a while; tell how many times as long that took as it would on a machine with nothing else to do."""
+    """Calculate for a while; tell how many times as long that took as it would on a machine with
+    nothing else to do."""
     text = json.dumps({"metadata": {"name": "a"}, "data": {"key": "x" * 300}})
     start, began = time.perf_counter(), time.process_time()
     while time.process_time() - began < 0.5:
@@ -244,7 +250,7 @@ def busyness() -> float:
     return max(float(factor), 1.0)
 
 
-# --- measurements -------------------------------------------------------------------------------------------------
+# --- measurements ---------------------------------------------------------------------------------
 
 
 def report(what: str, value: float, limit: float, unit: str = "s") -> bool:

@@ -1,10 +1,12 @@
-"""Measure the CPU seconds that a busy cluster takes for a week of its own time, in a folder and in memory.
+"""Measure the CPU seconds that a busy cluster takes for a week of its own time, in a folder and in
+memory.
 
     python tests/benchmarks/seven_days.py [DAYS]
 
-50 CronJobs start every six hours (1,400 Jobs in a week). Of the 500 pods of a Deployment five run for 30 seconds and
-crash: the kubelet restarts them after its back-off, which is five minutes for the most part. Prints the CPU seconds and
-the number of changes; exits 1 when either is above the limit.
+50 CronJobs start every six hours (1,400 Jobs in a week). Of the 500 pods of a Deployment five run
+for 30 seconds and crash: the kubelet restarts them after its back-off, which is five minutes for
+the most part. Prints the CPU seconds and the number of changes; exits 1 when either is above the
+limit.
 """
 
 import sys

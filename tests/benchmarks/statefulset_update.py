@@ -1,9 +1,10 @@
-"""Compare the cost of replacing one pod in a rolling update of a large StatefulSet with that in a small one.
+"""Compare the cost of replacing one pod in a rolling update of a large StatefulSet with that in a
+small one.
 
     python tests/benchmarks/statefulset_update.py [PODS]
 
-Each step of an update looks at the whole set, but should read only the changed objects. Prints the time per pod in both
-sets and their ratio; exits 1 when the ratio is above the limit.
+Each step of an update looks at the whole set, but should read only the changed objects. Prints the
+time per pod in both sets and their ratio; exits 1 when the ratio is above the limit.
 """
 
 import subprocess

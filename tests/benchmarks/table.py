@@ -77,7 +77,7 @@ def read(size: str, *words: str) -> Callable[[Bench, Sizes], Figure]:
     return lambda bench, sizes: against_y(bench, bench.kubepy(getattr(sizes, size), *words))
 
 
-# --- writing ------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def make(bench: Bench, size: Size) -> Run:
@@ -124,7 +124,8 @@ def measure_update(bench: Bench, sizes: Sizes) -> Figure:
 def per_pod(
     work: Callable[[Bench, Size], Run], pods: Callable[[Size], int]
 ) -> Callable[[Bench, Sizes], Figure]:
-    """Return the measurement of the cost of a pod in the large cluster against that in the base cluster."""
+    """Return the measurement of the cost of a pod in the large cluster against that in the base
+    cluster."""
 
     def measure(bench: Bench, sizes: Sizes) -> Figure:
         [small] = bench.alternate(lambda: work(bench, sizes.base))
@@ -149,7 +150,7 @@ def memory(name: str) -> Callable[[Bench, Sizes], Figure]:
     return measure
 
 
-# --- commands -----------------------------------------------------------------------------------------------------
+# --- commands -------------------------------------------------------------------------------------
 
 
 def measure_start(bench: Bench, sizes: Sizes) -> Figure:
@@ -172,7 +173,8 @@ def measure_get_memory(bench: Bench, sizes: Sizes) -> Figure:
 def label(size: str) -> Callable[[Bench, Sizes], Figure]:
     """Return the measurement of ``label`` in a cluster of a size against that in one of 30 objects.
 
-    The controllers run in between: a command that reads after a change lets them catch up with it first.
+    The controllers run in between: a command that reads after a change lets them catch up with it
+    first.
     """
 
     def work(bench: Bench, size: Size) -> Callable[[], Run]:
@@ -218,7 +220,8 @@ def pods_of(state: Path) -> set[str]:
 
 
 def measure_delete(bench: Bench, sizes: Sizes) -> Figure:
-    """Delete a pod of the large cluster; keep what the controllers then need for the row ``delete-once``."""
+    """Delete a pod of the large cluster; keep what the controllers then need for the row
+    ``delete-once``."""
     state, afterwards = bench.clusters.settled(sizes.large), []
 
     def delete() -> Run:
@@ -242,11 +245,12 @@ def measure_once_after_delete(bench: Bench, sizes: Sizes) -> Figure:
     return ratio(bench, bench.later.pop("delete-once"), y)
 
 
-# --- watching -----------------------------------------------------------------------------------------------------
+# --- watching -------------------------------------------------------------------------------------
 
 
 def replace_a_pod(state: Path) -> float:
-    """Delete a pod; return the seconds from the start of the command until the replacement is bound."""
+    """Delete a pod; return the seconds from the start of the command until the replacement is
+    bound."""
     pods, before = state / "namespaces" / "default" / "pods", pods_of(state)
     command = [KUBEPY, "--state", str(state), "delete", "pod", min(before).removesuffix(".yaml")]
     changed, listed, start = pods.stat().st_mtime_ns, 0.0, time.perf_counter()
@@ -263,7 +267,8 @@ def replace_a_pod(state: Path) -> float:
 
 
 def latency(bench: Bench, size: Size) -> float:
-    """Return the median of the seconds until a deleted pod is replaced beside ``controller --watch``."""
+    """Return the median of the seconds until a deleted pod is replaced beside
+    ``controller --watch``."""
     state = bench.clusters.settled(size)
     with Watcher(state) as watcher:
         seconds = []

@@ -2,9 +2,10 @@
 
     python tests/benchmarks/timeline.py [NODES]
 
-A DaemonSet on 1000 nodes is made available and then updated, with the timeline and without (`keep: 0s`), in a state
-folder with its own clock. Runs with and without alternate, so that a noisy machine slows both alike; CPU seconds count,
-the best of a few runs. Prints each figure with its limit; exits 1 when one is above it.
+A DaemonSet on 1000 nodes is made available and then updated, with the timeline and without (`keep:
+0s`), in a state folder with its own clock. Runs with and without alternate, so that a noisy machine
+slows both alike; CPU seconds count, the best of a few runs. Prints each figure with its limit;
+exits 1 when one is above it.
 """
 
 import gc
@@ -24,7 +25,8 @@ MANIFEST = Path(__file__).parents[2] / "manifests" / "nginx-ds.yaml"
 
 
 def roll_out(folder: str, nodes: int, keep: str) -> float:
-    """Return the CPU seconds that the controllers take to make a DaemonSet available and to update it."""
+    """Return the CPU seconds that the controllers take to make a DaemonSet available and to update
+    it."""
     with Cluster.create(
         folder,
         nodes=nodes,
@@ -49,7 +51,8 @@ def roll_out(folder: str, nodes: int, keep: str) -> float:
 
 
 def read(folder: str, nodes: int) -> float:
-    """Return the CPU seconds that a process takes to read the timeline of a cluster which it has just opened."""
+    """Return the CPU seconds that a process takes to read the timeline of a cluster which it has
+    just opened."""
     cluster = LocalCluster.open(folder)
     gc.collect()
     start = time.process_time()
@@ -73,7 +76,8 @@ def main() -> int:
     without, with_timeline = (min(times) for times in seconds.values())
     ratio = with_timeline / without
     print(
-        f"{nodes} nodes: {without:.2f} s without a timeline, {with_timeline:.2f} s with it; ratio {ratio:.3f} "
+        f"{nodes} nodes: {without:.2f} s without a timeline, {with_timeline:.2f} s with it; ratio "
+        f"{ratio:.3f} "
         f"(limit {COST_LIMIT})"
     )
     print(f"reading it: {min(readings):.3f} s (limit {READ_LIMIT})")

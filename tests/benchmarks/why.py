@@ -2,9 +2,9 @@
 
     python tests/benchmarks/why.py [PODS]
 
-The time is that of the whole command: the verdict on a fork, and remedies tried on others. It is counted in CPU
-seconds, the best of five runs, which a busy machine changes little. Prints the times; exits 1 when one is above the
-limit, or an answer is wrong.
+The time is that of the whole command: the verdict on a fork, and remedies tried on others. It is
+counted in CPU seconds, the best of five runs, which a busy machine changes little. Prints the
+times; exits 1 when one is above the limit, or an answer is wrong.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""Bundles of manifests, of the kinds and sizes that people install, go through their life without a problem.
+"""Bundles of manifests, of the kinds and sizes that people install, go through their life without a
+problem.
 
 They are written for these tests; `make bundles` shows the table of them.
 """

@@ -40,7 +40,8 @@ def bare(folder: Path) -> Kubepy:
 
 @pytest.fixture
 def kubepy(folder: Path) -> Kubepy:
-    """A function that runs a command in a folder with an empty cluster: ``kubepy("get", "pods")``."""
+    """A function that runs a command in a folder with an empty cluster:
+    ``kubepy("get", "pods")``."""
     assert run("init", "--nodes=0").status == 0
     return run
 

@@ -20,7 +20,10 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: c, image: "c:1"}]}
 """
-POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: lone}\nspec: {containers: [{name: c, image: 'c:1'}]}\n"
+POD = (
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: lone}\nspec: {containers: [{name: c, image: "
+    "'c:1'}]}\n"
+)
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: desk}\nspec: {ports: [{port: 80}]}\n"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -33,7 +36,7 @@ def apply(kubepy: Kubepy, text: str, *words: str) -> Done:
     return kubepy("apply", "-f", "-", *words, stdin=text)
 
 
-# --- --force ------------------------------------------------------------------------------------------------------
+# --- --force --------------------------------------------------------------------------------------
 
 
 def test_forced_apply_recreates_object_with_immutable_change(kubepy: Kubepy) -> None:
@@ -59,7 +62,7 @@ def test_slow_deletion_is_not_awaited_without_timeout(kubepy: Kubepy) -> None:
     assert done.err.endswith('\nfor: "STDIN": context deadline exceeded\n')
 
 
-# --- errors -------------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 def test_conflict_shows_all_three_configurations_in_json_and_managers(kubepy: Kubepy) -> None:
@@ -116,7 +119,8 @@ def test_fields_that_type_does_not_have_cannot_be_compared(kubepy: Kubepy) -> No
     done = apply(kubepy, text.replace("red: 1", "red: 2"), "--validate=ignore")
     assert [line for line in done.err.splitlines() if "api field" in line] == [
         'warning: error calculating patch from openapi v3 spec: unable to find api field "colour"',
-        "warning: error calculating patch from openapi spec: LookupPatchMetaError(io.k8s.api.apps.v1.DeploymentSpec): "
+        "warning: error calculating patch from openapi spec: "
+        "LookupPatchMetaError(io.k8s.api.apps.v1.DeploymentSpec): "
         'unable to find api field "colour" in io.k8s.api.apps.v1.DeploymentSpec',
         'for: unable to find api field in struct DeploymentSpec for the json field "colour"',
     ]
@@ -160,7 +164,7 @@ def test_command_line_is_recorded_where_kubectl_does(kubepy: Kubepy, folder: Pat
         assert cause() == " ".join(["kubepy", verb, *names, *flags, "--record=true"])
 
 
-# --- last-applied configuration -----------------------------------------------------------------------------------
+# --- last-applied configuration -------------------------------------------------------------------
 
 
 def test_view_last_applied_shows_configuration_as_written(kubepy: Kubepy) -> None:

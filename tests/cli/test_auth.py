@@ -25,7 +25,7 @@ subjects: [{kind: User, name: %s, apiGroup: rbac.authorization.k8s.io}]
 NAMED = "rolebinding.rbac.authorization.k8s.io/b reconciled\n"
 
 
-# --- can-i, whoami --------------------------------------------------------------------------------------------------
+# --- can-i, whoami --------------------------------------------------------------------------------
 
 
 def test_can_i_always_says_yes(kubepy: Kubepy) -> None:
@@ -61,7 +61,8 @@ def test_can_i_unknown_resource_or_verb_warns(kubepy: Kubepy, words: str, warnin
 
 def test_whoami_prints_administrator_or_impersonated_user(kubepy: Kubepy) -> None:
     assert kubepy("auth", "whoami").out == (
-        "ATTRIBUTE   VALUE\nUsername    kubernetes-admin\nGroups      [kubeadm:cluster-admins system:authenticated]\n"
+        "ATTRIBUTE   VALUE\nUsername    kubernetes-admin\nGroups      [kubeadm:cluster-admins "
+        "system:authenticated]\n"
     )
     assert kubepy(
         "auth", "whoami", "--as=me", "--as-group=ops", "-o", "jsonpath={.status.userInfo}"
@@ -86,7 +87,7 @@ def test_whoami_impersonated_user_has_groups_of_the_name(
     assert json.loads(shown) == groups
 
 
-# --- reconcile ------------------------------------------------------------------------------------------------------
+# --- reconcile ------------------------------------------------------------------------------------
 
 
 def test_reconcile_missing_role_creates_role_and_namespace(kubepy: Kubepy, folder: Path) -> None:
@@ -168,7 +169,8 @@ def test_reconcile_protected_role_changes_nothing(kubepy: Kubepy, folder: Path) 
         "annotate", "role", "r", "-n", "edge", "rbac.authorization.kubernetes.io/autoupdate=false"
     )
     assert kubepy("auth", "reconcile", "-f", "more.yaml").err.splitlines()[0] == (
-        "\treconciliation required update, but object opted out (rbac.authorization.kubernetes.io/autoupdate: false)"
+        "\treconciliation required update, but object opted out "
+        "(rbac.authorization.kubernetes.io/autoupdate: false)"
     )
     assert (
         kubepy("get", "role", "r", "-n", "edge", "-o", "jsonpath={.rules[*].verbs}").out
@@ -204,7 +206,7 @@ def test_reconcile_refuses_wrong_input(
     assert kubepy("auth", "reconcile", *words.split()) == Done("", f"error: {error}\n", 1)
 
 
-# --- certificates ---------------------------------------------------------------------------------------------------
+# --- certificates ---------------------------------------------------------------------------------
 
 REQUEST = """apiVersion: certificates.k8s.io/v1
 kind: CertificateSigningRequest
@@ -244,12 +246,13 @@ def test_certificate_refuses_wrong_input(kubepy: Kubepy) -> None:
         "error: one or more CSRs must be specified as <name> or -f <filename>\n"
     )
     assert kubepy("certificate", "approve", "x").err == (
-        'Error from server (NotFound): certificatesigningrequests.certificates.k8s.io "x" not found\n'
+        'Error from server (NotFound): certificatesigningrequests.certificates.k8s.io "x" not '
+        "found\n"
     )
     assert kubepy("certificate").out == kubepy("certificate", "--help").out
 
 
-# --- cluster-info ---------------------------------------------------------------------------------------------------
+# --- cluster-info ---------------------------------------------------------------------------------
 
 
 def test_cluster_info_names_folder(kubepy: Kubepy, folder: Path) -> None:
@@ -347,7 +350,7 @@ def test_impersonated_user_creates_certificate_request_and_self_subject_review(
     assert {key: spec[key] for key in user} == user
 
 
-# --- create token ---------------------------------------------------------------------------------------------------
+# --- create token ---------------------------------------------------------------------------------
 
 
 def test_create_token_prints_token_that_the_key_in_the_folder_signed(
@@ -375,7 +378,8 @@ def test_create_token_prints_token_that_the_key_in_the_folder_signed(
         (
             "default --duration=5m",
             'failed to create token: TokenRequest.authentication.k8s.io "" is invalid: '
-            "spec.expirationSeconds: Invalid value: 300: may not specify a duration less than 10 minutes",
+            "spec.expirationSeconds: Invalid value: 300: may not specify a duration less than 10 "
+            "minutes",
         ),
         ("default --duration=-5m", "--duration must be greater than or equal to 0"),
         ("default --duration=1500ms", "--duration cannot be expressed in units less than seconds"),
@@ -402,7 +406,8 @@ def test_create_token_prints_token_that_the_key_in_the_folder_signed(
         ),
         (
             "a b",
-            "exactly one NAME is required, got 2\nSee 'kubepy create token -h' for help and examples",
+            "exactly one NAME is required, got 2\nSee 'kubepy create token -h' for help and "
+            "examples",
         ),
     ],
 )

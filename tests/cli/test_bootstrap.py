@@ -1,4 +1,5 @@
-"""Objects that every cluster has: implied (``bootstrap: minimal``), or files that controllers keep (``full``)."""
+"""Objects that every cluster has: implied (``bootstrap: minimal``), or files that controllers keep
+(``full``)."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def full(bare: Kubepy) -> Kubepy:
     return bare
 
 
-# --- minimal ----------------------------------------------------------------------------------------------------------
+# --- minimal --------------------------------------------------------------------------------------
 
 
 def test_implied_objects_are_read_and_leave_no_files(kubepy: Kubepy, folder: Path) -> None:
@@ -172,7 +173,7 @@ def test_aggregated_roles_have_rules_of_own_roles(kubepy: Kubepy, folder: Path) 
 def test_own_role_aggregates_implied_ones(kubepy: Kubepy) -> None:
     Path("r.yaml").write_text("""
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: mine}, rules: [],
- aggregationRule: {clusterRoleSelectors: [{matchLabels: {rbac.authorization.k8s.io/aggregate-to-view: "true"}}]}}""")
+ aggregationRule: {clusterRoleSelectors: [{matchLabels: {rbac.authorization.k8s.io/aggregate-to-view: "true"}}]}}""")  # noqa: E501
     kubepy("apply", "-f", "r.yaml")
     kubepy("controller", "--once", "-q")
     assert (
@@ -220,7 +221,7 @@ def test_watch_shows_account_of_new_namespace(kubepy: Kubepy) -> None:
     assert done.out == "serviceaccount/default\n" * 4
 
 
-# --- full -------------------------------------------------------------------------------------------------------------
+# --- full -----------------------------------------------------------------------------------------
 
 
 def test_full_cluster_has_its_objects_as_files(full: Kubepy, folder: Path) -> None:
@@ -372,12 +373,14 @@ def test_account_that_lists_its_secrets_refuses_others(full: Kubepy) -> None:
     full("annotate", "sa", "default", "kubernetes.io/enforce-mountable-secrets=true")
     secret = '{"spec":{"volumes":[{"name":"v","secret":{"secretName":"s"}}]}}'
     assert full("run", "x", "--image=nginx", "--overrides", secret).err.endswith(
-        'pods "x" is forbidden: volume with secret.secretName="s" is not allowed because service account default does '
+        'pods "x" is forbidden: volume with secret.secretName="s" is not allowed because service '
+        "account default does "
         "not reference that secret\n"
     )
     pull_secret = '{"spec":{"imagePullSecrets":[{"name":"p"}]}}'
     assert full("run", "x", "--image=nginx", "--overrides", pull_secret).err.endswith(
-        'imagePullSecrets[0].name="p" is not allowed because service account default does not reference that '
+        'imagePullSecrets[0].name="p" is not allowed because service account default does not '
+        "reference that "
         "imagePullSecret\n"
     )
     full("patch", "sa", "default", "-p", '{"secrets":[{"name":"s"}]}')

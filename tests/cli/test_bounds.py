@@ -1,4 +1,5 @@
-"""What a command lets the controllers do is bounded, a cluster has a limit of pods, and reads may move its time."""
+"""What a command lets the controllers do is bounded, a cluster has a limit of pods, and reads may
+move its time."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def set_up(folder: Path, text: str) -> None:
         file.write(text)
 
 
-# --- a count that is far too large ------------------------------------------------------------------------------------
+# --- a count that is far too large ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("has_clock", [True, False])
@@ -50,7 +51,7 @@ def test_command_after_a_count_too_large_does_its_own_work_first(
     assert run("get", "pods", "-o", "name").out == ""
 
 
-# --- the limit of pods ------------------------------------------------------------------------------------------------
+# --- the limit of pods ----------------------------------------------------------------------------
 
 
 def test_pod_beyond_the_limit_is_refused_as_by_a_quota(kubepy: Kubepy, folder: Path) -> None:
@@ -99,7 +100,7 @@ def test_limits_of_another_form_are_an_error(
     assert reason in done.err
 
 
-# --- reads that move time ---------------------------------------------------------------------------------------------
+# --- reads that move time -------------------------------------------------------------------------
 
 
 def poll(kubepy: Kubepy, rounds: int) -> int:

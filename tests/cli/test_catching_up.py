@@ -1,4 +1,5 @@
-"""Commands that read let the controllers do what is due: what they write then, and when they write nothing."""
+"""Commands that read let the controllers do what is due: what they write then, and when they write
+nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ READY = ("get", "deploy", "web", "-o", "jsonpath={.status.readyReplicas}")
 
 @pytest.fixture
 def web(folder: Path) -> Kubepy:
-    """A function that runs a command in a cluster whose controllers have yet to see a Deployment."""
+    """A function that runs a command in a cluster whose controllers have yet to see a
+    Deployment."""
     assert run("init", "--nodes=2").status == 0
     assert run("apply", "-f", "-", stdin=WEB).status == 0
     return run
@@ -277,7 +279,8 @@ def test_controller_watch_waits_for_burst_of_other_command(web: Kubepy, folder: 
 
 def test_must_exist_refuses_to_make_cluster(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     message = (
-        'error: no cluster in "state": make one with "kubepy init", or name another folder with --state or '
+        'error: no cluster in "state": make one with "kubepy init", or name another folder with '
+        "--state or "
         "$KUBEPY_STATE\n"
     )
     assert run("create", "ns", "x", "--must-exist") == ("", message, 1)
@@ -359,7 +362,8 @@ def test_note_about_pod_names_command_that_helps(folder: Path) -> None:
         "big",
         "--image=x",
         "--state=lab",
-        f'--overrides={{"spec":{{"containers":[{{"name":"big","image":"x","resources":{resources}}}]}}}}',
+        f'--overrides={{"spec":{{"containers":[{{"name":"big","image":"x",'
+        f'"resources":{resources}}}]}}}}',
     )
     note = run("controller", "--once", "-q", "--state=lab").err
     assert note.startswith(

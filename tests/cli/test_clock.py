@@ -1,4 +1,5 @@
-"""``kubepy clock``, the ways of ``controller`` that move time, and commands that wait in the cluster's own time."""
+"""``kubepy clock``, the ways of ``controller`` that move time, and commands that wait in the
+cluster's own time."""
 
 from __future__ import annotations
 

@@ -46,7 +46,8 @@ def test_wrong_flag_points_to_help_of_its_command(bare: Kubepy) -> None:
     )
     assert bare("create", "deploy", "x", "--image") == Done(
         "",
-        "error: flag needs an argument: --image\nSee 'kubepy create deployment --help' for usage.\n",
+        "error: flag needs an argument: --image\nSee 'kubepy create deployment --help' for "
+        "usage.\n",
         1,
     )
 
@@ -89,7 +90,7 @@ def test_creating_makes_cluster_and_dry_run_does_not(bare: Kubepy, folder: Path)
 NODE = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "own"}}'
 CONFIG_MAP = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}'
 CLASS = """{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "a/b", "metadata": {
-    "name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}"""
+    "name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}"""  # noqa: E501
 
 
 def names(bare: Kubepy, kind: str) -> list[str]:
@@ -184,7 +185,10 @@ def test_init_makes_ready_nodes_and_default_storage_class(bare: Kubepy) -> None:
     assert [line.split()[:5] for line in classes[1:]] == [
         ["standard", "(default)", "kubepy.dev/simulated", "Delete", "WaitForFirstConsumer"]
     ]
-    ready = "{range .items[*]}{.metadata.name} {.status.conditions[?(@.type=='Ready')].status}{'\\n'}{end}"
+    ready = (
+        "{range .items[*]}{.metadata.name} {.status.conditions[?(@.type=='Ready')]."
+        "status}{'\\n'}{end}"
+    )
     assert bare("get", "nodes", "-o", f"jsonpath={ready}").out == "node-1 True\nnode-2 True\n"
 
 
@@ -243,12 +247,14 @@ def test_warnings_can_count_as_errors(kubepy: Kubepy) -> None:
         ),
         (
             "--vmodule=a=b",
-            'invalid argument "a=b" for "--vmodule" flag: syntax error: expect comma-separated list of '
+            'invalid argument "a=b" for "--vmodule" flag: syntax error: expect comma-separated '
+            "list of "
             "filename=N\nSee 'kubepy get --help' for usage.",
         ),
         (
             "--v=much",
-            'invalid argument "much" for "-v, --v" flag: strconv.ParseInt: parsing "much": invalid syntax\n'
+            'invalid argument "much" for "-v, --v" flag: strconv.ParseInt: parsing "much": '
+            "invalid syntax\n"
             "See 'kubepy get --help' for usage.",
         ),
     ],
@@ -351,7 +357,10 @@ def test_arguments_are_utf8_in_any_locale(word: str, text: str) -> None:
 
 
 def test_reader_that_leaves_ends_program_quietly(kubepy: Kubepy) -> None:
-    script = f"{sys.executable} -m kubepy.cli.program api-resources -o wide | head -1; echo ${{PIPESTATUS[0]}}"
+    script = (
+        f"{sys.executable} -m kubepy.cli.program api-resources -o wide | head -1; echo "
+        f"${{PIPESTATUS[0]}}"
+    )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert done.stdout.startswith("NAME")
@@ -386,7 +395,7 @@ def test_command_imports_nothing_that_is_slow_to_import(
     assert done.stdout + done.stderr in (f"{message}[]\n", f"[]\n{message}")
 
 
-# --- refused before anything changes --------------------------------------------------------------------------------
+# --- refused before anything changes --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -423,7 +432,7 @@ def test_files_and_kustomization_exclude_each_other(kubepy: Kubepy) -> None:
     )
 
 
-# --- words that name objects ----------------------------------------------------------------------------------------
+# --- words that name objects ----------------------------------------------------------------------
 
 
 def test_all_resources_take_names_as_given(bare: Kubepy) -> None:
@@ -478,13 +487,14 @@ def test_rollout_status_goes_on_after_object_that_is_missing(kubepy: Kubepy, fol
     (folder / "ds.yaml").write_text(DAEMONSET)
     assert kubepy("apply", "-f", "ds.yaml").status == 0
     assert kubepy("rollout", "status", "ds/absent", "ds/agent") == Done(
-        'Waiting for daemon set spec update to be observed...\ndaemon set "agent" successfully rolled out\n',
+        'Waiting for daemon set spec update to be observed...\ndaemon set "agent" successfully '
+        "rolled out\n",
         'Error from server (NotFound): daemonsets.apps "absent" not found\n',
         1,
     )
 
 
-# --- output about files ---------------------------------------------------------------------------------------------
+# --- output about files ---------------------------------------------------------------------------
 
 DAEMONSET = """apiVersion: apps/v1
 kind: DaemonSet

@@ -1,4 +1,5 @@
-"""Files with comments, written by hand: commands and controllers change only the values that change."""
+"""Files with comments, written by hand: commands and controllers change only the values that
+change."""
 
 from __future__ import annotations
 

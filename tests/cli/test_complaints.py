@@ -1,4 +1,5 @@
-"""Order of errors of a faulty command line: flags before arguments, arguments before objects, as in kubectl."""
+"""Order of errors of a faulty command line: flags before arguments, arguments before objects, as in
+kubectl."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import pytest
 from tests.cli.conftest import Done, Kubepy
 
 FORMATS = (
-    "go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,"
+    "go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,"
+    "template,templatefile,"
     "yaml"
 )
 SERVICE_AND_MAP = """
@@ -26,7 +28,8 @@ items:
     [
         (
             "set serviceaccount x/y/z robot -o nope",
-            f'error: unable to match a printer suitable for the output format "nope", allowed formats are: {FORMATS}',
+            f'error: unable to match a printer suitable for the output format "nope", allowed '
+            f"formats are: {FORMATS}",
         ),
         (
             "set resources deploy/gone --local -o jsonpath={",
@@ -42,11 +45,13 @@ items:
         ),
         (
             "taint foo gone a=b:NoSchedule --validate=x",
-            'error: invalid - validate option "x"; must be one of: strict (or true), warn, ignore (or false)',
+            'error: invalid - validate option "x"; must be one of: strict (or true), warn, ignore '
+            "(or false)",
         ),
         (
             "create job a.b --image=i --validate=",
-            'error: invalid - validate option ""; must be one of: strict (or true), warn, ignore (or false)',
+            'error: invalid - validate option ""; must be one of: strict (or true), warn, ignore '
+            "(or false)",
         ),
         (
             "rollout pause -k dir -R -f x.yaml",
@@ -83,7 +88,8 @@ def test_empty_name_is_told_before_all_that_kind_needs(kubepy: Kubepy, words: st
 
 def test_format_is_quoted_as_go_quotes(kubepy: Kubepy) -> None:
     error = (
-        'error: unable to match a printer suitable for the output format "go-template={{\\"\\\\n\\"}}", allowed '
+        "error: unable to match a printer suitable for the output format "
+        '"go-template={{\\"\\\\n\\"}}", allowed '
         f"formats are: {FORMATS}\n"
     )
     assert kubepy("create", "ns", "a", "-o", 'go-template={{"\\n"}}', "--template", "x") == Done(
@@ -145,7 +151,8 @@ def test_file_must_fit_types_of_commands_that_know_them(
 ) -> None:
     (folder / "x.yaml").write_text(NUMBER, encoding="utf-8")
     error = (
-        'unable to decode "x.yaml": json: cannot unmarshal number into Go struct field ConfigMap.data of type '
+        'unable to decode "x.yaml": json: cannot unmarshal number into Go struct field '
+        "ConfigMap.data of type "
         "string"
     )
     done = kubepy(*words.split(), "-f", "x.yaml")

@@ -56,7 +56,7 @@ spec:
     spec:
       initContainers: [{name: setup, image: i}]
       containers: [{name: main, image: i, env: [{name: MODE, value: fast}]}, {name: proxy, image: i}]
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture
@@ -191,13 +191,15 @@ def test_script_is_valid_in_its_shell(bare: Kubepy, shell: str) -> None:
 
 
 def replies(bare: Kubepy, answers: list[str], line: str, words: list[str]) -> str:
-    """Return the words that bash would put in place of the last word, given these answers of kubepy."""
+    """Return the words that bash would put in place of the last word, given these answers of
+    kubepy."""
     script = "\n".join(
         [
             "kubepy() { printf '%s\\n' " + shlex.join(answers) + "; }",
             bare("completion", "bash").out,
             f"COMP_LINE={shlex.quote(line)}; COMP_POINT=${{#COMP_LINE}}",
-            f'COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _kubepy; echo "${{COMPREPLY[@]}}"',
+            f"COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _kubepy; echo "
+            f'"${{COMPREPLY[@]}}"',
         ]
     )
     return subprocess.run(

@@ -23,7 +23,7 @@ def lab(kubepy: Kubepy, folder: Path) -> Path:
     return folder / "lab"
 
 
-# --- the context of a folder without a chosen context ---------------------------------------------------------------
+# --- the context of a folder without a chosen context ---------------------------------------------
 
 
 def test_first_context_is_current(kubepy: Kubepy) -> None:
@@ -77,7 +77,7 @@ def test_context_commands_without_cluster_fail(bare: Kubepy) -> None:
         assert (done.status, done.err[:22]) == (1, 'error: no cluster in "')
 
 
-# --- namespaces -----------------------------------------------------------------------------------------------------
+# --- namespaces -----------------------------------------------------------------------------------
 
 
 def test_namespace_of_current_context_is_default(kubepy: Kubepy) -> None:
@@ -106,7 +106,7 @@ def test_contexts_are_created_and_switched(kubepy: Kubepy) -> None:
     assert kubepy("config", "get-contexts", "-o", "name").out == "kubepy\nstaging\n"
 
 
-# --- folders --------------------------------------------------------------------------------------------------------
+# --- folders --------------------------------------------------------------------------------------
 
 
 def test_context_names_another_folder(kubepy: Kubepy, lab: Path) -> None:
@@ -188,7 +188,7 @@ def test_context_of_folder_without_cluster_fails_with_its_name(
     )
 
 
-# --- errors, and the other subcommands ------------------------------------------------------------------------------
+# --- errors, and the other subcommands ------------------------------------------------------------
 
 
 def test_any_context_may_be_used_until_one_is_set(kubepy: Kubepy) -> None:
@@ -429,7 +429,8 @@ def test_contexts_are_ignored_by_git(kubepy: Kubepy, folder: Path) -> None:
         ('{"current-context": 1}', "json: cannot unmarshal number into Go struct field"),
         (
             '{"current-context": "", "clusters": [{"name": 1, "cluster": {}}]}',
-            "json: cannot unmarshal number into Go struct field NamedCluster.clusters.name of type string",
+            "json: cannot unmarshal number into Go struct field NamedCluster.clusters.name of "
+            "type string",
         ),
     ],
 )
@@ -488,7 +489,7 @@ def test_set_credentials_exec_command_is_stored(kubepy: Kubepy) -> None:
     )
 
 
-# --- --kubeconfig ---------------------------------------------------------------------------------------------------
+# --- --kubeconfig ---------------------------------------------------------------------------------
 
 KUBECONFIG = """
 clusters: [{name: real, cluster: {server: "https://10.0.0.1:6443"}}]
@@ -500,7 +501,7 @@ users:
 - {name: ann, user: {as: ann, as-uid: "7", as-groups: [painters], as-user-extra: {team: [red, blue]}}}
 - {name: lost, user: {as-uid: "7"}}
 preferences: {colors: true}
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture
@@ -533,7 +534,8 @@ def test_kubeconfig_missing_file_has_no_contexts_for_config(kubepy: Kubepy, fold
         'Context "a" created.\n'
     )
     assert (folder / "sub/new").read_text() == (
-        'apiVersion: v1\nclusters: []\ncontexts:\n- context:\n    namespace: web\n  name: a\ncurrent-context: ""\n'
+        "apiVersion: v1\nclusters: []\ncontexts:\n- context:\n    namespace: web\n  name: "
+        'a\ncurrent-context: ""\n'
         "kind: Config\nusers: []\n"
     )
     assert stat.S_IMODE((folder / "sub/new").stat().st_mode) == 0o600
@@ -635,7 +637,8 @@ def test_kubeconfig_config_commands_change_the_file_alone(
         ("a: [\n", "yaml: line"),
         (
             "[]",
-            "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct",
+            "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go "
+            "value of type struct",
         ),
         (
             "{kind: Config, apiVersion: v-1}",
@@ -643,19 +646,23 @@ def test_kubeconfig_config_commands_change_the_file_alone(
         ),
         (
             "contexts: 5",
-            "json: cannot unmarshal number into Go struct field Config.contexts of type []v1.NamedContext",
+            "json: cannot unmarshal number into Go struct field Config.contexts of type "
+            "[]v1.NamedContext",
         ),
         (
             "contexts: [{name: a, context: 5}]",
-            "json: cannot unmarshal number into Go struct field NamedContext.contexts.context of type v1.Context",
+            "json: cannot unmarshal number into Go struct field NamedContext.contexts.context of "
+            "type v1.Context",
         ),
         (
             "contexts: [{name: a, context: {namespace: 5}}]",
-            "json: cannot unmarshal number into Go struct field Context.contexts.context.namespace of type string",
+            "json: cannot unmarshal number into Go struct field "
+            "Context.contexts.context.namespace of type string",
         ),
         (
             "users: [{name: a, user: {as-user-extra: {x: z}}}]",
-            "json: cannot unmarshal string into Go struct field AuthInfo.users.user.as-user-extra of type []string",
+            "json: cannot unmarshal string into Go struct field AuthInfo.users.user.as-user-extra "
+            "of type []string",
         ),
         (
             "contexts: [{name: a}, {name: a}]",

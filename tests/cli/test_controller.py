@@ -190,7 +190,8 @@ def test_watch_lives_through_definition_whose_file_goes_and_comes_back(
         output, errors = process.communicate(timeout=20)
         folder = tmp_path / "state/namespaces/default/fleets.sea.example.org"
         told = (
-            f'Warning: {folder}: is not read: there is no CustomResourceDefinition "fleets.sea.example.org" '
+            f"Warning: {folder}: is not read: there is no CustomResourceDefinition "
+            f'"fleets.sea.example.org" '
             f"(armada.yaml)\nnote: {folder}: is in order again\n"
         )
         assert process.returncode == 0
@@ -381,8 +382,8 @@ def test_signal_at_very_start_shows_no_traceback(kubepy: Run, tmp_path: Path) ->
 
 @pytest.fixture(autouse=True)
 def _interrupts_count() -> Iterator[None]:
-    """Restore SIGINT: a shell's background processes ignore it, and the processes started by tests would inherit
-    that."""
+    """Restore SIGINT: a shell's background processes ignore it, and the processes started by tests
+    would inherit that."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -494,8 +495,8 @@ def test_folder_that_vanishes_ends_run_with_one_line(kubepy, tmp_path, flags):
 def test_watch_waits_while_git_holds_its_index(
     tmp_path: Path, kubepy: Run, is_linked: bool
 ) -> None:
-    """Hold git's lock: a merge writes file after file, and a pod that changes between two files would end it half
-    way."""
+    """Hold git's lock: a merge writes file after file, and a pod that changes between two files
+    would end it half way."""
     git_directory = tmp_path / ("elsewhere" if is_linked else ".git")
     git_directory.mkdir()
     if is_linked:

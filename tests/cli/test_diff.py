@@ -12,7 +12,10 @@ from kubepy.cli.diff import command_words as command
 from kubepy.cli.diff import masked
 from tests.cli.conftest import Done, Kubepy
 
-MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME, labels: {set: a}}\ndata: {color: blue}\n"
+MANIFEST = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME, labels: {set: a}}\ndata: "
+    "{color: blue}\n"
+)
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
-"""Console blocks of the documentation print the output shown there, played one after another from the project's
-root."""
+"""Console blocks of the documentation print the output shown there, played one after another from
+the project's root."""
 
 from __future__ import annotations
 

@@ -56,7 +56,8 @@ def test_drain_unmanaged_pods_need_force(node: Kubepy) -> None:
         f"There are pending nodes to be drained:\n node-1\n{UNMANAGED}\n"
     )
     assert node("drain", "node-1", "--force") == Done(
-        "node/node-1 already cordoned\nevicting pod default/lone\npod/lone evicted\nnode/node-1 drained\n",
+        "node/node-1 already cordoned\nevicting pod default/lone\npod/lone evicted\nnode/node-1 "
+        "drained\n",
         "Warning: deleting Pods that declare no controller: default/lone\n",
         0,
     )
@@ -66,13 +67,16 @@ def test_drain_prints_all_obstacles_at_once(node: Kubepy) -> None:
     make(node, BARE, SCRATCH, AGENT)
     agent = node("get", "pods", "-l", "app=agent", "-o", "jsonpath={.items[0].metadata.name}").out
     why = [
-        f"cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): default/{agent}",
+        f"cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): "
+        f"default/{agent}",
         UNMANAGED,
-        "cannot delete Pods with local storage (use --delete-emptydir-data to override): default/scratch",
+        "cannot delete Pods with local storage (use --delete-emptydir-data to override): "
+        "default/scratch",
     ]
     assert node("drain", "node-1") == Done(
         "node/node-1 cordoned\n",
-        f'error: unable to drain node "node-1" due to error: [{", ".join(why)}], continuing command...\n'
+        f'error: unable to drain node "node-1" due to error: [{", ".join(why)}], continuing '
+        f"command...\n"
         "There are pending nodes to be drained:\n node-1\n" + "".join(f"{one}\n" for one in why),
         1,
     )
@@ -82,7 +86,8 @@ def test_drain_dry_run_prints_each_pod_once(node: Kubepy) -> None:
     make(node, BARE)
     done = node("drain", "node-1", "--force", "--dry-run")
     assert (done.out, done.status) == (
-        "node/node-1 cordoned (dry run)\nevicting pod default/lone (dry run)\nnode/node-1 drained (dry run)\n",
+        "node/node-1 cordoned (dry run)\nevicting pod default/lone (dry run)\nnode/node-1 drained "
+        "(dry run)\n",
         0,
     )
     log, warning = done.err.splitlines()

@@ -130,7 +130,7 @@ def test_lines_that_are_comments_go() -> None:
     assert without_comment_lines("# a\nb: 1\n  # c\n#!x\n") == "b: 1\n#!x\n"
 
 
-# --- what comes back ----------------------------------------------------------------------------------------------
+# --- what comes back ------------------------------------------------------------------------------
 
 
 def test_saved_configuration_holds_managers_too(
@@ -166,8 +166,10 @@ def test_object_of_another_uid_was_not_there_before(
     monkeypatch.setenv("EDITOR", "sed -i -e s/uid:.*/uid:\\ other/ -e /Timestamp/d -e /resourceV/d")
     done = kubepy("edit", "cm", "paint")
     assert done.err.splitlines()[1] == (
-        'error: no original object found for &unstructured.Unstructured{Object:map[string]interface {}{"apiVersion":"v1'
-        '", "kind":"ConfigMap", "metadata":map[string]interface {}{"name":"paint", "namespace":"default", "uid":"other"'
+        "error: no original object found for "
+        '&unstructured.Unstructured{Object:map[string]interface {}{"apiVersion":"v1'
+        '", "kind":"ConfigMap", "metadata":map[string]interface {}{"name":"paint", '
+        '"namespace":"default", "uid":"other"'
         "}}}"
     )
 

@@ -132,7 +132,8 @@ def test_age_and_time_of_events() -> None:
 
 
 def test_describe_shows_events_without_last_time_first(kubepy: Kubepy, folder: Path) -> None:
-    """Describe a pod with events of the scheduler, whose times are in another field: they come first, as in kubectl."""
+    """Describe a pod with events of the scheduler, whose times are in another field: they come
+    first, as in kubectl."""
     cluster = LocalCluster.open(folder / "state")
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     uid = cluster.client.create("pods", pod, namespace="default")["metadata"]["uid"]

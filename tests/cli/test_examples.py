@@ -88,7 +88,8 @@ WORKING = [
     for name, entry in walk(COMMANDS)
     if entry.summary and not entry.summary.startswith("Not supported")
 ]
-# Examples for a terminal, for git to call, or of the whole machine; and commands with tests of their examples' kind.
+# Examples for a terminal, for git to call, or of the whole machine; and commands with tests of
+# their examples' kind.
 ELSEWHERE = (
     "completion",
     "git",
@@ -124,15 +125,22 @@ kubepy config set-context lab --cluster=lab; kubepy config set-context staging -
 kubepy config set-credentials robot --token=secret
 kubepy config set-cluster lab --server="$PWD/lab"
 kubepy controller --once -q
-"""
+"""  # noqa: E501
 REQUEST = (  # of CN=web
-    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlJQlRUQ0J0d0lCQURBT01Rd3dDZ1lEVlFRRERBTjNaV0l3Z1o4"
-    "d0RRWUpLb1pJaHZjTkFRRUJCUUFEZ1kwQQpNSUdKQW9HQkFOcmQ0OVJ1bjdIZE1iaXMzejRaSWJybVBOOGcrWGNydm5DTU81bGk4"
-    "N3YyLzkwWVFFeGptWnVTCjhZUkVKbTI3dGpFdEs0SS9mRXMvZ3hiNlpRbkdrck1ZMVFEaWxoU2wvOTlSNm1ROE1hRXltWmNnZXlk"
-    "UzhaOHAKY2NpYjFWNm8wNXA2VW5xZHhqWVZyOTFld1ZXS0pPSEwvampHZFhlRDB4YnZ3ZUhORTAxekFnTUJBQUdnQURBTgpCZ2tx"
-    "aGtpRzl3MEJBUXNGQUFPQmdRREc5cnRUUzlOLzNOSHg5cXZaYThvbmdzVlNIVDhTVHloMXltQUo5bXVqCmYrQm1PVUF0SUxiVnYv"
-    "cUc5ZHk0Wkp3T3kwbEdER21sNlFldXFjYi9BeEJDTFJLQVJ1cG5SdlZxUnBpV0pJVXMKeXE5MnRHMEpydXpJbjBlVmRwUk5ZTXdu"
-    "c3RCSzVOaWdZNjVzM1ZDZUZzL2pYS3FPSHlkbDgycjJ0cW9LZ2h6SgpZZz09Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1Qt"
+    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlJQlRUQ0J0d0lCQURBT01Rd3dDZ1lEVlFRRERBTjNaV"
+    "0l3Z1o4"
+    "d0RRWUpLb1pJaHZjTkFRRUJCUUFEZ1kwQQpNSUdKQW9HQkFOcmQ0OVJ1bjdIZE1iaXMzejRaSWJybVBOOGcrWGNydm5DT"
+    "U81bGk4"
+    "N3YyLzkwWVFFeGptWnVTCjhZUkVKbTI3dGpFdEs0SS9mRXMvZ3hiNlpRbkdrck1ZMVFEaWxoU2wvOTlSNm1ROE1hRXltW"
+    "mNnZXlk"
+    "UzhaOHAKY2NpYjFWNm8wNXA2VW5xZHhqWVZyOTFld1ZXS0pPSEwvampHZFhlRDB4YnZ3ZUhORTAxekFnTUJBQUdnQURBT"
+    "gpCZ2tx"
+    "aGtpRzl3MEJBUXNGQUFPQmdRREc5cnRUUzlOLzNOSHg5cXZaYThvbmdzVlNIVDhTVHloMXltQUo5bXVqCmYrQm1PVUF0S"
+    "UxiVnYv"
+    "cUc5ZHk0Wkp3T3kwbEdER21sNlFldXFjYi9BeEJDTFJLQVJ1cG5SdlZxUnBpV0pJVXMKeXE5MnRHMEpydXpJbjBlVmRwU"
+    "k5ZTXdu"
+    "c3RCSzVOaWdZNjVzM1ZDZUZzL2pYS3FPSHlkbDgycjJ0cW9LZ2h6SgpZZz09Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFU"
+    "VVFU1Qt"
     "LS0tLQo="
 )
 
@@ -148,7 +156,7 @@ spec:
     metadata: {{labels: {{app: {name}}}}}
     spec: {{containers: [{{name: {container}, image: "nginx:1.27", ports: [{{containerPort: 8080}}]}}]}}
 ---
-"""
+"""  # noqa: E501
 
 
 def pod(name: str, labels: str = "{}") -> str:
@@ -203,17 +211,20 @@ def scene(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> 
         "manifests/web.yaml": workload("Deployment", "web", "web", "replicas: 2"),
         "manifests/more/api.yaml": workload("Deployment", "api", "api"),
         "kustomization.yaml": "resources: [old.yaml]\n",
-        "svc.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}]}\n",
+        "svc.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: "
+        "80}]}\n",
         "rbac.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n"
         "metadata: {name: reader, namespace: default}\n"
         "rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]\n",
         "requests.yaml": "\n---\n".join(
             "apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\n"
-            f"metadata: {{name: {name}}}\nspec: {{signerName: example.com/web, usages: [client auth], "
+            f"metadata: {{name: {name}}}\nspec: {{signerName: example.com/web, usages: [client "
+            f"auth], "
             f"request: {REQUEST}}}"
             for name in ("web", "intruder")
         ),
-        "pod.json": '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": '
+        "pod.json": '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": '
+        '{"containers": [{"name": '
         '"c", "image": "i"}]}}',
         ".docker/config.json": '{"auths": {}}',
     }
@@ -268,7 +279,8 @@ RUNNABLE = [(name, entry) for name, entry in WORKING if name.split()[0] not in E
 def test_every_example_works(
     scene: Path, fork_server: ForkServer, tmp_path: Path, name: str, entry: Entry
 ) -> None:
-    """Run the examples of a command one after the other, each block with the scene as it is at the beginning."""
+    """Run the examples of a command one after the other, each block with the scene as it is at the
+    beginning."""
     examples = load(name.split()[-1], entry).examples.strip()
     blocks = [
         block
@@ -292,18 +304,21 @@ def test_every_example_works(
 
 BEFORE = {
     "kubepy clock": "echo 'clock: \"2026-01-15T00:00:00Z\"' | tee -a state/kubepy.yaml",
-    "/srv/home/state": "for words in init 'config set-context lab' 'config set-cluster lab --server=x' "
+    "/srv/home/state": "for words in init 'config set-context lab' 'config set-cluster lab "
+    "--server=x' "
     "'config set-credentials robot --token=x'; do kubepy --state home $words; done",
     "gpu:NoSchedule-": "kubepy taint node node-1 gpu=a:NoSchedule",
     "maintenance-": "kubepy taint node node-1 maintenance:NoExecute",
     "rollout resume": "kubepy rollout pause deploy -l tier=front",
     "drain": "kubepy delete pod task stuck",
-    "tls.crt": "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=web -keyout tls.key -out tls.crt",
+    "tls.crt": "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=web -keyout tls.key -out "
+    "tls.crt",
 }
 
 
 def prepared(lines: str) -> str:
-    """Return the lines of an example with what must be there before it, and an end for those that go on."""
+    """Return the lines of an example with what must be there before it, and an end for those that
+    go on."""
     script = "".join(f"{text} >&2\n" for word, text in BEFORE.items() if word in lines) + lines
     script = re.sub(r"--watch$", "--watch --request-timeout=1", script).replace(
         "/srv/home/state", "home"

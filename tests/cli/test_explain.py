@@ -31,14 +31,15 @@ spec:
               rig: {type: string, enum: [sloop, "", ketch, yawl, cutter], description: How it is rigged.}
               crew: {type: array, items: {type: object, properties: {name: {type: string}}}}
               flags: {type: object, additionalProperties: {type: string}}
-"""
+"""  # noqa: E501
 
 
 def test_explain_field_lists_enum_values(bare: Kubepy) -> None:
     assert bare("explain", "ds.spec.updateStrategy.type").out == (
         "GROUP:      apps\nKIND:       DaemonSet\nVERSION:    v1\n\n"
         "FIELD: type <string>\nENUM:\n    OnDelete\n    RollingUpdate\n\n"
-        'DESCRIPTION:\n    Type of daemon set update. Can be "RollingUpdate" or "OnDelete". Default is\n'
+        'DESCRIPTION:\n    Type of daemon set update. Can be "RollingUpdate" or "OnDelete". '
+        "Default is\n"
         "    RollingUpdate.\n    \n\n"
     )
     assert bare("explain", "po.spec.hostname").out.startswith(

@@ -22,17 +22,20 @@ CLOCK = "--clock=2026-01-01T00:00:00Z"
     [
         (
             "x: 1",
-            "error: faults.yaml: x: unknown field: must be one of seed, nodes, pods, conflicts, restarts, lateEvents",
+            "error: faults.yaml: x: unknown field: must be one of seed, nodes, pods, conflicts, "
+            "restarts, lateEvents",
         ),
         ("faults: {nodes: [{}]}", "error: faults.yaml: faults.nodes[0].downFor: is required"),
         (
             "- 1",
-            "error: faults.yaml: must be a map of seed, nodes, pods, conflicts, restarts, lateEvents",
+            "error: faults.yaml: must be a map of seed, nodes, pods, conflicts, restarts, "
+            "lateEvents",
         ),
         ("", "error: faults.yaml: must be one document with faults, not 0"),
         (
             "a: [",
-            "error: faults.yaml: error converting YAML to JSON: yaml: line 1: did not find expected node content",
+            "error: faults.yaml: error converting YAML to JSON: yaml: line 1: did not find "
+            "expected node content",
         ),
     ],
 )

@@ -108,11 +108,13 @@ def test_changed_reports_given_flags() -> None:
         (["--=x"], "bad flag syntax: --=x"),
         (
             ["--watch=maybe"],
-            'invalid argument "maybe" for "-w, --watch" flag: strconv.ParseBool: parsing "maybe": invalid syntax',
+            'invalid argument "maybe" for "-w, --watch" flag: strconv.ParseBool: parsing "maybe": '
+            "invalid syntax",
         ),
         (
             ["--replicas=1.5"],
-            'invalid argument "1.5" for "--replicas" flag: strconv.ParseInt: parsing "1.5": invalid syntax',
+            'invalid argument "1.5" for "--replicas" flag: strconv.ParseInt: parsing "1.5": '
+            "invalid syntax",
         ),
         (
             ["--timeout=5"],
@@ -120,7 +122,8 @@ def test_changed_reports_given_flags() -> None:
         ),
         (
             ["--port=2147483648"],
-            'invalid argument "2147483648" for "--port" flag: strconv.ParseInt: parsing "2147483648": '
+            'invalid argument "2147483648" for "--port" flag: strconv.ParseInt: parsing '
+            '"2147483648": '
             "value out of range",
         ),
         (
@@ -130,7 +133,8 @@ def test_changed_reports_given_flags() -> None:
         ),
         (
             ["-f", '"a"b'],
-            r'invalid argument "\"a\"b" for "-f, --filename" flag: parse error on line 1, column 3: '
+            r'invalid argument "\"a\"b" for "-f, --filename" flag: parse error on line 1, column '
+            r"3: "
             'extraneous or missing " in quoted-field',
         ),
         (
@@ -140,7 +144,8 @@ def test_changed_reports_given_flags() -> None:
         ),
         (
             ["--help=x"],
-            'invalid argument "x" for "-h, --help" flag: strconv.ParseBool: parsing "x": invalid syntax',
+            'invalid argument "x" for "-h, --help" flag: strconv.ParseBool: parsing "x": invalid '
+            "syntax",
         ),
         (["--help", "--foo"], "unknown flag: --foo"),
     ],
@@ -189,7 +194,7 @@ def test_durations_that_are_none(text: str, why: str) -> None:
     assert str(raised.value) == why
 
 
-# --- kubectl's flags ------------------------------------------------------------------------------------------------
+# --- kubectl's flags ------------------------------------------------------------------------------
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "kubectl-flags.txt"
 
@@ -202,7 +207,8 @@ def golden() -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def shown(flags: Iterable[Flag]) -> dict[str, str]:
-    """Return flags in the form of the golden file, without deprecated ones, which help does not show."""
+    """Return flags in the form of the golden file, without deprecated ones, which help does not
+    show."""
     return {
         f"{flag.long}/{flag.short}".removesuffix("/"): flag.default_text.strip("'")
         for flag in flags

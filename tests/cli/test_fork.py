@@ -115,7 +115,10 @@ def test_git_folder_stays_behind(rollout: Path) -> None:
     assert not (rollout / "copy/.git").exists()
 
 
-USAGE = "error: exactly one folder is required: kubepy fork DIR\nSee 'kubepy fork -h' for help and examples\n"
+USAGE = (
+    "error: exactly one folder is required: kubepy fork DIR\nSee 'kubepy fork -h' for help "
+    "and examples\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +172,8 @@ def test_half_that_a_killed_fork_left_is_made_no_cluster(
     assert subprocess.run([sys.executable, "-c", HALF_WAY, "9"]).returncode == -9
     left = sorted((rollout / "copy").rglob("*"))
     message = (
-        "copy is an unfinished copy of a cluster, which a 'kubepy fork' that was killed has left: remove that "
+        "copy is an unfinished copy of a cluster, which a 'kubepy fork' that was killed has left: "
+        "remove that "
         "folder, and fork again\n"
     )
     done = run("--state=copy", *words, stdin=DEPLOYMENT)

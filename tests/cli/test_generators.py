@@ -30,7 +30,7 @@ def refusal(kubepy: Kubepy, *words: str) -> str:
     return done.err
 
 
-# --- roles and bindings ---------------------------------------------------------------------------------------------
+# --- roles and bindings ---------------------------------------------------------------------------
 
 
 def test_role_has_rule_for_each_group(kubepy: Kubepy) -> None:
@@ -181,11 +181,12 @@ def test_subjects_are_added_to_binding(kubepy: Kubepy) -> None:
         "error: you must specify at least one value of user, group or serviceaccount\n"
     )
     assert kubepy("set", "subject", "ns/default", "--user=ann").err == (
-        "error: namespaces/default setting subjects is only supported for RoleBinding/ClusterRoleBinding\n"
+        "error: namespaces/default setting subjects is only supported for "
+        "RoleBinding/ClusterRoleBinding\n"
     )
 
 
-# --- ingresses ------------------------------------------------------------------------------------------------------
+# --- ingresses ------------------------------------------------------------------------------------
 
 
 def test_rules_of_ingress_are_gathered_by_host_and_by_secret(kubepy: Kubepy) -> None:
@@ -242,7 +243,8 @@ def test_rules_of_ingress_are_gathered_by_host_and_by_secret(kubepy: Kubepy) -> 
     [
         (
             "--class=x",
-            "not enough information provided: every ingress has to either specify a default-backend (which "
+            "not enough information provided: every ingress has to either specify a "
+            "default-backend (which "
             "catches all traffic) or a list of rules (which catch specific paths)",
         ),
         (
@@ -256,7 +258,7 @@ def test_create_ingress_refuses_invalid_rules(kubepy: Kubepy, flag: str, error: 
     assert refusal(kubepy, "ingress", "i", flag) == f"error: {error}\n"
 
 
-# --- config maps and secrets ----------------------------------------------------------------------------------------
+# --- config maps and secrets ----------------------------------------------------------------------
 
 
 def test_lines_of_env_file(kubepy: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +311,8 @@ def test_certificate_must_belong_to_its_key(kubepy: Kubepy, folder: Path) -> Non
         "error: tls: private key does not match public key\n"
     )
     assert refusal(kubepy, "secret", "tls", "t", "--cert=one.key", "--key=one.key") == (
-        "error: tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs "
+        "error: tls: failed to find certificate PEM data in certificate input, but did find a "
+        "private key; PEM inputs "
         "may have been switched\n"
     )
     assert refusal(kubepy, "secret", "tls", "t", "--cert=one.crt", "--key=one.crt") == (
@@ -359,7 +362,7 @@ def test_certificate_is_pem(kubepy: Kubepy, folder: Path) -> None:
     )
 
 
-# --- the others -----------------------------------------------------------------------------------------------------
+# --- the others -----------------------------------------------------------------------------------
 
 
 def test_budget_takes_any_selector(kubepy: Kubepy) -> None:
@@ -383,7 +386,8 @@ def test_budget_takes_any_selector(kubepy: Kubepy) -> None:
         ("80:a--b", "must not contain consecutive hyphens"),
         (
             "80:",
-            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-),must contain at least one letter "
+            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-),must contain "
+            "at least one letter "
             "(a-z)",
         ),
     ],
@@ -398,7 +402,8 @@ def test_ports_of_service(kubepy: Kubepy, tcp: str, error: str) -> None:
 def test_name_is_told_before_value_of_dry_run(kubepy: Kubepy) -> None:
     assert kubepy("create", "namespace", "--dry-run") == Done(
         "",
-        "error: exactly one NAME is required, got 0\nSee 'kubepy create namespace -h' for help and examples\n",
+        "error: exactly one NAME is required, got 0\nSee 'kubepy create namespace -h' for help "
+        "and examples\n",
         1,
     )
 

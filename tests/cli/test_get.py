@@ -23,7 +23,7 @@ def names(done: Done) -> list[str]:
     return [line.split()[0] for line in done.out.splitlines()]
 
 
-# --- columns ------------------------------------------------------------------------------------------------------
+# --- columns --------------------------------------------------------------------------------------
 
 
 def test_cluster_wide_kind_after_namespaced_one_keeps_its_column_of_namespaces(
@@ -89,7 +89,7 @@ def test_short_names_and_groups_are_taken_as_they_are(three: Kubepy, word: str) 
     )
 
 
-# --- custom columns -----------------------------------------------------------------------------------------------
+# --- custom columns -------------------------------------------------------------------------------
 
 
 def test_path_that_cannot_be_read_is_told_after_headers(three: Kubepy) -> None:
@@ -110,7 +110,7 @@ def test_columns_of_file_always_have_headers(three: Kubepy, folder: Path) -> Non
     assert done.out == "WHO   WHAT\na     10\n"
 
 
-# --- sorting ------------------------------------------------------------------------------------------------------
+# --- sorting --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("output", [("--no-headers",), ("-o", "custom-columns=:.metadata.name")])
@@ -151,7 +151,7 @@ def test_maps_have_no_order(three: Kubepy, output: tuple[str, ...]) -> None:
     )
 
 
-# --- files --------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 def test_object_of_file_has_namespace_or_is_not_looked_for(three: Kubepy) -> None:

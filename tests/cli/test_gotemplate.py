@@ -38,22 +38,26 @@ SHIP = {
         ("{{range .spec.list}}{{if eq . 2}}{{break}}{{end}}{{.}}{{end}}", "1"),
         ("{{if .spec.no}}a{{else if .spec.n}}b{{else}}c{{end}}", "b"),
         (
-            "{{with .spec}}{{.n}}{{$.kind}}{{end}}{{with .absent}}x{{else with .spec}}{{.f}}{{end}}",
+            "{{with .spec}}{{.n}}{{$.kind}}{{end}}{{with .absent}}x{{else with "
+            ".spec}}{{.f}}{{end}}",
             "5Ship2.5",
         ),
         ('{{$x := "a"}}{{range .spec.list}}{{$x = "b"}}{{end}}{{$x}}', "b"),
         (
-            '{{define "t"}}[{{.}}]{{end}}{{template "t" .kind}}{{template "t"}}{{block "b" .spec}}{{.n}}{{end}}',
+            '{{define "t"}}[{{.}}]{{end}}{{template "t" .kind}}{{template "t"}}{{block "b" '
+            ".spec}}{{.n}}{{end}}",
             "[Ship][<no value>]5",
         ),
         ('a {{- .spec.n -}} b{{/* nothing */}}  {{- "c" }}', "a5bc"),
         ('{{(index .spec.parts 0).k}} {{(len .spec.list) | printf "%03d"}}', "a 003"),
         (
-            '{{len .spec.s}} {{index .metadata.labels "app"}} {{slice .spec.list 1}} {{slice .kind 1 3}}',
+            '{{len .spec.s}} {{index .metadata.labels "app"}} {{slice .spec.list 1}} {{slice '
+            ".kind 1 3}}",
             "5 x [2 3] hi",
         ),
         (
-            '{{and 1 0 2}}{{or 0 "" "x"}}{{not .absent}} {{eq 1 2 1}} {{lt "a" "b"}} {{ge 1.5 1.5}}',
+            '{{and 1 0 2}}{{or 0 "" "x"}}{{not .absent}} {{eq 1 2 1}} {{lt "a" "b"}} {{ge 1.5 '
+            "1.5}}",
             "0xtrue true true true",
         ),
         ('{{print "a" 1 2 "b"}}|{{println .spec.list true}}', "a1 2b|[1 2 3] true\n"),
@@ -282,7 +286,8 @@ def test_execution_error_prints_output_template_and_object():
     with pytest.raises(ExecutionError) as refused:
         template.render(obj)
     why = (
-        'template: output:1:8: executing "output" at <index .b "c">: error calling index: cannot index '
+        'template: output:1:8: executing "output" at <index .b "c">: error calling index: cannot '
+        "index "
         "slice/array with type string"
     )
     told, message = template.explain(obj, refused.value, '{"a":1,"b":["\\u003cx\\u003e"]}')

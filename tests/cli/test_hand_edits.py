@@ -1,4 +1,5 @@
-"""Edits of a workload's file: its pods follow, however it was edited, and ``rollout status`` never reports on old pods.
+"""Edits of a workload's file: its pods follow, however it was edited, and ``rollout status`` never
+reports on old pods.
 
 The table of cases: kind x way of editing x controllers watching or not.
 """
@@ -49,8 +50,8 @@ DONE = re.compile("successfully rolled out|rolling update complete|partitioned r
 
 
 class Scene:
-    """A cluster at app:3 in a git repository. HEAD~ has app:1; the branch ``other`` continues from there with app:2,
-    and so has the same generation."""
+    """A cluster at app:3 in a git repository. HEAD~ has app:1; the branch ``other`` continues from
+    there with app:2, and so has the same generation."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
@@ -135,7 +136,7 @@ def scene(request: pytest.FixtureRequest, history: Path, folder: Path) -> Scene:
     return found
 
 
-# --- ways of editing a file; each returns the image that it brings -------------------------------------------------
+# --- ways of editing a file; each returns the image that it brings --------------------------------
 
 
 def write_in_place(scene: Scene) -> str:
@@ -177,8 +178,8 @@ def merge(scene: Scene) -> str:
 
 
 def rebase(scene: Scene) -> str:
-    """Rebase a clone with an edit onto the newer history, and pull the result in one step, since controllers that
-    watch may write between two commands of git."""
+    """Rebase a clone with an edit onto the newer history, and pull the result in one step, since
+    controllers that watch may write between two commands of git."""
     clone = scene.folder / "clone"
     git(scene.folder, "clone", "-q", ".", str(clone))
     git(clone, "checkout", "-q", "-b", "topic")
@@ -231,7 +232,7 @@ WAYS: list[Callable[[Scene], str]] = [
 ]
 
 
-# --- the table ----------------------------------------------------------------------------------------------------
+# --- the table ------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -318,7 +319,8 @@ def test_removed_file_takes_pods_along(scene: Scene, watched: bool) -> None:
 
 @pytest.mark.parametrize("edit", WAYS)
 def test_pods_follow_edit_when_index_is_gone(scene: Scene, edit: Callable[[Scene], str]) -> None:
-    """Edit without an index, as in a fresh clone: nothing is known of the file's earlier content."""
+    """Edit without an index, as in a fresh clone: nothing is known of the file's earlier
+    content."""
     image = edit(scene)
     shutil.rmtree(scene.folder / "state/.kubepy")
     settle()
@@ -337,7 +339,8 @@ def test_edit_after_edit_without_index_rolls_again(scene: Scene) -> None:
 
 
 def test_status_of_another_branch_is_not_believed(scene: Scene) -> None:
-    """Take a file of another branch, whose status reports the rollout of a spec that is still pending here."""
+    """Take a file of another branch, whose status reports the rollout of a spec that is still
+    pending here."""
     scene.file.write_text(scene.edited())
     assert not is_claimed_done(scene)
     scene.git("checkout", "-q", "other", "--", scene.path)
@@ -357,7 +360,7 @@ def test_status_of_another_uid_is_not_believed(scene: Scene) -> None:
     assert is_claimed_done(scene)
 
 
-# --- other kinds and other edits ----------------------------------------------------------------------------------
+# --- other kinds and other edits ------------------------------------------------------------------
 
 
 def replica_set_manifest() -> str:

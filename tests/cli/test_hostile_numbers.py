@@ -1,7 +1,8 @@
-"""Numbers, quantities and times of absurd size, in every place for one: each gets an answer, none ends a command with
-an internal error, and a file with such a number affects no other object.
+"""Numbers, quantities and times of absurd size, in every place for one: each gets an answer, none
+ends a command with an internal error, and a file with such a number affects no other object.
 
-``KUBEPY_FUZZ=5000 pytest tests/cli/test_hostile_numbers.py`` tries more of them, and other ones each time.
+``KUBEPY_FUZZ=5000 pytest tests/cli/test_hostile_numbers.py`` tries more of them, and other ones
+each time.
 """
 
 from __future__ import annotations
@@ -316,7 +317,8 @@ ARGUMENTS: tuple[str, ...] = (
     "create deployment d --image=x --replicas={} --dry-run=server",
     "run r --image=x --port={} --dry-run=server",
     'run r --image=x --overrides={{"spec":{{"priority":{}}}}} --dry-run=server',
-    'run r --image=x --override-type=json --overrides=[{{"op":"add","path":"/spec/containers/{}","value":1}}]'
+    'run r --image=x --override-type=json --overrides=[{{"op":"add","path":"/spec/containers/{}",'
+    '"value":1}}]'
     " --dry-run=server",
     'patch cm paint -p {{"data":{{"a":{}}}}} --dry-run=server',
     'patch cm paint --type=merge -p {{"metadata":{{"generation":{}}}}} --dry-run=server',
@@ -348,12 +350,15 @@ def test_numbers_in_arguments_are_taken_or_refused(paint: Kubepy, text: str) -> 
     ("text", "error"),
     [
         (
-            f'{{"apiVersion":"v1","kind":"ConfigMap",\n"metadata":{{"name":"x","generation":{LONG}}}}}',
-            f'error: unable to decode "STDIN": json: cannot unmarshal number {LONG} into Go value of type float64\n',
+            f'{{"apiVersion":"v1","kind":"ConfigMap",\n"metadata":{{"name":"x",'
+            f'"generation":{LONG}}}}}',
+            f'error: unable to decode "STDIN": json: cannot unmarshal number {LONG} into Go value '
+            f"of type float64\n",
         ),
         (
             '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","generation":1e999}}',
-            'error: unable to decode "STDIN": json: cannot unmarshal number 1e999 into Go value of type float64\n',
+            'error: unable to decode "STDIN": json: cannot unmarshal number 1e999 into Go value '
+            "of type float64\n",
         ),
     ],
 )
@@ -374,7 +379,10 @@ def test_number_beyond_float64_in_file_is_problem_with_its_line(
 ) -> None:
     path = folder / "state" / "namespaces" / "default" / "configmaps" / "x.yaml"
     path.write_text('{"metadata":\n{"name": "x",\n"generation": 1e999}}\n')
-    place = "namespaces/default/configmaps/x.yaml:3: json: cannot unmarshal number 1e999 into Go value of type float64"
+    place = (
+        "namespaces/default/configmaps/x.yaml:3: json: cannot unmarshal number 1e999 into Go "
+        "value of type float64"
+    )
     assert place in paint("fsck").out
     assert paint("get", "cm", "paint", "-o", "name").out == "configmap/paint\n"
 

@@ -1,4 +1,5 @@
-"""Strings with terminal control characters, in every message: none reaches stdout or stderr unescaped."""
+"""Strings with terminal control characters, in every message: none reaches stdout or stderr
+unescaped."""
 
 from __future__ import annotations
 
@@ -251,27 +252,42 @@ OBJECTS: tuple[str, ...] = (
     '{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"x","annotations":{{{0}:"1"}}}}}}',
     '{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"x","finalizers":[{0}]}}}}',
     '{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"x","creationTimestamp":{0}}}}}',
-    '{{"apiVersion":"v1","kind":"List","items":[{{"apiVersion":"v1","kind":{0},"metadata":{{"name":"x"}}}}]}}',
+    '{{"apiVersion":"v1","kind":"List","items":[{{"apiVersion":"v1","kind":{0},'
+    '"metadata":{{"name":"x"}}}}]}}',
     '{{"apiVersion":"v1","kind":"Secret","metadata":{{"name":"x"}},"type":{0},"data":{{"a":{0}}}}}',
-    '{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"x"}},"spec":{{"containers":[{{"name":{0},"image":{0}}}]}}}}',
-    '{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"x"}},"spec":{{"nodeName":{0},"priorityClassName":{0},'
+    '{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"x"}},'
+    '"spec":{{"containers":[{{"name":{0},"image":{0}}}]}}}}',
+    '{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"x"}},"spec":{{"nodeName":{0},'
+    '"priorityClassName":{0},'
     '"containers":[{{"name":"c","image":"i","resources":{{"limits":{{"cpu":{0}}}}}}}]}}}}',
-    '{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"x"}},"spec":{{"restartPolicy":{0},"volume'
+    '{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"x"}},"spec":{{"restartPolicy":{0},'
+    '"volume'
     's":[{{"name":{0}}}],'
-    '"containers":[{{"name":"c","image":"i","env":[{{"name":{0}}},{{"name":{0}}}],"ports":[{{"containerPort":1,'
-    '"name":{0}}},{{"containerPort":1,"name":{0}}}],"volumeMounts":[{{"name":{0},"mountPath":{0}}}]}}]}}}}',
-    '{{"apiVersion":"v1","kind":"Service","metadata":{{"name":"x"}},"spec":{{"type":{0},"clusterIP":{0},"ports":['
+    '"containers":[{{"name":"c","image":"i","env":[{{"name":{0}}},{{"name":{0}}}],'
+    '"ports":[{{"containerPort":1,'
+    '"name":{0}}},{{"containerPort":1,"name":{0}}}],"volumeMounts":[{{"name":{0},'
+    '"mountPath":{0}}}]}}]}}}}',
+    '{{"apiVersion":"v1","kind":"Service","metadata":{{"name":"x"}},"spec":{{"type":{0},'
+    '"clusterIP":{0},"ports":['
     '{{"port":1,"name":{0},"protocol":{0}}}]}}}}',
-    '{{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{{"name":"x"}},"spec":{{"selector":{{"matchLabels":{{{0}:'
-    '{0}}},"matchExpressions":[{{"key":{0},"operator":{0}}}]}},"updateStrategy":{{"type":{0}}},"template":{{}}}}}}',
-    '{{"apiVersion":"batch/v1","kind":"CronJob","metadata":{{"name":"x"}},"spec":{{"schedule":{0},"timeZone":{0},'
-    '"jobTemplate":{{"spec":{{"template":{{"spec":{{"containers":[],"restartPolicy":{0}}}}}}}}}}}}}',
-    '{{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{{"name":"x"}},"spec":{{"rules":[{{"host":{0},'
+    '{{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{{"name":"x"}},'
+    '"spec":{{"selector":{{"matchLabels":{{{0}:'
+    '{0}}},"matchExpressions":[{{"key":{0},"operator":{0}}}]}},"updateStrategy":{{"type":{0}}},'
+    '"template":{{}}}}}}',
+    '{{"apiVersion":"batch/v1","kind":"CronJob","metadata":{{"name":"x"}},"spec":{{"schedule":{0},'
+    '"timeZone":{0},'
+    '"jobTemplate":{{"spec":{{"template":{{"spec":{{"containers":[],'
+    '"restartPolicy":{0}}}}}}}}}}}}}',
+    '{{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{{"name":"x"}},'
+    '"spec":{{"rules":[{{"host":{0},'
     '"http":{{"paths":[{{"path":{0},"pathType":{0},'
     '"backend":{{"service":{{"name":{0},"port":{{"name":{0}}}}}}}}}]}}}}]}}}}',
-    '{{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{{"name":"x"}},"spec":{{'
-    '"group":{0},"scope":{0},"names":{{"plural":{0},"kind":{0}}},"versions":[{{"name":{0},"served":true,"storage":true,'
-    '"schema":{{"openAPIV3Schema":{{"type":{0},"pattern":{0},"x-kubernetes-validations":[{{"rule":{0}}}]}}}}}}]}}}}',
+    '{{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",'
+    '"metadata":{{"name":"x"}},"spec":{{'
+    '"group":{0},"scope":{0},"names":{{"plural":{0},"kind":{0}}},"versions":[{{"name":{0},'
+    '"served":true,"storage":true,'
+    '"schema":{{"openAPIV3Schema":{{"type":{0},"pattern":{0},'
+    '"x-kubernetes-validations":[{{"rule":{0}}}]}}}}}}]}}}}',
     "{{{0}:1}}",
     "[{0}]",
     "{0}",

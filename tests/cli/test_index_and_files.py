@@ -14,15 +14,20 @@ from tests.cli.conftest import Kubepy
 
 POD = "{restartPolicy: Never, containers: [{name: c, image: busybox}]}"
 MANIFESTS = {
-    "job/plain": f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: plain}}, spec: {{template: {{spec: {POD}}}}}}}",
-    "job/managed": "{apiVersion: batch/v1, kind: Job, metadata: {name: managed}, spec: {managedBy: example.org/queue, "
+    "job/plain": f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: plain}}, spec: "
+    f"{{template: {{spec: {POD}}}}}}}",
+    "job/managed": "{apiVersion: batch/v1, kind: Job, metadata: {name: managed}, spec: "
+    "{managedBy: example.org/queue, "
     f"completions: 3, completionMode: Indexed, template: {{spec: {POD}}}}}}}",
-    "cronjob/often": "{apiVersion: batch/v1, kind: CronJob, metadata: {name: often}, spec: {schedule: '* * * * *', "
+    "cronjob/often": "{apiVersion: batch/v1, kind: CronJob, metadata: {name: often}, spec: "
+    "{schedule: '* * * * *', "
     f"jobTemplate: {{spec: {{template: {{spec: {POD}}}}}}}}}}}",
-    "deploy/web": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: "
+    "deploy/web": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: "
+    "{replicas: 2, selector: "
     "{matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: "
     "[{name: c, image: nginx}]}}}}",
-    "sts/db": "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 2, selector: "
+    "sts/db": "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 2, "
+    "selector: "
     "{matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {containers: "
     "[{name: c, image: pg}]}}, volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: "
     "[ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}}",
@@ -80,7 +85,8 @@ def reconcile(kubepy: Kubepy, _: Random, __: Path) -> None:
 
 
 def edit(_: Kubepy, chance: Random, folder: Path) -> None:
-    """Remove the fields that the API fills in, add an annotation, write the same again, or remove the file."""
+    """Remove the fields that the API fills in, add an annotation, write the same again, or remove
+    the file."""
     paths = sorted(
         path for path in folder.glob("state/*/**/*.yaml") if path.parent.name != ".managed"
     )

@@ -21,7 +21,7 @@ aliases:
 defaults:
 - {command: get, options: [{name: output, default: json}]}
 - {command: create configmap, options: [{name: namespace, default: web}, {name: dry-run, default: client}]}
-"""
+"""  # noqa: E501
 )
 With = Callable[..., Done]
 
@@ -108,7 +108,8 @@ def test_default_interactive_delete_asks(prefer: With, kubepy: Kubepy) -> None:
         ("credentialPluginPolicy: Sometimes", 'unknown plugin policy: "Sometimes"'),
         (
             "credentialPluginPolicy: DenyAll\ncredentialPluginAllowlist: [{command: x}]",
-            'misconfigured credential plugin allowlist: plugin policy is "DenyAll" but allowlist is non-nil',
+            'misconfigured credential plugin allowlist: plugin policy is "DenyAll" but allowlist '
+            "is non-nil",
         ),
         (
             "credentialPluginPolicy: Allowlist",
@@ -129,7 +130,8 @@ def test_preferences_with_mistakes_are_refused(prefer: With, text: str, error: s
 def test_default_of_unknown_command_or_flag_is_reported(prefer: With) -> None:
     file = (
         HEAD
-        + "defaults: [{command: nope, options: []}, {command: get, options: [{name: x, default: z}]}]"
+        + "defaults: [{command: nope, options: []}, {command: get, options: [{name: x, default: "
+        "z}]}]"
     )
     assert (
         prefer("version", "--client", file=file).err
@@ -151,19 +153,23 @@ def test_default_of_unknown_command_or_flag_is_reported(prefer: With) -> None:
         ("[", "error occurred while applying preferences kuberc error kuberc: "),
         (
             "5",
-            "error occurred while applying preferences kuberc error kuberc: no valid preferences found in rc",
+            "error occurred while applying preferences kuberc error kuberc: no valid preferences "
+            "found in rc",
         ),
         (
             "kind: Preference",
-            "error occurred while applying preferences kuberc error kuberc: no valid preferences found",
+            "error occurred while applying preferences kuberc error kuberc: no valid preferences "
+            "found",
         ),
         (
             HEAD + "aliases: 5",
-            "error occurred while applying preferences kuberc error kuberc: no valid preferences found",
+            "error occurred while applying preferences kuberc error kuberc: no valid preferences "
+            "found",
         ),
         (
             HEAD + "unknown: 5",
-            'kuberc: ignoring strict decoding error in rc: strict decoding error: unknown field "unknown"',
+            "kuberc: ignoring strict decoding error in rc: strict decoding error: unknown field "
+            '"unknown"',
         ),
     ],
 )
@@ -197,12 +203,14 @@ def test_variables_choose_the_file(
     monkeypatch.setenv("KUBERC", "off")
     assert kubepy("show").status == 1
     assert kubepy("show", "--kuberc=rc").err == (
-        "error occurred while applying preferences disabling kuberc via KUBERC=off and passing kuberc flag are "
+        "error occurred while applying preferences disabling kuberc via KUBERC=off and passing "
+        "kuberc flag are "
         "mutually exclusive\n"
     )
     monkeypatch.setenv("KUBERC", "nope")
     assert kubepy("get", "cm").err == (
-        "error occurred while applying preferences kuberc error kuberc: open nope: no such file or directory\n"
+        "error occurred while applying preferences kuberc error kuberc: open nope: no such file "
+        "or directory\n"
     )
     monkeypatch.setenv("KUBECTL_KUBERC", "false")
     assert kubepy("get", "cm", "paint", "-o=name").out == "configmap/paint\n"
@@ -296,7 +304,8 @@ def test_view_without_file_offers_recommended_options(
         ),
         (
             "--section=credentialplugin --policy=DenyAll --allowlist-entry=command=a",
-            "--allowlist-entry may only be used when --section=credentialplugin and --policy=Allowlist",
+            "--allowlist-entry may only be used when --section=credentialplugin and "
+            "--policy=Allowlist",
         ),
         (
             "--section=credentialplugin --policy=Allowlist",
@@ -304,7 +313,8 @@ def test_view_without_file_offers_recommended_options(
         ),
         (
             "--section=credentialplugin --policy=Allowlist --allowlist-entry=a=b,name=c",
-            '[unrecognized allowlist entry field: "a", allowlist entry field "name" is deprecated, use "command" instead]',
+            '[unrecognized allowlist entry field: "a", allowlist entry field "name" is '
+            'deprecated, use "command" instead]',
         ),
         (
             "--section=credentialplugin --policy=Allowlist --allowlist-entry=command=",

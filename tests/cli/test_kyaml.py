@@ -1,4 +1,5 @@
-"""``-o kyaml``: all strings in double quotes, indentation without meaning, and the same values for any YAML reader."""
+"""``-o kyaml``: all strings in double quotes, indentation without meaning, and the same values for
+any YAML reader."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from tests.storage.test_yaml_dump import TEXT
 
 
 def is_kept_by_upstream(text: str) -> bool:
-    """Tell whether upstream's writer keeps a text: at the start of a line it escapes a carriage return and the like
-    twice."""
+    """Tell whether upstream's writer keeps a text: at the start of a line it escapes a carriage
+    return and the like twice."""
     return "\n" not in text or not any(
         line[:1].isspace() and line[0] not in " \t" for line in text.split("\n")
     )
@@ -133,14 +134,15 @@ def test_key_is_never_broken() -> None:
     assert dump({"one\ntwo\tthree": 1}) == '---\n{\n  "one\\ntwo\\tthree": 1,\n}\n'
 
 
-# --- commands -----------------------------------------------------------------------------------------------------
+# --- commands -------------------------------------------------------------------------------------
 
 
 def test_generated_resources_are_in_order_of_their_type(kubepy: Kubepy) -> None:
     made = kubepy("create", "cm", "a", "--from-literal=z=1", "--dry-run=client", "-o", "kyaml").out
     assert (
         made
-        == '---\n{\n  kind: "ConfigMap",\n  apiVersion: "v1",\n  metadata: {\n    name: "a",\n  },\n'
+        == '---\n{\n  kind: "ConfigMap",\n  apiVersion: "v1",\n  metadata: {\n    name: "a",\n  '
+        "},\n"
         '  data: {\n    z: "1",\n  },\n}\n'
     )
 
@@ -178,8 +180,10 @@ def test_misspelled_output_format_is_refused(kubepy: Kubepy, output: str) -> Non
     kubepy("create", "cm", "a")
     failed = kubepy("label", "cm", "a", "x=y", "-o", output)
     assert failed.err == (
-        f'error: unable to match a printer suitable for the output format "{output}", allowed formats are: go-template,'
-        "go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,yaml\n"
+        f'error: unable to match a printer suitable for the output format "{output}", allowed '
+        f"formats are: go-template,"
+        "go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,"
+        "templatefile,yaml\n"
     )
 
 

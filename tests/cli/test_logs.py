@@ -63,12 +63,14 @@ def test_logs_print_what_annotations_say(kubepy: Kubepy, words: str, out: str, e
         ("web c -c c", "error: only one of -c or an inline [CONTAINER] arg is allowed"),
         (
             "pull",
-            'Error from server (BadRequest): container "c" in pod "pull" is waiting to start: trying and failing to '
+            'Error from server (BadRequest): container "c" in pod "pull" is waiting to start: '
+            "trying and failing to "
             "pull image",
         ),
         (
             "web -p",
-            'Error from server (BadRequest): previous terminated container "c" in pod "web" not found',
+            'Error from server (BadRequest): previous terminated container "c" in pod "web" not '
+            "found",
         ),
         (
             "web --since=1s --since-time=2026-01-01T00:00:00Z",
@@ -85,17 +87,20 @@ def test_logs_print_what_annotations_say(kubepy: Kubepy, words: str, out: str, e
         ),
         (
             "svc/kubernetes",
-            "error: cannot get the logs from *v1.Service: invalid service 'kubernetes': Service is defined "
+            "error: cannot get the logs from *v1.Service: invalid service 'kubernetes': Service "
+            "is defined "
             "without a selector",
         ),
         (
             "-f two --all-containers --max-log-requests=1",
-            "error: you are attempting to follow 3 log streams, but maximum allowed concurrency is 1, use --max-log-requests "
+            "error: you are attempting to follow 3 log streams, but maximum allowed concurrency "
+            "is 1, use --max-log-requests "
             "to increase the limit",
         ),
         (
             "web -l a=b",
-            "error: only a selector (-l) or a POD name is allowed\nSee 'kubepy logs -h' for help and examples",
+            "error: only a selector (-l) or a POD name is allowed\nSee 'kubepy logs -h' for help "
+            "and examples",
         ),
     ],
 )

@@ -44,7 +44,10 @@ def test_file_that_is_named_is_read_whatever_it_is_called(bare: Kubepy, manifest
 
 
 def test_lists_are_taken_apart_and_typed_ones_tell_kind(bare: Kubepy) -> None:
-    typed = "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: one}\n- metadata: {name: two}\n"
+    typed = (
+        "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: one}\n- metadata: "
+        "{name: two}\n"
+    )
     assert created(bare, "-f", "-", stdin=typed) == ["one", "two"]
 
 
@@ -71,19 +74,22 @@ def test_invalid_json_is_read_as_yaml(bare: Kubepy) -> None:
         ('{"apiVersion": "v1"', "error parsing STDIN: unexpected EOF"),
         (
             "a: b: c\n",
-            "error parsing STDIN: error converting YAML to JSON: yaml: mapping values are not allowed in this "
+            "error parsing STDIN: error converting YAML to JSON: yaml: mapping values are not "
+            "allowed in this "
             "context",
         ),
         ("just words\n", f"{INVALID}: invalid object to validate; {ADVICE}"),
         ("kind: ConfigMap\n", f"{INVALID}: apiVersion not set; {ADVICE}"),
         (
             "apiVersion: v1\nkind: Thing\nmetadata: {name: x}\n",
-            'resource mapping not found for name: "x" namespace: "" from "STDIN": no matches for kind "Thing" in version '
+            'resource mapping not found for name: "x" namespace: "" from "STDIN": no matches for '
+            'kind "Thing" in version '
             '"v1"\nensure CRDs are installed first',
         ),
         (
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {on: yes}}\n",
-            'unable to decode "STDIN": json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type '
+            'unable to decode "STDIN": json: cannot unmarshal bool into Go struct field '
+            "ObjectMeta.metadata.labels of type "
             "string",
         ),
         ("# nothing\n", "no objects passed to create"),
@@ -124,18 +130,20 @@ def test_file_that_is_missing_stops_everything(kubepy: Kubepy, manifests: Path) 
 
 def test_item_of_list_that_does_not_say_what_it_is_keeps_all_of_it_out(kubepy: Kubepy) -> None:
     text = (
-        "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n"
+        "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: "
+        "a}}\n"
         "- {metadata: {name: b}}\n"
     )
     assert kubepy("create", "-f", "-", stdin=text) == Done(
         "",
-        'error: error validating "STDIN": error validating data: [apiVersion not set, kind not set]; if you choose '
+        'error: error validating "STDIN": error validating data: [apiVersion not set, kind not '
+        "set]; if you choose "
         "to ignore these errors, turn validation off with --validate=false\n",
         1,
     )
 
 
-# --- streams ------------------------------------------------------------------------------------------------------
+# --- streams --------------------------------------------------------------------------------------
 
 
 def test_documents_before_a_broken_one_and_other_files_are_taken(
@@ -146,7 +154,8 @@ def test_documents_before_a_broken_one_and_other_files_are_taken(
     )
     (folder / "good.yaml").write_text(config_map("three"))
     why = (
-        "error parsing broken.yaml: error converting YAML to JSON: yaml: mapping values are not allowed in this "
+        "error parsing broken.yaml: error converting YAML to JSON: yaml: mapping values are not "
+        "allowed in this "
         "context\n"
     )
     assert kubepy("apply", "-f", "broken.yaml", "-f", "good.yaml") == Done(
@@ -156,9 +165,10 @@ def test_documents_before_a_broken_one_and_other_files_are_taken(
         "create", "-f", "broken.yaml", "-f", "good.yaml"
     )  # create's own errors come before those of files
     assert done.err == (
-        'Error from server (AlreadyExists): error when creating "broken.yaml": configmaps "one" already exists\n'
-        'Error from server (AlreadyExists): error when creating "good.yaml": configmaps "three" already exists\n'
-        + why
+        'Error from server (AlreadyExists): error when creating "broken.yaml": configmaps "one" '
+        "already exists\n"
+        'Error from server (AlreadyExists): error when creating "good.yaml": configmaps "three" '
+        "already exists\n" + why
     )
 
 
@@ -172,13 +182,16 @@ def test_errors_of_files_are_one_among_others(kubepy: Kubepy, folder: Path) -> N
         'Error from server (Invalid): error when creating "c.yaml": ConfigMap "Not_OK" is '
     )
     assert lines[1:] == [
-        '[resource mapping not found for name: "" namespace: "" from "a.yaml": no matches for kind "Thing" in version '
+        '[resource mapping not found for name: "" namespace: "" from "a.yaml": no matches for '
+        'kind "Thing" in version '
         '"v1"',
-        "ensure CRDs are installed first, error parsing b.yaml: error converting YAML to JSON: yaml: line 1: "
+        "ensure CRDs are installed first, error parsing b.yaml: error converting YAML to JSON: "
+        "yaml: line 1: "
         "did not find expected node content]",
     ]
     assert kubepy("get", "-f", "b.yaml").err == (  # get gathers errors: they have no prefix
-        "error parsing b.yaml: error converting YAML to JSON: yaml: line 1: did not find expected node content\n"
+        "error parsing b.yaml: error converting YAML to JSON: yaml: line 1: did not find expected "
+        "node content\n"
     )
 
 
@@ -222,7 +235,8 @@ def test_stream_that_is_closed_is_empty(
         (("-f", "[.yaml"), 'pattern "[.yaml" is not valid: syntax error in pattern'),
         (
             ("-f", "http://["),
-            'the URL passed to filename "http://[" is not valid: parse "http://[": missing \']\' in host',
+            'the URL passed to filename "http://[" is not valid: parse "http://[": missing \']\' '
+            "in host",
         ),
         (("-f", "void"), "error reading [void]: recognized file extensions are [.json .yaml .yml]"),
         (("-f", "-", "-f", "-"), "standard input cannot be used for multiple arguments"),
@@ -244,7 +258,7 @@ def test_folder_without_manifests_is_no_error_behind_one_that_has_some(
     assert created(bare, "-f", "set", "-f", "set/void") == ["a", "b"]
 
 
-# --- lists --------------------------------------------------------------------------------------------------------
+# --- lists ----------------------------------------------------------------------------------------
 
 
 def list_of(*items: str, kind: str = "List") -> str:
@@ -263,17 +277,23 @@ CM = "apiVersion: v1, kind: ConfigMap"
         ),
         (
             list_of("{metadata: {name: a}, dta: {}}", kind="ConfigMapList"),
-            'ValidationError(ConfigMapList.items[0]): unknown field "dta" in io.k8s.api.core.v1.ConfigMap',
+            'ValidationError(ConfigMapList.items[0]): unknown field "dta" in '
+            "io.k8s.api.core.v1.ConfigMap",
         ),
         (
             list_of(
-                "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: '80'}, {name: x}, null], "
+                "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: "
+                "'80'}, {name: x}, null], "
                 "selector: {a: 1}, type: [a], clusterIP: 5}}"
             ),
-            "[ValidationError(Service.spec.ports[0].port): invalid type for io.k8s.api.core.v1.ServicePort.port: got "
-            '"string", expected "integer", ValidationError(Service.spec.ports[1]): missing required field "port" in '
-            'io.k8s.api.core.v1.ServicePort, ValidationError(Service.spec.ports): unknown object type "nil" in '
-            "Service.spec.ports[2], ValidationError(Service.spec.type): invalid type for io.k8s.api.core.v1.ServiceSpec.type: "
+            "[ValidationError(Service.spec.ports[0].port): invalid type for "
+            "io.k8s.api.core.v1.ServicePort.port: got "
+            '"string", expected "integer", ValidationError(Service.spec.ports[1]): missing '
+            'required field "port" in '
+            "io.k8s.api.core.v1.ServicePort, ValidationError(Service.spec.ports): unknown object "
+            'type "nil" in '
+            "Service.spec.ports[2], ValidationError(Service.spec.type): invalid type for "
+            "io.k8s.api.core.v1.ServiceSpec.type: "
             'got "array", expected "string"]',
         ),
         ("apiVersion: v1\nkind: List\n", "invalid object to validate"),
@@ -297,7 +317,8 @@ def test_lists_are_not_validated_when_warnings_would_do(kubepy: Kubepy) -> None:
         'Warning: unknown field "dta"',
     )
     assert log.endswith(
-        "schema.go:145] cannot perform warn validation if server-side field validation is unsupported, "
+        "schema.go:145] cannot perform warn validation if server-side field validation is "
+        "unsupported, "
         "skipping validation"
     )
 
@@ -334,6 +355,8 @@ def test_items_that_are_no_objects(bare: Kubepy, item: str, why: str) -> None:
 def test_kind_in_lower_case_goes_to_server_which_refuses_it(kubepy: Kubepy) -> None:
     done = kubepy("create", "-f", "-", stdin=config_map("x").replace("ConfigMap", "configmap"))
     assert done.err == (
-        'Error from server (BadRequest): error when creating "STDIN": configmap in version "v1" cannot be handled as a '
-        'ConfigMap: no kind "configmap" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"\n'
+        'Error from server (BadRequest): error when creating "STDIN": configmap in version "v1" '
+        "cannot be handled as a "
+        'ConfigMap: no kind "configmap" is registered for version "v1" in scheme '
+        '"pkg/api/legacyscheme/scheme.go:30"\n'
     )

@@ -109,7 +109,8 @@ def test_help_of_kubectl_lists_commands_of_kubectl_only(kubectl: Linked) -> None
     assert "State Folder Commands" not in text
     assert "\n  fsck" not in text
     assert text.endswith(
-        'Use "kubectl options" for a list of global command-line options (applies to all commands).\n'
+        'Use "kubectl options" for a list of global command-line options (applies to all '
+        "commands).\n"
     )
     options = kubectl("options").out
     assert "--kubeconfig=''" in options
@@ -187,7 +188,7 @@ def test_script_that_executes_kubepy_counts_as_link(folder: Path) -> None:
     assert done.stderr.startswith('error: unknown command "bogus" for "kubectl"')
 
 
-# --- completion ---------------------------------------------------------------------------------------------------
+# --- completion -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -271,7 +272,7 @@ def test_completion_scripts_are_named_after_the_program(kubectl: Linked) -> None
     assert done.stdout == "undo\n"
 
 
-# --- as a plugin of kubectl ---------------------------------------------------------------------------------------
+# --- as a plugin of kubectl -----------------------------------------------------------------------
 
 
 def test_plugin_names_itself_with_kubectl(folder: Path) -> None:
@@ -305,7 +306,7 @@ def test_real_kubectl_runs_and_completes_plugin(folder: Path) -> None:
     assert real("__complete", "kubepy", "cordon", "no") == "node-1\n:4\n"
 
 
-# --- python -m kubepy ---------------------------------------------------------------------------------------------
+# --- python -m kubepy -----------------------------------------------------------------------------
 
 
 def test_module_is_the_same_program(folder: Path) -> None:

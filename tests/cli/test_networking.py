@@ -48,15 +48,20 @@ def test_services_have_addresses_of_subnet(subnet: str, first: str, kubepy: Kube
     address = field(kubepy, ".spec.clusterIP", "svc", "a")
     assert ip_address(address) in ip_network(subnet, strict=False)
     assert field(kubepy, ".spec.clusterIP", "svc", "kubernetes") == first
-    refused = 'failed to create ClusterIP service: Service "b" is invalid: spec.clusterIPs: Invalid value: '
+    refused = (
+        'failed to create ClusterIP service: Service "b" is invalid: spec.clusterIPs: '
+        "Invalid value: "
+    )
     for taken in (first, address):
         assert kubepy(
             "create", "svc", "clusterip", "b", "--tcp=80", f"--clusterip={taken}"
         ).err == (
-            f'error: {refused}["{taken}"]: failed to allocate IP {taken}: provided IP is already allocated\n'
+            f'error: {refused}["{taken}"]: failed to allocate IP {taken}: provided IP is already '
+            f"allocated\n"
         )
     assert kubepy("create", "svc", "clusterip", "b", "--tcp=80", "--clusterip=10.96.0.9").err == (
-        f'error: {refused}["10.96.0.9"]: failed to allocate IP 10.96.0.9: the provided network does not match the '
+        f'error: {refused}["10.96.0.9"]: failed to allocate IP 10.96.0.9: the provided network '
+        f"does not match the "
         "current range\n"
     )
 

@@ -99,7 +99,8 @@ def test_template_that_does_not_fit_shows_object_as_it_was_sent(kubepy: Kubepy) 
         in failed.out
     )
     assert failed.err == (
-        'error: error executing template "{{.value.x}}": template: output:1:8: executing "output" at '
+        'error: error executing template "{{.value.x}}": template: output:1:8: executing "output" '
+        "at "
         "<.value.x>: can't evaluate field x in type interface {}\n"
     )
 
@@ -111,7 +112,7 @@ def test_template_beside_format_that_takes_none_is_not_looked_at(kubepy: Kubepy)
     assert kubepy(*PRIORITY, "jsonpath", "--template={.value}").out == "2e+06"
 
 
-# --- managedFields ------------------------------------------------------------------------------------------------
+# --- managedFields --------------------------------------------------------------------------------
 
 SHOWING = [
     "jsonpath={.metadata}",

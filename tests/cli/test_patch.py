@@ -46,7 +46,8 @@ def patch(kubepy: Kubepy, content: str, *words: str) -> Done:
         (
             "[]",
             "merge",
-            "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
+            "error decoding patch: json: cannot unmarshal array into Go value of type "
+            "map[string]interface {}",
         ),
         ("null", "merge", "Invalid JSON Patch"),
         (
@@ -119,7 +120,8 @@ def test_patch_type_defaults_to_strategic(plain: Kubepy) -> None:
         (
             '{"kind":null}',
             "merge",
-            'Object \'Kind\' is missing in \'{"apiVersion":"apps/v1","metadata":{"name":"web"},"spec":{"replicas":0}}\'',
+            'Object \'Kind\' is missing in \'{"apiVersion":"apps/v1","metadata":{"name":"web"},'
+            '"spec":{"replicas":0}}\'',
         ),
     ],
 )

@@ -48,7 +48,7 @@ def contents(folder: Path) -> dict[str, tuple[int, str]]:
     }  # SQLite makes files in that one when it reads
 
 
-# --- text ---------------------------------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------------------
 
 
 def test_text_shows_waves_workloads_and_end() -> None:
@@ -186,7 +186,7 @@ def test_encoding_without_blocks_gets_plain_characters() -> None:
     assert "3/3 ########## min 3" in output.read()
 
 
-# --- document -----------------------------------------------------------------------------------------------------
+# --- document -------------------------------------------------------------------------------------
 
 
 def test_document_has_plan_steps_and_workloads() -> None:
@@ -254,7 +254,7 @@ def test_runs_read_standard_input_each_time() -> None:
     assert document["runs"]["finished"] == 3
 
 
-# --- what finishes ------------------------------------------------------------------------------------------------
+# --- what finishes --------------------------------------------------------------------------------
 
 
 def test_limit_reached_does_not_finish() -> None:
@@ -333,7 +333,7 @@ def test_unrelated_workload_that_was_stuck_does_not_count() -> None:
     assert plan(cluster, "label pod broken tier=back")["finishes"] is False
 
 
-# --- errors and refusals ------------------------------------------------------------------------------------------
+# --- errors and refusals --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -392,7 +392,7 @@ def test_global_flags_go_on_to_the_command() -> None:
     assert plan(cluster, "run one --image=one -n shop -o yaml")["steps"][0]["namespace"] == "shop"
 
 
-# --- nothing changes ----------------------------------------------------------------------------------------------
+# --- nothing changes ------------------------------------------------------------------------------
 
 
 def test_plan_changes_nothing_on_disk(bare: Kubepy, folder: Path) -> None:
@@ -429,7 +429,7 @@ def test_plan_of_cluster_with_system_time_has_its_own() -> None:
     assert document["finishes"]
 
 
-# --- Python -------------------------------------------------------------------------------------------------------
+# --- Python ---------------------------------------------------------------------------------------
 
 
 def test_cluster_plan_has_steps_and_raises_errors() -> None:

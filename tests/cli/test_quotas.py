@@ -25,7 +25,8 @@ def test_creation_beyond_quota_is_refused(kubepy: Kubepy) -> None:
     assert kubepy("run", "b", "--image=b").status == 0
     assert kubepy("run", "c", "--image=c").err == (
         'Error from server (Forbidden): pods "c" is forbidden: exceeded quota: q, requested: '
-        "pods=1,requests.memory=512Mi, used: pods=2,requests.memory=1Gi, limited: pods=2,requests.memory=1Gi\n"
+        "pods=1,requests.memory=512Mi, used: pods=2,requests.memory=1Gi, limited: "
+        "pods=2,requests.memory=1Gi\n"
     )
 
 

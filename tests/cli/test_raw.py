@@ -135,7 +135,8 @@ def test_object_that_is_not_there(kubepy: Kubepy) -> None:
         (("--raw=/api", "-o", "json"), "--raw and --output are mutually exclusive"),
         (
             ("--raw=/api", "-w"),
-            "--raw may not be specified with other flags that filter the server request or alter the output",
+            "--raw may not be specified with other flags that filter the server request or alter "
+            "the output",
         ),
     ],
 )

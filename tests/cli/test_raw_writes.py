@@ -11,7 +11,10 @@ import pytest
 from tests.cli.conftest import Done, Kubepy
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-NOT_ALLOWED = "Error from server (MethodNotAllowed): the server does not allow this method on the requested resource\n"
+NOT_ALLOWED = (
+    "Error from server (MethodNotAllowed): the server does not allow this method on the "
+    "requested resource\n"
+)
 
 
 def send(kubepy: Kubepy, verb: str, path: str, body: Any) -> Any:
@@ -154,7 +157,8 @@ def test_collection_is_deleted_by_its_path_and_labels(kubepy: Kubepy) -> None:
 def test_body_that_is_not_json_is_shown(kubepy: Kubepy, body: str, why: str) -> None:
     assert kubepy("create", "--raw", MAPS, "-f", "-", stdin=body) == Done(
         "",
-        "Error from server (BadRequest): the object provided is unrecognized (must be of type ConfigMap): couldn't "
+        "Error from server (BadRequest): the object provided is unrecognized (must be of type "
+        "ConfigMap): couldn't "
         f"get version/kind; json parse error: {why}\n",
         1,
     )

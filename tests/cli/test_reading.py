@@ -104,7 +104,8 @@ def test_file_at_limit_is_read(paint: Kubepy, folder: Path) -> None:
 
 def test_manifests_of_more_than_one_request_are_read(paint: Kubepy, folder: Path) -> None:
     text = "".join(
-        f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}}}\n# {'x' * 1024 * 1024}\n"
+        f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}}}\n# "
+        f"{'x' * 1024 * 1024}\n"
         for number in range(4)
     )
     (folder / "many.yaml").write_text(text)

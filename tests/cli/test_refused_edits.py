@@ -1,4 +1,5 @@
-"""Edits that no update could make: the file is a problem with its line, and the object keeps its last valid content."""
+"""Edits that no update could make: the file is a problem with its line, and the object keeps its
+last valid content."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ metadata: {name: who}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
 """
 
-# The file, the old and new text of the edit, the line blamed (a text in it), and a part of the message.
+# The file, the old and new text of the edit, the line blamed (a text in it), and a part of the
+# message.
 EDITS = {
     "a string for a number": (
         "deployments.apps/web",

@@ -32,14 +32,16 @@ ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
         (
             {"desiredNumberScheduled": 3, "updatedNumberScheduled": 1},
             Progress(
-                'Waiting for daemon set "x" rollout to finish: 1 out of 3 new pods have been updated...',
+                'Waiting for daemon set "x" rollout to finish: 1 out of 3 new pods have been '
+                "updated...",
                 False,
             ),
         ),
         (
             {"desiredNumberScheduled": 3, "updatedNumberScheduled": 3, "numberAvailable": 2},
             Progress(
-                'Waiting for daemon set "x" rollout to finish: 2 of 3 updated pods are available...',
+                'Waiting for daemon set "x" rollout to finish: 2 of 3 updated pods are '
+                "available...",
                 False,
             ),
         ),
@@ -170,7 +172,7 @@ def test_kinds_without_rollouts_are_named() -> None:
         require_revisions(SCHEME.by_key("replicasets.apps"), "history", "history viewer")
 
 
-# --- going back ---------------------------------------------------------------------------------------------------
+# --- going back -----------------------------------------------------------------------------------
 
 
 def template(image: str, **labels: str) -> Object:

@@ -213,7 +213,7 @@ def test_image_change_names_the_rest_once(old: str, new: str, text: str) -> None
     assert image_change(old, new) == text
 
 
-# --- commands ---------------------------------------------------------------------------------------------------------
+# --- commands -------------------------------------------------------------------------------------
 
 Run = Callable[..., str]
 
@@ -324,7 +324,8 @@ def test_rollout_diff_for_programs_has_paths_and_values(cluster: Cluster, kind: 
         ("--from-revision=-1", "revision must be a positive integer: -1"),
         (
             "-o name",
-            'unable to match a printer suitable for the output format "name", allowed formats are: json,kyaml,yaml',
+            'unable to match a printer suitable for the output format "name", allowed formats '
+            "are: json,kyaml,yaml",
         ),
     ],
 )
@@ -341,7 +342,8 @@ def test_rollout_diff_refuses_revisions_that_do_not_exist(
 
 def test_history_without_wide_is_unchanged(cluster: Cluster, kind: str) -> None:
     assert cluster.run(f"rollout history {kind}/web").stdout == (
-        f"{kind}.apps/web \nREVISION  CHANGE-CAUSE\n1         first\n2         second\n3         second\n\n"
+        f"{kind}.apps/web \nREVISION  CHANGE-CAUSE\n1         first\n2         second\n3         "
+        f"second\n\n"
     )
     assert cluster.run(f"rollout history {kind}/web -o wide --revision=2").stdout == (
         cluster.run(f"rollout history {kind}/web --revision=2").stdout
@@ -379,8 +381,8 @@ def test_rollout_diff_on_terminal_has_colours(
     assert line == "\033[32m+ template.labels[tier]: front\033[0m"
     line = on_terminal(cluster, "rollout", "diff", "deploy/web", "--to-revision=2").splitlines()[2]
     assert (
-        line
-        == "\033[33m~\033[0m containers[web].image: \033[31mnginx:1.15\033[0m -> \033[32mnginx:1.16\033[0m"
+        line == "\033[33m~\033[0m containers[web].image: \033[31mnginx:1.15\033[0m -> "
+        "\033[32mnginx:1.16\033[0m"
     )
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\033" not in on_terminal(cluster, "rollout", "diff", "deploy/web")

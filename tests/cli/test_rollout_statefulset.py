@@ -216,7 +216,8 @@ def test_history_names_revision_that_keeps_no_template(db: Kubepy, folder: Path)
         (
             ["undo", "sts/db", "--to-revision=1"],
             Done(
-                "statefulset.apps/db skipped rollback (current template already matches revision 1)\n",
+                "statefulset.apps/db skipped rollback (current template already matches revision "
+                "1)\n",
                 "",
                 0,
             ),

@@ -8,7 +8,10 @@ from pathlib import Path
 from tests.cli.conftest import Done, Kubepy
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: dial}\ndata: {low: '1', high: '10'}\n"
-MANAGERS = '-ojsonpath={range .metadata.managedFields[*]}{.manager} {.operation} {.fieldsV1.f:data}{"\\n"}{end}'
+MANAGERS = (
+    "-ojsonpath={range .metadata.managedFields[*]}{.manager} {.operation} "
+    '{.fieldsV1.f:data}{"\\n"}{end}'
+)
 
 
 def test_conflicts_are_told_with_what_to_do(kubepy: Kubepy) -> None:
@@ -88,9 +91,11 @@ def test_managers_are_shown_only_when_they_are_asked_for(kubepy: Kubepy) -> None
 
 def test_unknown_fields_and_missing_managers_are_refused(kubepy: Kubepy) -> None:
     assert kubepy("apply", "--server-side", "-f", "-", stdin=MANIFEST + "dta: {}\n").err == (
-        "Error from server: failed to create typed patch object (default/dial; /v1, Kind=ConfigMap): .dta: field not "
+        "Error from server: failed to create typed patch object (default/dial; /v1, "
+        "Kind=ConfigMap): .dta: field not "
         "declared in schema\n"
     )
     assert kubepy("apply", "--server-side", "--field-manager=", "-f", "-", stdin=MANIFEST).err == (
-        'The PatchOptions "" is invalid: fieldManager: Required value: is required for apply patch\n'
+        'The PatchOptions "" is invalid: fieldManager: Required value: is required for apply '
+        "patch\n"
     )

@@ -1,4 +1,5 @@
-"""``kubepy set``, ``label``, ``annotate``, ``scale`` and ``autoscale``: changes, messages, refusals."""
+"""``kubepy set``, ``label``, ``annotate``, ``scale`` and ``autoscale``: changes, messages,
+refusals."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def web(kubepy: Kubepy, folder: Path) -> Kubepy:
     return kubepy
 
 
-# --- env ------------------------------------------------------------------------------------------------------------
+# --- env ------------------------------------------------------------------------------------------
 
 
 def test_set_env_list_prints_values_and_unresolved_references(web: Kubepy) -> None:
@@ -53,7 +54,8 @@ def test_set_env_list_prints_values_and_unresolved_references(web: Kubepy) -> No
         0,
     )
     assert web("set", "env", "deploy/web", "--list", "--resolve") == Done(
-        "# Deployment web, container main\nPLAIN=x\nMODE=fast\n# GONE from configmap conf, key gone\nNAME=web\nCPU=2\n",
+        "# Deployment web, container main\nPLAIN=x\nMODE=fast\n# GONE from configmap conf, key "
+        "gone\nNAME=web\nCPU=2\n",
         "error retrieving reference for GONE: key gone not found in config map conf\n",
         0,
     )
@@ -67,7 +69,7 @@ def test_set_env_variable_names_are_checked_by_client(web: Kubepy) -> None:
     )
 
 
-# --- selectors, and --local -----------------------------------------------------------------------------------------
+# --- selectors, and --local -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,8 @@ def test_set_env_variable_names_are_checked_by_client(web: Kubepy) -> None:
         ("a!=b", '"!=" is not a valid label selector operator'),
         (
             "a=b=c",
-            "couldn't parse the selector string \"a=b=c\": found '=', expected: ',' or 'end of string'",
+            "couldn't parse the selector string \"a=b=c\": found '=', expected: ',' or 'end of "
+            "string'",
         ),
     ],
 )
@@ -99,7 +102,8 @@ def test_set_selector_with_old_resource_version_conflicts(web: Kubepy) -> None:
 )
 def test_set_local_refuses_resource_args(web: Kubepy, words: str) -> None:
     assert web("set", *words.split(), "--local").err == (
-        "error: you must specify resources by --filename when --local is set.\nExample resource specifications include:"
+        "error: you must specify resources by --filename when --local is set.\nExample resource "
+        "specifications include:"
         "\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'\n"
     )
 
@@ -134,20 +138,22 @@ def test_set_custom_resource_is_refused(web: Kubepy, folder: Path, words: str) -
     assert web("apply", "-f", "crd.yaml").status == 0
     assert web("apply", "-f", "w.yaml").status == 0
     assert web(*words.split()).err == (
-        'error: no kind "Widget" is registered for version "example.com/v1" in scheme "pkg/scheme/scheme.go:28"\n'
+        'error: no kind "Widget" is registered for version "example.com/v1" in scheme '
+        '"pkg/scheme/scheme.go:28"\n'
     )
 
 
 def test_set_args_with_files_are_refused(web: Kubepy) -> None:
     assert web("label", "deploy", "web", "-f", "web.yaml", "a=b").err == (
-        "error: when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well\n"
+        "error: when paths, URLs, or stdin is provided as input, you may not specify resource "
+        "arguments as well\n"
     )
     assert web("label", "deploy/web", "-f", "web.yaml", "a=b").err == (
         "error: resource/name arguments cannot be provided when a path is specified\n"
     )
 
 
-# --- --record -------------------------------------------------------------------------------------------------------
+# --- --record -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -190,7 +196,7 @@ def test_create_record_keeps_command_line(kubepy: Kubepy, folder: Path) -> None:
     }
 
 
-# --- scale and autoscale --------------------------------------------------------------------------------------------
+# --- scale and autoscale --------------------------------------------------------------------------
 
 
 def test_scale_replicas_beyond_int32_is_refused(web: Kubepy) -> None:
@@ -219,11 +225,15 @@ def test_scale_timeout_waits_until_scaled(web: Kubepy) -> None:
 def test_autoscale_invalid_fails_with_kubectls_message(web: Kubepy) -> None:
     words = ("autoscale", "deploy", "web", "--max=3")
     assert web(*words).out == "horizontalpodautoscaler.autoscaling/web autoscaled\n"
-    lost = "error: failed to create autoscaling/v2 HPA and the configuration is incompatible with autoscaling/v1: "
+    lost = (
+        "error: failed to create autoscaling/v2 HPA and the configuration is incompatible with "
+        "autoscaling/v1: "
+    )
     assert web(*words).err == f"{lost}empty input\n"
     assert web(*words, "--cpu=500m").err == f"{lost}%!w(<nil>)\n"
     assert web(*words, "--cpu=70%").err == (
-        'Error from server (AlreadyExists): horizontalpodautoscalers.autoscaling "web" already exists\n'
+        'Error from server (AlreadyExists): horizontalpodautoscalers.autoscaling "web" already '
+        "exists\n"
     )
 
 

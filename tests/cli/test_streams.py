@@ -1,4 +1,5 @@
-"""Closed or full streams, and a state folder that is not one: one line at most, never a traceback."""
+"""Closed or full streams, and a state folder that is not one: one line at most, never a
+traceback."""
 
 from __future__ import annotations
 

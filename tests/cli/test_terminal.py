@@ -1,7 +1,9 @@
-"""What arrives at a terminal: letters and line breaks in its encoding, kubepy's own colours, and nothing else.
+"""What arrives at a terminal: letters and line breaks in its encoding, kubepy's own colours, and
+nothing else.
 
-Objects, files and contexts hold characters that would steer a terminal, in every field that takes them, and each
-command prints to a pseudo-terminal. In a pipe the texts stay as kubectl prints them, in UTF-8 whatever the locale is.
+Objects, files and contexts hold characters that would steer a terminal, in every field that takes
+them, and each command prints to a pseudo-terminal. In a pipe the texts stay as kubectl prints them,
+in UTF-8 whatever the locale is.
 """
 
 from __future__ import annotations
@@ -25,10 +27,11 @@ from kubepy.terminal import Colour, Painter, Terminal, encoding_of_process, guar
 from tests.cli.conftest import Kubepy, run
 from tests.forkserver import ForkServer
 
-# A title, an 8-bit blink, a bell, a backspace, an overwritten line, bidirectional marks, a hidden character, and what
-# some terminals take for line breaks.
+# A title, an 8-bit blink, a bell, a backspace, an overwritten line, bidirectional marks, a hidden
+# character, and what some terminals take for line breaks.
 HOSTILE = (
-    "a\x1b]0;TITLE\x07b\x1b[5mc\x9b5md\be\rOVERWRITTEN\x0b\x0cf\x7f\x85g\u061c\u200e\u200f\u202e\u2066h\u200b"
+    "a\x1b]0;TITLE\x07b\x1b[5mc\x9b5md\be\rOVERWRITTEN\x0b\x0cf\x7f\x85g\u061c\u200e\u200f\u202e"
+    "\u2066h\u200b"
     "\u2028\u2029\U000e0041z"
 )
 # The same without the controls: YAML prints such a text as it stands.
@@ -38,7 +41,10 @@ STEERING = [
     "\rOVERWRITTEN",
 ]
 OWN = re.compile(r"\x1b\[(0|[1-7]|3[1-6])(;([1-7]|3[1-6]))*m")  # colours of kubepy.terminal
-KINDS = "configmaps,secrets,pods,deployments,daemonsets,replicasets,controllerrevisions,jobs,events,roles,rolebindings"
+KINDS = (
+    "configmaps,secrets,pods,deployments,daemonsets,replicasets,controllerrevisions,jobs,"
+    "events,roles,rolebindings"
+)
 
 
 class Lab(NamedTuple):
@@ -209,7 +215,8 @@ COMMANDS = (
 
 @pytest.fixture(params=[HOSTILE, MARKS], ids=["controls", "marks"])
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Lab:
-    """A folder with a cluster, manifests, contexts and a plugin, with hostile texts in all of them."""
+    """A folder with a cluster, manifests, contexts and a plugin, with hostile texts in all of
+    them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("KUBEPY_STATE", raising=False)
     fill(tmp_path, request.param)
@@ -475,7 +482,8 @@ def test_hostile_texts_reach_no_terminal(lab: Lab, fork_server: ForkServer) -> N
 
 
 def on_terminal(words: Sequence[str], folder: Path, **variables: str) -> str:
-    """Run a program whose streams are a pseudo-terminal that changes nothing, and return what it has received."""
+    """Run a program whose streams are a pseudo-terminal that changes nothing, and return what it
+    has received."""
     screen, keyboard = pty.openpty()
     tty.setraw(keyboard)
     environment = {
@@ -509,7 +517,7 @@ def on_terminal(words: Sequence[str], folder: Path, **variables: str) -> str:
     return received.decode()
 
 
-# --- the stream ---------------------------------------------------------------------------------------------------
+# --- the stream -----------------------------------------------------------------------------------
 
 
 class Screen(io.StringIO):
@@ -585,7 +593,8 @@ def test_encoding_of_process_is_that_of_environment(
 
 
 def test_only_the_streams_of_commands_are_written_to() -> None:
-    """Find writers that would go past the guard: streams are named by the program, the factory and git's filter."""
+    """Find writers that would go past the guard: streams are named by the program, the factory and
+    git's filter."""
     package = Path(kubepy.__file__).parent
     named = {
         str(path.relative_to(package))
@@ -601,7 +610,7 @@ def test_only_the_streams_of_commands_are_written_to() -> None:
     }
 
 
-# --- locales ------------------------------------------------------------------------------------------------------
+# --- locales --------------------------------------------------------------------------------------
 
 LOCALES: tuple[dict[str, str], ...] = (
     {},
@@ -670,7 +679,7 @@ def test_text_on_terminal_that_cannot_show_it_is_escaped(pictures: Path) -> None
     assert on_terminal(words, pictures, LC_ALL="de_DE.UTF-8") == "é☃"
 
 
-# --- other programs, and pipes ------------------------------------------------------------------------------------
+# --- other programs, and pipes --------------------------------------------------------------------
 
 
 def test_external_diff_program_has_the_terminal_itself(kubepy: Kubepy, folder: Path) -> None:

@@ -46,7 +46,8 @@ def pods_of(lines: Iterable[str]) -> dict[str, str]:
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """A cluster in which a Deployment has been updated, and another one is in a namespace of its own."""
+    """A cluster in which a Deployment has been updated, and another one is in a namespace of its
+    own."""
     cluster = Cluster.temporary(nodes=3, settings=PACE)
     for command in (
         "create deployment web --image=nginx:1.15 --replicas=2",
@@ -148,17 +149,20 @@ def test_timeline_since_is_inclusive(cluster: Cluster, since: str) -> None:
         ("nonsense/x", 'error: the server doesn\'t have a resource type "nonsense"'),
         (
             "--since=yesterday",
-            "error: --since=yesterday is neither a time such as 2026-01-01T12:00:00Z nor a duration such "
+            "error: --since=yesterday is neither a time such as 2026-01-01T12:00:00Z nor a "
+            "duration such "
             "as 30m or 2d",
         ),
         (
             "--since=",
-            "error: --since= is neither a time such as 2026-01-01T12:00:00Z nor a duration such as 30m or 2d",
+            "error: --since= is neither a time such as 2026-01-01T12:00:00Z nor a duration such "
+            "as 30m or 2d",
         ),
         ("--since=-5s", "error: --since must not be negative: -5s"),
         (
             "--since=2026-01-01",
-            "error: --since=2026-01-01 is neither a time such as 2026-01-01T12:00:00Z nor a duration "
+            "error: --since=2026-01-01 is neither a time such as 2026-01-01T12:00:00Z nor a "
+            "duration "
             "such as 30m or 2d",
         ),
         (
@@ -168,7 +172,8 @@ def test_timeline_since_is_inclusive(cluster: Cluster, since: str) -> None:
         ),
         (
             "-o yaml",
-            'error: unable to match a printer suitable for the output format "yaml", allowed formats are: '
+            'error: unable to match a printer suitable for the output format "yaml", allowed '
+            "formats are: "
             "text,json,html,svg,trace",
         ),
     ],

@@ -1,4 +1,5 @@
-"""``top``, and the API that it reads: figures of pods and nodes, their order, sums, and what is said without any."""
+"""``top``, and the API that it reads: figures of pods and nodes, their order, sums, and what is
+said without any."""
 
 from __future__ import annotations
 
@@ -250,7 +251,8 @@ def test_metrics_are_an_api_that_is_read_only(busy: Kubepy) -> None:
     ]
     assert "metrics.k8s.io/v1beta1" in lines(busy("api-versions"))
     assert busy("delete", "pods.metrics.k8s.io", "web-0").err == (
-        "Error from server (MethodNotAllowed): the server does not allow this method on the requested resource\n"
+        "Error from server (MethodNotAllowed): the server does not allow this method on the "
+        "requested resource\n"
     )
     assert lines(busy("get", "pods", "-o", "name"))[0] == "pod/db-0"
 
@@ -264,7 +266,8 @@ def test_annotation_that_cannot_be_read_keeps_pod_from_starting(cluster: Kubepy)
             "get", "events", "-o", "jsonpath={.items[?(@.reason=='InvalidAnnotation')].message}"
         )
     ) == [
-        'kubepy.dev/cpu: "plenty": it must be a quantity such as 250m, or a series such as 100m@0s,400m@60s'
+        'kubepy.dev/cpu: "plenty": it must be a quantity such as 250m, or a series such as '
+        "100m@0s,400m@60s"
     ]
     cluster("annotate", "pod", "web", "kubepy.dev/cpu=1", "--overwrite")
     cluster("controller", "--once", "-q")

@@ -1,4 +1,5 @@
-"""Folders that were made elsewhere: what came along in their ``.kubepy`` has no effect, and their webhooks rest."""
+"""Folders that were made elsewhere: what came along in their ``.kubepy`` has no effect, and their
+webhooks rest."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from tests.apiserver.webhook_server import Hook, configuration, rule, serving
 from tests.cli.conftest import Done, Kubepy, run
 
 PUT_ASIDE = (
-    "was not made by you on this machine: it is .kubepy.untrusted now and not used; index, keys and contexts "
+    "was not made by you on this machine: it is .kubepy.untrusted now and not used; index, keys "
+    "and contexts "
     'are made anew ("kubepy trust" takes it back)\n'
 )
 ADOPTED = "is of an earlier version of kubepy, and yours: it is adopted\n"
@@ -94,7 +96,7 @@ def at(place: Path, *words: str) -> Done:
     return run("--state", str(place), *words)
 
 
-# --- what came along has no effect ------------------------------------------------------------------------------------
+# --- what came along has no effect ----------------------------------------------------------------
 
 
 def test_contexts_that_came_along_send_no_command_elsewhere(
@@ -177,7 +179,7 @@ def test_second_stranger_is_put_beside_the_first(strange: Path, folder: Path) ->
     ]
 
 
-# --- one's own is known -----------------------------------------------------------------------------------------------
+# --- one's own is known ---------------------------------------------------------------------------
 
 
 def test_own_folder_is_known_after_mv_and_fork(strange: Path, folder: Path) -> None:
@@ -267,7 +269,7 @@ def test_folder_without_marks_that_may_be_anothers_is_not_adopted(
     assert at(strange, "get", "cm", "-o", "name").err == f"Warning: {strange}/.kubepy {PUT_ASIDE}"
 
 
-# --- files that come into one's own folder ----------------------------------------------------------------------------
+# --- files that come into one's own folder --------------------------------------------------------
 
 
 def test_config_that_a_merge_brings_does_not_count(strange: Path, folder: Path) -> None:
@@ -279,7 +281,8 @@ def test_config_that_a_merge_brings_does_not_count(strange: Path, folder: Path) 
     (strange / ".kubepy/config").write_bytes(evil)
     done = at(strange, "delete", "cm", "precious", "--ignore-not-found")
     assert done.err == (
-        f'Warning: {strange}/.kubepy/config was not written by kubepy: it is not used ("kubepy trust" '
+        f'Warning: {strange}/.kubepy/config was not written by kubepy: it is not used ("kubepy '
+        f'trust" '
         "uses it)\n"
     )
     assert at(mine, "get", "cm", "precious").status == 0
@@ -310,7 +313,8 @@ def test_log_of_index_that_a_merge_brings_is_not_carried_out(strange: Path, name
     at(strange, "get", "cm")
     git(strange, "checkout", "-q", "HEAD~1")
     assert at(strange, "get", "cm", "-o", "name").err == (
-        f"Warning: {strange}/.kubepy/index.db has a log that kubepy has not written here: it is rebuilt from the files"
+        f"Warning: {strange}/.kubepy/index.db has a log that kubepy has not written here: it is "
+        f"rebuilt from the files"
         "\n"
     )
     assert at(strange, "get", "cm", "-o", "name").err == ""
@@ -334,7 +338,7 @@ def test_keys_that_a_merge_brings_are_made_anew(strange: Path) -> None:
     assert said == [f"{strange}/.kubepy/token was not written by kubepy: made anew"]
 
 
-# --- trust ------------------------------------------------------------------------------------------------------------
+# --- trust ----------------------------------------------------------------------------------------
 
 
 def test_trust_takes_back_what_was_put_aside(strange: Path, folder: Path) -> None:
@@ -409,7 +413,7 @@ def test_commands_at_once_put_a_stranger_aside_once(strange: Path, folder: Path)
     assert sorted(path.name for path in theirs.glob(".kubepy*")) == [".kubepy", ".kubepy.untrusted"]
 
 
-# --- webhooks ---------------------------------------------------------------------------------------------------------
+# --- webhooks -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -439,8 +443,10 @@ def test_no_webhook_of_a_clone_is_called(strange: Path, folder: Path, hook: Hook
     assert done.status == 1
     assert done.err == (
         f"Warning: {theirs} {NOT_CALLED}"
-        'error: failed to create configmap: Internal error occurred: failed calling webhook "hook.example.com": failed '
-        'to call webhook: Post "https://hook.default.svc:443/?timeout=10s": kubepy calls no webhook of a state folder '
+        "error: failed to create configmap: Internal error occurred: failed calling webhook "
+        '"hook.example.com": failed '
+        'to call webhook: Post "https://hook.default.svc:443/?timeout=10s": kubepy calls no '
+        "webhook of a state folder "
         "that was made elsewhere\n"
     )
     assert not hook.requests

@@ -1,4 +1,5 @@
-"""Fields that a kind does not have, in an edited file: a typo must not change the object, nor vanish from the file."""
+"""Fields that a kind does not have, in an edited file: a typo must not change the object, nor
+vanish from the file."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ spec:
               free: {type: object, x-kubernetes-preserve-unknown-fields: true}
             x-kubernetes-validations: [{rule: "!has(oldSelf.size) || self.size >= oldSelf.size", message: only more}]
           status: {type: object, properties: {done: {type: boolean}}}
-"""
+"""  # noqa: E501
 WIDGET = """apiVersion: example.com/v1
 kind: Widget
 metadata:
@@ -223,7 +224,8 @@ def test_unknown_field_of_status_is_warned_of_once_and_left_out(
 
 @pytest.fixture
 def widgets(kubepy: Kubepy, folder: Path) -> Path:
-    """The folder of custom resources, with one that was made from a file and written by kubepy since."""
+    """The folder of custom resources, with one that was made from a file and written by kubepy
+    since."""
     kubepy("apply", "-f", "-", stdin=DEFINITION)
     place = folder / "state/namespaces/default/widgets.example.com"
     place.mkdir(parents=True)
@@ -287,7 +289,8 @@ def test_new_custom_resource_is_checked_by_its_schema(kubepy: Kubepy, widgets: P
 def test_custom_resource_with_fields_of_earlier_schema_stays_and_can_be_edited(
     kubepy: Kubepy, folder: Path, widgets: Path
 ) -> None:
-    """A definition may lose a field that stored objects have; neither a clone nor an edit of others makes it a typo."""
+    """A definition may lose a field that stored objects have; neither a clone nor an edit of others
+    makes it a typo."""
     kubepy(
         "apply",
         "-f",
@@ -331,10 +334,13 @@ def test_new_service_is_checked_like_its_creation(kubepy: Kubepy, folder: Path) 
     lines = dict(line.split(": ", 1) for line in kubepy("fsck").out.splitlines())
     here = "namespaces/default/services"
     assert lines == {
-        f"{here}/address.yaml:5": 'spec.clusterIPs: Invalid value: ["1.2.3.4"]: failed to allocate IP 1.2.3.4: the '
+        f"{here}/address.yaml:5": 'spec.clusterIPs: Invalid value: ["1.2.3.4"]: failed to '
+        "allocate IP 1.2.3.4: the "
         "provided network does not match the current range",
-        f"{here}/port.yaml:9": "spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated",
-        f"{here}/range.yaml:9": "spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. "
+        f"{here}/port.yaml:9": "spec.ports[0].nodePort: Invalid value: 30080: provided port is "
+        "already allocated",
+        f"{here}/range.yaml:9": "spec.ports[0].nodePort: Invalid value: 80: provided port is not "
+        "in the valid range. "
         "The range of valid ports is 30000-32767",
         f"{here}/typo.yaml:9": 'unknown field "spec.ports[0].nodeport"',
     }

@@ -1,4 +1,5 @@
-"""Files that are no object's, in folders of no resource or under names that none has: every command says so."""
+"""Files that are no object's, in folders of no resource or under names that none has: every command
+says so."""
 
 from __future__ import annotations
 
@@ -20,12 +21,18 @@ NO_PLACE = (
 )
 NOT_YAML = "is not read: the name of an object's file ends in .yaml"
 CASES = {
-    "namespaces/default/configmap/a.yaml": 'is not read: "configmap" is not the folder name of any resource: its place is namespaces/default/configmaps/',
-    "namespaces/default/deployment.apps/a.yaml": 'is not read: "deployment.apps" is not the folder name of any resource: its place is '
+    "namespaces/default/configmap/a.yaml": 'is not read: "configmap" is not the folder name of '
+    "any resource: its place is "
     "namespaces/default/configmaps/",
-    "namespaces/default/Configmaps/a.yaml": 'is not read: "Configmaps" is not the folder name of any resource: its place is '
+    "namespaces/default/deployment.apps/a.yaml": 'is not read: "deployment.apps" is not the '
+    "folder name of any resource: its place is "
     "namespaces/default/configmaps/",
-    "namespaces/default/boats.sea.example.org/a.yaml": 'is not read: "boats.sea.example.org" is not the folder name of any resource: its place is '
+    "namespaces/default/Configmaps/a.yaml": 'is not read: "Configmaps" is not the folder name of '
+    "any resource: its place is "
+    "namespaces/default/configmaps/",
+    "namespaces/default/boats.sea.example.org/a.yaml": 'is not read: "boats.sea.example.org" is '
+    "not the folder name of any resource: its "
+    "place is "
     "namespaces/default/configmaps/",
     "namespaces/default/configmaps/a.json": NOT_YAML,
     "namespaces/default/configmaps/a.yml": NOT_YAML,
@@ -133,7 +140,7 @@ spec:
     assert kubepy("get", "boats", "-o", "name") == Done("boat.sea.example.org/ada\n", "", 0)
 
 
-# --- controller --watch ---------------------------------------------------------------------------------------------
+# --- controller --watch ---------------------------------------------------------------------------
 
 
 def until(condition: Callable[[], object]) -> None:
@@ -175,7 +182,7 @@ def test_watch_warns_of_file_that_breaks_and_says_when_it_is_in_order(
     assert re.fullmatch(r"note: \S+/configmap: is in order again", removed)
 
 
-# --- admission ------------------------------------------------------------------------------------------------------
+# --- admission ------------------------------------------------------------------------------------
 
 REFUSED = "counts, though a server would have refused it: "
 POLICY = """
@@ -206,7 +213,8 @@ def test_edit_that_policy_would_have_denied_is_warned_of_once_and_counts(
     file.write_text(re.sub(r"^  replicas: 1", "  replicas: 4", file.read_text(), flags=re.M))
     done = kubepy("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}")
     words = (
-        "deployments.apps \"web\" is forbidden: ValidatingAdmissionPolicy 'at-most-three' with binding "
+        "deployments.apps \"web\" is forbidden: ValidatingAdmissionPolicy 'at-most-three' with "
+        "binding "
         "'everywhere' denied request: three are enough"
     )
     assert done == Done(
@@ -222,7 +230,8 @@ def test_files_beyond_quota_are_warned_of_and_counted(kubepy: Kubepy, state: Pat
     done = kubepy("get", "quota", "q", "-o", "jsonpath={.status.used}")
     assert done.out == '{"count/configmaps":"3"}'
     assert done.err == (
-        f'Warning: state/namespaces/default/configmaps/b.yaml: {REFUSED}configmaps "b" is forbidden: '
+        f'Warning: state/namespaces/default/configmaps/b.yaml: {REFUSED}configmaps "b" is '
+        f"forbidden: "
         "exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=2, limited: "
         "count/configmaps=2\n"
     )

@@ -96,7 +96,8 @@ def test_manifest_at_url_is_applied_read_compared_and_deleted(
         "configmap/a labeled\nconfigmap/b labeled\n", "", 0
     )
     assert kubepy("delete", "-f", url).out == (
-        'configmap "a" deleted from default namespace\nconfigmap "b" deleted from default namespace\n'
+        'configmap "a" deleted from default namespace\nconfigmap "b" deleted from default '
+        "namespace\n"
     )
 
 
@@ -120,7 +121,8 @@ def test_urls_and_files_are_read_in_the_order_of_flags(
         ),
         (
             "/500",
-            'error: unable to read URL "URL/500", server reported 500 Internal Server Error, status code=500',
+            'error: unable to read URL "URL/500", server reported 500 Internal Server Error, '
+            "status code=500",
             3,
         ),
         (
@@ -130,7 +132,8 @@ def test_urls_and_files_are_read_in_the_order_of_flags(
         ),
         (
             "/bad",
-            "error: error parsing URL/bad: error converting YAML to JSON: yaml: line 1: did not find expected node "
+            "error: error parsing URL/bad: error converting YAML to JSON: yaml: line 1: did not "
+            "find expected node "
             "content",
             1,
         ),
@@ -172,11 +175,13 @@ def test_nine_redirects_are_followed(
     [
         (
             "http://127.0.0.1:9/x",
-            "The connection to the server 127.0.0.1:9 was refused - did you specify the right host or port?",
+            "The connection to the server 127.0.0.1:9 was refused - did you specify the right "
+            "host or port?",
         ),
         (
             "http://u:p@127.0.0.1:9/x",
-            "The connection to the server 127.0.0.1:9 was refused - did you specify the right host or port?",
+            "The connection to the server 127.0.0.1:9 was refused - did you specify the right "
+            "host or port?",
         ),
         ("http://", "Unable to connect to the server: http: no Host in request URL"),
         (
@@ -185,12 +190,14 @@ def test_nine_redirects_are_followed(
         ),
         (
             "http://a b/",
-            'error: the URL passed to filename "http://a b/" is not valid: parse "http://a b/": invalid '
+            'error: the URL passed to filename "http://a b/" is not valid: parse "http://a b/": '
+            "invalid "
             'character " " in host name',
         ),
         (
             "http://a/%zz",
-            'error: the URL passed to filename "http://a/%zz" is not valid: parse "http://a/%zz": invalid URL '
+            'error: the URL passed to filename "http://a/%zz" is not valid: parse "http://a/%zz": '
+            "invalid URL "
             'escape "%zz"',
         ),
     ],
@@ -226,7 +233,8 @@ def test_too_large_answer_is_refused(
 ) -> None:
     monkeypatch.setitem(FILES, "/large", b"# " + b"x" * 65 * 1024 * 1024)
     assert kubepy("apply", "-f", f"{server.url}/large").err == (
-        f"error: read {server.url}/large: is larger than 64 MiB: give its objects in several files\n"
+        f"error: read {server.url}/large: is larger than 64 MiB: give its objects in several "
+        f"files\n"
     )
 
 

@@ -97,7 +97,8 @@ def test_failing_sync_is_shown_with_its_error(kubepy: Kubepy) -> None:
     kubepy("create", "deployment", "web", "--image=nginx")
     err = kubepy("controller", "--once", "-v=4").err
     assert re.search(
-        r'"Error syncing" controller="replicaset-controller" key="default/web-\w+" err="pods \\"web-.*'
+        r'"Error syncing" controller="replicaset-controller" key="default/web-\w+" err="pods '
+        r'\\"web-.*'
         "exceeded quota: none",
         err,
     )
@@ -109,7 +110,8 @@ def test_v6_shows_requests_as_round_trips(kubepy: Kubepy) -> None:
         re.sub(r"=\d+$", "=N", line)
         for line in messages(kubepy("get", "cm", "paint", "-o", "name", "-v=6").err)
     ] == [
-        '"Response" verb="GET" url="/api/v1/namespaces/default/configmaps/paint" status="200 OK" milliseconds=N'
+        '"Response" verb="GET" url="/api/v1/namespaces/default/configmaps/paint" status="200 OK" '
+        "milliseconds=N"
     ]
     missing = kubepy("get", "cm", "nope", "-v=6")
     assert (
@@ -170,7 +172,8 @@ def test_v5_shows_the_end_of_a_watch_by_timeout(kubepy: Kubepy) -> None:
     done = kubepy("get", "ns", "default", "--watch", "--request-timeout=1", "-v=5")
     assert messages(done.err)[-1] == (
         '"Unable to decode an event from the watch stream" '
-        'err="context deadline exceeded (Client.Timeout or context cancellation while reading body)"'
+        'err="context deadline exceeded (Client.Timeout or context cancellation while reading '
+        'body)"'
     )
     assert (done.status, done.out.splitlines()[1].split()[0]) == (0, "default")
 
@@ -217,7 +220,8 @@ def test_log_writes_values_as_klog() -> None:
     )
     logger.info(5, "job.py:7", "unseen", {})
     assert re.sub(r" +\d+ job", " PID job", lines[0]) == (
-        'I1122 17:42:05.123456 PID job.py:7] "say \\"hi\\"" text="a b" count=3 right=true pods=["x/a","x/b"] '
+        'I1122 17:42:05.123456 PID job.py:7] "say \\"hi\\"" text="a b" count=3 right=true '
+        'pods=["x/a","x/b"] '
         'took="1.5ms" lines=<\n\tone\n\ttwo\n >'
     )
     assert len(lines) == 1

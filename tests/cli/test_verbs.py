@@ -40,7 +40,7 @@ def field(kubepy: Kubepy, path: str, *words: str) -> str:
     return kubepy("get", *(words or ("cm", "palette")), "-o", f"jsonpath={{{path}}}").out
 
 
-# --- apply --------------------------------------------------------------------------------------------------------
+# --- apply ----------------------------------------------------------------------------------------
 
 
 def test_apply_takes_away_what_manifest_lost_and_keeps_what_others_set(palette: Kubepy) -> None:
@@ -92,7 +92,7 @@ def test_apply_of_what_create_made_warns_and_patches_annotation_in(kubepy: Kubep
     )
 
 
-# --- get ----------------------------------------------------------------------------------------------------------
+# --- get ------------------------------------------------------------------------------------------
 
 
 def test_tables_of_several_kinds_name_them_and_are_set_apart(palette: Kubepy) -> None:
@@ -140,7 +140,7 @@ def test_reading_leaves_folder_as_it_was(palette: Kubepy, folder: Path) -> None:
     assert contents() == before
 
 
-# --- create, replace, delete --------------------------------------------------------------------------------------
+# --- create, replace, delete ----------------------------------------------------------------------
 
 
 def test_unknown_fields_fail_warn_or_pass_as_validate_says(kubepy: Kubepy) -> None:
@@ -213,11 +213,13 @@ def test_delete_waits_no_longer_than_asked(kubepy: Kubepy) -> None:
         (["get", "widgets.example.org"], 'the server doesn\'t have a resource type "widgets"'),
         (
             ["get", "-f", "cm.yaml", "pods"],
-            "when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well",
+            "when paths, URLs, or stdin is provided as input, you may not specify resource "
+            "arguments as well",
         ),
         (
             ["apply", "-f", "http://x:abc/"],
-            'the URL passed to filename "http://x:abc/" is not valid: parse "http://x:abc/": invalid port ":abc" after host',
+            'the URL passed to filename "http://x:abc/" is not valid: parse "http://x:abc/": '
+            'invalid port ":abc" after host',
         ),
         (["label", "cm", "x"], "at least one label update is required"),
         (["scale", "deploy/x"], 'required flag(s) "replicas" not set'),
@@ -231,7 +233,7 @@ def test_ambiguous_arguments_are_refused(palette: Kubepy, words: list[str], why:
     assert palette(*words) == Done("", f"error: {why}\n", 1)
 
 
-# --- changes ------------------------------------------------------------------------------------------------------
+# --- changes --------------------------------------------------------------------------------------
 
 
 def test_label_is_overwritten_only_when_told_to(palette: Kubepy) -> None:
@@ -319,7 +321,7 @@ def test_waiting_without_controllers_ends_at_its_time(bare: Kubepy) -> None:
     assert done.err.endswith("error: timed out waiting for the condition on daemonsets/agent\n")
 
 
-# --- the folder ---------------------------------------------------------------------------------------------------
+# --- the folder -----------------------------------------------------------------------------------
 
 
 def test_fsck_names_file_and_reason_and_fails(palette: Kubepy, folder: Path) -> None:
@@ -331,7 +333,7 @@ def test_fsck_names_file_and_reason_and_fails(palette: Kubepy, folder: Path) -> 
     assert done.out.startswith("namespaces/default/configmaps/palette.yaml")
 
 
-# --- files that cannot be objects ---------------------------------------------------------------------------------
+# --- files that cannot be objects -----------------------------------------------------------------
 
 
 def test_files_that_cannot_be_objects_are_warned_of_by_every_command(
@@ -339,7 +341,10 @@ def test_files_that_cannot_be_objects_are_warned_of_by_every_command(
 ) -> None:
     file = folder / "state/namespaces/default/configmaps/palette.yaml"
     file.write_text("<<<<<<< HEAD\n" + file.read_text())
-    warning = f"Warning: {file.relative_to(folder)}:1: has merge conflict markers: this file is left out\n"
+    warning = (
+        f"Warning: {file.relative_to(folder)}:1: has merge conflict markers: this file is "
+        f"left out\n"
+    )
     assert palette("get", "cm") == Done(
         "", warning + "No resources found in default namespace.\n", 0
     )
@@ -369,7 +374,8 @@ def test_describe_prefix_ends_each_object_with_empty_line(kubepy: Kubepy) -> Non
     for name in ("pre-a", "pre-b"):
         kubepy("create", "cm", name)
     shown = "".join(
-        f"Name:         {name}\nNamespace:    default\nLabels:       <none>\nAnnotations:  <none>\n\n"
+        f"Name:         {name}\nNamespace:    default\nLabels:       <none>\nAnnotations:  "
+        f"<none>\n\n"
         "Data\n====\n\nBinaryData\n====\n\n\n"
         for name in ("pre-a", "pre-b")
     )

@@ -29,7 +29,7 @@ spec:
      properties: {spec: {type: object, properties: {sails: {type: integer}}}}}}}
   - {name: v1beta1, served: true, storage: false, deprecated: true, schema: {openAPIV3Schema: {type: object,
      properties: {spec: {type: object, properties: {sails: {type: integer}}}}}}}
-"""
+"""  # noqa: E501
 BOAT = (
     "apiVersion: harbour.example.org/v1beta1\nkind: Boat\nmetadata: {name: ada}\nspec: {sails: 2}\n"
 )
@@ -232,8 +232,10 @@ def test_older_autoscaler_has_rest_of_status_in_annotations(scaler: Kubepy) -> N
     }
     annotations = older["metadata"]["annotations"]
     assert annotations["autoscaling.alpha.kubernetes.io/current-metrics"] == (
-        '[{"type":"Resource","resource":{"name":"cpu","currentAverageUtilization":70,"currentAverageValue":"140m"}},'
-        '{"type":"ContainerResource","containerResource":{"name":"memory","currentAverageValue":"1Mi",'
+        '[{"type":"Resource","resource":{"name":"cpu","currentAverageUtilization":70,'
+        '"currentAverageValue":"140m"}},'
+        '{"type":"ContainerResource","containerResource":{"name":"memory",'
+        '"currentAverageValue":"1Mi",'
         '"container":"web"}},{"type":""}]'
     )
     assert json.loads(annotations["autoscaling.alpha.kubernetes.io/conditions"]) == [

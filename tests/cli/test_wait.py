@@ -161,7 +161,8 @@ def test_wait_for_invalid_condition_is_refused(notes: Kubepy, word: str, why: st
         ),
         (
             "text",
-            ".status.conditions accessor error: text is of the type string, expected map[string]interface{}",
+            ".status.conditions accessor error: text is of the type string, expected "
+            "map[string]interface{}",
         ),
         (
             "{conditions: [1, {type: 5}, {type: Ready}]}",
@@ -186,7 +187,10 @@ def test_status_of_any_shape_is_looked_at(kubepy: Kubepy, status: str, why: str)
 
 def test_condition_says_itself_which_generation_it_is_of(kubepy: Kubepy) -> None:
     kubepy("create", "-f", "-", stdin=TOYS)
-    status = "{observedGeneration: 0, conditions: [{type: Ready, status: 'True', observedGeneration: 1}]}"
+    status = (
+        "{observedGeneration: 0, conditions: [{type: Ready, status: 'True', "
+        "observedGeneration: 1}]}"
+    )
     assert kubepy("create", "-f", "-", stdin=TOY.format(status)).status == 0
     assert (
         kubepy("wait", "toy/top", "--for=condition=ready=true").out

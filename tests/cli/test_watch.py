@@ -17,8 +17,8 @@ Watch = Callable[..., list[str]]
 
 @pytest.fixture
 def watch(kubepy: Kubepy, monkeypatch: pytest.MonkeyPatch) -> Watch:
-    """A function that runs ``kubepy get --watch`` and, each time it sleeps, one of the commands of ``then``;
-    afterwards Ctrl-C."""
+    """A function that runs ``kubepy get --watch`` and, each time it sleeps, one of the commands of
+    ``then``; afterwards Ctrl-C."""
     for name in ("a", "b"):
         kubepy("create", "cm", name, f"--from-literal=x={name}")
 

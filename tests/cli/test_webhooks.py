@@ -1,4 +1,5 @@
-"""Webhooks at the command line: bundles without theirs, mapped ones, writes of controllers, settings."""
+"""Webhooks at the command line: bundles without theirs, mapped ones, writes of controllers,
+settings."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from tests.cli.conftest import Kubepy, run
 
 Object = dict[str, Any]
 UNREACHABLE = (
-    'Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: Post '
+    'Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: '
+    "Post "
     '"https://hook.default.svc:443/?timeout=10s": service "hook" not found'
 )
 
@@ -91,7 +93,8 @@ def test_mapped_webhook_changes_refuses_and_warns(mapped: Kubepy, hook: Hook) ->
     }
     manifest = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "y"}})
     assert mapped("apply", "-f", "-", stdin=manifest).err == (
-        'Error from server (Forbidden): error when creating "STDIN": admission webhook "hook.example.com" denied the '
+        'Error from server (Forbidden): error when creating "STDIN": admission webhook '
+        '"hook.example.com" denied the '
         "request: no\n"
     )
     assert mapped("create", "configmap", "z", "--dry-run=client").status == 0
@@ -149,7 +152,10 @@ def test_refused_binding_is_an_event_of_its_pod(mapped: Kubepy, hook: Hook) -> N
     apply(mapped, "ValidatingWebhookConfiguration", rule("pods/binding", ("CREATE",)))
     mapped("run", "p", "--image=nginx")
     mapped("controller", "--once", "-q")
-    reason = 'running Bind plugin "DefaultBinder": admission webhook "hook.example.com" denied the request: not here'
+    reason = (
+        'running Bind plugin "DefaultBinder": admission webhook "hook.example.com" denied '
+        "the request: not here"
+    )
     assert reason in mapped("get", "events").out
     assert (
         mapped("get", "pod", "p", "-o", "jsonpath={.status.conditions[0].reason}").out
@@ -180,7 +186,8 @@ def test_webhook_that_changes_the_cluster_during_a_batch_ends_in_its_timeout(
     [
         (
             "webhooks: [a]",
-            "webhooks: must be a map of Services to URLs, such as default/my-hook: http://127.0.0.1:9443",
+            "webhooks: must be a map of Services to URLs, such as default/my-hook: "
+            "http://127.0.0.1:9443",
         ),
         (
             "webhooks: {hook: 'http://x'}",

@@ -72,7 +72,8 @@ WAITING = (
 
 @pytest.fixture
 def stuck(bare: Kubepy) -> Kubepy:
-    """A function that runs a command in a cluster with a Deployment whose first rollout never becomes available."""
+    """A function that runs a command in a cluster with a Deployment whose first rollout never
+    becomes available."""
     bare("init", "--nodes=1")
     assert bare("create", "-f", "-", stdin=STUCK).status == 0
     return bare
@@ -109,7 +110,8 @@ def test_once_after_deadline_finds_first_rollout_stuck(
     set_clock(folder, "2026-01-01T00:00:00Z")
     first = stuck("controller", "--once", "-q")
     assert first.err == (
-        "due at 2026-01-01T00:00:02Z  in 2s  deployment-controller  deployments.apps/web in default\n"
+        "due at 2026-01-01T00:00:02Z  in 2s  deployment-controller  deployments.apps/web in "
+        "default\n"
     )
     set_clock(folder, time)
     assert stuck("controller", "--once", "-q").status == 0

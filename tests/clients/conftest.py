@@ -35,10 +35,15 @@ CRD: dict[str, Any] = {
 }  # fmt: skip
 CONTAINER = {"name": "main", "image": "nginx"}
 DEPLOYMENT: dict[str, Any] = {
-    "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
-    "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}},
-             "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [CONTAINER]}}},
-}  # fmt: skip
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [CONTAINER]}},
+    },
+}
 
 
 def eventually(condition: Callable[[], Any]) -> Any:

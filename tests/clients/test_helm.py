@@ -1,7 +1,9 @@
-"""Helm: the program where there is one on the PATH, and its own Go library in the package ``helm-sdkpy``.
+"""Helm: the program where there is one on the PATH, and its own Go library in the package
+``helm-sdkpy``.
 
-A chart with a CustomResourceDefinition, a hook and a workload is installed, upgraded, rolled back and uninstalled; each
-step waits for what it has changed. Helm keeps its releases in Secrets, which it writes with protobuf.
+A chart with a CustomResourceDefinition, a hook and a workload is installed, upgraded, rolled back
+and uninstalled; each step waits for what it has changed. Helm keeps its releases in Secrets, which
+it writes with protobuf.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ kind: Job
 metadata: {name: migrate, annotations: {helm.sh/hook: "pre-install,pre-upgrade",
                                         helm.sh/hook-delete-policy: before-hook-creation}}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: migrate}]}}}
-""",
+""",  # noqa: E501
 }
 TIME_LIMIT = 60
 

@@ -70,7 +70,10 @@ def test_patches_labels_and_annotations_change_the_object(api: Any) -> None:
 def test_server_side_apply_through_the_raw_api(kubeconfig: str, namespace: str) -> None:
     async def apply(value: str, manager: str, force: bool) -> Any:
         api = await kr8s.asyncio.api(kubeconfig=kubeconfig, namespace=namespace)
-        body = f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"web"}},"data":{{"a":"{value}"}}}}'
+        body = (
+            f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"web"}},'
+            f'"data":{{"a":"{value}"}}}}'
+        )
         async with api.call_api(
             "PATCH",
             version="v1",

@@ -21,9 +21,13 @@ PATCHES = {
     "application/strategic-merge-patch+json": {"data": {"a": "2"}},
     "application/merge-patch+json": {"data": {"a": "2"}},
     "application/json-patch+json": [{"op": "replace", "path": "/data/a", "value": "2"}],
-    "application/apply-patch+yaml": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"},
-                                     "data": {"a": "2"}},
-}  # fmt: skip
+    "application/apply-patch+yaml": {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "web"},
+        "data": {"a": "2"},
+    },
+}
 
 
 @pytest.fixture

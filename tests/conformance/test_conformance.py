@@ -1,12 +1,15 @@
-"""Transcripts of a real v1.36 cluster hold for kubepy: once with ``controller --once``, once beside ``--watch``, and in
-clusters with time of their own, where nothing waits: ``sleep`` is ``kubepy clock advance`` there.
+"""Transcripts of a real v1.36 cluster hold for kubepy: once with ``controller --once``, once beside
+``--watch``, and in clusters with time of their own, where nothing waits: ``sleep`` is
+``kubepy clock advance`` there.
 
-Beside a controller and in own time, where most cases are played, the commands are forks of a process that has imported
-kubepy (``tests/forkserver.py``); ``controller --once`` is played with the real program.
+Beside a controller and in own time, where most cases are played, the commands are forks of a
+process that has imported kubepy (``tests/forkserver.py``); ``controller --once`` is played with the
+real program.
 
-All begin in a cluster without nodes (``kubepy init --nodes=0``), those of the command line with running controllers, as
-when they were recorded. ``pending.txt`` names the cases that do not hold yet, one ``folder/name`` per line. A listed
-case that holds fails its test, so that the list can only shrink.
+All begin in a cluster without nodes (``kubepy init --nodes=0``), those of the command line with
+running controllers, as when they were recorded. ``pending.txt`` names the cases that do not hold
+yet, one ``folder/name`` per line. A listed case that holds fails its test, so that the list can
+only shrink.
 """
 
 import argparse
@@ -31,17 +34,18 @@ ONCE = {
 }  # folders whose cases run without a background controller
 WATCHED = {"cli", "daemonset", "deployment", "statefulset"}  # folders whose cases run beside one
 
-# All cases run beside a controller. Of the two other ways continuous integration has the time for a sample only; with
-# ALL_CASES=1 in the environment they are all played.
+# All cases run beside a controller. Of the two other ways continuous integration has the time for a
+# sample only; with ALL_CASES=1 in the environment they are all played.
 IS_WHOLE = bool(os.environ.get("ALL_CASES"))
 ONCE_CASES = [
     case
     for index, case in enumerate(case for case in CASES if case.parent.name in ONCE)
     if IS_WHOLE or index % 6 == 0
 ]
-# kubectl compares what it has read with the answer to its patch: where a controller writes between the two, it says
-# "patched", as upstream does. Beside a controller both answers are right, and chance decides which is given; in own
-# time, where nothing happens between the two, these cases are always played, and the recorded answer is asked for.
+# kubectl compares what it has read with the answer to its patch: where a controller writes between
+# the two, it says "patched", as upstream does. Beside a controller both answers are right, and
+# chance decides which is given; in own time, where nothing happens between the two, these cases are
+# always played, and the recorded answer is asked for.
 NO_CHANGE = "patched (no change)"
 OWN_TIME = [
     case
@@ -92,7 +96,8 @@ def differences(case: Path, program: str, watch: str, clock: str) -> str:
 
 
 def is_race_of_patch(want: list[str], got: list[str]) -> bool:
-    """Say whether an answer differs only in that a controller wrote between kubectl's reading and its patch."""
+    """Say whether an answer differs only in that a controller wrote between kubectl's reading and
+    its patch."""
     return len(got) == len(want) and all(
         line in (recorded, recorded.replace(NO_CHANGE, "patched"))
         for recorded, line in zip(want, got, strict=True)

@@ -1,4 +1,5 @@
-"""A cluster in a temporary folder, checked for damage at the end of every test, and the manager of all controllers."""
+"""A cluster in a temporary folder, checked for damage at the end of every test, and the manager of
+all controllers."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ NOW = "2026-11-20T10:00:00Z"
 
 
 class Lab:
-    """A cluster whose clock stands still until a test moves it, as between runs of ``controller --once``."""
+    """A cluster whose clock stands still until a test moves it, as between runs of
+    ``controller --once``."""
 
     def __init__(self, folder: Path, faults: Object | None = None) -> None:
         self.folder = folder
@@ -45,7 +47,8 @@ class Lab:
         build_manager(self.cluster).advance(self.now + timedelta(hours=1), settled=True)
 
     def watch(self) -> Summary:
-        """Run the controllers as ``kubepy controller --watch`` does, until nothing is left to do now."""
+        """Run the controllers as ``kubepy controller --watch`` does, until nothing is left to do
+        now."""
         return build_manager(self.cluster).run_until_settled()
 
     def create(self, resource: str, obj: Object, namespace: str = "") -> Object:

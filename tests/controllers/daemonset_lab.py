@@ -25,8 +25,12 @@ def daemon_set(surge: int | str = 0, unavailable: int | str = 1, **spec: Any) ->
     rolling = {"maxSurge": surge, "maxUnavailable": unavailable}
     template = {"metadata": {"labels": {"app": "agent"}, "annotations": {}},
                 "spec": {"containers": [{"name": "c", "image": "agent:1"}]}}  # fmt: skip
-    full = {"selector": {"matchLabels": {"app": "agent"}}, "template": template,
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": rolling}, **spec}  # fmt: skip
+    full = {
+        "selector": {"matchLabels": {"app": "agent"}},
+        "template": template,
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": rolling},
+        **spec,
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
@@ -77,12 +81,16 @@ class Picture(NamedTuple):
     def hash(self) -> str:
         """The hash label of pods of the current template, "" before its revision exists."""
         template = self.daemon_set["spec"]["template"]
-        found = [labels_of(one)[HASH] for one in self.revisions
-                 if one["data"]["spec"]["template"] == {**template, "$patch": "replace"}]  # fmt: skip
+        found = [
+            labels_of(one)[HASH]
+            for one in self.revisions
+            if one["data"]["spec"]["template"] == {**template, "$patch": "replace"}
+        ]
         return found[0] if found else ""
 
     def is_new(self, pod: Object) -> bool:
-        """Report whether the pod has the current template, by its hash or by the older generation label."""
+        """Report whether the pod has the current template, by its hash or by the older generation
+        label."""
         generation = self.daemon_set["metadata"]["annotations"][
             "deprecated.daemonset.template.generation"
         ]
@@ -111,9 +119,13 @@ class Picture(NamedTuple):
 
     def doubled(self) -> set[str]:
         """Return the nodes with an available old pod and a new pod that is not available yet."""
-        return {node for node, pods in self.pods.items()
-                if any(map(self.is_new, pods)) and any(not self.is_new(pod) and self.is_available(pod) for pod in pods)
-                and not any(self.is_new(pod) and self.is_available(pod) for pod in pods)}  # fmt: skip
+        return {
+            node
+            for node, pods in self.pods.items()
+            if any(map(self.is_new, pods))
+            and any(not self.is_new(pod) and self.is_available(pod) for pod in pods)
+            and not any(self.is_new(pod) and self.is_available(pod) for pod in pods)
+        }
 
     def __str__(self) -> str:
         def shown(pod: Object) -> str:
@@ -121,13 +133,22 @@ class Picture(NamedTuple):
                 f"{pod['spec']['containers'][0]['image']}{'+' if self.is_available(pod) else '-'}"
             )
 
-        nodes = {name: [*map(shown, self.pods.get(name, [])), *(["leaving"] if self.going.get(name) else [])]
-                 for name in sorted(self.nodes | self.pods)}  # fmt: skip
-        return f"{self.image} {self.daemon_set['spec']['updateStrategy']} on {sorted(self.wanting)}: {nodes}"
+        nodes = {
+            name: [
+                *map(shown, self.pods.get(name, [])),
+                *(["leaving"] if self.going.get(name) else []),
+            ]
+            for name in sorted(self.nodes | self.pods)
+        }
+        return (
+            f"{self.image} {self.daemon_set['spec']['updateStrategy']} on "
+            f"{sorted(self.wanting)}: {nodes}"
+        )
 
 
 def effects(node: Object) -> set[str]:
-    """Return the effects of the node's taints that daemon pods do not tolerate: of a node that is down NoSchedule."""
+    """Return the effects of the node's taints that daemon pods do not tolerate: of a node that is
+    down NoSchedule."""
     return {
         one["effect"]
         for one in node["spec"].get("taints") or ()
@@ -162,8 +183,8 @@ def expect(holds: bool, what: str, before: Picture, after: Picture) -> None:
 
 
 def check_step(name: str, before: Picture, after: Picture) -> None:
-    """Check the invariants of one step of the controller, which hold whatever happens to pods and nodes. Raises
-    Broken."""
+    """Check the invariants of one step of the controller, which hold whatever happens to pods and
+    nodes. Raises Broken."""
     if name != CONTROLLER:
         return
     _check_created(before, after)
@@ -178,7 +199,8 @@ def _uids(pods: list[Object]) -> set[str]:
 
 
 def _check_created(before: Picture, after: Picture) -> None:
-    """Check that new pods have the current template, are on nodes that should have one, and are one per node."""
+    """Check that new pods have the current template, are on nodes that should have one, and are one
+    per node."""
     for node, pods in after.pods.items():
         there = before.pods.get(node, [])
         made = [pod for pod in pods if uid_of(pod) not in _uids(there)]
@@ -196,8 +218,8 @@ def _check_created(before: Picture, after: Picture) -> None:
 
 
 def _check_deleted(before: Picture, after: Picture) -> None:
-    """Check that a node's only pod stays if it has the current template and may stay; with OnDelete, that any only
-    pod stays."""
+    """Check that a node's only pod stays if it has the current template and may stay; with
+    OnDelete, that any only pod stays."""
     on_delete = before.daemon_set["spec"]["updateStrategy"]["type"] == "OnDelete"
     for node, pods in before.pods.items():
         gone = [pod for pod in pods if uid_of(pod) not in _uids(after.pods.get(node, []))]
@@ -234,8 +256,12 @@ def _check_outage(before: Picture, after: Picture) -> None:
 
 def _check_surge(before: Picture, after: Picture) -> None:
     fresh = after.doubled() - before.doubled()
-    expect(len(after.doubled()) <= max(len(before.doubled()), before.limit("maxSurge")) or not fresh,
-           "too many nodes have two pods", before, after)  # fmt: skip
+    expect(
+        len(after.doubled()) <= max(len(before.doubled()), before.limit("maxSurge")) or not fresh,
+        "too many nodes have two pods",
+        before,
+        after,
+    )
 
 
 def _check_revisions(before: Picture, after: Picture) -> None:
@@ -252,7 +278,8 @@ def _check_revisions(before: Picture, after: Picture) -> None:
 
 
 def check_duplicates(name: str, before: Picture | None, after: Picture | None) -> None:
-    """Check that no node gets a second pod of a template, even if the first one has not been seen. Raises Broken."""
+    """Check that no node gets a second pod of a template, even if the first one has not been seen.
+    Raises Broken."""
     if name != CONTROLLER or before is None or after is None:
         return
     for node, pods in after.pods.items():
@@ -311,14 +338,17 @@ class DaemonLab(WatchedLab):
     ) -> None:
         template = self.look().daemon_set["spec"]["template"]
         metadata = {**template["metadata"], "annotations": {"kubepy.dev/outcome": outcome}}
-        spec = {**template["spec"], "containers": [{**template["spec"]["containers"][0], "image": image}],
-                "nodeSelector": selector}  # fmt: skip
+        spec = {
+            **template["spec"],
+            "containers": [{**template["spec"]["containers"][0], "image": image}],
+            "nodeSelector": selector,
+        }
         self.edit(template={"metadata": metadata, "spec": spec})
 
 
 def counts(seen: Picture, client: Client) -> dict[str, int]:
-    """Return the status expected at rest. Of each node one pod counts: a bound pod before an unbound one, then the
-    oldest; pods being deleted are included."""
+    """Return the status expected at rest. Of each node one pod counts: a bound pod before an
+    unbound one, then the oldest; pods being deleted are included."""
     found = dict.fromkeys(
         ("desired", "current", "ready", "available", "updated", "misscheduled"), 0
     )
@@ -329,8 +359,14 @@ def counts(seen: Picture, client: Client) -> dict[str, int]:
             continue
         found["desired"] += 1
         if pods:
-            first = min(pods, key=lambda pod: (not pod["spec"].get("nodeName"), pod["metadata"]["creationTimestamp"],
-                                               uid_of(pod)))  # fmt: skip
+            first = min(
+                pods,
+                key=lambda pod: (
+                    not pod["spec"].get("nodeName"),
+                    pod["metadata"]["creationTimestamp"],
+                    uid_of(pod),
+                ),
+            )
             found["current"] += 1
             found["ready"] += is_pod_ready(first)
             found["available"] += seen.is_available(first)

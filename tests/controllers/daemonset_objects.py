@@ -91,7 +91,8 @@ def pod(
     owner: Object | None = None,
     bound: bool = True,
 ) -> Object:
-    """Return a daemon pod; ``ready_for`` is the seconds since it became Ready, None if it is not."""
+    """Return a daemon pod; ``ready_for`` is the seconds since it became Ready, None if it is
+    not."""
     ready = {
         "type": "Ready",
         "status": "True" if ready_for is not None else "False",

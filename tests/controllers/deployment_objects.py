@@ -51,7 +51,8 @@ def deployment(
 
 
 class Picture(NamedTuple):
-    """A snapshot of the Deployment, its ReplicaSets and their pods that have neither ended nor are being deleted."""
+    """A snapshot of the Deployment, its ReplicaSets and their pods that have neither ended nor are
+    being deleted."""
 
     deployment: Object
     sets: dict[str, Object]  # by uid
@@ -144,7 +145,8 @@ def expect(holds: bool, what: str, before: Picture, after: Picture) -> None:
 
 
 def check_step(name: str, before: Picture, after: Picture) -> None:
-    """Check the invariants of one step of a controller, which hold whatever happens to the pods. Raises Broken."""
+    """Check the invariants of one step of a controller, which hold whatever happens to the pods.
+    Raises Broken."""
     if name == "deployment-controller":
         _check_sizes(before, after)
     if name == "replicaset-controller":
@@ -153,7 +155,8 @@ def check_step(name: str, before: Picture, after: Picture) -> None:
 
 
 def _check_sizes(before: Picture, after: Picture) -> None:
-    """Check that a rolling update never exceeds the strategy's limits, nor deletes pods that are needed."""
+    """Check that a rolling update never exceeds the strategy's limits, nor deletes pods that are
+    needed."""
     if not before.is_rolling():
         return
     expect(
@@ -177,7 +180,8 @@ def _check_sizes(before: Picture, after: Picture) -> None:
 
 
 def _check_pods(before: Picture, after: Picture) -> None:
-    """Check that a ReplicaSet makes no more pods than its replicas, and deletes bound, running and ready pods last."""
+    """Check that a ReplicaSet makes no more pods than its replicas, and deletes bound, running and
+    ready pods last."""
     for uid, one in before.sets.items():
         if uid not in after.sets:
             continue
@@ -190,7 +194,8 @@ def _check_pods(before: Picture, after: Picture) -> None:
         kept = {uid_of(pod) for pod in after.pods[uid]}
         gone = [standing(pod) for pod in before.pods[uid] if uid_of(pod) not in kept]
         stay = [standing(pod) for pod in before.pods[uid] if uid_of(pod) in kept]
-        # Where all are to go, the order does not matter, and a controller that ends half way leaves any of them.
+        # Where all are to go, the order does not matter, and a controller that ends half way leaves
+        # any of them.
         expect(
             not gone or not stay or not replicas(one) or max(gone) <= min(stay),
             f"{name_of(one)} gives up better pods than it keeps",
@@ -222,7 +227,8 @@ def _check_revisions(before: Picture, after: Picture) -> None:
 
 
 def revisions_of(picture: Picture) -> dict[str, int]:
-    """Return the revisions of the ReplicaSets, without those of which a test has made something else than a number."""
+    """Return the revisions of the ReplicaSets, without those of which a test has made something
+    else than a number."""
     return {
         uid: revision_of(one)
         for uid, one in picture.sets.items()
@@ -231,10 +237,11 @@ def revisions_of(picture: Picture) -> dict[str, int]:
 
 
 def check_availability(name: str, before: Picture, after: Picture) -> None:
-    """Check the bounds of a rolling update, which hold at every moment while no pod is lost by accident. Raises Broken.
+    """Check the bounds of a rolling update, which hold at every moment while no pod is lost by
+    accident. Raises Broken.
 
-    The bounds are those of ready pods: without minReadySeconds they are the available ones, and with them a ReplicaSet
-    does not compare how long two pods have been ready when it deletes one.
+    The bounds are those of ready pods: without minReadySeconds they are the available ones, and
+    with them a ReplicaSet does not compare how long two pods have been ready when it deletes one.
     """
     check_step(name, before, after)
     expect(after.all_pods() <= after.most, "there are too many pods", before, after)
@@ -242,8 +249,8 @@ def check_availability(name: str, before: Picture, after: Picture) -> None:
 
 
 def check_duplicates(name: str, before: Picture | None, after: Picture | None) -> None:
-    """Check that no ReplicaSet has more pods than it ever should, even if some have not been seen, and that no two
-    ReplicaSets have the same template. Raises Broken."""
+    """Check that no ReplicaSet has more pods than it ever should, even if some have not been seen,
+    and that no two ReplicaSets have the same template. Raises Broken."""
     if before is None or after is None:
         return
     hashes = [

@@ -110,7 +110,8 @@ class Step:
         )
 
     def is_well(self, number: int) -> bool:
-        """Report whether the pod of this ordinal is running, ready, available and not being deleted."""
+        """Report whether the pod of this ordinal is running, ready, available and not being
+        deleted."""
         pod = self.pods.get(number)
         return (
             pod is not None
@@ -130,8 +131,8 @@ class Step:
 
 
 def check_step(step: Step, update_revision: str, current_revision: str) -> None:
-    """Check upstream's invariants of one sync (``assertMonotonicInvariants``, ``assertBurstInvariants``), and those
-    of updates. Raises Broken."""
+    """Check upstream's invariants of one sync (``assertMonotonicInvariants``,
+    ``assertBurstInvariants``), and those of updates. Raises Broken."""
     condemned = [number for number in step.deleted if number not in step.range]
     ended = [
         number
@@ -179,8 +180,8 @@ def _kept_at_current(set_: Object) -> int:
 
 
 def _check_condemned(step: Step, number: int) -> None:
-    """Check that the highest ordinal goes first, and only while all replicas below are available; the only
-    unavailable condemned pod may go as well."""
+    """Check that the highest ordinal goes first, and only while all replicas below are available;
+    the only unavailable condemned pod may go as well."""
     beyond = [one for one in step.pods if one not in step.range]
     _expect(number == max(beyond), f"{number} goes before those above it", step)
     _expect(all(map(step.is_well, step.range)), f"{number} goes while members are missing", step)
@@ -224,8 +225,8 @@ def _check_updated(step: Step, number: int, update_revision: str) -> None:
 
 
 def check_completion(step: Step, before: Object, after: Object) -> None:
-    """Check that the update revision becomes the current one only when all pods are updated and ready
-    (``completeRollingUpdate``). Raises Broken."""
+    """Check that the update revision becomes the current one only when all pods are updated and
+    ready (``completeRollingUpdate``). Raises Broken."""
     if before.get("currentRevision", after.get("currentRevision")) == after.get("currentRevision"):
         return
     counts = [after.get(name, 0) for name in ("replicas", "updatedReplicas", "readyReplicas")]
@@ -244,12 +245,14 @@ def _expect(holds: bool, what: str, step: Step) -> None:
             for number, pod in sorted(step.pods.items())
         }
         raise Broken(
-            f"{what}: range {step.range}, pods {pods}, created {step.created}, deleted {step.deleted}"
+            f"{what}: range {step.range}, pods {pods}, created {step.created}, deleted "
+            f"{step.deleted}"
         )
 
 
 class Witness:
-    """The StatefulSet controller with every sync checked; it crashes at sync number ``crash_at``."""
+    """The StatefulSet controller with every sync checked; it crashes at sync number
+    ``crash_at``."""
 
     name = "statefulset-controller"
 
@@ -312,7 +315,8 @@ def is_member(set_: Object, pod: Object) -> bool:
 
 
 def _is_claimed(set_: Object, before: Object, after: Object | None) -> bool:
-    """Report whether the set owned the pod during a sync: all the time, until its deletion, or newly adopted."""
+    """Report whether the set owned the pod during a sync: all the time, until its deletion, or
+    newly adopted."""
     return is_member(set_, before if after is None or uid_of(after) != uid_of(before) else after)
 
 

@@ -1,5 +1,5 @@
-"""Work without end is bounded: controllers that undo each other's work, and runs that may write so much. Work that gets
-on is not, however much there is of it at one moment."""
+"""Work without end is bounded: controllers that undo each other's work, and runs that may write so
+much. Work that gets on is not, however much there is of it at one moment."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def content(cluster: Cluster) -> dict[str, list[Object]]:
         }
 
 
-# --- contests -----------------------------------------------------------------------------------------------------
+# --- contests -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_run_in_parts_gives_the_same_objects(most_writes: int) -> None:
     assert content(parts) == content(whole)
 
 
-# --- work that gets on --------------------------------------------------------------------------------------------
+# --- work that gets on ----------------------------------------------------------------------------
 
 
 def stands_still(cluster: Cluster) -> bool:
@@ -257,7 +257,7 @@ def test_pods_that_make_room_for_others_are_no_contest() -> None:
     assert cluster.client.get("deploy/high")["status"]["readyReplicas"] == 25
 
 
-# --- counts of 32 bits --------------------------------------------------------------------------------------------
+# --- counts of 32 bits ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spec", [{}, {"podManagementPolicy": "Parallel"}])

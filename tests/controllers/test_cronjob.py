@@ -268,7 +268,8 @@ def test_too_many_missed_starts_are_said(lab):
     at(lab, 102 * MINUTE)
     assert jobs(lab) == [minute("11:42")]
     assert (
-        "Warning TooManyMissedTimes: too many missed start times. Set or decrease .spec.startingDeadlineSeconds "
+        "Warning TooManyMissedTimes: too many missed start times. Set or decrease "
+        ".spec.startingDeadlineSeconds "
         "or check clock skew"
     ) in said(lab)
 

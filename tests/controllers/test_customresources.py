@@ -150,7 +150,8 @@ def test_dependents_of_custom_objects_go_with_definition_while_controllers_watch
 
 
 def test_dependents_stay_while_definition_is_gone_and_their_owner_is_not(lab):
-    """Remove the file of a definition: that does not delete its objects, whose files are still there."""
+    """Remove the file of a definition: that does not delete its objects, whose files are still
+    there."""
     define(lab)
     lab.config_map("log", owners=[owner_reference(boat(lab, "ada"))])
     lab.config_map("note", owners=[{**owner_reference(boat(lab, "grace")), "uid": "another"}])
@@ -194,7 +195,8 @@ def test_object_whose_owner_is_gone_is_deleted_once_its_definition_is_back(lab):
     file = lab.file(BOATS, "ada", "default")
     file.parent.mkdir(parents=True)
     file.write_text(
-        "apiVersion: harbour.example.org/v1\nkind: Boat\nmetadata:\n  name: ada\n  ownerReferences:\n"
+        "apiVersion: harbour.example.org/v1\nkind: Boat\nmetadata:\n  name: ada\n  "
+        "ownerReferences:\n"
         "  - {apiVersion: v1, kind: ConfigMap, name: gone, uid: gone}\n"
     )
     assert manager.run_until_settled().failures == []
@@ -239,7 +241,8 @@ def test_namespace_goes_though_files_in_it_are_of_kind_that_nothing_defines_any_
 
 
 def test_controllers_know_schema_that_another_process_gave_definition(lab):
-    """Let another process change the schema: the controllers keep the fields that the new schema allows."""
+    """Let another process change the schema: the controllers keep the fields that the new schema
+    allows."""
     define(lab)
     lab.change(
         CRDS,

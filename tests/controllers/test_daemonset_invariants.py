@@ -15,7 +15,7 @@ from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.daemonset_lab import REVISIONS, SETS, DaemonLab, counts, daemon_set
 from tests.controllers.watched_lab import FAULTS, if_there
 
-# --- what may happen ----------------------------------------------------------------------------------------------
+# --- what may happen ------------------------------------------------------------------------------
 
 
 def update(lab: DaemonLab, version: int, outcome: str) -> None:
@@ -31,8 +31,12 @@ def select(lab: DaemonLab, parity: str) -> None:
 
 def strategy(lab: DaemonLab, surge: int | str, unavailable: int | str) -> None:
     if (surge == 0) != (unavailable == 0):
-        lab.edit(updateStrategy={"type": "RollingUpdate",
-                                 "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}})  # fmt: skip
+        lab.edit(
+            updateStrategy={
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable},
+            }
+        )
 
 
 def on_delete(lab: DaemonLab) -> None:
@@ -129,26 +133,49 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
     return lambda: tmp_path_factory.mktemp("daemonset") / "state"
 
 
-# --- what holds ---------------------------------------------------------------------------------------------------
+# --- what holds -----------------------------------------------------------------------------------
 
 
 @settings(
     max_examples=14, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 @given(spec=SPECS, operations=SCENARIOS, faults=FAULTS)
-@example(faults=None, spec={"surge": 1, "unavailable": 0}, operations=[
-    ((update, 2, "not-ready"), True), ((sicken, 0, "ready"), True), ((update, 3, "ready"), True)])  # fmt: skip
-@example(faults=None, spec={"surge": 0, "unavailable": 1}, operations=[
-    ((update, 2, "ready"), True), ((update, 3, "ready"), True), ((update, 2, "ready"), True)])  # fmt: skip
-@example(faults=None, spec={"surge": 0, "unavailable": 1}, operations=[
-    ((hang, 0), False), ((update, 2, "ready"), True), ((lose_node, 2), True), ((find_node, 2), True)])  # fmt: skip
+@example(
+    faults=None,
+    spec={"surge": 1, "unavailable": 0},
+    operations=[
+        ((update, 2, "not-ready"), True),
+        ((sicken, 0, "ready"), True),
+        ((update, 3, "ready"), True),
+    ],
+)
+@example(
+    faults=None,
+    spec={"surge": 0, "unavailable": 1},
+    operations=[
+        ((update, 2, "ready"), True),
+        ((update, 3, "ready"), True),
+        ((update, 2, "ready"), True),
+    ],
+)
+@example(
+    faults=None,
+    spec={"surge": 0, "unavailable": 1},
+    operations=[
+        ((hang, 0), False),
+        ((update, 2, "ready"), True),
+        ((lose_node, 2), True),
+        ((find_node, 2), True),
+    ],
+)
 def test_rolling_update_step_stays_within_the_strategy(
     folders: Callable[[], Any],
     spec: dict[str, Any],
     operations: list[tuple[tuple[Any, ...], bool]],
     faults: Any,
 ) -> None:
-    """Check every step, whatever is rolled out, broken, tainted or lost, and wherever the manager crashes."""
+    """Check every step, whatever is rolled out, broken, tainted or lost, and wherever the manager
+    crashes."""
     lab = DaemonLab(folders(), faults)
     lab.create(SETS, daemon_set(**spec), "default")
     lab.run()
@@ -166,11 +193,12 @@ def test_rolling_update_step_stays_within_the_strategy(
 
 
 def check_rest(lab: DaemonLab) -> None:
-    """Check that at rest every node that should have a pod has one, or one being deleted, and that the status counts
-    them.
+    """Check that at rest every node that should have a pod has one, or one being deleted, and that
+    the status counts them.
 
-    A deleted node, or a new NoSchedule taint, reaches the status only with the next sync, so one is caused first, and
-    another if a node went down or came back meanwhile: with faults a run takes time.
+    A deleted node, or a new NoSchedule taint, reaches the status only with the next sync, so one is
+    caused first, and another if a node went down or came back meanwhile: with faults a run takes
+    time.
     """
     for _ in range(5):
         wanting = lab.look().wanting
@@ -192,10 +220,13 @@ def check_rest(lab: DaemonLab) -> None:
         assert seen.pods.get(node) or seen.going.get(node), f"no pod for {node}: {seen}"
     status, expected = seen.daemon_set["status"], counts(seen, lab.client)
     assert {
-        "desired": status["desiredNumberScheduled"], "current": status["currentNumberScheduled"],
-        "ready": status["numberReady"], "available": status.get("numberAvailable", 0),
-        "updated": status.get("updatedNumberScheduled", 0), "misscheduled": status["numberMisscheduled"],
-    } == expected, seen  # fmt: skip
+        "desired": status["desiredNumberScheduled"],
+        "current": status["currentNumberScheduled"],
+        "ready": status["numberReady"],
+        "available": status.get("numberAvailable", 0),
+        "updated": status.get("updatedNumberScheduled", 0),
+        "misscheduled": status["numberMisscheduled"],
+    } == expected, seen
     assert status.get("numberUnavailable", 0) == expected["desired"] - expected["available"]
     assert status["observedGeneration"] == seen.daemon_set["metadata"]["generation"]
     newest = max(seen.revisions, key=lambda one: one["revision"])
@@ -206,7 +237,8 @@ def check_rest(lab: DaemonLab) -> None:
 
 
 def mend(lab: DaemonLab) -> None:
-    """Restore all nodes, remove their taints, roll out a working template, and delete pods that hang."""
+    """Restore all nodes, remove their taints, roll out a working template, and delete pods that
+    hang."""
     for number in range(1, 6):
         find_node(lab, number)
         taint(lab, number, "")
@@ -232,8 +264,10 @@ def mend(lab: DaemonLab) -> None:
 
 def check_converged(lab: DaemonLab) -> None:
     seen = lab.look()
-    assert {node: [pod["spec"]["containers"][0]["image"] for pod in pods] for node, pods in seen.pods.items()} == {
-        f"node-{number}": ["agent:9"] for number in range(1, 6)}  # fmt: skip
+    assert {
+        node: [pod["spec"]["containers"][0]["image"] for pod in pods]
+        for node, pods in seen.pods.items()
+    } == {f"node-{number}": ["agent:9"] for number in range(1, 6)}
     assert seen.served() == seen.wanting
     check_rest(lab)
     assert len(seen.revisions) - 1 <= seen.daemon_set["spec"]["revisionHistoryLimit"]

@@ -231,8 +231,8 @@ def test_revision_that_pod_still_carries_is_kept_beyond_limit(lab):
 
 
 def test_revision_that_old_server_wrote_is_followed_by_another_and_no_pod_restarts(lab):
-    """Start with a revision that an old server wrote: upstream compares revisions by their bytes, and pods by their
-    template generation."""
+    """Start with a revision that an old server wrote: upstream compares revisions by their bytes,
+    and pods by their template generation."""
     lab.node("node-1")
     lab.daemon_set("agent")
     lab.settle()

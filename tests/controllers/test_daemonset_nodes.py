@@ -1,4 +1,5 @@
-"""The facts about a DaemonSet's nodes, kept from sync to sync, are those that a look at all nodes gives."""
+"""The facts about a DaemonSet's nodes, kept from sync to sync, are those that a look at all nodes
+gives."""
 
 from __future__ import annotations
 
@@ -18,16 +19,29 @@ from .daemonset_objects import HASH, OLD_HASH, daemon_set, pod, rolling, state_o
 
 NODES = ("a", "b", "c", "d")
 PLACEMENTS = (HERE, NOWHERE, Placement(False, True))
-CHANGES = st.lists(st.one_of(
-    st.tuples(st.just("pod"), st.integers(0, 5), st.fixed_dictionaries({
-        "on": st.sampled_from(NODES), "hash_": st.sampled_from([HASH, OLD_HASH]),
-        "ready_for": st.sampled_from([None, 0, 30, 90]), "deleted": st.booleans(), "bound": st.booleans(),
-        "phase": st.sampled_from(["Running", "Pending", "Failed", "Succeeded"])})),
-    st.tuples(st.just("gone"), st.integers(0, 5), st.none()),
-    st.tuples(st.just("node"), st.integers(0, 3), st.sampled_from([None, *PLACEMENTS])),
-    st.tuples(st.just("template"), st.integers(0, 1), st.none()),
-    st.tuples(st.just("time"), st.integers(1, 60), st.none()),
-), max_size=25)  # fmt: skip
+CHANGES = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("pod"),
+            st.integers(0, 5),
+            st.fixed_dictionaries(
+                {
+                    "on": st.sampled_from(NODES),
+                    "hash_": st.sampled_from([HASH, OLD_HASH]),
+                    "ready_for": st.sampled_from([None, 0, 30, 90]),
+                    "deleted": st.booleans(),
+                    "bound": st.booleans(),
+                    "phase": st.sampled_from(["Running", "Pending", "Failed", "Succeeded"]),
+                }
+            ),
+        ),
+        st.tuples(st.just("gone"), st.integers(0, 5), st.none()),
+        st.tuples(st.just("node"), st.integers(0, 3), st.sampled_from([None, *PLACEMENTS])),
+        st.tuples(st.just("template"), st.integers(0, 1), st.none()),
+        st.tuples(st.just("time"), st.integers(1, 60), st.none()),
+    ),
+    max_size=25,
+)
 
 
 def whole_counts(state: DaemonSetState) -> Counts:

@@ -1,4 +1,5 @@
-"""Invariants of a rolling update, over random clusters whose pods become ready and disappear at random."""
+"""Invariants of a rolling update, over random clusters whose pods become ready and disappear at
+random."""
 
 from __future__ import annotations
 

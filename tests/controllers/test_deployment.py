@@ -158,7 +158,8 @@ def test_surge_is_rounded_up_and_unavailability_down_but_never_both_to_nothing(
 def test_sizes_are_shared_in_proportion(
     surge: Any, before: list[tuple[int, int]], replicas: int, after: list[int]
 ):
-    """Scale in proportion; ``before`` is (size, max-replicas annotation) of each ReplicaSet, oldest first."""
+    """Scale in proportion; ``before`` is (size, max-replicas annotation) of each ReplicaSet, oldest
+    first."""
     replica_sets = sets(*((size, size) for size, _ in before))
     for one, (_, most) in zip(replica_sets, before, strict=True):
         one["metadata"]["annotations"] = {MAX_REPLICAS: str(most)}
@@ -231,7 +232,8 @@ def test_its_annotations_go_to_newest_only_and_stay_there(lab):
         (
             "3",
             "web:3",
-            "DeploymentRollbackTemplateUnchanged: The rollback revision contains the same template as current "
+            "DeploymentRollbackTemplateUnchanged: The rollback revision contains the same "
+            "template as current "
             'deployment "web"',
         ),
         (
@@ -521,7 +523,8 @@ def test_first_rollout_that_is_paused_is_late_only_after_it_was_resumed(lab: Dep
 
 
 def test_pods_that_end_and_are_replaced_count_as_progress(lab: DeploymentLab) -> None:
-    """Replace pods that end: upstream's Deployment sees its ReplicaSet shrink and grow again each time."""
+    """Replace pods that end: upstream's Deployment sees its ReplicaSet shrink and grow again each
+    time."""
     make(lab, replicas=1, progressDeadlineSeconds=5, outcome="not-ready")
     lab.wait(4)
     pod = name_of(lab.pods()[0])

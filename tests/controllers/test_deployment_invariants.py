@@ -23,7 +23,7 @@ from tests.controllers.deployment_objects import (
 )
 from tests.controllers.watched_lab import FAULTS, if_there
 
-# --- what may happen ----------------------------------------------------------------------------------------------
+# --- what may happen ------------------------------------------------------------------------------
 
 
 def update(lab: DeploymentLab, version: int, outcome: str) -> None:
@@ -125,7 +125,8 @@ SPECS = st.fixed_dictionaries(
 def scenarios(
     operations: st.SearchStrategy[Any],
 ) -> st.SearchStrategy[list[tuple[tuple[Any, ...], bool]]]:
-    """Return operations, each with a flag: the controllers run after it, or the next operation follows at once."""
+    """Return operations, each with a flag: the controllers run after it, or the next operation
+    follows at once."""
     return st.lists(st.tuples(operations, st.booleans()), max_size=12)
 
 
@@ -149,7 +150,7 @@ def play(lab: DeploymentLab, operations: list[tuple[tuple[Any, ...], bool]]) -> 
             check_rest(lab)
 
 
-# --- what holds ---------------------------------------------------------------------------------------------------
+# --- what holds -----------------------------------------------------------------------------------
 
 QUICK = settings(
     max_examples=14, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -169,11 +170,12 @@ def test_rolling_deployment_stays_between_its_bounds(
     operations: list[tuple[tuple[Any, ...], bool]],
     faults: Any,
 ) -> None:
-    """Keep at least ``replicas - maxUnavailable`` ready pods and at most ``replicas + maxSurge`` pods, whatever is
-    rolled out, undone, paused or broken, and wherever the manager crashes."""
+    """Keep at least ``replicas - maxUnavailable`` ready pods and at most ``replicas + maxSurge``
+    pods, whatever is rolled out, undone, paused or broken, and wherever the manager crashes."""
     lab = DeploymentLab(folders(), faults)
     start(lab, spec)
-    # A node that is down takes pods away, and ReplicaSets whose events are late delete pods after others were made.
+    # A node that is down takes pods away, and ReplicaSets whose events are late delete pods after
+    # others were made.
     lab.check = (
         check_step if faults and faults.keys() & {"lateEvents", "nodes"} else check_availability
     )
@@ -197,7 +199,8 @@ def test_rolling_update_step_does_not_worsen_accidents(
     operations: list[tuple[tuple[Any, ...], bool]],
     faults: Any,
 ) -> None:
-    """Delete pods and nodes, change sizes and strategies: no controller deletes pods that are needed."""
+    """Delete pods and nodes, change sizes and strategies: no controller deletes pods that are
+    needed."""
     lab = DeploymentLab(folders(), faults)
     start(lab, spec)
     play(lab, operations)

@@ -11,8 +11,12 @@ from kubepy.api.meta import Object
 from tests.controllers.conftest import NOW, Lab
 
 BUDGETS = "poddisruptionbudgets.policy"
-RESOURCES = {"Deployment": "deployments.apps", "ReplicaSet": "replicasets.apps", "StatefulSet": "statefulsets.apps",
-             "DaemonSet": "daemonsets.apps"}  # fmt: skip
+RESOURCES = {
+    "Deployment": "deployments.apps",
+    "ReplicaSet": "replicasets.apps",
+    "StatefulSet": "statefulsets.apps",
+    "DaemonSet": "daemonsets.apps",
+}
 
 
 def workload(
@@ -25,8 +29,11 @@ def workload(
         spec["replicas"] = replicas
     if kind == "StatefulSet":
         spec |= {"podManagementPolicy": "Parallel", "serviceName": name}
-    lab.create(RESOURCES[kind], {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec},
-               "default")  # fmt: skip
+    lab.create(
+        RESOURCES[kind],
+        {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec},
+        "default",
+    )
 
 
 def bare_pod(lab: Lab, name: str, **labels: str) -> Object:
@@ -39,8 +46,16 @@ def bare_pod(lab: Lab, name: str, **labels: str) -> Object:
 
 def budget(lab: Lab, name: str = "b", **spec: Any) -> None:
     spec.setdefault("selector", {"matchLabels": {"app": "web"}})
-    lab.create(BUDGETS, {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name},
-                         "spec": spec}, "default")  # fmt: skip
+    lab.create(
+        BUDGETS,
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": name},
+            "spec": spec,
+        },
+        "default",
+    )
 
 
 def status(lab: Lab, name: str = "b") -> Object:
@@ -177,8 +192,12 @@ def test_pods_that_are_going_or_not_ready_are_not_healthy(lab: Lab) -> None:
         bare_pod(lab, name)
     budget(lab, minAvailable=1)
     lab.settle()
-    lab.change("pods", "a", lambda obj: obj["metadata"].update(annotations={"kubepy.dev/termination": "stuck"}),
-               "default")  # fmt: skip
+    lab.change(
+        "pods",
+        "a",
+        lambda obj: obj["metadata"].update(annotations={"kubepy.dev/termination": "stuck"}),
+        "default",
+    )
     lab.client.delete("pods", "a", namespace="default")
     set_outcome(lab, "b", "crash-loop")
     assert numbers(lab) == (1, 1, 3, 0)
@@ -190,18 +209,42 @@ def test_whole_status(lab: Lab) -> None:
     budget(lab, minAvailable=1)
     lab.settle()
     assert status(lab) == {
-        "conditions": [{"lastTransitionTime": NOW, "message": "", "observedGeneration": 1, "reason": "SufficientPods",
-                        "status": "True", "type": "DisruptionAllowed"}],
-        "currentHealthy": 2, "desiredHealthy": 1, "disruptionsAllowed": 1, "expectedPods": 2, "observedGeneration": 1,
-    }  # fmt: skip
+        "conditions": [
+            {
+                "lastTransitionTime": NOW,
+                "message": "",
+                "observedGeneration": 1,
+                "reason": "SufficientPods",
+                "status": "True",
+                "type": "DisruptionAllowed",
+            }
+        ],
+        "currentHealthy": 2,
+        "desiredHealthy": 1,
+        "disruptionsAllowed": 1,
+        "expectedPods": 2,
+        "observedGeneration": 1,
+    }
     lab.pass_time(5)
     lab.change(BUDGETS, "b", lambda obj: obj["spec"].update(minAvailable=2), "default")
     lab.settle()
     assert status(lab) == {
-        "conditions": [{"lastTransitionTime": "2026-11-20T10:00:05Z", "message": "", "observedGeneration": 2,
-                        "reason": "InsufficientPods", "status": "False", "type": "DisruptionAllowed"}],
-        "currentHealthy": 2, "desiredHealthy": 2, "disruptionsAllowed": 0, "expectedPods": 2, "observedGeneration": 2,
-    }  # fmt: skip
+        "conditions": [
+            {
+                "lastTransitionTime": "2026-11-20T10:00:05Z",
+                "message": "",
+                "observedGeneration": 2,
+                "reason": "InsufficientPods",
+                "status": "False",
+                "type": "DisruptionAllowed",
+            }
+        ],
+        "currentHealthy": 2,
+        "desiredHealthy": 2,
+        "disruptionsAllowed": 0,
+        "expectedPods": 2,
+        "observedGeneration": 2,
+    }
 
 
 def test_budget_without_pods_says_so(lab: Lab) -> None:
@@ -247,12 +290,21 @@ def test_pods_without_owner_do_not_count_where_share_is_wanted(lab: Lab) -> None
     budget(lab, minAvailable="50%")
     lab.settle()
     assert numbers(lab) == (1, 0, 0, 0)
-    assert events(lab, "UnmanagedPods") == [("Warning", (
-        "Pods selected by this PodDisruptionBudget (selector: "
-        "&LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{},}) were "
-        "found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in "
-        'undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer '
-        "value."))]  # fmt: skip
+    assert events(lab, "UnmanagedPods") == [
+        (
+            "Warning",
+            (
+                "Pods selected by this PodDisruptionBudget (selector: "
+                "&LabelSelector{MatchLabels:map[string]string{app: "
+                "web,},MatchExpressions:[]LabelSelectorRequirement{},}) were "
+                "found to be unmanaged. As a result, the status of the PDB cannot be calculated "
+                "correctly, which may result in "
+                'undefined behavior. To account for these pods please set ".spec.minAvailable" '
+                "field of the PDB to an integer "
+                "value."
+            ),
+        )
+    ]
 
 
 def test_pods_of_owner_without_scale_stop_all_evictions(lab: Lab) -> None:
@@ -262,10 +314,20 @@ def test_pods_of_owner_without_scale_stop_all_evictions(lab: Lab) -> None:
     lab.settle()
     why = "daemonsets.apps does not implement the scale subresource"
     assert status(lab) == {
-        "conditions": [{"lastTransitionTime": NOW, "message": why, "reason": "SyncFailed", "status": "False",
-                        "type": "DisruptionAllowed"}],
-        "currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0,
-    }  # fmt: skip
+        "conditions": [
+            {
+                "lastTransitionTime": NOW,
+                "message": why,
+                "reason": "SyncFailed",
+                "status": "False",
+                "type": "DisruptionAllowed",
+            }
+        ],
+        "currentHealthy": 0,
+        "desiredHealthy": 0,
+        "disruptionsAllowed": 0,
+        "expectedPods": 0,
+    }
     assert events(lab, "CalculateExpectedPodCountFailed") == [
         ("Warning", f"Failed to calculate the number of expected pods: {why}")]  # fmt: skip
     assert (
@@ -311,8 +373,9 @@ def test_budget_recovers_from_what_kept_it_from_counting(lab: Lab) -> None:
     workload(lab, 2)
     lab.settle()
     assert numbers(lab) == (2, 1, 2, 1)
-    assert [(one["status"], one["reason"], one["message"]) for one in status(lab)["conditions"]] == [
-        ("True", "SufficientPods", "")]  # fmt: skip
+    assert [
+        (one["status"], one["reason"], one["message"]) for one in status(lab)["conditions"]
+    ] == [("True", "SufficientPods", "")]
 
 
 # --- evictions
@@ -347,7 +410,8 @@ def test_evicted_pod_that_stays_counts_as_gone_for_two_minutes(lab: Lab) -> None
     lab.settle()
     assert (numbers(lab), "disruptedPods" in status(lab)) == ((2, 1, 2, 1), False)
     assert events(lab, "NotDeleted") == [
-        ("Warning", "Pod was expected by PDB default/default to be deleted but it wasn't")]  # fmt: skip
+        ("Warning", "Pod was expected by PDB default/default to be deleted but it wasn't")
+    ]
 
 
 def test_budget_that_was_used_up_is_free_again_when_successor_is_ready(lab: Lab) -> None:
@@ -372,7 +436,8 @@ def test_pod_that_two_budgets_cover_is_said_to(lab: Lab) -> None:
     message = 'Pod "default"/"a" matches multiple PodDisruptionBudgets.  Chose "b" arbitrarily.'
     assert set(events(lab, "MultiplePodDisruptionBudgets")) == {("Warning", message)}
     assert evict(lab, "a") == (
-        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
+        "support."
     )
 
 
@@ -408,7 +473,8 @@ def test_second_budget_over_pod_that_waits_for_node_stays_at_no_disruptions(lab:
     lab.settle()
     assert allowed(lab) == {"b": 1, "c": 0}
     assert evict(lab, "a") == (
-        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
+        "support."
     )
 
 
@@ -448,8 +514,13 @@ def test_pod_that_was_to_be_disrupted_and_never_was_is_as_before_after_two_minut
     lab.pass_time(120)
     lab.settle()
     found = lab.client.get("pods", "a", namespace="default")["status"]["conditions"][-1]
-    stale = {"type": "DisruptionTarget", "status": "False", "observedGeneration": 1, "lastProbeTime": None,
-             "lastTransitionTime": "2026-11-20T10:02:00Z"}  # fmt: skip
+    stale = {
+        "type": "DisruptionTarget",
+        "status": "False",
+        "observedGeneration": 1,
+        "lastProbeTime": None,
+        "lastTransitionTime": "2026-11-20T10:02:00Z",
+    }
     assert found == (stale if is_stale else {**condition, "lastProbeTime": None})
 
 

@@ -66,7 +66,7 @@ def subsets(lab: Lab, name: str = "web") -> Any:
     return lab.client.get("endpoints", name, namespace="default").get("subsets")
 
 
-# --- the pods behind a Service ------------------------------------------------------------------------------------
+# --- the pods behind a Service --------------------------------------------------------------------
 
 
 def test_ready_pods_are_endpoints_and_others_are_there_as_not_ready(lab: Lab) -> None:
@@ -163,7 +163,7 @@ def test_zone_of_node_is_that_of_its_endpoints_and_follows_its_label(lab: Lab) -
     assert [one["zone"] for one in lab.client.list_stored(SLICES)[0]["endpoints"]] == ["east"]
 
 
-# --- ports --------------------------------------------------------------------------------------------------------
+# --- ports ----------------------------------------------------------------------------------------
 
 
 def test_named_target_port_is_looked_up_in_each_pod(lab: Lab) -> None:
@@ -219,7 +219,7 @@ def test_endpoints_whose_ports_another_version_ordered_otherwise_are_left_alone(
     assert [one["targetRef"]["name"] for one in subset["addresses"]] == ["a", "b"]
 
 
-# --- what changes -------------------------------------------------------------------------------------------------
+# --- what changes ---------------------------------------------------------------------------------
 
 
 def test_pod_that_turns_ready_changes_slice_in_place_and_says_since_when(lab: Lab) -> None:
@@ -287,7 +287,7 @@ def test_pod_whose_label_is_taken_away_leaves_its_service(lab: Lab) -> None:
     assert shown(lab) == [[("b", True)]]
 
 
-# --- decisions ----------------------------------------------------------------------------------------------------
+# --- decisions ------------------------------------------------------------------------------------
 
 
 def running(number: int, *, ready: bool = True) -> Object:

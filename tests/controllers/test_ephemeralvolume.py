@@ -95,8 +95,10 @@ def test_claim_that_cannot_be_made_is_told(lab: Lab) -> None:
     make(lab, with_scratch())
     lab.settle()
     why = (
-        'create PVC p-scratch: persistentvolumeclaims "p-scratch" is forbidden: exceeded quota: q, requested: '
-        "persistentvolumeclaims=1, used: persistentvolumeclaims=0, limited: persistentvolumeclaims=0"
+        'create PVC p-scratch: persistentvolumeclaims "p-scratch" is forbidden: exceeded quota: '
+        "q, requested: "
+        "persistentvolumeclaims=1, used: persistentvolumeclaims=0, limited: "
+        "persistentvolumeclaims=0"
     )
     assert f"Warning FailedBinding: ephemeral volume scratch: {why}" in said(lab, "p")
 

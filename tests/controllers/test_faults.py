@@ -1,4 +1,5 @@
-"""Faults from the seed: settings, conflicts, restarts, late watch events, nodes that go down, pods that fail."""
+"""Faults from the seed: settings, conflicts, restarts, late watch events, nodes that go down, pods
+that fail."""
 
 from __future__ import annotations
 
@@ -46,45 +47,103 @@ def ready(lab: Lab, name: str) -> str:
     return str(next(one["status"] for one in conditions if one["type"] == "Ready"))
 
 
-# --- settings -----------------------------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("faults", "message"), [
-    (3, "faults: must be a map of seed, nodes, pods, conflicts, restarts, lateEvents"),
-    ({"chaos": 1}, "faults.chaos: unknown field: must be one of seed, nodes, pods, conflicts, restarts, lateEvents"),
-    ({"seed": [1]}, "faults.seed: must be a number or a string"),
-    ({"nodes": []}, "faults.nodes: must be a list with at least one entry"),
-    ({"nodes": [{"names": ["a"]}]}, "faults.nodes[0].downFor: is required"),
-    ({"nodes": [{"downFor": "5"}]},
-     'faults.nodes[0].downFor: "5" is not a duration such as 5m, or a range such as 2s..8s'),
-    ({"nodes": [{"downFor": "5m..1m"}]},
-     'faults.nodes[0].downFor: "5m..1m" is not a duration such as 5m, or a range such as 2s..8s'),
-    ({"nodes": [{"downFor": "0s"}]}, 'faults.nodes[0].downFor: "0s" is less than 1s'),
-    ({"nodes": [{"downFor": "500ms..2s"}]}, 'faults.nodes[0].downFor: "500ms..2s" is less than 1s'),
-    ({"nodes": [{"downFor": "5m", "every": "1m"}]}, "faults.nodes[0].every: must be longer than downFor"),
-    ({"nodes": [{"downFor": "5m", "every": "1h..2h"}]},
-     'faults.nodes[0].every: "1h..2h" is a range: must be one duration such as 5m'),
-    ({"nodes": [{"downFor": "5m", "names": [1]}]}, "faults.nodes[0].names[0]: must be a string"),
-    ({"pods": [{"outcome": "sad"}]}, 'faults.pods[0].outcome: Outcome "sad" is not known: it must be one of ready, '
-     "not-ready, crash-loop, oom-killed, image-pull-backoff, init-crash-loop, init-failed, failed, succeeded, pending"),
-    ({"pods": [{"outcome": "failed", "ordinals": [-1]}]}, 'faults.pods[0].ordinals[0]: "-1" is not a number from 0 on'),
-    ({"pods": [{"outcome": "failed", "selector": {"labels": {}}}]},
-     "faults.pods[0].selector.labels: unknown field: must be one of matchLabels, matchExpressions"),
-    ({"pods": [{"outcome": "failed", "selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}]},
-     'faults.pods[0].selector.matchExpressions: "Near" is not a valid label selector operator'),
-    ({"conflicts": {"rate": 1.5}}, 'faults.conflicts.rate: "1.5" is not a number from 0 to 1'),
-    ({"conflicts": {"rate": True}}, 'faults.conflicts.rate: "true" is not a number from 0 to 1'),
-    ({"conflicts": {}}, "faults.conflicts.rate: is required"),
-    ({"restarts": {"rate": 0.1, "resources": ["Pods"]}},
-     'faults.restarts.resources[0]: "Pods" is not a resource such as pods or daemonsets.apps'),
-    ({"conflicts": {"rate": 0.1, "resources": ["pods", "nosuch"]}},
-     'faults.conflicts.resources[1]: "nosuch" is not a resource such as pods or daemonsets.apps'),
-    ({"conflicts": {"rate": 0.1, "resources": ["nosuch.apps"]}},
-     'faults.conflicts.resources[0]: "nosuch.apps" is not a resource such as pods or daemonsets.apps'),
-    ({"pods": [{"outcome": "crash-loop*0"}]}, 'faults.pods[0].outcome: "crash-loop*0": the last outcome lasts, '
-     "so it takes no number: name what follows, as in crash-loop*3, ready"),
-    ({"lateEvents": {"rate": 0.1}}, "faults.lateEvents.delay: is required"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("faults", "message"),
+    [
+        (3, "faults: must be a map of seed, nodes, pods, conflicts, restarts, lateEvents"),
+        (
+            {"chaos": 1},
+            "faults.chaos: unknown field: must be one of seed, nodes, pods, conflicts, restarts, "
+            "lateEvents",
+        ),
+        ({"seed": [1]}, "faults.seed: must be a number or a string"),
+        ({"nodes": []}, "faults.nodes: must be a list with at least one entry"),
+        ({"nodes": [{"names": ["a"]}]}, "faults.nodes[0].downFor: is required"),
+        (
+            {"nodes": [{"downFor": "5"}]},
+            'faults.nodes[0].downFor: "5" is not a duration such as 5m, or a range such as 2s..8s',
+        ),
+        (
+            {"nodes": [{"downFor": "5m..1m"}]},
+            'faults.nodes[0].downFor: "5m..1m" is not a duration such as 5m, or a range such as '
+            "2s..8s",
+        ),
+        ({"nodes": [{"downFor": "0s"}]}, 'faults.nodes[0].downFor: "0s" is less than 1s'),
+        (
+            {"nodes": [{"downFor": "500ms..2s"}]},
+            'faults.nodes[0].downFor: "500ms..2s" is less than 1s',
+        ),
+        (
+            {"nodes": [{"downFor": "5m", "every": "1m"}]},
+            "faults.nodes[0].every: must be longer than downFor",
+        ),
+        (
+            {"nodes": [{"downFor": "5m", "every": "1h..2h"}]},
+            'faults.nodes[0].every: "1h..2h" is a range: must be one duration such as 5m',
+        ),
+        (
+            {"nodes": [{"downFor": "5m", "names": [1]}]},
+            "faults.nodes[0].names[0]: must be a string",
+        ),
+        (
+            {"pods": [{"outcome": "sad"}]},
+            'faults.pods[0].outcome: Outcome "sad" is not known: it must be one of ready, '
+            "not-ready, crash-loop, oom-killed, image-pull-backoff, init-crash-loop, init-failed, "
+            "failed, succeeded, pending",
+        ),
+        (
+            {"pods": [{"outcome": "failed", "ordinals": [-1]}]},
+            'faults.pods[0].ordinals[0]: "-1" is not a number from 0 on',
+        ),
+        (
+            {"pods": [{"outcome": "failed", "selector": {"labels": {}}}]},
+            "faults.pods[0].selector.labels: unknown field: must be one of matchLabels, "
+            "matchExpressions",
+        ),
+        (
+            {
+                "pods": [
+                    {
+                        "outcome": "failed",
+                        "selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]},
+                    }
+                ]
+            },
+            'faults.pods[0].selector.matchExpressions: "Near" is not a valid label selector '
+            "operator",
+        ),
+        ({"conflicts": {"rate": 1.5}}, 'faults.conflicts.rate: "1.5" is not a number from 0 to 1'),
+        (
+            {"conflicts": {"rate": True}},
+            'faults.conflicts.rate: "true" is not a number from 0 to 1',
+        ),
+        ({"conflicts": {}}, "faults.conflicts.rate: is required"),
+        (
+            {"restarts": {"rate": 0.1, "resources": ["Pods"]}},
+            'faults.restarts.resources[0]: "Pods" is not a resource such as pods or '
+            "daemonsets.apps",
+        ),
+        (
+            {"conflicts": {"rate": 0.1, "resources": ["pods", "nosuch"]}},
+            'faults.conflicts.resources[1]: "nosuch" is not a resource such as pods or '
+            "daemonsets.apps",
+        ),
+        (
+            {"conflicts": {"rate": 0.1, "resources": ["nosuch.apps"]}},
+            'faults.conflicts.resources[0]: "nosuch.apps" is not a resource such as pods or '
+            "daemonsets.apps",
+        ),
+        (
+            {"pods": [{"outcome": "crash-loop*0"}]},
+            'faults.pods[0].outcome: "crash-loop*0": the last outcome lasts, '
+            "so it takes no number: name what follows, as in crash-loop*3, ready",
+        ),
+        ({"lateEvents": {"rate": 0.1}}, "faults.lateEvents.delay: is required"),
+    ],
+)
 def test_wrong_setting_is_an_error_with_its_path(faults: Any, message: str) -> None:
     with pytest.raises(FolderError) as error:
         parse_settings({"faults": faults})
@@ -135,7 +194,7 @@ def test_without_faults_no_reconciler_is_wrapped(lab: Lab) -> None:
     assert not any(isinstance(one, FaultyReconciler) for one in new_reconcilers(context))
 
 
-# --- controllers --------------------------------------------------------------------------------------------------
+# --- controllers ----------------------------------------------------------------------------------
 
 
 def test_conflict_leaves_the_object_and_is_tried_again(make_lab: MakeLab) -> None:
@@ -194,7 +253,8 @@ def test_late_event_is_missing_from_all_that_the_controller_sees(make_lab: MakeL
 
 
 def test_late_events_of_a_deletion_survive_the_process(make_lab: MakeLab) -> None:
-    """Each ``settle`` is a process of its own; the deleted pod's DaemonSet learns of it in a later one."""
+    """Each ``settle`` is a process of its own; the deleted pod's DaemonSet learns of it in a later
+    one."""
     lab = make_lab(
         {
             "lateEvents": {
@@ -346,7 +406,7 @@ def test_claim_is_kept_while_the_event_of_its_pod_is_late(make_lab: MakeLab) -> 
     lab.cluster.close()
 
 
-# --- nodes and pods -----------------------------------------------------------------------------------------------
+# --- nodes and pods -------------------------------------------------------------------------------
 
 
 def test_node_goes_down_is_given_up_and_comes_back(make_lab: MakeLab) -> None:

@@ -152,8 +152,8 @@ def test_orphaned_dependents_stay_without_their_owner(lab):
 
 
 def test_dependents_stay_while_their_owners_file_cannot_be_read(lab):
-    """Keep dependents while their owner's file cannot be read, even without an index: an unreadable object is not
-    deleted."""
+    """Keep dependents while their owner's file cannot be read, even without an index: an unreadable
+    object is not deleted."""
     boss = lab.config_map("boss")
     lab.config_map("worker", owners=[reference(boss)])
     lab.settle()
@@ -193,7 +193,8 @@ def test_cluster_scoped_object_is_not_owned_by_what_is_in_namespace_and_stays(la
         "default",
     )
     assert event["message"] == (
-        f'ownerRef [v1/ConfigMap, namespace: , name: boss, uid: {uid_of(boss)}] does not exist in namespace ""'
+        f"ownerRef [v1/ConfigMap, namespace: , name: boss, uid: {uid_of(boss)}] does not exist in "
+        f'namespace ""'
     )
 
 

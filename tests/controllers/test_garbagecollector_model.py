@@ -41,10 +41,12 @@ Picture = dict[int, Thing]  # a state of the cluster, by the numbers of its obje
 
 
 class Model:
-    """Upstream's rules: which single writes of the collector may follow a state, and where they may end.
+    """Upstream's rules: which single writes of the collector may follow a state, and where they may
+    end.
 
-    With ``in_order`` an owner in foreground deletion goes on when all its dependents have been dealt with: they are
-    enqueued before it (``processTransitions``), so that a worker that meets no error comes to them first.
+    With ``in_order`` an owner in foreground deletion goes on when all its dependents have been
+    dealt with: they are enqueued before it (``processTransitions``), so that a worker that meets no
+    error comes to them first.
     """
 
     def __init__(self, spaces: list[str], in_order: bool) -> None:
@@ -65,7 +67,8 @@ class Model:
         return ends
 
     def writes(self, picture: Picture, number: int) -> list[Picture]:
-        """Return the states to which the next write of a sync of an object may lead; none where it writes nothing."""
+        """Return the states to which the next write of a sync of an object may lead; none where it
+        writes nothing."""
         thing = picture[number]
         if not thing.going:
             return self.collect(picture, number)
@@ -91,10 +94,13 @@ class Model:
         return [released(picture, number, FOREGROUND)]
 
     def collect(self, picture: Picture, number: int) -> list[Picture]:
-        """Return the state after the next write of ``attemptToDeleteItem``, if it writes anything."""
+        """Return the state after the next write of ``attemptToDeleteItem``, if it writes
+        anything."""
         links, space = picture[number].links, self.spaces[number]
         if not links or (not space and any(self.space_of(link.owner) for link in links)):
-            return []  # without owners, or cluster-scoped with a namespaced owner: the collector leaves it alone
+            # without owners, or cluster-scoped with a namespaced owner: the collector leaves it
+            # alone
+            return []
         there = {
             link
             for link in links
@@ -131,7 +137,8 @@ def waits(thing: Thing) -> bool:
 
 
 def replaced(picture: Picture, number: int, **fields: Any) -> Picture:
-    """Return the state after a write to an object; being deleted and without finalizers it is gone."""
+    """Return the state after a write to an object; being deleted and without finalizers it is
+    gone."""
     thing = picture[number]._replace(**fields)
     if thing.going and not thing.finalizers:
         return {other: picture[other] for other in picture if other != number}
@@ -255,7 +262,8 @@ DELETE = st.tuples(
 RELEASE = st.tuples(st.just("release"), NUMBERS)
 
 
-# Object 2 has no dependent that blocks it; the one that it has, 3, is blocked by 4, which is never collected.
+# Object 2 has no dependent that blocks it; the one that it has, 3, is blocked by 4, which is never
+# collected.
 UNBLOCKED_OWNER: dict[str, Any] = {
     "spaces": ["default", "default", "north", "north", "", "default"],
     "held": set(),
@@ -329,12 +337,14 @@ def test_remaining_objects_are_those_of_upstreams_rules(
     operations: list[tuple[Any, ...]],
     faults: Any,
 ) -> None:
-    """Compare each step with the outcomes that upstream may reach; they depend on the order of the collector's writes.
+    """Compare each step with the outcomes that upstream may reach; they depend on the order of the
+    collector's writes.
 
-    An owner in foreground deletion that no dependent blocks is gone as soon as its turn comes. A dependent that had its
-    turn before is deleted in foreground, too, if it has dependents itself, and waits for those that block it. One that
-    comes later, because its first write met a conflict or another worker was quicker, is deleted in background. With
-    faults every order is accepted, without them only those in which dependents come before their owner.
+    An owner in foreground deletion that no dependent blocks is gone as soon as its turn comes. A
+    dependent that had its turn before is deleted in foreground, too, if it has dependents itself,
+    and waits for those that block it. One that comes later, because its first write met a conflict
+    or another worker was quicker, is deleted in background. With faults every order is accepted,
+    without them only those in which dependents come before their owner.
     """
     lab = Lab(folders(), faults)
     lab.create(

@@ -370,7 +370,8 @@ def test_failure_policy_can_fail_job_at_once(jobs):
     assert jobs.conditions() == failure(
         "PodFailurePolicy",
         (
-            f"Container c for pod default/{name_of(bad)} failed with exit code 1 matching FailJob rule at index 0"
+            f"Container c for pod default/{name_of(bad)} failed with exit code 1 matching FailJob "
+            f"rule at index 0"
         ),
     )
 

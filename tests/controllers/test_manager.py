@@ -36,7 +36,8 @@ CONFIG_MAPS = "configmaps"
 
 
 class Copier:
-    """A reconciler that keeps a copy ``copy-of-x`` of every ConfigMap ``x``, and records ``events`` and ``synced``."""
+    """A reconciler that keeps a copy ``copy-of-x`` of every ConfigMap ``x``, and records ``events``
+    and ``synced``."""
 
     name = "copier"
 
@@ -275,7 +276,8 @@ def test_batch_that_fails_leaves_no_trace_in_what_manager_knows(lab):
 
 @pytest.mark.parametrize("begins", [False, True], ids=["before it begins", "in a sync"])
 def test_deletion_of_object_never_read_is_handed_over_after_failed_batch(lab, monkeypatch, begins):
-    """Let a process that has read no object, since it began with a checkpoint, fail once after another has deleted."""
+    """Let a process that has read no object, since it began with a checkpoint, fail once after
+    another has deleted."""
     lab.config_map("a")
     Toy(lab).manager.run_until_settled()
     toy = Toy(lab)
@@ -297,7 +299,8 @@ def test_deletion_of_object_never_read_is_handed_over_after_failed_batch(lab, mo
 
 
 def test_write_of_another_after_commit_that_fails_is_heard_of(lab, monkeypatch):
-    """Let another process delete an object whose deletion gets the revision of a write that was never committed."""
+    """Let another process delete an object whose deletion gets the revision of a write that was
+    never committed."""
     lab.config_map("a")
     lab.config_map("b")
     Toy(lab).manager.run_until_settled()
@@ -484,7 +487,8 @@ def _set_image(obj: Object) -> None:
 
 
 def test_daemon_set_is_not_looked_at_again_when_node_is_deleted(lab):
-    """Delete a node while no manager runs: the status stays as it was until something about the DaemonSet changes."""
+    """Delete a node while no manager runs: the status stays as it was until something about the
+    DaemonSet changes."""
     lab.node("node-1")
     lab.node("node-2")
     lab.daemon_set("agent")
@@ -539,7 +543,8 @@ def test_daemon_set_larger_than_one_burst_gets_all_pods(lab):
 
 
 def test_key_due_during_poll_is_not_waited_for(lab, monkeypatch):
-    """Let a sync fall due between the look for work and the look at the clock: the wait must not become negative."""
+    """Let a sync fall due between the look for work and the look at the clock: the wait must not
+    become negative."""
     toy = Toy(lab)
     toy.manager.run_until_settled()
     lab.cluster.clock.own = None

@@ -1,4 +1,5 @@
-"""Controllers that run for long: what has come and gone costs them no memory, and forgetting it changes nothing."""
+"""Controllers that run for long: what has come and gone costs them no memory, and forgetting it
+changes nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ CRON_JOB = {
 
 
 class LongRun:
-    """One manager over a cluster in which a Job begins every ten minutes, and goes ten minutes after its end."""
+    """One manager over a cluster in which a Job begins every ten minutes, and goes ten minutes
+    after its end."""
 
     def __init__(self, folder: Path) -> None:
         self.lab = Lab(folder)

@@ -1,6 +1,7 @@
 """Everything that falls due happens at its own moment: not a millisecond before it, and not later.
 
-In each case a process puts something off, another one works until just before the moment, a third one until it.
+In each case a process puts something off, another one works until just before the moment, a third
+one until it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ HOUR = 3600.0
 
 
 class Moment(NamedTuple):
-    """A thing that happens a number of seconds after the objects were made (and ``begin`` was called)."""
+    """A thing that happens a number of seconds after the objects were made (and ``begin`` was
+    called)."""
 
     name: str
     after: float
@@ -42,7 +44,7 @@ def advance(lab: Lab, moment: datetime) -> Summary:
     return build_manager(lab.cluster).advance(moment)
 
 
-# --- objects ------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def pod(name: str = "web", outcome: str = "ready", **spec: Any) -> Object:
@@ -74,7 +76,7 @@ def budget() -> Object:
     }
 
 
-# --- questions ----------------------------------------------------------------------------------------------------
+# --- questions ------------------------------------------------------------------------------------
 
 
 def status(client: Client, resource: str, field: str) -> Any:
@@ -108,7 +110,7 @@ def events(client: Client, reason: str) -> int:
     )
 
 
-# --- beginnings ---------------------------------------------------------------------------------------------------
+# --- beginnings -----------------------------------------------------------------------------------
 
 
 def taint(lab: Lab) -> None:

@@ -119,7 +119,8 @@ def test_object_with_finalizer_keeps_namespace_and_conditions_say_so(lab):
         "Some resources are remaining: configmaps. has 1 resource instances"
     )
     assert found["NamespaceFinalizersRemaining"]["message"] == (
-        "Some content in the namespace has finalizers remaining: example.org/hold in 1 resource instances"
+        "Some content in the namespace has finalizers remaining: example.org/hold in 1 resource "
+        "instances"
     )
 
 

@@ -1,4 +1,5 @@
-"""Node lifecycle: conditions become taints, unless too many nodes are not ready; new, deleted and silent nodes."""
+"""Node lifecycle: conditions become taints, unless too many nodes are not ready; new, deleted and
+silent nodes."""
 
 from __future__ import annotations
 
@@ -110,7 +111,8 @@ def test_taint_says_since_when(lab: Lab) -> None:
     lab.node("node-1", unschedulable=True)
     lab.settle()
     assert lab.client.get("nodes", "node-1")["spec"]["taints"] == [
-        {"effect": "NoSchedule", "key": "node.kubernetes.io/unschedulable", "timeAdded": NOW}]  # fmt: skip
+        {"effect": "NoSchedule", "key": "node.kubernetes.io/unschedulable", "timeAdded": NOW}
+    ]
 
 
 def test_node_as_it_should_be_is_left_alone(lab: Lab) -> None:
@@ -202,10 +204,17 @@ def test_nodes_excluded_by_label_do_not_count(lab: Lab) -> None:
     assert evicting(lab, nodes) == nodes[:3]
 
 
-@pytest.mark.parametrize(("count", "holds"), [
-    (ZoneCount(2, 2), False), (ZoneCount(2, 3), True), (ZoneCount(3, 3), False), (ZoneCount(0, 3), False),
-    (ZoneCount(20, 30), True), (ZoneCount(21, 30), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("count", "holds"),
+    [
+        (ZoneCount(2, 2), False),
+        (ZoneCount(2, 3), True),
+        (ZoneCount(3, 3), False),
+        (ZoneCount(0, 3), False),
+        (ZoneCount(20, 30), True),
+        (ZoneCount(21, 30), False),
+    ],
+)
 def test_zone_is_partially_disrupted(count: ZoneCount, holds: bool) -> None:
     assert count.is_partially_disrupted is holds
 
@@ -228,7 +237,8 @@ def test_node_that_comes_and_one_that_goes_are_reported_once(lab: Lab) -> None:
 
 
 def silent_node(lab: Lab) -> Callable[[], list[Object]]:
-    """Create a node whose kubelet never reports, beside one that does; return a function that reads its conditions."""
+    """Create a node whose kubelet never reports, beside one that does; return a function that reads
+    its conditions."""
     make_nodes(lab, 1, name="other")
     lab.create(
         "nodes",

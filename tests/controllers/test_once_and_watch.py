@@ -1,5 +1,5 @@
-"""Equal results of all ways to run the controllers: a process for each command, one from start to end, or many that
-are interrupted. Their results differ in UIDs and random names only."""
+"""Equal results of all ways to run the controllers: a process for each command, one from start to
+end, or many that are interrupted. Their results differ in UIDs and random names only."""
 
 from __future__ import annotations
 
@@ -85,7 +85,10 @@ def stateful_set(chance: Random) -> str:
         ]
     )
     policy = chance.choice(["OrderedReady", "Parallel"])
-    return f"replicas: {chance.randint(1, 4)}, podManagementPolicy: {policy}, updateStrategy: {strategy}"
+    return (
+        f"replicas: {chance.randint(1, 4)}, podManagementPolicy: {policy}, updateStrategy: "
+        f"{strategy}"
+    )
 
 
 def deployment(chance: Random) -> str:
@@ -112,9 +115,12 @@ def manifest(kind: str, chance: Random, image: str) -> str:
     annotations = f"kubepy.dev/{outcome}" if outcome else ""
     seconds = chance.choice([0, 0, 0, 10])
     return (
-        f"{{apiVersion: apps/v1, kind: {name}, metadata: {{name: app}}, spec: {{{spec(chance)}, minReadySeconds: "
-        f"{seconds}, selector: {{matchLabels: {{app: a}}}}, template: {{metadata: {{labels: {{app: a}}, "
-        f"annotations: {{{annotations}}}}}, spec: {{containers: [{{name: c, image: '{image}'}}]}}}}}}}}"
+        f"{{apiVersion: apps/v1, kind: {name}, metadata: {{name: app}}, spec: {{{spec(chance)}, "
+        f"minReadySeconds: "
+        f"{seconds}, selector: {{matchLabels: {{app: a}}}}, template: {{metadata: {{labels: "
+        f"{{app: a}}, "
+        f"annotations: {{{annotations}}}}}, spec: {{containers: [{{name: c, image: "
+        f"'{image}'}}]}}}}}}}}"
     )
 
 
@@ -202,7 +208,8 @@ class Play:
         return status, out.getvalue()
 
     def do(self, words: list[str], stdin: str, pick: float) -> None:
-        """Run a command; ``pick`` chooses its POD, among pods that can be told apart without their random names."""
+        """Run a command; ``pick`` chooses its POD, among pods that can be told apart without their
+        random names."""
         if "POD" in words:
             shown = "{.spec.nodeName}{.metadata.creationTimestamp}{.metadata.labels}{.status}"
             listed = self.command(
@@ -240,7 +247,8 @@ class Play:
         return sorted(found)
 
     def outline(self) -> list[str]:
-        """Return what a user sees: the number of pods of each template, and the counts in the workloads' status."""
+        """Return what a user sees: the number of pods of each template, and the counts in the
+        workloads' status."""
         objects = [
             obj
             for resource in ("pods", *WORKLOADS)
@@ -308,7 +316,8 @@ def play(
     look: Callable[[Play], list[str]],
     faults: dict[str, Any] | None = None,
 ) -> None:
-    """Run the same commands in both ways; compare after each, once at once and once 30 seconds later."""
+    """Run the same commands in both ways; compare after each, once at once and once 30 seconds
+    later."""
     plays = [Once(tmp_path / "once", faults), other(tmp_path / "other", faults)]
     history = []
     for words, stdin in commands(kind, Random(f"{kind} {seed}"), steps=8):
@@ -355,7 +364,8 @@ def test_faults_are_overcome_in_one_process_and_in_many(
     for one in plays:
         replicas = "" if kind == "ds" else "replicas: 3, "
         text = (
-            f"{{apiVersion: apps/v1, kind: {KINDS[kind][0]}, metadata: {{name: app}}, spec: {{{replicas}selector: "
+            f"{{apiVersion: apps/v1, kind: {KINDS[kind][0]}, metadata: {{name: app}}, spec: "
+            f"{{{replicas}selector: "
             "{matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: "
             "[{name: c, image: 'i:1'}]}}}}"
         )

@@ -19,7 +19,7 @@ from tests.controllers.volume_objects import (
     volume,
 )
 
-# --- volumes that exist already -----------------------------------------------------------------------------------
+# --- volumes that exist already -------------------------------------------------------------------
 
 
 def test_claim_gets_smallest_volume_that_is_large_enough(lab: Lab) -> None:
@@ -81,7 +81,8 @@ def test_volume_that_does_not_fit_is_left_alone(lab: Lab, offered: Object, wante
     lab.settle()
     assert (claims(lab), phases(lab)) == ({"data": ("Pending", "")}, {"pv": "Available"})
     assert said(lab) == [
-        "Normal FailedBinding: no persistent volumes available for this claim and no storage class is "
+        "Normal FailedBinding: no persistent volumes available for this claim and no storage "
+        "class is "
         "set"
     ]
 
@@ -148,11 +149,12 @@ def test_claim_that_waits_is_served_when_volume_comes(lab: Lab) -> None:
     assert claims(lab) == {"data": ("Bound", "pv")}
 
 
-# --- volumes whose claim is deleted -------------------------------------------------------------------------------
+# --- volumes whose claim is deleted ---------------------------------------------------------------
 
 
 def released(lab: Lab, offered: Object) -> Object | None:
-    """Bind a claim to the volume and delete the claim; return the volume, None if it is deleted too."""
+    """Bind a claim to the volume and delete the claim; return the volume, None if it is deleted
+    too."""
     make(lab, offered, claim())
     lab.settle()
     assert claims(lab)["data"][0] == "Bound"
@@ -192,7 +194,8 @@ def test_host_path_below_tmp_is_deleted(lab: Lab) -> None:
         ),
         (
             {"nfs": {"server": "s", "path": "/"}},
-            'error getting deleter volume plugin for volume "pv": no deletable volume plugin matched',
+            'error getting deleter volume plugin for volume "pv": no deletable volume plugin '
+            "matched",
         ),
     ],
 )
@@ -245,7 +248,7 @@ def test_volume_that_lost_its_protection_gets_it_back(lab: Lab) -> None:
     ]
 
 
-# --- provisioned volumes ------------------------------------------------------------------------------------------
+# --- provisioned volumes --------------------------------------------------------------------------
 
 
 def test_class_gives_every_claim_volume(lab: Lab) -> None:
@@ -257,8 +260,10 @@ def test_class_gives_every_claim_volume(lab: Lab) -> None:
     name = claims(lab)["a"][1]
     assert name == f"pvc-{uid_of(lab.client.get(CLAIMS, 'a', namespace='default'))}"
     assert said(lab, "a") == [
-        "Normal ExternalProvisioning: Waiting for a volume to be created either by the external provisioner "
-        "'kubepy.dev/simulated' or manually by the system administrator. If volume creation is delayed, please verify "
+        "Normal ExternalProvisioning: Waiting for a volume to be created either by the external "
+        "provisioner "
+        "'kubepy.dev/simulated' or manually by the system administrator. If volume creation is "
+        "delayed, please verify "
         "that the provisioner is running and correctly registered.",
         'Normal Provisioning: External provisioner is provisioning volume for claim "default/a"',
         f"Normal ProvisioningSucceeded: Successfully provisioned volume {name}",
@@ -424,12 +429,14 @@ def test_claims_of_one_pod_need_a_volume_each(lab: Lab) -> None:
     [
         (
             {"provisioner": "kubernetes.io/no-provisioner"},
-            "Warning ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner",
+            "Warning ProvisioningFailed: no volume plugin matched name: "
+            "kubernetes.io/no-provisioner",
         ),
         (
             {"provisioner": "ebs.csi.aws.com"},
             "Normal ExternalProvisioning: Waiting for a volume to be created either by "
-            "the external provisioner 'ebs.csi.aws.com' or manually by the system administrator. If volume creation is "
+            "the external provisioner 'ebs.csi.aws.com' or manually by the system administrator. "
+            "If volume creation is "
             "delayed, please verify that the provisioner is running and correctly registered.",
         ),
     ],
@@ -449,7 +456,7 @@ def test_class_that_is_not_there_is_named(lab: Lab) -> None:
     assert claims(lab)["data"][0] == "Bound"
 
 
-# --- the default class --------------------------------------------------------------------------------------------
+# --- the default class ----------------------------------------------------------------------------
 
 
 def class_of(lab: Lab) -> str | None:

@@ -1,4 +1,5 @@
-"""HorizontalPodAutoscalers: sizes, rates and windows; targets, metrics, status and events in a cluster."""
+"""HorizontalPodAutoscalers: sizes, rates and windows; targets, metrics, status and events in a
+cluster."""
 
 from __future__ import annotations
 
@@ -350,7 +351,8 @@ def test_average_values_of_memory_and_of_one_container(hpa: HpaLab) -> None:
     }
     assert hpa.at(60).replicas == 10
     assert (
-        "Normal SuccessfulRescale: New size: 10; reason: cpu container resource utilization (percentage of "
+        "Normal SuccessfulRescale: New size: 10; reason: cpu container resource utilization "
+        "(percentage of "
         "request) above target"
     ) in hpa.events()
 
@@ -362,7 +364,8 @@ def test_target_without_metrics_is_left_alone(hpa: HpaLab) -> None:
     cause = "unable to get metrics for resource cpu: no metrics returned from resource metrics API"
     assert hpa.events() == [
         f"Warning FailedGetResourceMetric: failed to get cpu utilization: {cause}",
-        "Warning FailedComputeMetricsReplicas: invalid metrics (1 invalid out of 1), first error is: failed to get cpu "
+        "Warning FailedComputeMetricsReplicas: invalid metrics (1 invalid out of 1), first error "
+        "is: failed to get cpu "
         f"resource metric value: failed to get cpu utilization: {cause}",
     ]
     assert hpa.conditions() == [
@@ -397,7 +400,8 @@ def test_missing_requests_are_named(hpa: HpaLab) -> None:
                     "target": {"type": "AverageValue", "averageValue": "10"},
                 },
             },
-            "FailedGetPodsMetric: unable to get metric qps: unable to fetch metrics from custom metrics API: no custom "
+            "FailedGetPodsMetric: unable to get metric qps: unable to fetch metrics from custom "
+            "metrics API: no custom "
             "metrics API (custom.metrics.k8s.io) registered",
         ),
         (
@@ -409,7 +413,8 @@ def test_missing_requests_are_named(hpa: HpaLab) -> None:
                     "describedObject": {"apiVersion": "v1", "kind": "Service", "name": "web"},
                 },
             },
-            "FailedGetObjectMetric: unable to get metric hits: unable to fetch metrics from custom metrics API: no custom "
+            "FailedGetObjectMetric: unable to get metric hits: unable to fetch metrics from "
+            "custom metrics API: no custom "
             "metrics API (custom.metrics.k8s.io) registered on Service default/web",
         ),
         (
@@ -420,8 +425,10 @@ def test_missing_requests_are_named(hpa: HpaLab) -> None:
                     "target": {"type": "Value", "value": "10"},
                 },
             },
-            "FailedGetExternalMetric: unable to get external metric default/queue/nil: unable to fetch metrics from external "
-            "metrics API: the server could not find the requested resource (get queue.external.metrics.k8s.io)",
+            "FailedGetExternalMetric: unable to get external metric default/queue/nil: unable to "
+            "fetch metrics from external "
+            "metrics API: the server could not find the requested resource (get "
+            "queue.external.metrics.k8s.io)",
         ),
     ],
 )
@@ -668,7 +675,8 @@ def set_usage(hpa: HpaLab, cpu: str) -> None:
 
 
 def settle_for_good(hpa: HpaLab) -> None:
-    """Let time go on until it is settled, and see that in the hour after nothing changes but events."""
+    """Let time go on until it is settled, and see that in the hour after nothing changes but
+    events."""
     build_manager(hpa.lab.cluster).advance(settled=True)
     before = versions(hpa)
     build_manager(hpa.lab.cluster).advance(hpa.lab.now + timedelta(hours=1))
@@ -722,7 +730,7 @@ def test_round_is_not_waited_for_after_a_change_that_it_does_not_read(hpa: HpaLa
     assert hpa.lab.now == before
 
 
-# --- rounds that are left out -------------------------------------------------------------------------------------
+# --- rounds that are left out ---------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""Garbage collection of pods that no kubelet will finish, and of ended pods when there are too many."""
+"""Garbage collection of pods that no kubelet will finish, and of ended pods when there are too
+many."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ STUCK = {"kubepy.dev/termination": "stuck"}
 
 
 def set_ready(lab: Lab, node: str, status: str) -> None:
-    """Write a node's Ready condition by hand; the annotation keeps its simulated kubelet from overwriting it."""
+    """Write a node's Ready condition by hand; the annotation keeps its simulated kubelet from
+    overwriting it."""
     lab.change(
         "nodes",
         node,
@@ -130,10 +132,18 @@ def test_orphaned_pod_with_finalizer_has_disruption_condition(lab):
     lab.settle()
     pod = lab.client.get("pods", "left", namespace="default")
     [condition] = [one for one in pod["status"]["conditions"] if one["type"] == "DisruptionTarget"]
-    assert (pod["status"]["phase"], condition) == ("Failed", {
-        "lastProbeTime": None, "lastTransitionTime": "2026-11-20T10:00:40Z", "observedGeneration": 1,
-        "message": "PodGC: node no longer exists", "reason": "DeletionByPodGC", "status": "True",
-        "type": "DisruptionTarget"})  # fmt: skip
+    assert (pod["status"]["phase"], condition) == (
+        "Failed",
+        {
+            "lastProbeTime": None,
+            "lastTransitionTime": "2026-11-20T10:00:40Z",
+            "observedGeneration": 1,
+            "message": "PodGC: node no longer exists",
+            "reason": "DeletionByPodGC",
+            "status": "True",
+            "type": "DisruptionTarget",
+        },
+    )
     assert pod["metadata"]["deletionGracePeriodSeconds"] == 0
 
 
@@ -171,6 +181,10 @@ def test_pods_that_kubelet_evicted_go_before_oldest(kept, expected):
             "status": status,
         }
 
-    pods = [pod("a", "03", phase="Succeeded"), pod("c", "01", phase="Failed"), pod("b", "01", phase="Failed"),
-            pod("evicted", "09", phase="Failed", reason="Evicted")]  # fmt: skip
+    pods = [
+        pod("a", "03", phase="Succeeded"),
+        pod("c", "01", phase="Failed"),
+        pod("b", "01", phase="Failed"),
+        pod("evicted", "09", phase="Failed", reason="Evicted"),
+    ]
     assert [one["metadata"]["name"] for one in surplus(pods, kept)] == expected

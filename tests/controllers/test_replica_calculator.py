@@ -1,4 +1,5 @@
-"""The arithmetic of autoscaling: the number of replicas that the usage of ready, unready and silent pods calls for."""
+"""The arithmetic of autoscaling: the number of replicas that the usage of ready, unready and silent
+pods calls for."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ def pod(
     cost: str | None = None,
     uid: str = "",
 ) -> Object:
-    """Return a pod; ``ready`` and ``age`` are in seconds, None for a pod that is not ready or has no time."""
+    """Return a pod; ``ready`` and ``age`` are in seconds, None for a pod that is not ready or has
+    no time."""
     condition = {"type": "Ready", "status": "True" if ready is not None else "False"}
     if ready is not None:
         condition["lastTransitionTime"] = ago(ready)
@@ -164,8 +165,8 @@ PODS = st.builds(
 
 @given(pods=st.lists(PODS, min_size=1, max_size=9, unique_by=uid_of), count=st.integers(1, 9))
 def test_scale_down_keeps_the_better_pods(pods: list[Object], count: int):
-    """Compare deleted and kept pods by node, phase, readiness and deletion cost, which come before all other
-    criteria."""
+    """Compare deleted and kept pods by node, phase, readiness and deletion cost, which come before
+    all other criteria."""
     gone = pods_to_delete(pods, pods, count, NOW)
     kept = [one for one in pods if one not in gone]
     assert len(gone) == min(count, len(pods))
@@ -489,7 +490,8 @@ def test_pod_creation_and_deletion_write_events(lab):
 
 
 def test_set_without_controller_does_not_ask_where_its_pods_are_crowded(lab):
-    """Delete a pod of a set without a Deployment: unlike a Deployment's set, it does not compare pods per node."""
+    """Delete a pod of a set without a Deployment: unlike a Deployment's set, it does not compare
+    pods per node."""
     lab.node("node-2")
     for number, node in enumerate(["node-1", "node-1", "node-2"]):
         lab.pass_time(number * 1000)

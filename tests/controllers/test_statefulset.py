@@ -53,7 +53,7 @@ def ready(lab: StatefulLab) -> dict[int, bool]:
     }
 
 
-# --- identity -----------------------------------------------------------------------------------------------------
+# --- identity -------------------------------------------------------------------------------------
 
 
 def test_member_is_named_labelled_and_addressed_by_its_ordinal(lab: StatefulLab) -> None:
@@ -97,7 +97,7 @@ def test_pod_without_its_revision_is_replaced(lab: StatefulLab) -> None:
     ]
 
 
-# --- order --------------------------------------------------------------------------------------------------------
+# --- order ----------------------------------------------------------------------------------------
 
 
 def test_next_pod_waits_until_one_before_is_ready(lab: StatefulLab) -> None:
@@ -218,7 +218,7 @@ def test_failed_member_is_made_again(lab: StatefulLab) -> None:
     assert (after["db-0"] != before["db-0"], after["db-1"] == before["db-1"]) == (True, True)
 
 
-# --- updates ------------------------------------------------------------------------------------------------------
+# --- updates --------------------------------------------------------------------------------------
 
 
 def test_canary_stays_above_partition_until_that_falls(lab: StatefulLab) -> None:
@@ -358,7 +358,7 @@ def test_pod_that_is_going_counts_as_ready_but_at_no_revision(lab: StatefulLab) 
     }
 
 
-# --- ownership ----------------------------------------------------------------------------------------------------
+# --- ownership ------------------------------------------------------------------------------------
 
 
 def test_orphaning_deletion_leaves_pods_revisions_and_claims_to_next_set(lab: StatefulLab) -> None:

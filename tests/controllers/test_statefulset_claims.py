@@ -1,4 +1,5 @@
-"""Claims of StatefulSets: created before their pods, owned by the retention policy, reported in events."""
+"""Claims of StatefulSets: created before their pods, owned by the retention policy, reported in
+events."""
 
 from __future__ import annotations
 
@@ -185,14 +186,15 @@ def test_claims_of_pod_that_cannot_be_made_have_their_owner(lab: StatefulLab) ->
     assert owners(lab) == {"data-db-0": ["StatefulSet"]}
     assert lab.messages("StatefulSet", "db") == [
         "SuccessfulCreate: Create Claim data-db-0 Pod db-0 in StatefulSet db success",
-        'FailedCreate: Create Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: no PriorityClass with '
+        'FailedCreate: Create Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: '
+        "no PriorityClass with "
         "name none was found",
     ]
 
 
 def test_adopted_pod_without_claims_volume_cannot_be_mended(lab: StatefulLab) -> None:
-    """Adopt a pod without the claim's volume: a pod's volumes never change, so the set waits until somebody deletes
-    the pod."""
+    """Adopt a pod without the claim's volume: a pod's volumes never change, so the set waits until
+    somebody deletes the pod."""
     labels = {"app": "db", "statefulset.kubernetes.io/pod-name": "db-0"}
     lab.create(
         "pods",
@@ -230,7 +232,8 @@ def test_pod_waits_for_claim_that_is_being_deleted(lab: StatefulLab) -> None:
     lab.run()
     assert lab.pods() == []
     assert lab.messages("StatefulSet", "db")[-1] == (
-        "FailedCreate: Create Pod db-0 in StatefulSet db failed error: pvc data-db-0 is being deleted"
+        "FailedCreate: Create Pod db-0 in StatefulSet db failed error: pvc data-db-0 is being "
+        "deleted"
     )
 
 
@@ -265,6 +268,7 @@ def test_claim_that_another_controls_is_left_to_it(lab: StatefulLab) -> None:
     lab.run()
     assert owners(lab) == {"data-db-0": ["ConfigMap"]}
     assert lab.messages("StatefulSet", "db")[0] == (
-        "ConflictingController: PersistentVolumeClaim data-db-0 has a conflicting OwnerReference that acts as a "
+        "ConflictingController: PersistentVolumeClaim data-db-0 has a conflicting OwnerReference "
+        "that acts as a "
         "manging controller, the retention policy is ignored for this claim"
     )

@@ -179,7 +179,8 @@ def test_new_template_after_revision_in_other_words_gets_revision_of_its_own(
 
 
 def test_older_revision_in_other_words_is_not_used_again(lab: StatefulLab) -> None:
-    """Rewrite the older revision: only the newest one is compared by its restored template, as upstream does."""
+    """Rewrite the older revision: only the newest one is compared by its restored template, as
+    upstream does."""
     [made] = settled(lab)
     lab.retemplate("db:2")
     lab.run()
@@ -212,7 +213,8 @@ def test_old_pods_below_partition_come_from_current_revision_in_other_words(
 def test_newest_revision_that_restores_no_template_is_passed_over(
     lab: StatefulLab, data: Object
 ) -> None:
-    """Add a revision with the set's labels and no template: it is adopted, and does not make the sync fail."""
+    """Add a revision with the set's labels and no template: it is adopted, and does not make the
+    sync fail."""
     [made] = settled(lab)
     rewrite(lab, made, write_null_timestamp)
     lab.create(

@@ -30,7 +30,7 @@ Operation = tuple[Any, ...]
 POD_NAME = "statefulset.kubernetes.io/pod-name"
 
 
-# --- what may happen ----------------------------------------------------------------------------------------------
+# --- what may happen ------------------------------------------------------------------------------
 
 
 def scale(lab: StatefulLab, replicas: int) -> None:
@@ -42,7 +42,8 @@ def update(lab: StatefulLab, version: int, outcome: str) -> None:
 
 
 def strategy(lab: StatefulLab, kind: str, partition: int | None) -> None:
-    """Set the update strategy; with ``partition`` None the block is left out, which differs from 0."""
+    """Set the update strategy; with ``partition`` None the block is left out, which differs from
+    0."""
     rolling = (
         {"rollingUpdate": {"partition": partition}}
         if kind == "RollingUpdate" and partition is not None
@@ -272,8 +273,8 @@ def test_stateful_set_step_keeps_upstreams_invariants(
     operations: list[tuple[Operation, bool]],
     faults: Any,
 ) -> None:
-    """Check every step, with the controllers run after each operation or after several. At the end everything broken
-    is repaired, and the set must reach its spec."""
+    """Check every step, with the controllers run after each operation or after several. At the end
+    everything broken is repaired, and the set must reach its spec."""
     lab = StatefulLab(folders(), faults)
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=claims, **spec))
@@ -294,7 +295,8 @@ def test_stateful_set_step_keeps_upstreams_invariants(
 
 
 def mend(lab: StatefulLab) -> None:
-    """Roll out a working template, and delete every pod that is not ready, as is necessary after a broken update."""
+    """Roll out a working template, and delete every pod that is not ready, as is necessary after a
+    broken update."""
     lab.retemplate("db:9")
     lab.edit(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
     find_node(lab)
@@ -336,8 +338,8 @@ def check_status(lab: StatefulLab) -> None:
 
 
 def check_shape(lab: StatefulLab) -> None:
-    """Check that at rest the replicas the set has reached are right (``assertMonotonicInvariants`` and
-    ``assertBurstInvariants`` on pods and claims), unless its last sync failed."""
+    """Check that at rest the replicas the set has reached are right (``assertMonotonicInvariants``
+    and ``assertBurstInvariants`` on pods and claims), unless its last sync failed."""
     set_ = lab.set()
     if lab.failed:
         return
@@ -353,7 +355,8 @@ def check_shape(lab: StatefulLab) -> None:
 
 
 def members_reached(lab: StatefulLab, set_: Object) -> Iterator[Object]:
-    """Yield the pods the set has reached: an ordered set stops at its first pod that is not available."""
+    """Yield the pods the set has reached: an ordered set stops at its first pod that is not
+    available."""
     spec = set_["spec"]
     start, seconds = (spec.get("ordinals") or {}).get("start", 0), spec.get("minReadySeconds", 0)
     pods = {ordinal(pod): pod for pod in lab.pods()}
@@ -368,8 +371,8 @@ def members_reached(lab: StatefulLab, set_: Object) -> Iterator[Object]:
 
 
 def check_claim(lab: StatefulLab, set_: Object, name: str) -> None:
-    """Check that a claim has the selector's labels and the owner of the policy, unless it is being deleted with an
-    earlier owner."""
+    """Check that a claim has the selector's labels and the owner of the policy, unless it is being
+    deleted with an earlier owner."""
     found = next((one for one in lab.client.list(CLAIMS).items if name_of(one) == name), None)
     if found is None or is_being_deleted(found):
         return

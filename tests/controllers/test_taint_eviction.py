@@ -13,7 +13,8 @@ TOLERATED = {"key": "a", "operator": "Exists", "effect": "NoExecute"}
 
 
 def set_condition(lab: Lab, node: str, kind: str, status: str) -> None:
-    """Write a node's condition by hand; the annotation keeps its simulated kubelet from overwriting it."""
+    """Write a node's condition by hand; the annotation keeps its simulated kubelet from overwriting
+    it."""
     lab.change(
         "nodes",
         node,
@@ -138,10 +139,17 @@ def test_evicted_pod_says_why(lab):
     taint(lab, NO_EXECUTE)
     found = lab.client.get("pods", "p", namespace="default")
     assert found["metadata"]["deletionTimestamp"] == "2026-11-20T10:00:30Z"
-    assert [one for one in found["status"]["conditions"] if one["type"] == "DisruptionTarget"] == [{
-        "lastProbeTime": None, "lastTransitionTime": "2026-11-20T10:00:00Z", "observedGeneration": 1,
-        "message": "Taint manager: deleting due to NoExecute taint", "reason": "DeletionByTaintManager",
-        "status": "True", "type": "DisruptionTarget"}]  # fmt: skip
+    assert [one for one in found["status"]["conditions"] if one["type"] == "DisruptionTarget"] == [
+        {
+            "lastProbeTime": None,
+            "lastTransitionTime": "2026-11-20T10:00:00Z",
+            "observedGeneration": 1,
+            "message": "Taint manager: deleting due to NoExecute taint",
+            "reason": "DeletionByTaintManager",
+            "status": "True",
+            "type": "DisruptionTarget",
+        }
+    ]
     [event] = [
         one for one in lab.client.list("events").items if one["reason"] == "TaintManagerEviction"
     ]

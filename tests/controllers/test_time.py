@@ -327,7 +327,8 @@ class _Killed(BaseException):
 def test_advance_that_is_killed_goes_on_to_the_same_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """Kill the process at random syncs: what was not committed is gone, and a new process goes on."""
+    """Kill the process at random syncs: what was not committed is gone, and a new process goes
+    on."""
     chance, ends = Random(seed), []
     for name in ("whole", "killed"):
         lab = Lab(tmp_path / name)

@@ -1,7 +1,7 @@
 """Transcripts of upstream's controllers, played in real time beside ``controller --watch``.
 
-They are written by hand, in the format of the recorded ones (``tests/conformance/run.py``). pytest's plugin plays them
-too, in a cluster with its own time.
+They are written by hand, in the format of the recorded ones (``tests/conformance/run.py``).
+pytest's plugin plays them too, in a cluster with its own time.
 """
 
 from __future__ import annotations

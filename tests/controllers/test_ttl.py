@@ -1,4 +1,5 @@
-"""Time for which kubelets may use cached Secrets and ConfigMaps: the annotation of the ttl controller."""
+"""Time for which kubelets may use cached Secrets and ConfigMaps: the annotation of the ttl
+controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Claims and volumes that name each other, or the wrong one; and their events, each recorded once."""
+"""Claims and volumes that name each other, or the wrong one; and their events, each recorded
+once."""
 
 from __future__ import annotations
 
@@ -129,7 +130,8 @@ def test_claim_with_selector_is_not_provisioned(lab: Lab) -> None:
     lab.settle()
     assert (claims(lab), lab.names(VOLUMES)) == ({"data": ("Pending", "")}, [])
     assert said(lab)[-1] == (
-        'Warning ProvisioningFailed: failed to provision volume with StorageClass "standard": claim Selector is not '
+        'Warning ProvisioningFailed: failed to provision volume with StorageClass "standard": '
+        "claim Selector is not "
         "supported"
     )
     make(lab, volume("ssd", labels={"disk": "ssd"}, storageClassName="standard"))
@@ -185,7 +187,8 @@ def test_volume_that_is_on_its_way_out_is_not_given_away(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("zone", "found"), [("a", True), ("b", False)])
 def test_reserved_volume_serves_node_that_reaches_it_or_none(zone: str, found: bool) -> None:
-    """Reserve a volume on another node: the second volume is free, but the claim may only use the reserved one."""
+    """Reserve a volume on another node: the second volume is free, but the claim may only use the
+    reserved one."""
     terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]
     own = reserved("own", nodeAffinity={"required": {"nodeSelectorTerms": terms}})
     free = {**volume("free"), "status": {"phase": "Available"}}

@@ -28,10 +28,16 @@ class Run:
 
     def claim(self) -> None:
         resources = {"requests": {"storage": "1Gi"}}
-        self.client.create("persistentvolumeclaims", {
-            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "default"},
-            "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources},
-        }, namespace="default")  # fmt: skip
+        self.client.create(
+            "persistentvolumeclaims",
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": "data", "namespace": "default"},
+                "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources},
+            },
+            namespace="default",
+        )
 
     def pod(self, node: str | None) -> None:
         volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]

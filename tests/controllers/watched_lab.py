@@ -1,4 +1,5 @@
-"""A lab in which an invariant is checked after each sync of a reconciler, and the manager can be made to crash."""
+"""A lab in which an invariant is checked after each sync of a reconciler, and the manager can be
+made to crash."""
 
 from __future__ import annotations
 
@@ -31,9 +32,10 @@ SEEN = (
     "statefulsets.apps",
     "controllerrevisions.apps",
 )
-# Faults for hypothesis to draw from; none at first, to which a failing example shrinks. The tests try the same examples
-# each time, so that none fails by chance; without ``derandomize`` in their settings they try others. A failing example
-# is printed with its faults and their seed: as an ``@example`` of the test it repeats.
+# Faults for hypothesis to draw from; none at first, to which a failing example shrinks. The tests
+# try the same examples each time, so that none fails by chance; without ``derandomize`` in their
+# settings they try others. A failing example is printed with its faults and their seed: as an
+# ``@example`` of the test it repeats.
 RATES = st.sampled_from([0.02, 0.1, 0.3])
 FAULTS = st.one_of(
     st.none(),
@@ -112,7 +114,8 @@ def snapshot(clock: Clock, list_objects: Callable[[str], Iterable[Object]]) -> S
 
 
 class Sight:
-    """The cluster before and after a sync: as it is, and as the controller knew it, whose watch events may be late."""
+    """The cluster before and after a sync: as it is, and as the controller knew it, whose watch
+    events may be late."""
 
     def __init__(self, reconciler: Reconciler, client: Client) -> None:
         self._client = client
@@ -129,15 +132,17 @@ class Sight:
         return snapshot(self._client.clock, lambda resource: self._client.list(resource).items)
 
     def known_after(self, after: Snapshot) -> Snapshot:
-        """Return what the controller knew, with its own writes: ``after`` is the cluster as it is then."""
+        """Return what the controller knew, with its own writes: ``after`` is the cluster as it is
+        then."""
         return self.known.with_changes(self.before, after)
 
 
 class Witness:
-    """A reconciler with every sync checked; all of them share ``countdown``, and the sync at which it reaches 0
-    crashes.
+    """A reconciler with every sync checked; all of them share ``countdown``, and the sync at which
+    it reaches 0 crashes.
 
-    ``check`` gets the cluster as the controller knew it, ``check_as_it_is`` as it is, whatever has not been seen yet.
+    ``check`` gets the cluster as the controller knew it, ``check_as_it_is`` as it is, whatever has
+    not been seen yet.
     """
 
     def __init__(
@@ -202,8 +207,8 @@ class WatchedLab(Lab):
         raise NotImplementedError
 
     def run(self, crash_at: int = 0) -> None:
-        """Run the controllers until they are settled; with ``crash_at`` the manager dies at that sync and loses what
-        is not committed."""
+        """Run the controllers until they are settled; with ``crash_at`` the manager dies at that
+        sync and loses what is not committed."""
         cluster, informers, store = self.cluster, Informers(), self.cluster.store
         made = self.witnesses(
             Context(cluster.client, informers, cluster.clock, cluster.scheme), crash_at
@@ -237,7 +242,8 @@ class WatchedLab(Lab):
 
 
 def _next_recovery(reconcilers: list[Reconciler]) -> datetime | None:
-    """Return when the next late event comes, or a sync that has failed is tried again; None if all have."""
+    """Return when the next late event comes, or a sync that has failed is tried again; None if all
+    have."""
     return min(
         (
             due

@@ -1,4 +1,5 @@
-"""A headless Chromium for tests, driven over a pipe with the DevTools protocol. None is needed: tests skip without."""
+"""A headless Chromium for tests, driven over a pipe with the DevTools protocol. None is needed:
+tests skip without."""
 
 from __future__ import annotations
 
@@ -49,7 +50,10 @@ class Browser:
             *flags,
             "about:blank",
         ]
-        program = f"import os, sys; os.dup2({read}, 3); os.dup2({write}, 4); os.execv(sys.argv[1], sys.argv[1:])"
+        program = (
+            f"import os, sys; os.dup2({read}, 3); os.dup2({write}, 4); "
+            f"os.execv(sys.argv[1], sys.argv[1:])"
+        )
         self._process = subprocess.Popen(
             [sys.executable, "-Sc", program, *command],
             pass_fds=(read, write),

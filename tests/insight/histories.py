@@ -60,8 +60,8 @@ KEYS = {kind: Key(f"{kind.lower()}s.apps", "default", "w") for kind in FIELDS}
 
 
 def history(seed: int) -> tuple[Key, list[tuple[str, str, list[int]]]]:
-    """Return a workload, and the commands of its life: each with its standard input and the seconds that go by then, in
-    parts that can be divided by three."""
+    """Return a workload, and the commands of its life: each with its standard input and the seconds
+    that go by then, in parts that can be divided by three."""
     chance = random.Random(seed)
     kind = chance.choice(list(FIELDS))
     return KEYS[kind], [
@@ -122,7 +122,8 @@ def changes(chance: random.Random, workload: str, node: str) -> Iterator[str]:
 
 
 def counted(cluster: LocalCluster, key: Key) -> Numbers | None:
-    """Count the pods of a workload whose controllers have nothing to do now; None where there is no such workload."""
+    """Count the pods of a workload whose controllers have nothing to do now; None where there is no
+    such workload."""
     workload = cluster.store.get(key)
     if workload is None:
         return None

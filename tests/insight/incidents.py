@@ -1,4 +1,5 @@
-"""Compound incidents: clusters in which two or three things at once keep an object from getting where it should be."""
+"""Compound incidents: clusters in which two or three things at once keep an object from getting
+where it should be."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ class Incident(NamedTuple):
     """A cluster that something is wrong with.
 
     :ivar asks: the object that does not get there.
-    :ivar commands: command lines that lead there; ``apply`` alone applies the next manifest, ``after 2m`` lets time go
-        on.
+    :ivar commands: command lines that lead there; ``apply`` alone applies the next manifest,
+        ``after 2m`` lets time go on.
     :ivar settings: of ``kubepy.yaml``.
     """
 
@@ -335,7 +336,7 @@ INCIDENTS: dict[str, Incident] = {
         ("apply", "after 1s", "taint nodes node-2 dedicated=db:NoSchedule", "apply"),
         (
             """{apiVersion: v1, kind: Pod, metadata: {name: squatter}, spec: {nodeName: node-1, containers: [
-        {name: c, image: 'c:1', ports: [{containerPort: 80, hostPort: 8080}]}]}}""",
+        {name: c, image: 'c:1', ports: [{containerPort: 80, hostPort: 8080}]}]}}""",  # noqa: E501
             workload(
                 "DaemonSet",
                 container="ports: [{containerPort: 80, hostPort: 8080}]",
@@ -376,7 +377,8 @@ INCIDENTS: dict[str, Incident] = {
             deployment(
                 replicas=5,
                 pod="affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: ["
-                "{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}}",
+                "{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: "
+                "web}}}]}}",
             ),
         ),
     ),

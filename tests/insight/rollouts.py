@@ -1,6 +1,8 @@
-"""Generated clusters with workloads, and commands that change them: what predictions are compared on.
+"""Generated clusters with workloads, and commands that change them: what predictions are compared
+on.
 
-Each scenario is a function of its number: kinds, strategies, surges, partitions, budgets, faults and times vary.
+Each scenario is a function of its number: kinds, strategies, surges, partitions, budgets, faults
+and times vary.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ OUTCOMES = (
 class Scenario:
     """A cluster before a command.
 
-    :ivar before: command lines, and seconds to let pass, that lead there; a line may have standard input.
+    :ivar before: command lines, and seconds to let pass, that lead there; a line may have standard
+        input.
     :ivar command: the command that is planned and then run; no words: only what is under way.
     """
 

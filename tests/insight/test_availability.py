@@ -1,4 +1,5 @@
-"""How workloads stood against their bounds, and that all formats of a timeline say the same of it."""
+"""How workloads stood against their bounds, and that all formats of a timeline say the same of
+it."""
 
 from __future__ import annotations
 

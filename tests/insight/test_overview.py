@@ -1,4 +1,5 @@
-"""The cheap look at workloads: it never calls one stuck that gets there by itself, and `controller` prints it."""
+"""The cheap look at workloads: it never calls one stuck that gets there by itself, and `controller`
+prints it."""
 
 from __future__ import annotations
 
@@ -141,7 +142,8 @@ def test_controller_on_terminal_names_what_is_stuck(words: tuple[str, ...]) -> N
         'note: deployment/web in default is stuck: "kubepy why deployment/web" tells more'
     ]
     assert notes(cluster, *words, "-n", "shop") == [
-        'note: deployment/web in default is stuck: "kubepy why deployment/web -n default" tells more'
+        'note: deployment/web in default is stuck: "kubepy why deployment/web -n default" tells '
+        "more"
     ]
     assert notes(cluster, *words, stream=io.StringIO()) == []
     assert cluster.run("why deployment/web").status == 2

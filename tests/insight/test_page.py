@@ -16,7 +16,10 @@ from tests.insight import timelines
 from tests.insight.browser import ARTEFACTS, CHROMIUM, Browser
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium here")
-ROWS = "[...document.querySelectorAll('%s tbody tr')].map(row => [...row.cells].map(cell => cell.textContent))"
+ROWS = (
+    "[...document.querySelectorAll('%s tbody tr')].map(row => [...row.cells].map(cell => "
+    "cell.textContent))"
+)
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +217,8 @@ def test_page_without_javascript_is_the_picture(browser: Browser, tmp_path: Path
     finally:
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
     size = browser.run(
-        "(({width, height}) => [width, height])(document.querySelector('.r0').getBoundingClientRect())"
+        "(({width, height}) => [width, height])(document.querySelector('.r0')."
+        "getBoundingClientRect())"
     )
     assert min(size) > 10
     assert browser.run("document.getElementById('tools').hidden") is True

@@ -296,7 +296,9 @@ def test_colours_have_the_contrast_of_wcag_aa(theme: int) -> None:
     assert min(contrast(colours[line], colours["ground"]) for line in ("bound", "none")) >= 3
 
 
-BLIND_TO = {  # Machado, Oliveira, Fernandes 2009: what linear red, green and blue are to eyes without one of the cones
+# Machado, Oliveira, Fernandes 2009: what linear red, green and blue are to eyes without one of the
+# cones
+BLIND_TO = {
     "red": (
         (0.152286, 1.052583, -0.204868),
         (0.114503, 0.786281, 0.099216),

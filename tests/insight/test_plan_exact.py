@@ -1,7 +1,8 @@
-"""A plan is exact: its steps are those that happen when its command is then run, in the cluster's own time.
+"""A plan is exact: its steps are those that happen when its command is then run, in the cluster's
+own time.
 
-``PLAN_SCENARIOS=1000 pytest tests/insight/test_plan_exact.py`` tries so many generated scenarios, others with
-``PLAN_FIRST=5000``; with ``PLAN_CASES=1`` all recorded cases are played.
+``PLAN_SCENARIOS=1000 pytest tests/insight/test_plan_exact.py`` tries so many generated scenarios,
+others with ``PLAN_FIRST=5000``; with ``PLAN_CASES=1`` all recorded cases are played.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ def planned(cluster: Cluster, made: Scenario) -> dict[str, Any]:
 
 
 def happened(cluster: Cluster, made: Scenario, plan: dict[str, Any]) -> list[Any]:
-    """Run the command, let everything settle, and return the steps that happened since the plan's beginning.
+    """Run the command, let everything settle, and return the steps that happened since the plan's
+    beginning.
 
-    A plan goes on to one more try of what has failed again and again; a cluster comes to rest before that.
+    A plan goes on to one more try of what has failed again and again; a cluster comes to rest
+    before that.
     """
     if made.command:
         cluster.run(made.command, stdin=made.stdin)
@@ -67,7 +70,7 @@ def test_steps_of_plan_are_those_that_happen(number: int) -> None:
         assert plan["steps"] == steps, f"scenario {number}: {made.command}"
 
 
-# --- the recorded cases -------------------------------------------------------------------------------------------
+# --- the recorded cases ---------------------------------------------------------------------------
 
 CASES = sorted((Path(__file__).parents[1] / "conformance" / "cases").glob("*/*.txt"))
 SAMPLE = CASES if os.environ.get("PLAN_CASES") else CASES[::25]

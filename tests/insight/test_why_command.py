@@ -83,7 +83,7 @@ def test_why_all_namespaces_asks_about_whatever_is_not_done(cluster: Cluster) ->
         "deployment.apps/api in shop",
         "pod/task in default",
     ]
-    remedy = """kubepy patch resourcequota/team --type=merge -p '{"spec":{"hard":{"pods":"1"}}}' -n shop"""
+    remedy = """kubepy patch resourcequota/team --type=merge -p '{"spec":{"hard":{"pods":"1"}}}' -n shop"""  # noqa: E501
     assert remedy in result.stdout
 
 
@@ -279,7 +279,8 @@ def test_why_changes_no_file(tmp_path: Path) -> None:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return the time of change and the bytes of each file; of the index's lists of readers neither."""
+    """Return the time of change and the bytes of each file; of the index's lists of readers
+    neither."""
     return {
         str(path.relative_to(folder)): (os.stat(path).st_mtime_ns, path.read_bytes())
         for path in sorted(folder.rglob("*"))
@@ -323,7 +324,7 @@ def test_why_on_a_terminal_is_coloured(cluster: Cluster, monkeypatch: pytest.Mon
     assert terminal.getvalue().startswith("\033[32;1mdeployment.apps/web is done")
 
 
-# --- nobody runs the controllers ----------------------------------------------------------------------------------
+# --- nobody runs the controllers ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("words", [["--reconcile=never"], []])

@@ -1,5 +1,5 @@
-"""Pods whose containers do not run, and pods that are not created: each cause in each kind of workload, among healthy
-ones. The pages of docs/why/ show the main case of each cause."""
+"""Pods whose containers do not run, and pods that are not created: each cause in each kind of
+workload, among healthy ones. The pages of docs/why/ show the main case of each cause."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_outcome_of_settings_is_named(settings: Object, text: str) -> None:
     assert answer.remedies == ()
 
 
-# --- pods that have ended -------------------------------------------------------------------------------------------
+# --- pods that have ended -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_job_with_broken_pod_goes_on_with_another_image() -> None:
     assert [command.startswith("set image pod/web-") for command in proven(answer)] == [True]
 
 
-# --- missing objects ------------------------------------------------------------------------------------------------
+# --- missing objects ------------------------------------------------------------------------------
 
 
 READS: list[tuple[str, str, Object]] = [

@@ -1,5 +1,6 @@
-"""Why objects do not end: deletions, Jobs, CronJobs, budgets, nodes, autoscalers. The pages of docs/why/ show the main
-case of each cause; here are others, and objects that are healthy all the same."""
+"""Why objects do not end: deletions, Jobs, CronJobs, budgets, nodes, autoscalers. The pages of
+docs/why/ show the main case of each cause; here are others, and objects that are healthy all the
+same."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def proven(why: Why) -> list[str]:
     return [" ".join(remedy.command) for remedy in why.remedies if remedy.proven]
 
 
-# --- deletions ----------------------------------------------------------------------------------------------------
+# --- deletions ------------------------------------------------------------------------------------
 
 
 def job(spec: str = "", annotations: str = "", policy: str = "Never") -> str:
@@ -100,7 +101,7 @@ def test_recreate_waits_for_old_pod_that_does_not_end() -> None:
     cluster = made(
         "create deployment web --image=web:1",
         f"patch deployment web {STUCK_PODS}",
-        """patch deployment web -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}'""",
+        """patch deployment web -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}'""",  # noqa: E501
         "rollout status deployment/web",
     )
     old = cluster.client.list("pods")[0]["metadata"]["name"]
@@ -232,7 +233,7 @@ def test_namespace_names_finalizers_of_several_objects_in_one_remedy() -> None:
     assert len(proven(why)) == 1
 
 
-# --- Jobs and CronJobs --------------------------------------------------------------------------------------------
+# --- Jobs and CronJobs ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -327,7 +328,7 @@ def test_cron_job(manifest: str, commands: list[str], answer: tuple[str, str]) -
     assert told(asked(cluster, "cronjobs.batch", "report")) == answer
 
 
-# --- budgets ------------------------------------------------------------------------------------------------------
+# --- budgets --------------------------------------------------------------------------------------
 
 
 def budget(spec: str) -> str:
@@ -414,7 +415,7 @@ def test_drain_held_up_by_pod_that_is_not_healthy_leads_to_it() -> None:
     assert leaf(why) == f"pods/{first['metadata']['name']}"
 
 
-# --- changes that do nothing ----------------------------------------------------------------------------------------
+# --- changes that do nothing ----------------------------------------------------------------------
 
 
 WEB = """
@@ -527,7 +528,7 @@ def test_change_beside_template_is_named(command: str, cause: str) -> None:
     assert told(asked(cluster, "deployments.apps", "web")) == (DONE, cause)
 
 
-# --- autoscalers --------------------------------------------------------------------------------------------------
+# --- autoscalers ----------------------------------------------------------------------------------
 
 
 def test_autoscaler_undoes_scale() -> None:
@@ -586,7 +587,7 @@ def test_two_autoscalers_of_one_target() -> None:
     assert leaf(why) == "horizontalpodautoscalers.autoscaling/other"
 
 
-# --- evidence and remedies ----------------------------------------------------------------------------------------
+# --- evidence and remedies ------------------------------------------------------------------------
 
 
 def test_job_that_will_fail_says_what_is_not_so_yet_and_names_the_annotation() -> None:
@@ -622,7 +623,8 @@ def test_job_that_will_fail_says_what_is_not_so_yet_and_names_the_annotation() -
         ),
         (
             2,
-            "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
+            "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+            "{nodeSelectorTerms: "
             "[{matchExpressions: [{key: disk, operator: Exists}]}]}}}",
             "node-affinity",
             [],
@@ -671,7 +673,7 @@ spec:
       tolerations: [{key: here, operator: Exists}]
       affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
         {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-2]}]}]}}}
-""",
+""",  # noqa: E501
     )
     cluster.run("delete pods --all", check=True)
     why = asked(cluster, "daemonsets.apps", "agent")
@@ -683,7 +685,7 @@ spec:
 def test_two_pods_that_do_not_end_are_let_go_of_by_one_command() -> None:
     cluster = made(
         "create deployment web --image=web:1 --replicas=2",
-        """patch deployment web -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}'""",
+        """patch deployment web -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}'""",  # noqa: E501
         f"patch deployment web {STUCK_PODS}",
         "rollout restart deployment/web",
     )
@@ -700,12 +702,12 @@ def test_quota_with_two_causes_quotes_the_one_that_the_api_names() -> None:
     cluster = made("create quota all --hard=pods=2,requests.cpu=2", nodes=1)
     cluster.run(
         """run first --image=web:1 --overrides='{"spec":{"containers":[{"name":"first","image":"web:1",
-        "resources":{"requests":{"cpu":"100m"}}}]}}'""",
+        "resources":{"requests":{"cpu":"100m"}}}]}}'""",  # noqa: E501
         check=True,
     )
     cluster.run(
         """run second --image=web:1 --overrides='{"spec":{"containers":[{"name":"second","image":"web:1",
-        "resources":{"requests":{"cpu":"100m"}}}]}}'""",
+        "resources":{"requests":{"cpu":"100m"}}}]}}'""",  # noqa: E501
         check=True,
     )
     cluster.run("create deployment web --image=web:1", check=True)
@@ -716,7 +718,7 @@ def test_quota_with_two_causes_quotes_the_one_that_the_api_names() -> None:
     assert proven(why) == ["delete resourcequota/all"]
 
 
-# --- Services -----------------------------------------------------------------------------------------------------
+# --- Services -------------------------------------------------------------------------------------
 
 
 def test_service_follows_pods_that_are_not_ready() -> None:

@@ -109,7 +109,8 @@ def test_healthy_rollout_is_never_stuck(seed: int) -> None:
 def assert_healthy(
     cluster: Cluster, key: Key, kind: str, states: tuple[str, ...] = (DONE, PROGRESSING)
 ) -> None:
-    """Assert the state of a workload, of one of its ReplicaSets and of one of its pods that stay."""
+    """Assert the state of a workload, of one of its ReplicaSets and of one of its pods that
+    stay."""
     with cluster._open() as local:
         answer = explain(Question(local, key))
         assert answer.state in states, answer

@@ -1,4 +1,5 @@
-"""The compound incidents, with the remedies of ``why`` carried out for real, on the cluster itself."""
+"""The compound incidents, with the remedies of ``why`` carried out for real, on the cluster
+itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Services and Ingresses that lead nowhere, and those that lead somewhere in spite of appearances."""
+"""Services and Ingresses that lead nowhere, and those that lead somewhere in spite of
+appearances."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def proven(why: Why) -> list[str]:
     return [" ".join(remedy.command) for remedy in why.remedies if remedy.proven]
 
 
-# --- Services -----------------------------------------------------------------------------------------------------
+# --- Services -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_service_of_workload_whose_pods_are_not_ready_has_the_workloads_cause() 
     assert [link.key.resource for link in why.chain[:2]] == ["services", "deployments.apps"]
 
 
-# --- Ingresses ----------------------------------------------------------------------------------------------------
+# --- Ingresses ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,8 @@ def test_ingress_workload_of_the_name_can_be_exposed() -> None:
         ("defaultBackend: {service: {name: web, port: {number: 80}}}, rules: []", DONE),
         ("defaultBackend: {service: {name: gone, port: {number: 80}}}, rules: []", STUCK),
         (
-            "defaultBackend: {resource: {apiGroup: example.com, kind: Bucket, name: files}}, rules: []",
+            "defaultBackend: {resource: {apiGroup: example.com, kind: Bucket, name: files}}, "
+            "rules: []",
             DONE,
         ),
         ("rules: [{host: a.example.com}]", DONE),
@@ -144,7 +146,7 @@ def test_ingress_external_name_leads_elsewhere_and_service_without_selector_need
     assert told(why) == (STUCK, "no-endpoints")
 
 
-# --- plan ---------------------------------------------------------------------------------------------------------
+# --- plan -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

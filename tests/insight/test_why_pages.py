@@ -1,8 +1,9 @@
-"""Every page of docs/why/ is a test: its commands print what it shows, `why` names its cause, and its remedies help.
+"""Every page of docs/why/ is a test: its commands print what it shows, `why` names its cause, and
+its remedies help.
 
-The commands run in a cluster of `kubepy init --nodes=3 --clock=2026-01-01T00:00:00Z --seed=7`, in this process. `pytest
-tests/insight/test_why_pages.py --kubepy-update` writes what they print into the pages; read the change before you
-commit it.
+The commands run in a cluster of `kubepy init --nodes=3 --clock=2026-01-01T00:00:00Z --seed=7`, in
+this process. `pytest tests/insight/test_why_pages.py --kubepy-update` writes what they print into
+the pages; read the change before you commit it.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def test_page_shows_cause_and_remedies_that_help(
 
 
 def check_answer(cluster: Cluster, words: list[str], cause: str) -> None:
-    """Assert that an answer names a cause and has the documented form, and that its proven remedies help."""
+    """Assert that an answer names a cause and has the documented form, and that its proven remedies
+    help."""
     result = cluster.run([*words, "-o", "json"])
     answer = json.loads(result.stdout)
     assert answer["cause"] == cause
@@ -103,7 +105,8 @@ def check_answer(cluster: Cluster, words: list[str], cause: str) -> None:
 def assert_helps(
     cluster: Cluster, words: list[str], remedy: dict[str, Any], answer: dict[str, Any]
 ) -> None:
-    """Assert that a remedy that is really run brings the object to done, or lets it go where it was being deleted."""
+    """Assert that a remedy that is really run brings the object to done, or lets it go where it was
+    being deleted."""
     cluster.run(remedy["command"], stdin=remedy.get("stdin", ""), check=True)
     if answer["cause"] != "no-controllers":
         cluster.settle()

@@ -1,7 +1,8 @@
-"""Causes of placement beside those of the pages: other kinds, several reasons at once, rollouts, preemption, refusals.
+"""Causes of placement beside those of the pages: other kinds, several reasons at once, rollouts,
+preemption, refusals.
 
-Each case makes a cluster, asks ``why`` and names the cause; the answer's evidence must be what the API has, and
-remedies that are proven must bring the object to done.
+Each case makes a cluster, asks ``why`` and names the cause; the answer's evidence must be what the
+API has, and remedies that are proven must bring the object to done.
 """
 
 from __future__ import annotations

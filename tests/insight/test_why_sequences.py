@@ -1,4 +1,5 @@
-"""Sequences of remedies, where one does not suffice; the kinds of remedies; how much an answer may cost."""
+"""Sequences of remedies, where one does not suffice; the kinds of remedies; how much an answer may
+cost."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def steps(why: Why) -> list[str]:
     return [" ".join(step.command) for step in why.sequence.steps]
 
 
-# --- sequences ----------------------------------------------------------------------------------------------------
+# --- sequences ------------------------------------------------------------------------------------
 
 
 def test_sequence_names_each_cause_in_its_order() -> None:
@@ -39,7 +40,8 @@ def test_sequence_names_each_cause_in_its_order() -> None:
 
 
 def test_sequence_leaves_out_what_it_does_not_need() -> None:
-    """The rollout is paused, but as soon as its image is the one that runs there is nothing to resume for."""
+    """The rollout is paused, but as soon as its image is the one that runs there is nothing to
+    resume for."""
     why = begun(INCIDENTS["two bad revisions"]).why("deploy/web")
     assert steps(why) == ["set image deployment/web web=web:1"]
 
@@ -68,7 +70,7 @@ def test_text_shows_sequence_in_80_columns_and_its_commands_once() -> None:
     assert all(len(line) <= 80 for line in output.splitlines() if not line.startswith("  kubepy"))
 
 
-# --- kinds --------------------------------------------------------------------------------------------------------
+# --- kinds ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_remedies_real_ones_come_first_and_destructive_ones_last() -> None:
     ]
 
 
-# --- costs --------------------------------------------------------------------------------------------------------
+# --- costs ----------------------------------------------------------------------------------------
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[budget.Budget]:

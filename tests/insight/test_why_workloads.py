@@ -236,7 +236,7 @@ def test_custom_resource_is_as_healthy_as_its_conditions_and_what_it_owns() -> N
     assert (answer.state, answer.chain[-1].text) == ("stuck", "the till is shut")
 
 
-# --- large clusters -----------------------------------------------------------------------------------------------
+# --- large clusters -------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -430,7 +430,7 @@ def test_daemon_set_that_leaves_out_a_tainted_node_says_so(
     assert [remedy.proven for remedy in why.remedies] == ([True, True] if cause == "taint" else [])
 
 
-# --- earlier revisions --------------------------------------------------------------------------------------------
+# --- earlier revisions ----------------------------------------------------------------------------
 
 
 def test_rollout_after_two_broken_revisions_goes_back_to_the_last_good_one() -> None:
@@ -450,7 +450,7 @@ def test_rollout_after_two_broken_revisions_goes_back_to_the_last_good_one() -> 
     assert remedies["rollout undo deployment/web --to-revision=1"] is True
 
 
-# --- starts after the next one ------------------------------------------------------------------------------------
+# --- starts after the next one --------------------------------------------------------------------
 
 
 def test_cron_job_remedy_that_lasts_only_to_the_next_start_is_not_proven() -> None:

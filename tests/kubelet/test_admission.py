@@ -26,7 +26,8 @@ def answer(incoming: Object, machine: Object, *others: Object) -> tuple[str, str
 
 def out_of(resource: str, requested: int, used: int, capacity: int) -> tuple[str, str]:
     return f"OutOf{resource}", (
-        f"Node didn't have enough resource: {resource}, requested: {requested}, used: {used}, capacity: {capacity}"
+        f"Node didn't have enough resource: {resource}, requested: {requested}, used: {used}, "
+        f"capacity: {capacity}"
     )
 
 
@@ -60,14 +61,32 @@ def test_full_node_takes_no_more_pods() -> None:
     )
 
 
-@pytest.mark.parametrize("more", [
-    {"nodeSelector": {"disk": "ssd"}},
-    {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]}}}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"nodeSelector": {"disk": "ssd"}},
+        {
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [
+                            {
+                                "matchFields": [
+                                    {"key": "metadata.name", "operator": "In", "values": ["b"]}
+                                ]
+                            }
+                        ]
+                    }
+                }
+            }
+        },
+    ],
+)
 def test_pod_that_wants_another_node_is_not_taken(more: Object) -> None:
     assert answer(pod("new", **more), node("a")) == (
-        "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")  # fmt: skip
+        "NodeAffinity",
+        "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+    )
 
 
 def test_port_that_is_taken() -> None:

@@ -126,12 +126,17 @@ def test_outcome_that_there_is_not_is_said_once(run: Run) -> None:
     run.annotate("pods", "p", "note", "x", "default")
     run.settle()
     assert run.phases() == {"p": "Pending"}
-    assert [(one["reason"], one["message"], one["count"]) for one in run.client.list("events").items] == [(
-        "UnknownOutcome",
-        'Outcome "perfect" is not known: it must be one of ready, not-ready, crash-loop, oom-killed, '
-        "image-pull-backoff, init-crash-loop, init-failed, failed, succeeded, pending",
-        1,
-    )]  # fmt: skip
+    assert [
+        (one["reason"], one["message"], one["count"]) for one in run.client.list("events").items
+    ] == [
+        (
+            "UnknownOutcome",
+            'Outcome "perfect" is not known: it must be one of ready, not-ready, crash-loop, '
+            "oom-killed, "
+            "image-pull-backoff, init-crash-loop, init-failed, failed, succeeded, pending",
+            1,
+        )
+    ]
 
 
 def asking(cpu: str) -> Object:
@@ -147,8 +152,9 @@ def test_pods_that_name_node_are_taken_in_their_order_while_there_is_room(run: R
     status = run.client.get("pods", "third", namespace="default")["status"]
     why = "Node didn't have enough resource: cpu, requested: 1500, used: 3000, capacity: 4000"
     assert (status["reason"], status["message"]) == ("OutOfcpu", f"Pod was rejected: {why}")
-    assert [(one["reason"], one["message"], one["source"]) for one in run.client.list("events").items] == [
-        ("OutOfcpu", why, {"component": "kubelet", "host": "a"})]  # fmt: skip
+    assert [
+        (one["reason"], one["message"], one["source"]) for one in run.client.list("events").items
+    ] == [("OutOfcpu", why, {"component": "kubelet", "host": "a"})]
 
 
 def test_pods_that_wait_or_have_ended_take_no_room(run: Run) -> None:
@@ -185,8 +191,15 @@ def test_pod_fails_when_its_deadline_passes(run: Run) -> None:
     run.settle()
     status = run.client.get("pods", "p", namespace="default")["status"]
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
-    assert [(one["type"], one["reason"], one["message"]) for one in run.client.list("events").items] == [
-        ("Normal", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline")]  # fmt: skip
+    assert [
+        (one["type"], one["reason"], one["message"]) for one in run.client.list("events").items
+    ] == [
+        (
+            "Normal",
+            "DeadlineExceeded",
+            "Pod was active on the node longer than the specified deadline",
+        )
+    ]
 
 
 def test_present_spec_is_acknowledged(run: Run) -> None:

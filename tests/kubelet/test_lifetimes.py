@@ -1,4 +1,5 @@
-"""Pods that end by themselves: those of Jobs, those with a length of their run; the code, the end, and restarts."""
+"""Pods that end by themselves: those of Jobs, those with a length of their run; the code, the end,
+and restarts."""
 
 from __future__ import annotations
 
@@ -113,7 +114,8 @@ def test_node_annotation_counts_for_pods_of_jobs_only() -> None:
     [
         (
             {"runs_for": "soon"},
-            'kubepy.dev/runs-for: "soon": it must be a duration such as 5s, or a range such as 2s..8s',
+            'kubepy.dev/runs-for: "soon": it must be a duration such as 5s, or a range such as '
+            "2s..8s",
         ),
         ({"runs_for": "8s..2s"}, 'kubepy.dev/runs-for: "8s..2s": it must be a duration'),
         ({"runs_for": "-1s"}, 'kubepy.dev/runs-for: "-1s": it must be a duration'),

@@ -1,4 +1,5 @@
-"""The logs of simulated containers: which container, which run, which lines; and the errors of a kubelet."""
+"""The logs of simulated containers: which container, which run, which lines; and the errors of a
+kubelet."""
 
 from __future__ import annotations
 

@@ -30,9 +30,12 @@ def test_node_keeps_what_its_manifest_says() -> None:
     assert status["capacity"] == status["allocatable"] == {"cpu": "2"}
     assert (status["nodeInfo"]["osImage"], status["nodeInfo"]["kernelVersion"]) == ("mine", "0")
     assert [(one["type"], one["status"]) for one in status["conditions"]] == [
-        ("MemoryPressure", "False"), ("DiskPressure", "False"), ("PIDPressure", "False"), ("Ready", "True"),
+        ("MemoryPressure", "False"),
+        ("DiskPressure", "False"),
+        ("PIDPressure", "False"),
+        ("Ready", "True"),
         ("NetworkUnavailable", "False"),
-    ]  # fmt: skip
+    ]
     assert "status" not in new_node()
 
 

@@ -1,4 +1,5 @@
-"""Containers that are not started: names of images, missing ConfigMaps and Secrets, init containers that fail."""
+"""Containers that are not started: names of images, missing ConfigMaps and Secrets, init containers
+that fail."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def life_with(
     spec: Object | None = None,
     **annotations: str,
 ) -> Life:
-    """Return a pod in a cluster where these ConfigMaps and Secrets are, with all keys that are asked for."""
+    """Return a pod in a cluster where these ConfigMaps and Secrets are, with all keys that are
+    asked for."""
     rules = (
         NO_RULES
         if present is None
@@ -54,7 +56,7 @@ def life_with(
     return Life(restart, spec, rules=rules, **annotations)
 
 
-# --- images -------------------------------------------------------------------------------------------------------
+# --- images ---------------------------------------------------------------------------------------
 
 
 def test_image_name_that_cannot_be_parsed_keeps_its_container_waiting() -> None:
@@ -110,7 +112,7 @@ def test_reason_set_by_hand_without_message_does_not_stay_when_containers_are_du
     assert waiting(life.until(10)) == ["running", "running"]
 
 
-# --- init containers ----------------------------------------------------------------------------------------------
+# --- init containers ------------------------------------------------------------------------------
 
 
 def test_init_container_that_crashes_keeps_the_others_waiting() -> None:
@@ -223,7 +225,7 @@ def test_out_of_memory_shows_in_last_state() -> None:
     assert (ended["reason"], ended["exitCode"]) == ("OOMKilled", 137)
 
 
-# --- ConfigMaps and Secrets ---------------------------------------------------------------------------------------
+# --- ConfigMaps and Secrets -----------------------------------------------------------------------
 
 
 def test_missing_configuration_keeps_containers_waiting_until_it_is_there() -> None:
@@ -299,7 +301,7 @@ def test_pods_go_on_as_soon_as_the_object_is_made() -> None:
     assert cluster.client.get("pod/web")["status"]["podIP"]
 
 
-# --- generated ----------------------------------------------------------------------------------------------------
+# --- generated ------------------------------------------------------------------------------------
 
 
 LASTS = st.sampled_from(

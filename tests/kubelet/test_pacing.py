@@ -165,7 +165,7 @@ def paced(new_paced: Callable[..., Paced]) -> Paced:
     return paced
 
 
-# --- moments -------------------------------------------------------------------------------------------------------
+# --- moments --------------------------------------------------------------------------------------
 
 
 def test_fraction_of_second_is_counted(new_paced: Callable[..., Paced]) -> None:
@@ -182,7 +182,10 @@ def test_fraction_of_second_is_counted(new_paced: Callable[..., Paced]) -> None:
         for pod in paced.pods():
             status = pod["status"]
             container = status["containerStatuses"][0]
-            state = f"{pod['metadata']['name']} {status['phase']} {is_pod_ready(pod)} {container['restartCount']}"
+            state = (
+                f"{pod['metadata']['name']} {status['phase']} {is_pod_ready(pod)} "
+                f"{container['restartCount']}"
+            )
             if state not in (text for _, text in seen):
                 seen.append((paced.seconds, state))
         names = {pod["metadata"]["name"] for pod in paced.pods()}
@@ -255,7 +258,7 @@ def test_process_that_starts_anew_without_checkpoint_goes_on(paced: Paced) -> No
     assert [paced.ready_time(name) for name in ("slow", "loops", "pulls")] == [20, 30, 30]
 
 
-# --- workloads -----------------------------------------------------------------------------------------------------
+# --- workloads ------------------------------------------------------------------------------------
 
 
 def test_rollout_of_daemon_set_takes_its_time_node_by_node(new_paced: Callable[..., Paced]) -> None:
@@ -368,7 +371,7 @@ def test_pod_of_job_is_ready_and_ends(paced: Paced) -> None:
     )
 
 
-# --- nodes and settings --------------------------------------------------------------------------------------------
+# --- nodes and settings ---------------------------------------------------------------------------
 
 
 def test_annotation_of_node_takes_effect_on_its_pods(new_paced: Callable[..., Paced]) -> None:
@@ -468,7 +471,7 @@ def test_draws_follow_seed_and_name_whatever_the_order(new_paced: Callable[..., 
     assert len(set(times[0].values())) == 4
 
 
-# --- deletion ------------------------------------------------------------------------------------------------------
+# --- deletion -------------------------------------------------------------------------------------
 
 
 def test_forced_deletion_is_at_once_and_grace_period_is_the_limit(paced: Paced) -> None:

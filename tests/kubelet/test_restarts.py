@@ -412,7 +412,7 @@ def test_sidecar_runs_on_while_container_crashes() -> None:
     )
 
 
-# --- what changes on a pod that lives ------------------------------------------------------------------------------
+# --- what changes on a pod that lives -------------------------------------------------------------
 
 
 def test_annotation_that_changes_takes_effect_on_live_pod() -> None:
@@ -504,7 +504,7 @@ def test_status_that_lacks_something_leads_on(damage: Object) -> None:
     assert life.until(500).state().startswith("1/1 Running")
 
 
-# --- deletion ------------------------------------------------------------------------------------------------------
+# --- deletion -------------------------------------------------------------------------------------
 
 
 def deleted(life: Life, grace: int = 30) -> Life:
@@ -561,7 +561,7 @@ def test_sidecar_that_runs_is_stopped_as_well() -> None:
     assert deleted(life).until(60).seen[-1] == (25, "Remove")
 
 
-# --- where the values come from ------------------------------------------------------------------------------------
+# --- where the values come from -------------------------------------------------------------------
 
 
 def with_owner(kind: str, **annotations: str) -> Object:
@@ -702,7 +702,7 @@ def test_removal_is_a_step_of_deleted_pod_only() -> None:
     assert next_step(deleted(life).pod, life.node, life.now + timedelta(seconds=5)) == Remove()
 
 
-# --- whatever happens ----------------------------------------------------------------------------------------------
+# --- whatever happens -----------------------------------------------------------------------------
 
 OUTCOMES = (
     "ready",
@@ -765,7 +765,8 @@ EDITS = st.sampled_from(
 def test_pod_never_spins_and_its_restarts_never_go_back(
     restart: str, acts: list[tuple[dict[str, str], Object, float]]
 ) -> None:
-    """At each moment few steps are due, what is due next lies ahead, and the count of restarts only grows."""
+    """At each moment few steps are due, what is due next lies ahead, and the count of restarts only
+    grows."""
     life = Life(restart)
     for texts, edit, seconds in acts:
         life.annotate(**texts)

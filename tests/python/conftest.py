@@ -1,5 +1,5 @@
-"""Modules that are imported before pytester runs pytest inside this process: it forgets those that are imported within,
-and YAML's C library would go on with classes of the forgotten ones."""
+"""Modules that are imported before pytester runs pytest inside this process: it forgets those that
+are imported within, and YAML's C library would go on with classes of the forgotten ones."""
 
 from kubepy import Cluster
 

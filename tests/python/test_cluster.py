@@ -61,7 +61,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
         yield made
 
 
-# --- the package --------------------------------------------------------------------------------------------------
+# --- the package ----------------------------------------------------------------------------------
 
 
 def test_public_names_can_be_imported() -> None:
@@ -72,12 +72,15 @@ def test_public_names_can_be_imported() -> None:
 
 
 def test_importing_package_imports_no_other_module() -> None:
-    code = "import sys; before = set(sys.modules); import kubepy; print(sorted(set(sys.modules) - before))"
+    code = (
+        "import sys; before = set(sys.modules); import kubepy; print(sorted(set(sys.modules) - "
+        "before))"
+    )
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
     assert done.stdout == "['kubepy']\n"
 
 
-# --- clusters -----------------------------------------------------------------------------------------------------
+# --- clusters -------------------------------------------------------------------------------------
 
 
 def test_created_folder_is_that_of_init(tmp_path: Path) -> None:
@@ -228,7 +231,7 @@ def test_cluster_sees_what_other_processes_write(tmp_path: Path) -> None:
         assert cluster.now == datetime(2026, 2, 1, tzinfo=UTC)
 
 
-# --- objects ------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def test_object_is_created_read_changed_and_deleted(cluster: Cluster) -> None:
@@ -420,7 +423,8 @@ def test_timeline_refuses_what_is_no_object(arguments: tuple[str, ...], message:
         *(
             (
                 text,
-                f"since={text} is neither a time such as 2026-01-01T12:00:00Z nor a duration such as 30m or 2d",
+                f"since={text} is neither a time such as 2026-01-01T12:00:00Z nor a duration such "
+                f"as 30m or 2d",
             )
             for text in ("2026-13-01T00:00:00Z", "2026-01-01", "yesterday", "")
         ),
@@ -547,7 +551,7 @@ def test_watch_waits_for_change_of_other_thread(cluster: Cluster) -> None:
         assert next(iter(watch)).object["metadata"]["name"] == "paint"
 
 
-# --- command lines ------------------------------------------------------------------------------------------------
+# --- command lines --------------------------------------------------------------------------------
 
 
 SCRIPT = [
@@ -633,7 +637,8 @@ def test_failure_is_false_and_raises_if_checked(cluster: Cluster) -> None:
 
 def test_other_clusters_cannot_be_reached(cluster: Cluster, tmp_path: Path) -> None:
     assert cluster.run(f"--state={tmp_path} get pods").stderr == (
-        "error: --state cannot be given: this command line works on a cluster that is open already\n"
+        "error: --state cannot be given: this command line works on a cluster that is open "
+        "already\n"
     )
     other = Cluster.create(tmp_path / "other", nodes=0)
     other.client.create(config_map())
@@ -745,7 +750,7 @@ def test_cluster_in_memory_has_no_folder(command: str) -> None:
     )
 
 
-# --- time ---------------------------------------------------------------------------------------------------------
+# --- time -----------------------------------------------------------------------------------------
 
 
 def test_settle_runs_controllers(cluster: Cluster) -> None:
@@ -823,7 +828,7 @@ def test_time_stays_in_the_years_of_a_clock(cluster: Cluster, by: Any) -> None:
     assert cluster.run("get nodes")
 
 
-# --- commands that wait -------------------------------------------------------------------------------------------
+# --- commands that wait ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", ["get cm -w", "get cm -w --as=jane -v=6", "controller --watch"])

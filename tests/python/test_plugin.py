@@ -39,7 +39,7 @@ def transcript(pytester: pytest.Pytester, text: str, name: str = "case") -> Path
     return path
 
 
-# --- the fixture --------------------------------------------------------------------------------------------------
+# --- the fixture ----------------------------------------------------------------------------------
 
 
 def test_fixture_is_new_cluster_for_each_test(pytester: pytest.Pytester) -> None:
@@ -78,7 +78,7 @@ def test_fixture_is_new_cluster_for_each_test(pytester: pytest.Pytester) -> None
             def test_system(self, kubepy):
                 assert kubepy.clock is None
                 assert 0 <= kubepy.seed < 1_000_000
-    """)
+    """)  # noqa: E501
     pytester.runpytest().assert_outcomes(passed=5)
 
 
@@ -115,7 +115,8 @@ def test_wrong_ini_option_is_named(pytester: pytest.Pytester, option: str, messa
         ("nodes=[1]", "the cluster of this test cannot be made: nodes=*: must be a whole number"),
         (
             "clock=5",
-            "the cluster of this test cannot be made: clock=5: must be a datetime, a string or None",
+            "the cluster of this test cannot be made: clock=5: must be a datetime, a string or "
+            "None",
         ),
         (
             "settings='x'",
@@ -163,7 +164,10 @@ def test_random_seed_is_shown_and_repeats(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest()
     seed = re.search(r"kubepy: --kubepy-seed=(\d+)", result.stdout.str())
     assert seed
-    command = f"repeat with: pytest --kubepy-seed={seed[1]} test_random_seed_is_shown_and_repeats.py::test_seed"
+    command = (
+        f"repeat with: pytest --kubepy-seed={seed[1]} "
+        f"test_random_seed_is_shown_and_repeats.py::test_seed"
+    )
     result.stdout.fnmatch_lines([f"time: 2026-01-01T00:00:00Z, seed: {seed[1]}", command])
     again = pytester.runpytest(f"--kubepy-seed={seed[1]}")
     again.stdout.fnmatch_lines([f"time: 2026-01-01T00:00:00Z, seed: {seed[1]}", command])
@@ -289,7 +293,7 @@ def test_project_that_does_not_use_plugin_imports_nothing(pytester: pytest.Pytes
     pytester.runpytest_subprocess("-p", "no:hypothesispytest").assert_outcomes(passed=1)
 
 
-# --- the report of a failure --------------------------------------------------------------------------------------
+# --- the report of a failure ----------------------------------------------------------------------
 
 
 def test_report_shows_what_changed(pytester: pytest.Pytester) -> None:
@@ -368,14 +372,14 @@ def test_long_reports_are_cut(pytester: pytest.Pytester) -> None:
                 kubepy.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"cm-{number:02d}"},
                                       "data": data})
             assert False
-    """)
+    """)  # noqa: E501
     lines = pytester.runpytest().stdout.lines
     assert "… 69 more lines" in lines
     assert "… and namespaces/default/configmaps/cm-59.yaml" in lines
     assert len(lines) < 600
 
 
-# --- transcripts --------------------------------------------------------------------------------------------------
+# --- transcripts ----------------------------------------------------------------------------------
 
 
 def test_transcripts_are_collected_as_tests(pytester: pytest.Pytester) -> None:
@@ -478,7 +482,7 @@ def test_transcript_reads_files_and_settings(pytester: pytest.Pytester) -> None:
         kind: ConfigMap
         metadata: {name: a}
         -- empty --
-    """,
+    """,  # noqa: E501
     )
     transcript(
         pytester,
@@ -539,7 +543,7 @@ def test_transcript_lines_are_those_of_a_shell(pytester: pytest.Pytester) -> Non
         \# no comment
         \ x
         \-- a --
-    """,
+    """,  # noqa: E501
     )
     result = pytester.runpytest()
     assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
@@ -633,7 +637,7 @@ def test_commands_of_one_line_may_wait_for_each_other(pytester: pytest.Pytester)
         configmap/c
         $ kubectl get cm d -w -o name >out & sleep 0.5; kubectl get cm c -o name
         configmap/c
-    """,
+    """,  # noqa: E501
     )
     result = pytester.runpytest()
     assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
@@ -648,7 +652,7 @@ def test_any_lines_are_no_errors(pytester: pytest.Pytester) -> None:
     pytester.runpytest().assert_outcomes(passed=2, failed=2)
 
 
-# --- updates ------------------------------------------------------------------------------------------------------
+# --- updates --------------------------------------------------------------------------------------
 
 
 def test_update_changes_only_what_differs(pytester: pytest.Pytester) -> None:
@@ -737,7 +741,7 @@ def test_lines_are_aligned(expected: str, printed: str, kept: str) -> None:
     assert [line for mark, line in aligned if mark != "+"] == expected.split()
 
 
-# --- many tests ---------------------------------------------------------------------------------------------------
+# --- many tests -----------------------------------------------------------------------------------
 
 MANY = """
 import pytest
@@ -752,7 +756,7 @@ def test_cluster(kubepy, number):
     assert len(kubepy.client.list("pods")) == 1 + number % 3
     kubepy.run("config set-context --current --namespace=kube-system", check=True)
     assert kubepy.run("get pods").stderr == "No resources found in kube-system namespace.\\n"
-"""
+"""  # noqa: E501
 
 
 def test_many_tests_run_on_workers_without_crosstalk(pytester: pytest.Pytester) -> None:

@@ -1,4 +1,5 @@
-"""The built wheel, installed elsewhere: plugin, types, data files, public names as type checkers see them."""
+"""The built wheel, installed elsewhere: plugin, types, data files, public names as type checkers
+see them."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ number: int = Cluster.temporary(node=3).run("get pods").stdout
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment that has the wheel and this environment's other packages."""
+    """The interpreter of an environment that has the wheel and this environment's other
+    packages."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     subprocess.run(
@@ -109,7 +111,8 @@ def test_script_runs_and_is_typed(python: Path, tmp_path: Path) -> None:
 
 def test_plugin_comes_with_wheel(python: Path, tmp_path: Path) -> None:
     (tmp_path / "test_nodes.py").write_text(
-        "from kubepy import Cluster\n\ndef test_nodes(kubepy: Cluster) -> None:\n    assert kubepy.run('get nodes')\n"
+        "from kubepy import Cluster\n\ndef test_nodes(kubepy: Cluster) -> None:\n    assert "
+        "kubepy.run('get nodes')\n"
     )
     (tmp_path / "nodes.kubepy.txt").write_text("$ kubectl get nodes -o name\nnode/node-1\n")
     done = run(python, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")

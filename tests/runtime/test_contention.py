@@ -104,8 +104,10 @@ def test_maker_of_pods_that_another_controller_deletes_waits_after_most_rounds()
     assert ring.held == {MAKER: (START + timedelta(seconds=1), False)}
     [contest] = ring.contention.noticed.values()
     assert contest.sentence == (
-        "two controllers undo each other's work on replicasets.apps/web in default, 100 times by now: "
-        "replicaset-controller creates pods, taint-eviction-controller deletes them; they wait longer after each "
+        "two controllers undo each other's work on replicasets.apps/web in default, 100 times by "
+        "now: "
+        "replicaset-controller creates pods, taint-eviction-controller deletes them; they wait "
+        "longer after each "
         "further round"
     )
 
@@ -219,7 +221,8 @@ def test_two_controllers_that_set_a_field_back_and_forth_wait() -> None:
     [contest] = ring.contention.noticed.values()
     assert (contest.subject, contest.rounds) == (DEPLOYMENT, MOST_ROUNDS)
     assert contest.deeds == (
-        "horizontal-pod-autoscaler-controller for horizontalpodautoscalers.autoscaling/a sets spec.replicas to 3, "
+        "horizontal-pod-autoscaler-controller for horizontalpodautoscalers.autoscaling/a sets "
+        "spec.replicas to 3, "
         "horizontal-pod-autoscaler-controller for horizontalpodautoscalers.autoscaling/b to 5"
     )
     assert set(ring.held) == set(AUTOSCALERS)

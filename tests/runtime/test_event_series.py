@@ -33,8 +33,12 @@ def told(cluster: LocalCluster) -> list[tuple[str, int]]:
 
 def reference(obj: Object) -> Object:
     meta = obj["metadata"]
-    return {"apiVersion": "v1", "kind": "ConfigMap", **{key: meta[key] for key in ("name", "namespace", "uid")},
-            "resourceVersion": meta["resourceVersion"]}  # fmt: skip
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        **{key: meta[key] for key in ("name", "namespace", "uid")},
+        "resourceVersion": meta["resourceVersion"],
+    }
 
 
 def test_event_has_action_and_one_time_and_no_count(cluster: LocalCluster, about: Object) -> None:
@@ -48,13 +52,28 @@ def test_event_has_action_and_one_time_and_no_count(cluster: LocalCluster, about
     meta = event["metadata"]
     assert meta["name"] == f"cm.{int(parse_time(NOW).timestamp()) * 10**9:x}"
     assert event == {
-        "action": "Moving", "apiVersion": "v1", "eventTime": MICRO, "firstTimestamp": None,
-        "involvedObject": reference(about), "kind": "Event", "lastTimestamp": None, "message": "it moved",
-        "metadata": {"creationTimestamp": NOW, "name": meta["name"], "namespace": "default",
-                     "resourceVersion": meta["resourceVersion"], "uid": meta["uid"]},
-        "reason": "Moved", "related": reference(other), "reportingComponent": "tester",
-        "reportingInstance": "tester-kubepy", "source": {}, "type": "Normal",
-    }  # fmt: skip
+        "action": "Moving",
+        "apiVersion": "v1",
+        "eventTime": MICRO,
+        "firstTimestamp": None,
+        "involvedObject": reference(about),
+        "kind": "Event",
+        "lastTimestamp": None,
+        "message": "it moved",
+        "metadata": {
+            "creationTimestamp": NOW,
+            "name": meta["name"],
+            "namespace": "default",
+            "resourceVersion": meta["resourceVersion"],
+            "uid": meta["uid"],
+        },
+        "reason": "Moved",
+        "related": reference(other),
+        "reportingComponent": "tester",
+        "reportingInstance": "tester-kubepy",
+        "source": {},
+        "type": "Normal",
+    }
 
 
 def test_repeated_event_is_a_series_with_the_first_message(

@@ -1,4 +1,5 @@
-"""Informers that read what they are asked for answer as those that have read everything, whenever they are asked."""
+"""Informers that read what they are asked for answer as those that have read everything, whenever
+they are asked."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
-"""Play a script of commands in an empty folder and print what they print: ``python player.py SCRIPT [VARIANT]``.
+"""Play a script of commands in an empty folder and print what they print:
+``python player.py SCRIPT [VARIANT]``.
 
-A script has the form of a conformance case: lines ``$ COMMAND``, then files below lines ``-- NAME --``. A command is
-``kubepy …`` (with variables before it, pipes, ``< FILE`` and ``> FILE``), run in this process, or for bash.
+A script has the form of a conformance case: lines ``$ COMMAND``, then files below lines
+``-- NAME --``. A command is ``kubepy …`` (with variables before it, pipes, ``< FILE`` and
+``> FILE``), run in this process, or for bash.
 
-The variant ``strange`` is a machine that differs in all that a script cannot see: batches of one write, a slow
-processor, another order of directories and of rows, a process for each command, reads between the commands, and time
-that goes on in several steps.
+The variant ``strange`` is a machine that differs in all that a script cannot see: batches of one
+write, a slow processor, another order of directories and of rows, a process for each command, reads
+between the commands, and time that goes on in several steps.
 """
 
 from __future__ import annotations
@@ -100,7 +102,8 @@ def run_kubepy(words: list[str], stdin: str, variables: dict[str, str]) -> Done:
 
 
 def in_other_processes(command: str, chance: random.Random) -> None:
-    """Run a command in a child process, an advance of time step by step in several; print what it prints."""
+    """Run a command in a child process, an advance of time step by step in several; print what it
+    prints."""
     steps = [command]
     if advance := re.fullmatch(r"(kubepy clock advance) (\d+)([smh])", command):
         left, steps = int(advance[2]) * {"s": 1, "m": 60, "h": 3600}[advance[3]], []

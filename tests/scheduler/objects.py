@@ -15,15 +15,30 @@ from kubepy.scheduler.schedule_one import FitResult, find_nodes_that_fit_pod, fi
 Object = dict[str, Any]
 
 
-def node(name: str, *, cpu: str = "4", memory: str = "8Gi", pods: str = "110", labels: dict[str, str] | None = None,
-         **spec: Any) -> Object:  # fmt: skip
+def node(
+    name: str,
+    *,
+    cpu: str = "4",
+    memory: str = "8Gi",
+    pods: str = "110",
+    labels: dict[str, str] | None = None,
+    **spec: Any,
+) -> Object:
     allocatable = {"cpu": cpu, "memory": memory, "pods": pods}
     meta = {"name": name, "labels": labels or {}, "uid": f"uid-{name}"}
     return {"kind": "Node", "metadata": meta, "spec": spec, "status": {"allocatable": allocatable}}
 
 
-def pod(name: str, *, on: str = "", requests: dict[str, str] | None = None, labels: dict[str, str] | None = None,
-        namespace: str = "default", nominated: str = "", **spec: Any) -> Object:  # fmt: skip
+def pod(
+    name: str,
+    *,
+    on: str = "",
+    requests: dict[str, str] | None = None,
+    labels: dict[str, str] | None = None,
+    namespace: str = "default",
+    nominated: str = "",
+    **spec: Any,
+) -> Object:
     containers = [
         {"name": "c", "image": "c:1", "resources": {"requests": requests} if requests else {}}
     ]
@@ -37,12 +52,18 @@ def handle(*objects: Object) -> Handle:
     """Return the scheduler's Handle over these objects."""
     informers = Informers()
     kinds = {
-        "Node": "nodes", "Pod": "pods", "Namespace": "namespaces", "Service": "services",
-        "PersistentVolumeClaim": "persistentvolumeclaims", "PersistentVolume": "persistentvolumes",
-        "StorageClass": "storageclasses.storage.k8s.io", "PodDisruptionBudget": "poddisruptionbudgets.policy",
-        "ReplicaSet": "replicasets.apps", "CSINode": "csinodes.storage.k8s.io",
+        "Node": "nodes",
+        "Pod": "pods",
+        "Namespace": "namespaces",
+        "Service": "services",
+        "PersistentVolumeClaim": "persistentvolumeclaims",
+        "PersistentVolume": "persistentvolumes",
+        "StorageClass": "storageclasses.storage.k8s.io",
+        "PodDisruptionBudget": "poddisruptionbudgets.policy",
+        "ReplicaSet": "replicasets.apps",
+        "CSINode": "csinodes.storage.k8s.io",
         "ReplicationController": "replicationcontrollers",
-    }  # fmt: skip
+    }
     for obj in objects:
         meta = obj["metadata"]
         key = Key(kinds[obj["kind"]], meta.get("namespace", ""), meta["name"])

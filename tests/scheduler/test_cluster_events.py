@@ -75,22 +75,29 @@ def test_changes_of_nodes(old: Object | None, new: Object | None, actions: set[s
 THERE = pod("p", on="a", requests={"cpu": "2"})
 
 
-@pytest.mark.parametrize(("old", "new", "actions"), [
-    (None, THERE, {POD_ADD}),
-    (None, pod("p"), set()),
-    (pod("p"), THERE, {POD_ADD}),
-    (THERE, None, {POD_DELETE}),
-    (pod("p"), None, set()),
-    (THERE, ended(THERE), {POD_DELETE}),
-    (THERE, ended(THERE, "Failed"), {POD_DELETE}),
-    (ended(THERE), None, set()),
-    (THERE, leaving(THERE), {POD_TERMINATING}),
-    (THERE, pod("p", on="a", requests={"cpu": "2"}, labels={"x": "y"}), {POD_LABEL}),
-    (THERE, pod("p", on="a", requests={"cpu": "1"}), {POD_SCALE_DOWN}),
-    (THERE, pod("p", on="a", requests={"cpu": "3"}), set()),
-    (THERE, {**THERE, "status": {"phase": "Running"}}, set()),
-    (pod("p", nominated="a"), pod("p"), {POD_DELETE}),  # it frees the node that it was nominated for
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "actions"),
+    [
+        (None, THERE, {POD_ADD}),
+        (None, pod("p"), set()),
+        (pod("p"), THERE, {POD_ADD}),
+        (THERE, None, {POD_DELETE}),
+        (pod("p"), None, set()),
+        (THERE, ended(THERE), {POD_DELETE}),
+        (THERE, ended(THERE, "Failed"), {POD_DELETE}),
+        (ended(THERE), None, set()),
+        (THERE, leaving(THERE), {POD_TERMINATING}),
+        (THERE, pod("p", on="a", requests={"cpu": "2"}, labels={"x": "y"}), {POD_LABEL}),
+        (THERE, pod("p", on="a", requests={"cpu": "1"}), {POD_SCALE_DOWN}),
+        (THERE, pod("p", on="a", requests={"cpu": "3"}), set()),
+        (THERE, {**THERE, "status": {"phase": "Running"}}, set()),
+        (
+            pod("p", nominated="a"),
+            pod("p"),
+            {POD_DELETE},
+        ),  # it frees the node that it was nominated for
+    ],
+)
 def test_changes_of_pods_that_have_node(
     old: Object | None, new: Object | None, actions: set[str]
 ) -> None:
@@ -168,19 +175,37 @@ def test_queueing_hints_of_node_resources_fit(event: ClusterEvent, expected: boo
     assert helps("NodeResourcesFit", BIG, event) is expected
 
 
-@pytest.mark.parametrize(("plugin", "incoming", "event", "expected"), [
-    ("NodeUnschedulable", BIG, at_node(None, node("a")), True),
-    ("NodeUnschedulable", BIG, at_node(None, node("a", unschedulable=True)), False),
-    ("NodeUnschedulable", BIG, at_node(node("a", unschedulable=True), node("a")), True),
-    ("NodeUnschedulable", BIG, at_node(node("a", **TAINT), node("a")), False),
-    ("TaintToleration", BIG, at_node(node("a", **TAINT), node("a")), True),
-    ("TaintToleration", BIG, at_node(None, node("a", **TAINT)), False),
-    ("TaintToleration", BIG, at_node(node("a"), node("a", **TAINT)), False),
-    ("TaintToleration", pod("new", tolerations=[{"operator": "Exists"}]), at_node(None, node("a", **TAINT)), True),
-    ("NodeAffinity", pod("new", nodeSelector={"x": "y"}), at_node(node("a"), node("a", labels={"x": "y"})), True),
-    ("NodeAffinity", pod("new", nodeSelector={"x": "y"}), at_node(None, node("a")), False),
-    ("NodeAffinity", pod("new", nodeSelector={"x": "y"}), at_node(node("a", labels={"x": "y"}), node("a")), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("plugin", "incoming", "event", "expected"),
+    [
+        ("NodeUnschedulable", BIG, at_node(None, node("a")), True),
+        ("NodeUnschedulable", BIG, at_node(None, node("a", unschedulable=True)), False),
+        ("NodeUnschedulable", BIG, at_node(node("a", unschedulable=True), node("a")), True),
+        ("NodeUnschedulable", BIG, at_node(node("a", **TAINT), node("a")), False),
+        ("TaintToleration", BIG, at_node(node("a", **TAINT), node("a")), True),
+        ("TaintToleration", BIG, at_node(None, node("a", **TAINT)), False),
+        ("TaintToleration", BIG, at_node(node("a"), node("a", **TAINT)), False),
+        (
+            "TaintToleration",
+            pod("new", tolerations=[{"operator": "Exists"}]),
+            at_node(None, node("a", **TAINT)),
+            True,
+        ),
+        (
+            "NodeAffinity",
+            pod("new", nodeSelector={"x": "y"}),
+            at_node(node("a"), node("a", labels={"x": "y"})),
+            True,
+        ),
+        ("NodeAffinity", pod("new", nodeSelector={"x": "y"}), at_node(None, node("a")), False),
+        (
+            "NodeAffinity",
+            pod("new", nodeSelector={"x": "y"}),
+            at_node(node("a", labels={"x": "y"}), node("a")),
+            False,
+        ),
+    ],
+)
 def test_queueing_hints_of_node_filters(
     plugin: str, incoming: Object, event: ClusterEvent, expected: bool
 ) -> None:
@@ -239,21 +264,28 @@ NEAR, FAR = (
 )
 
 
-@pytest.mark.parametrize(("incoming", "event", "expected"), [
-    (NEAR, at_pod(None, web("a")), True),
-    (NEAR, at_pod(None, web("a", app="other")), False),
-    (NEAR, at_pod(None, web("a", namespace="shop")), False),
-    (NEAR, at_pod(web("a"), None), False),
-    (NEAR, at_node(None, node("a", labels={"host": "a"})), True),
-    (NEAR, at_node(None, node("a")), False),
-    (NEAR, at_node(node("a"), node("a", labels={"host": "a"})), True),
-    (FAR, at_pod(web("a"), None), True),
-    (FAR, at_pod(None, web("a")), False),
-    (FAR, at_pod(web("a", app="other"), None), False),
-    (FAR, at_pod(pod("p", on="a", **term("podAntiAffinity")), None), True),  # it had rejected the waiting pod
-    (FAR, at_node(node("a", labels={"host": "a"}), node("a")), True),
-    (FAR, at_node(None, node("a")), True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("incoming", "event", "expected"),
+    [
+        (NEAR, at_pod(None, web("a")), True),
+        (NEAR, at_pod(None, web("a", app="other")), False),
+        (NEAR, at_pod(None, web("a", namespace="shop")), False),
+        (NEAR, at_pod(web("a"), None), False),
+        (NEAR, at_node(None, node("a", labels={"host": "a"})), True),
+        (NEAR, at_node(None, node("a")), False),
+        (NEAR, at_node(node("a"), node("a", labels={"host": "a"})), True),
+        (FAR, at_pod(web("a"), None), True),
+        (FAR, at_pod(None, web("a")), False),
+        (FAR, at_pod(web("a", app="other"), None), False),
+        (
+            FAR,
+            at_pod(pod("p", on="a", **term("podAntiAffinity")), None),
+            True,
+        ),  # it had rejected the waiting pod
+        (FAR, at_node(node("a", labels={"host": "a"}), node("a")), True),
+        (FAR, at_node(None, node("a")), True),
+    ],
+)
 def test_queueing_hints_of_inter_pod_affinity(
     incoming: Object, event: ClusterEvent, expected: bool
 ) -> None:

@@ -1,5 +1,5 @@
-"""Each filter plugin by itself: resources of every kind, operators, ports and addresses, policies of topology
-spread."""
+"""Each filter plugin by itself: resources of every kind, operators, ports and addresses, policies
+of topology spread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ NO_VICTIMS = "1 No preemption victims found for incoming pod"
 
 
 def said(incoming: Object, *objects: Object) -> str:
-    """Return the message of a pod that does not fit on one node: the reasons, and the result of preemption."""
+    """Return the message of a pod that does not fit on one node: the reasons, and the result of
+    preemption."""
     text = message(incoming, *objects).replace("0/1 nodes are available: ", "").removesuffix(".")
     return text.replace(". no new claims to deallocate, preemption: ", " | ")
 
@@ -29,20 +30,38 @@ def machine(**resources: str) -> Object:
 # --- resources
 
 
-@pytest.mark.parametrize(("requests", "why"), [
-    ({"ephemeral-storage": "2Gi"}, f"1 Insufficient ephemeral-storage | {NOT_HELPFUL}"),
-    ({"ephemeral-storage": "600Mi"}, f"1 Insufficient ephemeral-storage | {NO_VICTIMS}"),
-    ({"example.org/gpu": "3"}, f"1 Insufficient example.org/gpu | {NOT_HELPFUL}"),
-    ({"example.org/gpu": "2"}, f"1 Insufficient example.org/gpu | {NO_VICTIMS}"),
-    ({"example.org/other": "1"}, f"1 Insufficient example.org/other | {NOT_HELPFUL}"),
-    ({"hugepages-2Mi": "4Mi", "memory": "1Gi"}, f"1 Insufficient hugepages-2Mi | {NO_VICTIMS}"),
-    ({"memory": "7680Mi", "cpu": "3500m"}, f"1 Insufficient cpu, 1 Insufficient memory | {NO_VICTIMS}"),
-    ({"memory": "7680Mi", "cpu": "5"}, f"1 Insufficient cpu, 1 Insufficient memory | {NOT_HELPFUL}"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("requests", "why"),
+    [
+        ({"ephemeral-storage": "2Gi"}, f"1 Insufficient ephemeral-storage | {NOT_HELPFUL}"),
+        ({"ephemeral-storage": "600Mi"}, f"1 Insufficient ephemeral-storage | {NO_VICTIMS}"),
+        ({"example.org/gpu": "3"}, f"1 Insufficient example.org/gpu | {NOT_HELPFUL}"),
+        ({"example.org/gpu": "2"}, f"1 Insufficient example.org/gpu | {NO_VICTIMS}"),
+        ({"example.org/other": "1"}, f"1 Insufficient example.org/other | {NOT_HELPFUL}"),
+        ({"hugepages-2Mi": "4Mi", "memory": "1Gi"}, f"1 Insufficient hugepages-2Mi | {NO_VICTIMS}"),
+        (
+            {"memory": "7680Mi", "cpu": "3500m"},
+            f"1 Insufficient cpu, 1 Insufficient memory | {NO_VICTIMS}",
+        ),
+        (
+            {"memory": "7680Mi", "cpu": "5"},
+            f"1 Insufficient cpu, 1 Insufficient memory | {NOT_HELPFUL}",
+        ),
+    ],
+)
 def test_insufficient_resources_are_named(requests: dict[str, str], why: str) -> None:
     big = machine(**{"ephemeral-storage": "1Gi", "example.org/gpu": "2", "hugepages-2Mi": "4Mi"})
-    there = pod("there", on="a", requests={"cpu": "1", "memory": "1Gi", "ephemeral-storage": "500Mi",
-                                           "example.org/gpu": "1", "hugepages-2Mi": "2Mi"})  # fmt: skip
+    there = pod(
+        "there",
+        on="a",
+        requests={
+            "cpu": "1",
+            "memory": "1Gi",
+            "ephemeral-storage": "500Mi",
+            "example.org/gpu": "1",
+            "hugepages-2Mi": "2Mi",
+        },
+    )
     assert said(pod("new", requests=requests), big, there) == why
 
 
@@ -198,18 +217,24 @@ def in_shop(name: str, on: str) -> Object:
 SHOP = {"kind": "Namespace", "metadata": {"name": "shop", "labels": {"team": "x"}}}
 
 
-@pytest.mark.parametrize(("more", "expected"), [
-    ({}, ["a", "b"]),
-    ({"namespaces": ["shop"]}, ["b"]),
-    ({"namespaces": ["other"]}, ["a", "b"]),
-    ({"namespaceSelector": {}}, ["b"]),
-    ({"namespaceSelector": {"matchLabels": {"team": "x"}}}, ["b"]),
-    ({"namespaceSelector": {"matchLabels": {"team": "y"}}}, ["a", "b"]),
-    ({"namespaces": ["shop"], "namespaceSelector": {"matchLabels": {"team": "y"}}}, ["b"]),
-    ({"namespaces": ["default"], "namespaceSelector": {}}, ["b"]),
-    ({"labelSelector": None, "namespaces": ["shop"]}, ["a", "b"]),  # no labelSelector selects no pod, {} every pod
-    ({"labelSelector": {}, "namespaces": ["shop"]}, ["b"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, ["a", "b"]),
+        ({"namespaces": ["shop"]}, ["b"]),
+        ({"namespaces": ["other"]}, ["a", "b"]),
+        ({"namespaceSelector": {}}, ["b"]),
+        ({"namespaceSelector": {"matchLabels": {"team": "x"}}}, ["b"]),
+        ({"namespaceSelector": {"matchLabels": {"team": "y"}}}, ["a", "b"]),
+        ({"namespaces": ["shop"], "namespaceSelector": {"matchLabels": {"team": "y"}}}, ["b"]),
+        ({"namespaces": ["default"], "namespaceSelector": {}}, ["b"]),
+        (
+            {"labelSelector": None, "namespaces": ["shop"]},
+            ["a", "b"],
+        ),  # no labelSelector selects no pod, {} every pod
+        ({"labelSelector": {}, "namespaces": ["shop"]}, ["b"]),
+    ],
+)
 def test_anti_affinity_term_namespaces(more: Object, expected: list[str]) -> None:
     nodes = [node("a", labels={"host": "a"}), node("b", labels={"host": "b"})]
     incoming = pod("new", affinity=term("podAntiAffinity", **more))
@@ -252,8 +277,11 @@ def web(name: str, on: str = "", *constraints: Object, **more: Any) -> Object:
     )
 
 
-NODES = (node("x1", labels={"zone": "x"}), node("y1", labels={"zone": "y"}),
-         node("z1", labels={"zone": "z", "spare": "yes"}, taints=[{"key": "k", "effect": "NoSchedule"}]))  # fmt: skip
+NODES = (
+    node("x1", labels={"zone": "x"}),
+    node("y1", labels={"zone": "y"}),
+    node("z1", labels={"zone": "z", "spare": "yes"}, taints=[{"key": "k", "effect": "NoSchedule"}]),
+)
 THERE = (web("p1", "x1"), web("p2", "y1"))
 
 
@@ -289,8 +317,11 @@ def test_labels_of_pod_narrow_whom_constraint_means() -> None:
 
 def test_spread_constraints_must_all_hold() -> None:
     zone, host = spread(), spread(topologyKey="host")
-    nodes = [node("x1", labels={"zone": "x", "host": "x1"}), node("x2", labels={"zone": "x", "host": "x2"}),
-             node("y1", labels={"zone": "y", "host": "y1"})]  # fmt: skip
+    nodes = [
+        node("x1", labels={"zone": "x", "host": "x1"}),
+        node("x2", labels={"zone": "x", "host": "x2"}),
+        node("y1", labels={"zone": "y", "host": "y1"}),
+    ]
     there = [web("p1", "x1"), web("p2", "y1")]
     assert feasible(web("new", "", zone, host), *nodes, *there) == ["x2"]
     assert reasons(web("new", "", zone, host), *nodes, *there) == dict.fromkeys(

@@ -54,9 +54,11 @@ def test_node_with_least_important_victims_is_taken() -> None:
 
 def test_disruption_budget_is_broken_only_where_nothing_else_helps() -> None:
     budget = {
-        "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": "guarded"}}}, "status": {"disruptionsAllowed": 0},
-    }  # fmt: skip
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "guarded"}}},
+        "status": {"disruptionsAllowed": 0},
+    }
     guarded = holding("guarded", 0, on="a", labels={"app": "guarded"})
     free = holding("free", 10, on="b")
     assert (
@@ -131,14 +133,23 @@ def test_equal_candidates_newest_victims_win() -> None:
     assert candidate(urgent(), *nodes, *there).node == "b"
 
 
-@pytest.mark.parametrize(("victims", "taken"), [
-    ({"a": [(9, "2")], "b": [(5, "1"), (5, "1")]}, "b"),  # the least important first victim
-    ({"a": [(5, "1"), (1, "1")], "b": [(5, "1"), (2, "1")]}, "a"),  # then the smallest sum
-    ({"a": [(-5, "1"), (-5, "1")], "b": [(-5, "2")]}, "b"),  # each priority counts, negative ones as well
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("victims", "taken"),
+    [
+        ({"a": [(9, "2")], "b": [(5, "1"), (5, "1")]}, "b"),  # the least important first victim
+        ({"a": [(5, "1"), (1, "1")], "b": [(5, "1"), (2, "1")]}, "a"),  # then the smallest sum
+        (
+            {"a": [(-5, "1"), (-5, "1")], "b": [(-5, "2")]},
+            "b",
+        ),  # each priority counts, negative ones as well
+    ],
+)
 def test_candidate_preference(victims: dict[str, list[tuple[int, str]]], taken: str) -> None:
-    there = [holding(f"{name}{index}", priority, cpu, on=name)
-             for name, several in victims.items() for index, (priority, cpu) in enumerate(several)]  # fmt: skip
+    there = [
+        holding(f"{name}{index}", priority, cpu, on=name)
+        for name, several in victims.items()
+        for index, (priority, cpu) in enumerate(several)
+    ]
     assert candidate(urgent("2"), node("a", cpu="2"), node("b", cpu="2"), *there).node == taken
 
 

@@ -105,8 +105,8 @@ def test_pod_for_one_node_looks_at_no_other() -> None:
     wanting = pod("p", requests={"cpu": "2"}, affinity=daemon_affinity("a"))
     assert reasons(wanting, *cluster) == {"a": "Insufficient cpu"}
     assert message(wanting, *cluster) == (
-        "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]. "
-        + tail(f"3 {HELPLESS}", 3)
+        "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) "
+        "[NodeAffinity]. " + tail(f"3 {HELPLESS}", 3)
     )
 
 
@@ -146,7 +146,7 @@ def test_host_port_is_taken_once_node() -> None:
     )
 
 
-# --- pods beside pods ---------------------------------------------------------------------------------------------
+# --- pods beside pods -----------------------------------------------------------------------------
 
 
 def affinity(kind: str, app: str, key: str = "host", **term: Any) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def test_spread_with_too_few_domains_counts_the_minimum_as_zero() -> None:
     assert feasible(pod("p", **spread()), ZONES[0], there) == ["a1"]
 
 
-# --- volumes ------------------------------------------------------------------------------------------------------
+# --- volumes --------------------------------------------------------------------------------------
 
 
 def claim(name: str, *, bound_to: str = "", storage_class: str = "", **rest: Any) -> dict[str, Any]:
@@ -253,14 +253,21 @@ def claim(name: str, *, bound_to: str = "", storage_class: str = "", **rest: Any
     meta = {"name": name, "namespace": "default", "annotations": bound, **rest}
     resources = {"requests": {"storage": "1Gi"}}
     spec = {"accessModes": ["ReadWriteOnce"], "resources": resources, "volumeName": bound_to}
-    return {"kind": "PersistentVolumeClaim", "metadata": meta,
-            "spec": spec | ({"storageClassName": storage_class} if storage_class else {})}  # fmt: skip
+    return {
+        "kind": "PersistentVolumeClaim",
+        "metadata": meta,
+        "spec": spec | ({"storageClassName": storage_class} if storage_class else {}),
+    }
 
 
 def volume(name: str, zone: str, storage_class: str = "") -> dict[str, Any]:
     terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}]
-    spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "storageClassName": storage_class,
-            "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}  # fmt: skip
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": "1Gi"},
+        "storageClassName": storage_class,
+        "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
+    }
     status = {"phase": "Available"}
     return {"kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec, "status": status}
 
@@ -322,9 +329,12 @@ def test_claim_that_waits_for_its_pod_needs_volume_or_provisioner() -> None:
 
 
 def test_volume_with_zone_labels_is_used_there_only() -> None:
-    labelled = {"kind": "PersistentVolume", "status": {"phase": "Bound"},
-                "metadata": {"name": "pv", "labels": {"topology.kubernetes.io/zone": "x__y"}},
-                "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}}  # fmt: skip
+    labelled = {
+        "kind": "PersistentVolume",
+        "status": {"phase": "Bound"},
+        "metadata": {"name": "pv", "labels": {"topology.kubernetes.io/zone": "x__y"}},
+        "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}},
+    }
     nodes = [node(name, labels={"topology.kubernetes.io/zone": name}) for name in "xyz"]
     there = [claim("data", bound_to="pv"), labelled]
     assert feasible(mounting("data"), *nodes, *there) == ["x", "y"]
@@ -344,8 +354,10 @@ def test_claim_for_one_pod_at_time_is_in_use() -> None:
     objects = [*ZONES, single, volume("pv", "a")]
     assert feasible(mounting("data"), *objects) == ["a1"]
     assert reasons(mounting("data"), *objects, there)["a1"] == (
-        "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another "
-        "pod")  # fmt: skip
+        "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+        "already in-use by another "
+        "pod"
+    )
 
 
 def csi_volume(name: str, driver: str = "disks") -> dict[str, Any]:
@@ -360,8 +372,14 @@ def csi_volume(name: str, driver: str = "disks") -> dict[str, Any]:
 
 
 def csi_node(name: str, **limits: int | None) -> dict[str, Any]:
-    drivers = [{"name": driver, "nodeID": name, **({"allocatable": {"count": count}} if count is not None else {})}
-               for driver, count in limits.items()]  # fmt: skip
+    drivers = [
+        {
+            "name": driver,
+            "nodeID": name,
+            **({"allocatable": {"count": count}} if count is not None else {}),
+        }
+        for driver, count in limits.items()
+    ]
     return {"kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": drivers}}
 
 

@@ -21,7 +21,8 @@ NO_VICTIMS = "1 No preemption victims found for incoming pod"
 
 
 class Run:
-    """A cluster in a folder, its scheduler and its kubelets; ``restart`` is another process on the same folder."""
+    """A cluster in a folder, its scheduler and its kubelets; ``restart`` is another process on the
+    same folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -36,8 +37,14 @@ class Run:
         kept = CheckpointStore(
             lambda: store.meta("checkpoint"), lambda text: store.set_meta("checkpoint", text)
         )
-        self.manager = Manager(self.client, informers, self.cluster.clock, [Kubelet(context), Scheduler(context)],
-                               source=ListWatch(store.view()), checkpoints=kept)  # fmt: skip
+        self.manager = Manager(
+            self.client,
+            informers,
+            self.cluster.clock,
+            [Kubelet(context), Scheduler(context)],
+            source=ListWatch(store.view()),
+            checkpoints=kept,
+        )
 
     def settle(self) -> None:
         assert self.manager.run_until_settled().failures == []
@@ -86,8 +93,11 @@ class Run:
 
     def tries(self) -> list[Any]:
         """Return the messages of all failed attempts."""
-        return [(one["involvedObject"], one["message"], one.get("series"))
-                for one in self.client.list("events").items if one["reason"] == "FailedScheduling"]  # fmt: skip
+        return [
+            (one["involvedObject"], one["message"], one.get("series"))
+            for one in self.client.list("events").items
+            if one["reason"] == "FailedScheduling"
+        ]
 
 
 @pytest.fixture
@@ -129,9 +139,15 @@ def test_pod_without_nodes_waits_until_one_fits(run: Run) -> None:
 
 def test_pods_are_placed_by_priority_then_age(run: Run) -> None:
     for value, name in ((10, "gold"), (1, "bronze")):
-        run.client.create("priorityclasses.scheduling.k8s.io", {
-            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value,
-        })  # fmt: skip
+        run.client.create(
+            "priorityclasses.scheduling.k8s.io",
+            {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": name},
+                "value": value,
+            },
+        )
     run.add_node("a", pods="2")
     for name, class_name in (("c", "bronze"), ("b", "bronze"), ("a", "bronze"), ("z", "gold")):
         run.add_pod(name, priorityClassName=class_name, preemptionPolicy=None)
@@ -197,9 +213,15 @@ def test_unrelated_change_wakes_no_pod(run: Run) -> None:
 
 
 def test_pod_of_high_priority_takes_place_of_lower_one(run: Run) -> None:
-    run.client.create("priorityclasses.scheduling.k8s.io", {
-        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "gold"}, "value": 1000,
-    })  # fmt: skip
+    run.client.create(
+        "priorityclasses.scheduling.k8s.io",
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "gold"},
+            "value": 1000,
+        },
+    )
     run.add_node("a", cpu="1")
     run.add_pod("low", requests={"cpu": "1"})
     run.settle()
@@ -214,14 +236,23 @@ def test_pod_of_high_priority_takes_place_of_lower_one(run: Run) -> None:
 
 
 def test_pod_waits_on_its_promised_node_while_victim_will_not_go(run: Run) -> None:
-    run.client.create("priorityclasses.scheduling.k8s.io", {
-        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "gold"}, "value": 1000,
-    })  # fmt: skip
+    run.client.create(
+        "priorityclasses.scheduling.k8s.io",
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "gold"},
+            "value": 1000,
+        },
+    )
     run.add_node("a", cpu="1")
     run.add_pod("low", requests={"cpu": "1"})
-    run.client.patch("pods", "low",
-                     Patch(MERGE_PATCH, {"metadata": {"annotations": {"kubepy.dev/termination": "stuck"}}}),
-                     namespace="default")  # fmt: skip
+    run.client.patch(
+        "pods",
+        "low",
+        Patch(MERGE_PATCH, {"metadata": {"annotations": {"kubepy.dev/termination": "stuck"}}}),
+        namespace="default",
+    )
     run.settle()
     run.add_pod("urgent", requests={"cpu": "1"}, priorityClassName="gold")
     run.settle()
@@ -233,7 +264,9 @@ def test_pod_waits_on_its_promised_node_while_victim_will_not_go(run: Run) -> No
         one for one in leaving["status"]["conditions"] if one["type"] == "DisruptionTarget"
     )
     assert (target["reason"], target["message"]) == (
-        "PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod")  # fmt: skip
+        "PreemptionByScheduler",
+        "default-scheduler: preempting to accommodate a higher priority pod",
+    )
     run.add_pod("next", requests={"cpu": "1"})
     run.client.patch(
         "pods", "low", Patch(MERGE_PATCH, {"metadata": {"annotations": None}}), namespace="default"
@@ -248,11 +281,20 @@ def test_claim_that_waits_for_its_pod_is_asked_for_on_node_that_was_chosen(run: 
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "late"},
         "provisioner": "example.org/disks", "volumeBindingMode": "WaitForFirstConsumer",
     })  # fmt: skip
-    run.client.create("persistentvolumeclaims", {
-        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "default"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "late",
-                 "resources": {"requests": {"storage": "1Gi"}}},
-    }, namespace="default")  # fmt: skip
+    run.client.create(
+        "persistentvolumeclaims",
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data", "namespace": "default"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "late",
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        },
+        namespace="default",
+    )
     run.add_pod("p", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
     run.settle()
     claim = run.client.get("persistentvolumeclaims", "data", namespace="default")
@@ -289,8 +331,13 @@ def test_pod_that_ended_while_nobody_looked_leaves_its_room(run: Run) -> None:
     run.add_pod("second", requests={"cpu": "1"})
     run.settle()
     run.restart()
-    run.client.patch("pods", "first", Patch(MERGE_PATCH, {"status": {"phase": "Succeeded"}}), namespace="default",
-                     subresource="status")  # fmt: skip
+    run.client.patch(
+        "pods",
+        "first",
+        Patch(MERGE_PATCH, {"status": {"phase": "Succeeded"}}),
+        namespace="default",
+        subresource="status",
+    )
     run.settle()
     assert run.placed()["second"] == "a"
 
@@ -352,10 +399,20 @@ def test_any_term_that_holds_no_more_is_reason_to_try_again(run: Run, gone: str)
 
 
 def test_daemons_pod_is_tried_again_when_its_zone_comes_free_elsewhere(run: Run) -> None:
-    far = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-        {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}]},
-           "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-               {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]}}}  # fmt: skip
+    far = {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+            ]
+        },
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}
+                ]
+            }
+        },
+    }
     run.add_node("a", labels={"zone": "z"})
     run.add_pod("first", labels={"app": "web"})
     run.settle()
@@ -401,7 +458,8 @@ def promised(run: Run) -> dict[str, str]:
 
 
 def hold_node(run: Run) -> None:
-    """Fill node ``a`` with a pod that stays Terminating, while ``middling`` is nominated for its place."""
+    """Fill node ``a`` with a pod that stays Terminating, while ``middling`` is nominated for its
+    place."""
     classes(run, silver=500, gold=1000)
     run.add_node("a", cpu="1")
     run.add_pod("low", requests={"cpu": "1"})
@@ -432,13 +490,21 @@ def test_promise_that_cannot_be_kept_is_taken_back(run: Run) -> None:
 
 
 def test_pod_for_node_that_is_not_there_waits_for_that_node_alone(run: Run) -> None:
-    only = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]}}}  # fmt: skip
+    only = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}
+                ]
+            }
+        }
+    }
     run.add_node("a")
     run.add_pod("p", affinity=only)
     run.settle()
     assert run.why("p") == (
-        "0/1 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity]. no new claims to deallocate, "
+        "0/1 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity]. no new "
+        "claims to deallocate, "
         "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     )
     tries = run.tries()

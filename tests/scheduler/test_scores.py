@@ -19,8 +19,10 @@ from kubepy.scheduler.scores import (
 from .objects import handle, info, node, pod
 
 SERVICE = {
-    "kind": "Service", "metadata": {"name": "s", "namespace": "default"}, "spec": {"selector": {"app": "web"}},
-}  # fmt: skip
+    "kind": "Service",
+    "metadata": {"name": "s", "namespace": "default"},
+    "spec": {"selector": {"app": "web"}},
+}
 
 
 def chosen(incoming: dict[str, Any], *objects: dict[str, Any]) -> str:
@@ -91,8 +93,12 @@ def test_soft_spread_constraints_and_pods_of_one_service_spread() -> None:
     web = pod("w2", labels={"app": "web"})
     assert chosen(web, *nodes, *there) == "a"
     assert chosen(web, *nodes, *there, SERVICE) == "b"
-    soft = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway",
-            "labelSelector": {"matchLabels": {"app": "web"}}}  # fmt: skip
+    soft = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
     assert (
         chosen(pod("w2", labels={"app": "web"}, topologySpreadConstraints=[soft]), *nodes, *there)
         == "b"

@@ -1,4 +1,5 @@
-"""Servers for tests: ``api`` in this process without a network, ``server`` as a process with TLS on a free port."""
+"""Servers for tests: ``api`` in this process without a network, ``server`` as a process with TLS on
+a free port."""
 
 from __future__ import annotations
 
@@ -264,7 +265,8 @@ def api(new_api: Callable[..., Api]) -> Api:
 class ServerProcess:
     """``kubepy serve`` as a process.
 
-    :param limits: constants of modules of ``kubepy.server`` that are others in this process: "listener.HEADER_SECONDS".
+    :param limits: constants of modules of ``kubepy.server`` that are others in this process:
+        "listener.HEADER_SECONDS".
     :ivar kubeconfig: the path of its kubeconfig.
     """
 

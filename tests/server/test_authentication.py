@@ -1,4 +1,5 @@
-"""Who may ask what: tokens, impersonation, roles, and that nobody gives away more rights than they have."""
+"""Who may ask what: tokens, impersonation, roles, and that nobody gives away more rights than they
+have."""
 
 from __future__ import annotations
 
@@ -94,7 +95,7 @@ def grant(
     assert api.post(f"{RBAC_PATH}{path}/{kind.lower()}s", binding).status == 201
 
 
-# --- authentication -------------------------------------------------------------------------------------------------
+# --- authentication -------------------------------------------------------------------------------
 
 UNAUTHORIZED = {
     "kind": "Status",
@@ -174,7 +175,7 @@ def test_padded_token_is_unauthorized(api: Api, padding: str) -> None:
         assert api.get("/api/v1/namespaces", token=padded).status == 401
 
 
-# --- impersonation --------------------------------------------------------------------------------------------------
+# --- impersonation --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -284,7 +285,8 @@ def test_impersonation_without_user_is_bad_request(api: Api) -> None:
     assert (answer.status, message(answer)) == (
         400,
         (
-            'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"ops"}, Extra:map[string][]string(nil)} without '
+            'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"ops"}, '
+            "Extra:map[string][]string(nil)} without "
             "impersonating a user name"
         ),
     )
@@ -305,7 +307,8 @@ def test_impersonation_without_permission_is_forbidden(rbac: Api) -> None:
     assert (answer.status, message(answer)) == (
         403,
         (
-            'pods is forbidden: User "system:serviceaccount:default:bot" cannot impersonate-on:user-info:list resource '
+            'pods is forbidden: User "system:serviceaccount:default:bot" cannot '
+            "impersonate-on:user-info:list resource "
             '"pods" in API group "" in the namespace "default"'
         ),
     )
@@ -326,7 +329,8 @@ def test_impersonation_as_allowed_by_name_group_and_extra(rbac: Api) -> None:
         assert (answer.status, message(answer)) == (
             403,
             (
-                f'{resource} "{name}" is forbidden: User "{bot}" cannot impersonate resource "{resource}" in API group "" '
+                f'{resource} "{name}" is forbidden: User "{bot}" cannot impersonate resource '
+                f'"{resource}" in API group "" '
                 "at the cluster scope"
             ),
         )  # the error of the mode that was allowed last
@@ -351,7 +355,7 @@ def test_constrained_impersonation_allows_named_verbs_only(rbac: Api) -> None:
     assert rbac.get("/api/v1/pods", as_user("ann", "system:masters"), token=token).status == 403
 
 
-# --- roles ----------------------------------------------------------------------------------------------------------
+# --- roles ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -360,45 +364,53 @@ def test_constrained_impersonation_allows_named_verbs_only(rbac: Api) -> None:
         (
             "GET",
             "/api/v1/namespaces/default/pods",
-            'pods is forbidden: User "ann" cannot list resource "pods" in API group "" in the namespace "default"',
+            'pods is forbidden: User "ann" cannot list resource "pods" in API group "" in the '
+            'namespace "default"',
         ),
         (
             "GET",
             "/api/v1/pods?watch=1",
-            'pods is forbidden: User "ann" cannot watch resource "pods" in API group "" at the cluster scope',
+            'pods is forbidden: User "ann" cannot watch resource "pods" in API group "" at the '
+            "cluster scope",
         ),
         (
             "GET",
             "/api/v1/namespaces/default/pods/x/log",
-            'pods "x" is forbidden: User "ann" cannot get resource "pods/log" in API group "" in the namespace "default"',
+            'pods "x" is forbidden: User "ann" cannot get resource "pods/log" in API group "" in '
+            'the namespace "default"',
         ),
         (
             "DELETE",
             "/api/v1/namespaces/default/pods",
-            'pods is forbidden: User "ann" cannot deletecollection resource "pods" in API group "" in the namespace '
+            'pods is forbidden: User "ann" cannot deletecollection resource "pods" in API group '
+            '"" in the namespace '
             '"default"',
         ),
         (
             "PUT",
             "/apis/apps/v1/namespaces/default/deployments/x/scale",
-            'deployments.apps "x" is forbidden: User "ann" cannot update resource "deployments/scale" in API group "apps" in '
+            'deployments.apps "x" is forbidden: User "ann" cannot update resource '
+            '"deployments/scale" in API group "apps" in '
             'the namespace "default"',
         ),
         (
             "PATCH",
             "/api/v1/nodes/n1",
-            'nodes "n1" is forbidden: User "ann" cannot patch resource "nodes" in API group "" at the cluster scope',
+            'nodes "n1" is forbidden: User "ann" cannot patch resource "nodes" in API group "" at '
+            "the cluster scope",
         ),
         (
             "POST",
             "/api/v1/namespaces/default/serviceaccounts/default/token",
-            'serviceaccounts "default" is forbidden: User "ann" cannot create resource "serviceaccounts/token" in API group '
+            'serviceaccounts "default" is forbidden: User "ann" cannot create resource '
+            '"serviceaccounts/token" in API group '
             '"" in the namespace "default"',
         ),
         (
             "GET",
             "/apis/example.com/v1/widgets",
-            'widgets.example.com is forbidden: User "ann" cannot list resource "widgets" in API group "example.com" at the '
+            'widgets.example.com is forbidden: User "ann" cannot list resource "widgets" in API '
+            'group "example.com" at the '
             "cluster scope",
         ),
         ("GET", "/metrics", 'forbidden: User "ann" cannot get path "/metrics"'),
@@ -458,7 +470,8 @@ def test_rbac_update_and_apply_that_create_need_permission_to_create(rbac: Api) 
     assert (answer.status, message(answer)) == (
         403,
         (
-            'configmaps "c" is forbidden: User "ann" cannot create resource "configmaps" in API group "" in the namespace '
+            'configmaps "c" is forbidden: User "ann" cannot create resource "configmaps" in API '
+            'group "" in the namespace '
             '"default"'
         ),
     )
@@ -473,7 +486,7 @@ def test_rbac_update_and_apply_that_create_need_permission_to_create(rbac: Api) 
     )
 
 
-# --- escalation -----------------------------------------------------------------------------------------------------
+# --- escalation -----------------------------------------------------------------------------------
 
 
 def test_escalation_role_with_more_rights_is_forbidden(rbac: Api) -> None:
@@ -484,7 +497,8 @@ def test_escalation_role_with_more_rights_is_forbidden(rbac: Api) -> None:
     assert (answer.status, message(answer)) == (
         403,
         (
-            'clusterroles.rbac.authorization.k8s.io "wide" is forbidden: user "ann" (groups=["system:authenticated"]) is '
+            'clusterroles.rbac.authorization.k8s.io "wide" is forbidden: user "ann" '
+            '(groups=["system:authenticated"]) is '
             "attempting to grant RBAC permissions not currently held:\n"
             '{APIGroups:[""], Resources:["pods"], Verbs:["list"]}\n'
             '{APIGroups:[""], Resources:["pods/log"], Verbs:["get" "list"]}'
@@ -514,7 +528,8 @@ def test_escalation_aggregation_needs_rights_of_cluster_admin(rbac: Api) -> None
     assert (answer.status, message(answer)) == (
         403,
         (
-            'clusterroles.rbac.authorization.k8s.io "all" is forbidden: must have cluster-admin privileges to use the '
+            'clusterroles.rbac.authorization.k8s.io "all" is forbidden: must have cluster-admin '
+            "privileges to use the "
             "aggregationRule"
         ),
     )
@@ -538,7 +553,8 @@ def test_escalation_binding_of_role_with_more_rights_is_forbidden(rbac: Api) -> 
     assert answer.status == 403
     assert message(answer).startswith(
         'rolebindings.rbac.authorization.k8s.io "system:kube-dns" is forbidden: user "ann" '
-        '(groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:'
+        '(groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently '
+        "held:\n{APIGroups:"
     )
     missing = bind("gone", as_user("ann"))
     assert (missing.status, message(missing)) == (
@@ -563,7 +579,7 @@ def test_escalation_binding_of_role_with_more_rights_is_forbidden(rbac: Api) -> 
     )
 
 
-# --- reviews --------------------------------------------------------------------------------------------------------
+# --- reviews --------------------------------------------------------------------------------------
 
 
 def review(
@@ -578,7 +594,10 @@ def review(
 def test_access_reviews_answer_as_roles_say(rbac: Api) -> None:
     grant(rbac, "ann", "get", "pods", namespace="default")
     get_pods = {"namespace": "default", "verb": "get", "resource": "pods"}
-    reason = 'RBAC: allowed by RoleBinding "ann-get-pods/default" of ClusterRole "ann-get-pods" to User "ann"'
+    reason = (
+        'RBAC: allowed by RoleBinding "ann-get-pods/default" of ClusterRole "ann-get-pods" '
+        'to User "ann"'
+    )
     granted = {"allowed": True, "reason": reason}
     assert (
         review(rbac, "subjectaccessreviews", {"user": "ann", "resourceAttributes": get_pods})
@@ -637,7 +656,7 @@ def test_rules_review_lists_rules_of_user_and_needs_namespace(rbac: Api) -> None
     assert (answer.status, message(answer)) == (400, "no namespace on request")
 
 
-# --- tokens of ServiceAccounts --------------------------------------------------------------------------------------
+# --- tokens of ServiceAccounts --------------------------------------------------------------------
 
 
 def claims_of(token: str) -> Any:
@@ -671,7 +690,8 @@ def test_token_of_account_is_accepted_and_reviewed(api: Api) -> None:
     assert token_review(api, token, "vault") == {
         "user": {},
         "error": (
-            f'[invalid bearer token, token audiences ["{issuer}"] is invalid for the target audiences ["vault"]]'
+            f'[invalid bearer token, token audiences ["{issuer}"] is invalid for the target '
+            f'audiences ["vault"]]'
         ),
     }
     assert token_review(api, TOKEN)["user"]["username"] == "kubernetes-admin"
@@ -692,7 +712,8 @@ def test_token_for_other_audience_is_not_for_the_server(api: Api) -> None:
             {"spec": {"expirationSeconds": 599}},
             422,
             (
-                'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify '
+                'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: '
+                "Invalid value: 599: may not specify "
                 "a duration less than 10 minutes"
             ),
         ),
@@ -700,7 +721,8 @@ def test_token_for_other_audience_is_not_for_the_server(api: Api) -> None:
             {"spec": {"expirationSeconds": 2**32 + 1}},
             422,
             (
-                'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 4294967297: may not '
+                'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: '
+                "Invalid value: 4294967297: may not "
                 "specify a duration larger than 2^32 seconds"
             ),
         ),
@@ -708,7 +730,8 @@ def test_token_for_other_audience_is_not_for_the_server(api: Api) -> None:
             {"metadata": {"name": "other"}},
             422,
             (
-                'TokenRequest.authentication.k8s.io "default" is invalid: metadata.name: Invalid value: "other": must match '
+                'TokenRequest.authentication.k8s.io "default" is invalid: metadata.name: Invalid '
+                'value: "other": must match '
                 "the service account name if specified"
             ),
         ),
@@ -764,7 +787,8 @@ def test_token_bound_to_object_ends_with_it(api: Api, kind: str, path: str, name
     assert (wrong.status, message(wrong)) == (
         409,
         (
-            f'Operation cannot be fulfilled on {kind} "holder": the UID in the bound object reference (other) does not '
+            f'Operation cannot be fulfilled on {kind} "holder": the UID in the bound object '
+            f"reference (other) does not "
             "match the UID in record. The object might have been deleted and then recreated"
         ),
     )
@@ -810,7 +834,8 @@ def test_token_bound_to_pod_names_pod_and_node(api: Api) -> None:
     assert (refused.status, message(refused)) == (
         400,
         (
-            'cannot bind token for serviceaccount "default" to pod running with different serviceaccount name.'
+            'cannot bind token for serviceaccount "default" to pod running with different '
+            "serviceaccount name."
         ),
     )
     api.delete(f"{pods}/web?gracePeriodSeconds=0")
@@ -911,7 +936,7 @@ def test_token_in_secret_is_accepted_while_secret_has_it(new_api: NewApi, new_fo
     assert token_review(api, token)["error"] == "[invalid bearer token, Token has been invalidated]"
 
 
-# --- a real kubectl -------------------------------------------------------------------------------------------------
+# --- a real kubectl -------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl on the PATH")
@@ -950,7 +975,8 @@ def test_kubectl_of_service_account_may_what_roles_say(
     )
     assert kubectl("get", "pods", as_bot) == (0, "No resources found in default namespace.\n")
     refused = (
-        'Error from server (Forbidden): {0} is forbidden: User "{3}" cannot {1} resource "{0}" in API group "" '
+        'Error from server (Forbidden): {0} is forbidden: User "{3}" cannot {1} resource "{0}" in '
+        'API group "" '
         "{2}\n"
     )
     assert kubectl("get", "secrets", as_bot) == (
@@ -965,7 +991,7 @@ def test_kubectl_of_service_account_may_what_roles_say(
     assert any(line.split() == ["pods/log", "[]", "[]", "[get", "list", "watch]"] for line in lines)
 
 
-# --- certificates ---------------------------------------------------------------------------------------------------
+# --- certificates ---------------------------------------------------------------------------------
 
 CERTIFICATES = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
@@ -997,7 +1023,8 @@ def test_certificate_of_masters_is_refused(api: Api) -> None:
     assert (answer.status, message(answer)) == (
         403,
         (
-            'certificatesigningrequests.certificates.k8s.io "ann" is forbidden: use of kubernetes.io/kube-apiserver-client '
+            'certificatesigningrequests.certificates.k8s.io "ann" is forbidden: use of '
+            "kubernetes.io/kube-apiserver-client "
             "signer with system:masters group is not allowed"
         ),
     )
@@ -1027,7 +1054,8 @@ def test_certificate_is_approved_and_signed_by_those_who_may(
     assert (refused.status, message(refused)) == (
         403,
         (
-            'certificatesigningrequests.certificates.k8s.io "bob" is forbidden: user not permitted to approve requests '
+            'certificatesigningrequests.certificates.k8s.io "bob" is forbidden: user not '
+            "permitted to approve requests "
             'with signerName "kubernetes.io/kube-apiserver-client"'
         ),
     )

@@ -13,7 +13,10 @@ CRONS = "/apis/example.org/v1/namespaces/default/crons"
 JSON, YAML = {"content-type": "application/json"}, {"content-type": "application/yaml"}
 UNRECOGNIZED = "the object provided is unrecognized (must be of type ConfigMap): "
 NO_JSON = f"{UNRECOGNIZED}couldn't get version/kind; json parse error: "
-TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+TYPE_META = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
+    '"json:\\"kind,omitempty\\"" }'
+)
 
 
 def refusal(answer: Any) -> tuple[int, str]:
@@ -27,9 +30,8 @@ def refusal(answer: Any) -> tuple[int, str]:
         (b"{", f"{NO_JSON}unexpected end of JSON input ({{)"),
         (
             b"rubbish",
-            f"{NO_JSON}invalid character 'r' looking for beginning of value (7275626269736800)".replace(
-                "6800", "68"
-            ),
+            f"{NO_JSON}invalid character 'r' looking for beginning of value "
+            f"(7275626269736800)".replace("6800", "68"),
         ),
         (b"[]", f"{NO_JSON}json: cannot unmarshal array into Go value of type {TYPE_META} (5b5d)"),
         (
@@ -48,7 +50,8 @@ def refusal(answer: Any) -> tuple[int, str]:
         ),
         (
             b'{"apiVersion": "apps/v1", "kind": "Deployment"}',
-            'Deployment in version "v1" cannot be handled as a ConfigMap: converting (v1.Deployment) to '
+            'Deployment in version "v1" cannot be handled as a ConfigMap: converting '
+            "(v1.Deployment) to "
             "(core.ConfigMap): unknown conversion",
         ),
         (
@@ -77,7 +80,8 @@ def test_missing_content_type_is_json(api: Api) -> None:
 def test_other_content_types_are_refused(api: Api, content_type: str) -> None:
     assert refusal(api.post(MAPS, b"{}", {"content-type": content_type})) == (
         415,
-        "the body of the request was in an unknown format - accepted media types include: application/json, "
+        "the body of the request was in an unknown format - accepted media types include: "
+        "application/json, "
         "application/yaml, application/vnd.kubernetes.protobuf",
     )
 
@@ -194,12 +198,14 @@ def crons(api: Api) -> Api:
         (
             {"apiVersion": "example.org/v2", "kind": "Cron"},
             400,
-            "the API version in the data (example.org/v2) does not match the expected API version (example.org/v1)",
+            "the API version in the data (example.org/v2) does not match the expected API version "
+            "(example.org/v1)",
         ),
         (
             {"apiVersion": "v"},
             400,
-            "the object provided is unrecognized (must be of type Cron): Object 'Kind' is missing in "
+            "the object provided is unrecognized (must be of type Cron): Object 'Kind' is missing "
+            "in "
             '\'{"apiVersion": "v"}\' ({"apiVersion": "v"})',
         ),
     ],
@@ -219,7 +225,8 @@ def test_custom_resource_must_say_what_it_is(
             f"{CRONS}/a",
             "application/strategic-merge-patch+json",
             "the body of the request was in an unknown format - accepted media types include: "
-            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            "application/json-patch+json, application/merge-patch+json, "
+            "application/apply-patch+yaml",
         ),
     ],
 )
@@ -268,7 +275,8 @@ def test_patch_of_other_type_is_refused(
             "json-patch",
             b"[" + b",".join([b'{"op": "test"}'] * 10001) + b"]",
             413,
-            "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001",
+            "Request entity too large: The allowed maximum operations in a JSON patch is 10000, "
+            "got 10001",
         ),
     ],
 )

@@ -1,4 +1,5 @@
-"""Clients that behave badly on their connection: they cost nobody else anything, and change nothing by halves.
+"""Clients that behave badly on their connection: they cost nobody else anything, and change nothing
+by halves.
 
 ``BAD_CLIENTS=1000 pytest tests/server/test_connections.py`` has a thousand at a time.
 """
@@ -462,7 +463,8 @@ def test_pipelined_requests_are_answered_in_order(short: ServerProcess) -> None:
 def test_http_1_0_closes_after_its_answer(short: ServerProcess) -> None:
     raw = Raw(short)
     raw.send(
-        f"GET {MAPS}?watch=1&timeoutSeconds=1 HTTP/1.0\r\nAuthorization: Bearer {raw.token}\r\n\r\n".encode()
+        f"GET {MAPS}?watch=1&timeoutSeconds=1 HTTP/1.0\r\nAuthorization: Bearer "
+        f"{raw.token}\r\n\r\n".encode()
     )
     received = raw.read()
     assert received.split()[1] == b"200"

@@ -80,7 +80,7 @@ def resources(api: Api, path: str) -> dict[str, Any]:
     return {entry["name"]: entry for entry in api.get(path).json()["resources"]}
 
 
-# --- legacy ---------------------------------------------------------------------------------------------------------
+# --- legacy ---------------------------------------------------------------------------------------
 
 
 def test_api_names_the_version_and_the_servers_address(api: Api) -> None:
@@ -202,7 +202,7 @@ def test_other_methods_are_not_allowed_on_routes(api: Api) -> None:
     assert api.delete("/apis/apps/v1").json()["reason"] == "MethodNotAllowed"
 
 
-# --- aggregated -----------------------------------------------------------------------------------------------------
+# --- aggregated -----------------------------------------------------------------------------------
 
 
 def test_aggregated_documents_answer_client_go_with_etag_and_304(api: Api) -> None:
@@ -259,7 +259,7 @@ def test_aggregated_subresources_have_kinds_and_verbs(api: Api) -> None:
     }
 
 
-# --- custom resources -----------------------------------------------------------------------------------------------
+# --- custom resources -----------------------------------------------------------------------------
 
 
 def test_custom_resources_appear_with_all_served_versions_and_go(api: Api) -> None:
@@ -317,7 +317,7 @@ def test_definition_that_another_process_makes_is_discovered(api: Api) -> None:
     assert api.get("/apis/sea.example/v1").status == 200
 
 
-# --- OpenAPI --------------------------------------------------------------------------------------------------------
+# --- OpenAPI --------------------------------------------------------------------------------------
 
 
 def openapi(api: Api, path: str) -> Any:

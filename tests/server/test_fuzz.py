@@ -1,5 +1,5 @@
-"""Random requests to the whole server, in process: none ends in a 500, in a line of the log about a defect, or in a
-request that takes long, and every error is a Status with the code of its answer.
+"""Random requests to the whole server, in process: none ends in a 500, in a line of the log about a
+defect, or in a request that takes long, and every error is a Status with the code of its answer.
 
 ``FUZZ_REQUESTS=5000 pytest tests/server/test_fuzz.py --hypothesis-profile=default`` explores.
 """
@@ -109,7 +109,8 @@ THING: dict[str, Any] = {
 
 
 class Fuzzed:
-    """A server with objects of many kinds. What a request may break for those after it is made good again."""
+    """A server with objects of many kinds. What a request may break for those after it is made good
+    again."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
@@ -584,7 +585,8 @@ BODIES = (
     b'{"metadata":' * 9_000 + b"{}" + b"}" * 9_000,
     b'{"spec":' + b"[" * 9_999 + b"]" * 9_999 + b"}",
     b"a: &a [x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*"
-    b"c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f]\n",
+    b"c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e]\ng: "
+    b"[*f,*f,*f,*f,*f,*f,*f]\n",
     b"a: &a [*a]\n",
     b"a: &a\n  <<: *a\n",
     b"<<: 1\n",
@@ -644,7 +646,8 @@ BODIES = (
     b'{"apiVersion":"a/b/c"}',
     b'{"metadata":{"managedFields":1}}',
     b'{"metadata":{"managedFields":[{}]}}',
-    b'{"metadata":{"managedFields":[{"manager":"a","operation":"Apply","apiVersion":"x/y","fieldsType":"FieldsV1","fieldsV1":{"f:a":1,"k:{":{},"v:x":{}}}]}}',
+    b'{"metadata":{"managedFields":[{"manager":"a","operation":"Apply","apiVersion":"x/y",'
+    b'"fieldsType":"FieldsV1","fieldsV1":{"f:a":1,"k:{":{},"v:x":{}}}]}}',
     b'{"metadata":{"resourceVersion":"x"}}',
     b'{"metadata":{"resourceVersion":"99999999999999999999999"}}',
     b'{"metadata":{"uid":"x"}}',
@@ -721,7 +724,8 @@ def targets(draw: st.DrawFn) -> str:
     )
     plural = "things" if kind == 1 else resource.plural
     if kind != 1:
-        base += f"/{draw(st.sampled_from((resource.version, *resource.other_versions, resource.version, 'v9')))}"
+        versions = (resource.version, *resource.other_versions, resource.version, "v9")
+        base += f"/{draw(st.sampled_from(versions))}"
     parts = [base]
     if draw(st.integers(0, 30)) == 0:
         parts.append("watch")
@@ -877,7 +881,8 @@ def any_requests(draw: st.DrawFn) -> Sent:
 
 @st.composite
 def writes(draw: st.DrawFn) -> Sent:
-    """Creations, updates and patches of all four types with objects of the kind that the path is about."""
+    """Creations, updates and patches of all four types with objects of the kind that the path is
+    about."""
     resource = draw(st.sampled_from(RESOURCES))
     obj = draw(of_kind(resource))
     method = draw(st.sampled_from(("POST", "PUT", "PATCH", "PATCH")))

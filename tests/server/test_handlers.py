@@ -26,7 +26,7 @@ def refusal(answer: Answer) -> tuple[int, str, str]:
     return answer.status, status.get("reason", ""), status["message"]
 
 
-# --- creations ----------------------------------------------------------------------------------------------------
+# --- creations ------------------------------------------------------------------------------------
 
 
 def test_creation_answers_with_object_and_manager_of_user_agent(api: Api) -> None:
@@ -63,7 +63,8 @@ def test_existing_name_conflicts(api: Api) -> None:
             (
                 400,
                 "BadRequest",
-                "the namespace of the provided object does not match the namespace sent on the request",
+                "the namespace of the provided object does not match the namespace sent on the "
+                "request",
             ),
         ),
         (
@@ -111,7 +112,7 @@ def test_wrong_options_are_invalid(api: Api, query: str, problem: str) -> None:
     )
 
 
-# --- updates ------------------------------------------------------------------------------------------------------
+# --- updates --------------------------------------------------------------------------------------
 
 
 def test_update_creates_only_kinds_that_allow_it(api: Api) -> None:
@@ -149,7 +150,8 @@ def test_update_creates_only_kinds_that_allow_it(api: Api) -> None:
             (
                 409,
                 "Conflict",
-                'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply '
+                'Operation cannot be fulfilled on configmaps "a": the object has been modified; '
+                "please apply "
                 "your changes to the latest version and try again",
             ),
         ),
@@ -160,7 +162,7 @@ def test_update_that_is_refused(api: Api, obj: Any, refused: tuple[int, str, str
     assert refusal(api.put(f"{MAPS}/a", obj)) == refused
 
 
-# --- patches ------------------------------------------------------------------------------------------------------
+# --- patches --------------------------------------------------------------------------------------
 
 
 def test_patches_of_every_type(api: Api) -> None:
@@ -195,7 +197,8 @@ def test_apply_creates_conflicts_and_is_forced(api: Api) -> None:
     assert refusal(api.patch(f"{MAPS}/a", config % 2, APPLY)) == (
         422,
         "Invalid",
-        'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply '
+        'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for '
+        "apply "
         "patch",
     )
 
@@ -209,7 +212,7 @@ def test_patch_cannot_make_another_kind(api: Api) -> None:
     )
 
 
-# --- deletions ----------------------------------------------------------------------------------------------------
+# --- deletions ------------------------------------------------------------------------------------
 
 
 def test_deletion_answers_with_status_or_object(api: Api) -> None:
@@ -248,7 +251,8 @@ def test_object_that_remains_is_accepted_where_cascading_was_asked_for(api: Api)
             (
                 422,
                 "Invalid",
-                'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: "Orphan": '
+                'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: '
+                '"Orphan": '
                 "orphanDependents and deletionPropagation cannot be both set",
             ),
         ),
@@ -263,7 +267,8 @@ def test_object_that_remains_is_accepted_where_cascading_was_asked_for(api: Api)
             (
                 400,
                 "BadRequest",
-                "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of "
+                "json: cannot unmarshal string into Go struct field "
+                "DeleteOptions.gracePeriodSeconds of "
                 "type int64",
             ),
         ),
@@ -324,7 +329,7 @@ def test_deleted_job_keeps_its_pods_with_a_warning(api: Api) -> None:
     assert "warning" not in api.delete(f"{jobs}/j?propagationPolicy=Background").headers
 
 
-# --- events -------------------------------------------------------------------------------------------------------
+# --- events ---------------------------------------------------------------------------------------
 
 
 def test_events_of_both_groups_are_the_same(api: Api) -> None:
@@ -364,7 +369,7 @@ def test_events_of_both_groups_are_the_same(api: Api) -> None:
     assert refusal(api.get(f"{NEW_EVENTS}/e"))[:2] == (404, "NotFound")
 
 
-# --- mistakes of clients ------------------------------------------------------------------------------------------
+# --- mistakes of clients --------------------------------------------------------------------------
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 

@@ -103,7 +103,8 @@ def test_metrics_are_those_of_this_server(api: Api) -> None:
     assert b'apiserver_resource_objects{group="",resource="namespaces"} 4\n' in answer.body
     api.get("/apis/apps/v1/namespaces/default/deployments/none")
     assert (
-        b'apiserver_request_total{code="404",dry_run="",group="apps",resource="deployments",scope="resource",'
+        b'apiserver_request_total{code="404",dry_run="",group="apps",resource="deployments",'
+        b'scope="resource",'
         b'subresource="",verb="GET",version="v1"} 1\n'
     ) in api.get("/metrics").body
 

@@ -1,4 +1,5 @@
-"""A real kubectl against a server: logs, drains, evictions, debugging, scaling, and the refusals of connections."""
+"""A real kubectl against a server: logs, drains, evictions, debugging, scaling, and the refusals of
+connections."""
 
 from __future__ import annotations
 
@@ -94,7 +95,8 @@ def test_logs_are_those_of_the_annotation(kubectl: Kubectl) -> None:
     assert kubectl("logs", "web", "--tail=1").out == "two\n"
     done = kubectl("logs", "pull")
     assert (done.err, done.status) == (
-        'Error from server (BadRequest): container "c" in pod "pull" is waiting to start: trying and failing to pull '
+        'Error from server (BadRequest): container "c" in pod "pull" is waiting to start: trying '
+        "and failing to pull "
         "image\n",
         1,
     )

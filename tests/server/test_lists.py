@@ -172,7 +172,8 @@ def test_exact_revision_that_is_forgotten_is_expired(
         (
             "continue=x*",
             400,
-            "invalid continue token: continue key is not valid: illegal base64 data at input byte 1",
+            "invalid continue token: continue key is not valid: illegal base64 data at input byte "
+            "1",
         ),
         (
             f"continue={token(v='v2', rv=1, start='a')}",

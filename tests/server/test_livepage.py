@@ -96,7 +96,8 @@ def test_timeline_needs_a_token_and_get(api: Api) -> None:
     [
         (
             "yesterday",
-            "since=yesterday is neither a time such as 2026-01-01T12:00:00Z nor a duration such as 30m or 2d",
+            "since=yesterday is neither a time such as 2026-01-01T12:00:00Z nor a duration such "
+            "as 30m or 2d",
         ),
         ("-1h", "since must not be negative: -1h"),
     ],
@@ -286,7 +287,8 @@ def test_live_page_without_good_token_asks_for_one(
     server = new_server("--controllers=off")
     browser.open(f"{server.url}/#token=wrong")
     browser.wait(
-        "document.getElementById('message').textContent === 'The server does not accept this token.'"
+        "document.getElementById('message').textContent === 'The server does not accept this "
+        "token.'"
     )
     browser.run(
         f"document.getElementById('token').value = {server.token!r};"

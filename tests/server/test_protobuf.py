@@ -19,12 +19,28 @@ CONFIG_MAP = {
 }
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
     "metadata": {"name": "crons.example.org"},
-    "spec": {"group": "example.org", "scope": "Namespaced", "names": {"plural": "crons", "kind": "Cron"}, "versions": [
-        {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
-            "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]},
-}  # fmt: skip
+    "spec": {
+        "group": "example.org",
+        "scope": "Namespaced",
+        "names": {"plural": "crons", "kind": "Cron"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
 
 
 def post(api: Api, path: str, obj: Any, headers: dict[str, str] = TYPED) -> Answer:
@@ -59,17 +75,34 @@ def test_body_that_does_not_say_its_kind_has_that_of_the_path(api: Api) -> None:
     assert api.request("POST", CONFIG_MAPS, bare, TYPED).status == 201
 
 
-@pytest.mark.parametrize(("body", "message"), [
-    (protobuf.MAGIC + b"\xff", "the object provided is unrecognized (must be of type ConfigMap): unexpected EOF "
-                               "(6b387300ff)"),
-    (b"{}", "the object provided is unrecognized (must be of type ConfigMap): provided data does not appear to be a "
-            "protobuf message, expected prefix [107 56 115 0] ({})"),
-    (protobuf.encode({"apiVersion": "v1", "kind": "Secret"}).replace(b"\x12\x14\n\x10", b"\x12\x14\n\x13"),
-     'Secret in version "v1" cannot be handled as a ConfigMap: unexpected EOF'),
-    (protobuf.encode({"apiVersion": "v1", "kind": "Secret"}),
-     'Secret in version "v1" cannot be handled as a ConfigMap: converting (v1.Secret) to (core.ConfigMap): unknown '
-     "conversion"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            protobuf.MAGIC + b"\xff",
+            "the object provided is unrecognized (must be of type ConfigMap): unexpected EOF "
+            "(6b387300ff)",
+        ),
+        (
+            b"{}",
+            "the object provided is unrecognized (must be of type ConfigMap): provided data does "
+            "not appear to be a "
+            "protobuf message, expected prefix [107 56 115 0] ({})",
+        ),
+        (
+            protobuf.encode({"apiVersion": "v1", "kind": "Secret"}).replace(
+                b"\x12\x14\n\x10", b"\x12\x14\n\x13"
+            ),
+            'Secret in version "v1" cannot be handled as a ConfigMap: unexpected EOF',
+        ),
+        (
+            protobuf.encode({"apiVersion": "v1", "kind": "Secret"}),
+            'Secret in version "v1" cannot be handled as a ConfigMap: converting (v1.Secret) to '
+            "(core.ConfigMap): unknown "
+            "conversion",
+        ),
+    ],
+)
 def test_rubbish_is_refused_in_upstreams_words(api: Api, body: bytes, message: str) -> None:
     answer = api.request("POST", CONFIG_MAPS, body, TYPED)
     status = object_of(answer)
@@ -122,28 +155,93 @@ def causes_of(api: Api, path: str, obj: Any) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("path", "obj", "causes"), [
-    ("/apis/coordination.k8s.io/v1/namespaces/default/leases",
-     {"kind": "Lease", "metadata": {"name": "a", "finalizers": ["plain"]}, "spec": {"leaseDurationSeconds": 1}}, []),
-    ("/apis/policy/v1/namespaces/default/poddisruptionbudgets",
-     {"kind": "PodDisruptionBudget", "metadata": {"name": "A_b", "finalizers": ["plain"]}, "spec": {}}, []),
-    ("/api/v1/namespaces/default/configmaps", {"kind": "ConfigMap", "metadata": {"name": "a", "finalizers": ["plain"]}},
-     ['metadata.finalizers[0]: Invalid value: "plain": name is neither a standard finalizer name nor is it fully '
-      "qualified"]),
-    ("/apis/networking.k8s.io/v1/ipaddresses", {"kind": "IPAddress", "metadata": {"name": "a"}, "spec": {"parentRef": {
-        "resource": "services", "name": "a", "namespace": "default"}}},
-     ['metadata.name: Invalid value: "a": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']),
-    ("/apis/networking.k8s.io/v1/ipaddresses", {"kind": "IPAddress", "metadata": {"name": "2001:DB8::1"}, "spec": {}},
-     ['metadata.name: Invalid value: "2001:DB8::1": must be in canonical form ("2001:db8::1")',
-      "spec.parentRef: Required value"]),
-    ("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"kind": "ClusterRole", "metadata": {"name": "a"},
-        "aggregationRule": {"clusterRoleSelectors": [{"matchExpressions": [{"key": "a", "operator": "Is"}]}]}},
-     ['aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "Is": not a valid selector '
-      "operator", "aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector."]),
-    ("/api/v1/namespaces/default/pods", {"kind": "Pod", "metadata": {"name": "a"}, "spec": {
-        "securityContext": {"seLinuxChangePolicy": "MountOption"}, "containers": [{"name": "a", "image": "a"}]}},
-     ['spec.securityContext.seLinuxChangePolicy: Unsupported value: "MountOption": supported values: "Recursive"']),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "obj", "causes"),
+    [
+        (
+            "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+            {
+                "kind": "Lease",
+                "metadata": {"name": "a", "finalizers": ["plain"]},
+                "spec": {"leaseDurationSeconds": 1},
+            },
+            [],
+        ),
+        (
+            "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+            {
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": "A_b", "finalizers": ["plain"]},
+                "spec": {},
+            },
+            [],
+        ),
+        (
+            "/api/v1/namespaces/default/configmaps",
+            {"kind": "ConfigMap", "metadata": {"name": "a", "finalizers": ["plain"]}},
+            [
+                'metadata.finalizers[0]: Invalid value: "plain": name is neither a standard '
+                "finalizer name nor is it fully "
+                "qualified"
+            ],
+        ),
+        (
+            "/apis/networking.k8s.io/v1/ipaddresses",
+            {
+                "kind": "IPAddress",
+                "metadata": {"name": "a"},
+                "spec": {
+                    "parentRef": {"resource": "services", "name": "a", "namespace": "default"}
+                },
+            },
+            [
+                'metadata.name: Invalid value: "a": must be a valid IP address, (e.g. 10.9.8.7 or '
+                "2001:db8::ffff)"
+            ],
+        ),
+        (
+            "/apis/networking.k8s.io/v1/ipaddresses",
+            {"kind": "IPAddress", "metadata": {"name": "2001:DB8::1"}, "spec": {}},
+            [
+                'metadata.name: Invalid value: "2001:DB8::1": must be in canonical form '
+                '("2001:db8::1")',
+                "spec.parentRef: Required value",
+            ],
+        ),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            {
+                "kind": "ClusterRole",
+                "metadata": {"name": "a"},
+                "aggregationRule": {
+                    "clusterRoleSelectors": [{"matchExpressions": [{"key": "a", "operator": "Is"}]}]
+                },
+            },
+            [
+                "aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid "
+                'value: "Is": not a valid selector '
+                "operator",
+                "aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label "
+                "selector.",
+            ],
+        ),
+        (
+            "/api/v1/namespaces/default/pods",
+            {
+                "kind": "Pod",
+                "metadata": {"name": "a"},
+                "spec": {
+                    "securityContext": {"seLinuxChangePolicy": "MountOption"},
+                    "containers": [{"name": "a", "image": "a"}],
+                },
+            },
+            [
+                'spec.securityContext.seLinuxChangePolicy: Unsupported value: "MountOption": '
+                'supported values: "Recursive"'
+            ],
+        ),
+    ],
+)
 def test_refusals_are_those_of_a_real_server(
     api: Api, path: str, obj: Any, causes: list[str]
 ) -> None:

@@ -1,7 +1,7 @@
 """Discovery and OpenAPI beside the documents that upstream publishes for v1.36.
 
-``KUBERNETES_SOURCE`` names a checkout (its ``api/discovery`` and ``api/openapi-spec``); without it, digests of what was
-found equal to them are compared.
+``KUBERNETES_SOURCE`` names a checkout (its ``api/discovery`` and ``api/openapi-spec``); without it,
+digests of what was found equal to them are compared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def schemas_of(group: str, version: str, resources: list[Resource]) -> dict[str,
 
 
 def operations_in(paths: dict[str, Any]) -> list[Any]:
-    """Return what clients go by of each operation, in order; CBOR, which is not on by default, is left out."""
+    """Return what clients go by of each operation, in order; CBOR, which is not on by default, is
+    left out."""
     facts = []
     for path, item in sorted(paths.items()):
         common = {parameter["name"] for parameter in item.get("parameters", ())}
@@ -71,7 +72,8 @@ def operations_in(paths: dict[str, Any]) -> list[Any]:
 
 
 def fields_in(schemas: dict[str, Any]) -> list[Any]:
-    """Return the fields of each type, without descriptions and enumerations, which upstream does not publish."""
+    """Return the fields of each type, without descriptions and enumerations, which upstream does
+    not publish."""
 
     def shape(node: Any) -> Any:
         if isinstance(node, dict):

@@ -221,7 +221,8 @@ def test_kubeconfig_keeps_the_other_entries_of_its_file(
 ) -> None:
     folder = new_folder()
     (folder.parent / "kubeconfig").write_text(
-        "apiVersion: v1\nkind: Config\nclusters:\n- name: other\n  cluster: {server: https://example.com}\n"
+        "apiVersion: v1\nkind: Config\nclusters:\n- name: other\n  cluster: {server: "
+        "https://example.com}\n"
     )
     server = new_server("--controllers=off", folder=folder)
     [document] = yaml.load_all(server.kubeconfig.read_text())
@@ -229,7 +230,7 @@ def test_kubeconfig_keeps_the_other_entries_of_its_file(
     assert document.object["current-context"] == "kubepy-state"
 
 
-# --- mistakes -----------------------------------------------------------------------------------------------------
+# --- mistakes -------------------------------------------------------------------------------------
 
 
 def test_serve_without_a_cluster_is_an_error(tmp_path: Path) -> None:
@@ -244,7 +245,8 @@ def test_port_in_use_is_an_error(new_folder: Callable[[], Path]) -> None:
         done = run("--state", str(new_folder()), "serve", f"--port={port}")
     assert done == (
         "",
-        f"error: cannot listen on 127.0.0.1 port {port}: address already in use; --port=0 chooses a "
+        f"error: cannot listen on 127.0.0.1 port {port}: address already in use; --port=0 chooses "
+        f"a "
         "free port\n",
         1,
     )

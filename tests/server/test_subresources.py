@@ -1,4 +1,5 @@
-"""Subresources on the wire: logs, bindings, evictions, views of objects, and what would reach a node."""
+"""Subresources on the wire: logs, bindings, evictions, views of objects, and what would reach a
+node."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def refusal(answer: Answer) -> tuple[int, str]:
     return answer.status, status["message"]
 
 
-# --- logs ---------------------------------------------------------------------------------------------------------
+# --- logs -----------------------------------------------------------------------------------------
 
 
 def test_log_is_text(running: Api) -> None:
@@ -105,7 +106,8 @@ def test_log_of_pod_without_node_has_no_content(api: Api) -> None:
         (
             "sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z",
             422,
-            'PodLogOptions "p" is invalid: []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified',
+            'PodLogOptions "p" is invalid: []: Forbidden: at most one of `sinceTime` or '
+            "`sinceSeconds` may be specified",
         ),
     ],
 )
@@ -133,7 +135,7 @@ def test_followed_log_of_ended_container_ends_at_once(running: Api) -> None:
     assert list(running.stream(f"{PODS}/done/log?follow=true")) == [b"done\n"]
 
 
-# --- bindings and evictions ---------------------------------------------------------------------------------------
+# --- bindings and evictions -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", [f"{PODS}/p/binding", f"{NAMESPACE}/bindings"])
@@ -159,7 +161,8 @@ def test_binding_is_answered_by_a_status(api: Api, path: str) -> None:
 def test_body_of_another_kind_is_refused(running: Api) -> None:
     assert refusal(running.post(f"{PODS}/p/binding", pod())) == (
         400,
-        'Pod in version "v1" cannot be handled as a Binding: converting (v1.Pod) to (core.Binding): unknown '
+        'Pod in version "v1" cannot be handled as a Binding: converting (v1.Pod) to '
+        "(core.Binding): unknown "
         "conversion",
     )
     assert (
@@ -224,7 +227,7 @@ def test_eviction_with_two_budgets_is_a_failure_with_201(running: Api) -> None:
     assert (answer.status, answer.json()["status"], answer.json()["code"]) == (201, "Failure", 500)
 
 
-# --- views of objects ---------------------------------------------------------------------------------------------
+# --- views of objects -----------------------------------------------------------------------------
 
 
 def test_scale_is_read_replaced_patched_and_applied(api: Api) -> None:
@@ -355,7 +358,7 @@ def test_component_statuses_are_healthy(api: Api) -> None:
     assert refusal(api.get("/api/v1/componentstatuses/x")) == (404, 'componentstatus "x" not found')
 
 
-# --- what would reach a node --------------------------------------------------------------------------------------
+# --- what would reach a node ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("headers", [SPDY, WEBSOCKET])
@@ -427,7 +430,7 @@ def test_service_proxy_looks_for_an_endpoint(
     assert refusal(running.get(f"{NAMESPACE}/services/{name}/proxy/")) == (code, message)
 
 
-# --- leases -------------------------------------------------------------------------------------------------------
+# --- leases ---------------------------------------------------------------------------------------
 
 
 def test_leases_of_nodes_are_kept_up(

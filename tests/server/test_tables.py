@@ -62,7 +62,8 @@ def test_wrong_include_object_is_refused(maps: Api) -> None:
     answer = maps.get(f"{MAPS}?includeObject=All", TABLE)
     assert (answer.status, answer.json()["message"]) == (
         400,
-        "Unable to convert to Table as requested: includeObject: Invalid value: \"All\": must be 'Metadata', "
+        'Unable to convert to Table as requested: includeObject: Invalid value: "All": must be '
+        "'Metadata', "
         "'Object', 'None', or empty",
     )
 

@@ -1,4 +1,5 @@
-"""Watches: what they begin with, the events of selectors, bookmarks, errors in the stream, and their end."""
+"""Watches: what they begin with, the events of selectors, bookmarks, errors in the stream, and
+their end."""
 
 from __future__ import annotations
 

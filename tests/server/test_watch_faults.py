@@ -1,4 +1,5 @@
-"""Watchers while the index is removed and files are edited under writers: they end with what is there."""
+"""Watchers while the index is removed and files are edited under writers: they end with what is
+there."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ class Informer(threading.Thread):
             metadata = event["object"]["metadata"]
             if int(metadata["resourceVersion"]) <= newest:
                 self.problems.append(
-                    f"{event['type']} {metadata['name']} {metadata['resourceVersion']} after {newest}"
+                    f"{event['type']} {metadata['name']} {metadata['resourceVersion']} after "
+                    f"{newest}"
                 )
             newest = int(metadata["resourceVersion"])
             if (event["type"] == "ADDED") == (metadata["name"] in self.objects):

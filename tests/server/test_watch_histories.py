@@ -1,4 +1,5 @@
-"""Random writes: every watch, from wherever it begins and however often it reconnects, has exactly what follows."""
+"""Random writes: every watch, from wherever it begins and however often it reconnects, has exactly
+what follows."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ writes = st.lists(
 
 
 class Watching(NamedTuple):
-    """A watch: after so many changes, with a selector, of one name or all; it reconnects after so many events."""
+    """A watch: after so many changes, with a selector, of one name or all; it reconnects after so
+    many events."""
 
     start: int
     selector: int
@@ -113,7 +115,8 @@ class History:
         return events
 
     def watch(self, watching: Watching, api: Api, since: int) -> list[Any]:
-        """Return the events of a watch up to the bookmark that says that nothing else has happened."""
+        """Return the events of a watch up to the bookmark that says that nothing else has
+        happened."""
         events: list[Any] = []
         fields = f"metadata.name={watching.name}" if watching.name else ""
         query = (

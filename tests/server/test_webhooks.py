@@ -1,4 +1,5 @@
-"""Webhooks that served requests call: they hold nobody else up, and may send requests to this very server."""
+"""Webhooks that served requests call: they hold nobody else up, and may send requests to this very
+server."""
 
 from __future__ import annotations
 
@@ -155,7 +156,7 @@ def test_requester_is_the_one_of_the_request(api: Api, hook: Hook) -> None:
     assert request["userInfo"]["username"] == "ann"
 
 
-# --- policies and quotas ------------------------------------------------------------------------------------------
+# --- policies and quotas --------------------------------------------------------------------------
 
 
 def test_policies_refuse_served_requests(api: Api) -> None:

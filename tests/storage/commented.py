@@ -1,5 +1,5 @@
-"""Random YAML in the forms that people write: comments everywhere, every style, and for each line the entry it
-shows."""
+"""Random YAML in the forms that people write: comments everywhere, every style, and for each line
+the entry it shows."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ KEYS = [
 
 
 class Line(NamedTuple):
-    """A line of a document; ``path`` leads to the entry that it shows ("" as the last part: a comment that belongs
-    to no entry)."""
+    """A line of a document; ``path`` leads to the entry that it shows ("" as the last part: a
+    comment that belongs to no entry)."""
 
     text: str
     path: Path
@@ -165,7 +165,8 @@ class Writer:
             self.lines.append(Line("", ("",)))
 
     def mapping(self, obj: dict[str, Any], column: int, path: Path, lead: str) -> None:
-        """Write a mapping; ``lead`` is the text before its first key on that line ("": only blanks)."""
+        """Write a mapping; ``lead`` is the text before its first key on that line ("": only
+        blanks)."""
         pad = " " * column
         for key, value in obj.items():
             own = (*path, key)
@@ -289,7 +290,7 @@ def write(rng: Random, obj: dict[str, Any]) -> list[Line]:
     return writer.lines
 
 
-# --- changes --------------------------------------------------------------------------------------------------------
+# --- changes --------------------------------------------------------------------------------------
 
 
 NEW_NAMES = "PQRSTUVW"  # no new item has the name of a removed one
@@ -344,7 +345,7 @@ def _change_list(rng: Random, value: list[Any], moves: bool) -> None:
         value.insert(rng.randint(0, len(value)), new)
 
 
-# --- comments and lines that a change leaves ------------------------------------------------------------------------
+# --- comments and lines that a change leaves ------------------------------------------------------
 
 _MISSING = object()
 

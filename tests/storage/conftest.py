@@ -1,4 +1,5 @@
-"""Fixtures of storage: every test of a folder ends with ``check()``, so files, index, journal and change log agree."""
+"""Fixtures of storage: every test of a folder ends with ``check()``, so files, index, journal and
+change log agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The contract of every store: objects, resource versions, compare-and-swap, the change log, settings, locks, forks.
+"""The contract of every store: objects, resource versions, compare-and-swap, the change log,
+settings, locks, forks.
 
 Each test runs over a state folder, a store in memory, and forks in memory of both.
 """

@@ -1,5 +1,5 @@
-"""Looking for edits of a few objects: what shows in the times of folders is seen everywhere, and no folder is listed
-again in which nothing has happened."""
+"""Looking for edits of a few objects: what shows in the times of folders is seen everywhere, and no
+folder is listed again in which nothing has happened."""
 
 from __future__ import annotations
 

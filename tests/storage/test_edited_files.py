@@ -1,4 +1,5 @@
-"""Files with a formatting of their own: it survives commits and recovery, and the index knows of it."""
+"""Files with a formatting of their own: it survives commits and recovery, and the index knows of
+it."""
 
 from __future__ import annotations
 

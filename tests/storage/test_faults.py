@@ -29,8 +29,8 @@ APPLIED = [{"manager": "kubectl", "operation": "Apply"}]
 
 
 class Unsynced(sqlite3.Connection):
-    """A connection without syncs: a killed process loses nothing the kernel has, and syncs would slow down its many
-    deaths."""
+    """A connection without syncs: a killed process loses nothing the kernel has, and syncs would
+    slow down its many deaths."""
 
     def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
         return super().execute(
@@ -105,8 +105,8 @@ AFTER = [
 
 
 def sound_after(folder: Path, acknowledged: bool) -> list[tuple[str, str, str]]:
-    """Check that a commit is all or nothing, to a reader without the lock and to everyone else; return the objects
-    seen."""
+    """Check that a commit is all or nothing, to a reader without the lock and to everyone else;
+    return the objects seen."""
     with locked_by_another(folder):
         reader = FolderStore(folder)
         seen = state(reader)
@@ -155,7 +155,8 @@ def locked_by_another(folder: Path) -> Iterator[None]:
 def each_death(
     tmp_path: Path, start: Callable[[Path], None], work: Callable[[Path], None]
 ) -> Iterator[tuple[Path, bool]]:
-    """Yield the folder after a death at every point of the work, and whether the work was acknowledged before."""
+    """Yield the folder after a death at every point of the work, and whether the work was
+    acknowledged before."""
     origin = tmp_path / "origin"
     FolderStore.initialize(origin, {})
     start(origin)
@@ -273,8 +274,9 @@ def test_unwritable_file_undoes_whole_transaction(folder: Path) -> None:
 
 
 class PowerCut:
-    """A folder after a power cut right after a commit, before its directory entries were synced; LOSSES take
-    unsynced changes away. The contents of files were synced before they got their names, so no file is half written."""
+    """A folder after a power cut right after a commit, before its directory entries were synced;
+    LOSSES take unsynced changes away. The contents of files were synced before they got their
+    names, so no file is half written."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder

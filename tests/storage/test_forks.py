@@ -1,4 +1,5 @@
-"""Forks and copies of state folders: independent of their origin whatever happens to it, and as complete as it."""
+"""Forks and copies of state folders: independent of their origin whatever happens to it, and as
+complete as it."""
 
 from __future__ import annotations
 
@@ -168,8 +169,9 @@ def test_read_only_folder_is_forked_and_copied(public_folder: Path, tmp_path: Pa
     os.geteuid() != 0, reason="only root can become somebody who must not write here"
 )
 def test_folder_of_a_writing_user_with_a_private_index_is_copied_whole(
-    public_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # noqa: F811
+    public_folder: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     owner = FolderStore(public_folder)
     create(owner, config_map("a"), config_map("b"))
     assert (public_folder / ".kubepy").stat().st_mode & 0o077 == 0
@@ -477,7 +479,8 @@ PLACE = st.integers(0, 20)
 
 
 class Forks(RuleBasedStateMachine):
-    """A folder and forks of forks, each beside a dictionary; what one does shows in its own dictionary alone."""
+    """A folder and forks of forks, each beside a dictionary; what one does shows in its own
+    dictionary alone."""
 
     @initialize()
     def start(self) -> None:

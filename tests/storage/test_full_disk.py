@@ -1,4 +1,5 @@
-"""A disk that fills up at any point of a commit: it happens as a whole or not at all, and the error names the cause."""
+"""A disk that fills up at any point of a commit: it happens as a whole or not at all, and the error
+names the cause."""
 
 from __future__ import annotations
 
@@ -183,7 +184,7 @@ def full_at_replace() -> Iterator[None]:
         yield
 
 
-# --- deletions ------------------------------------------------------------------------------------------------------
+# --- deletions ------------------------------------------------------------------------------------
 
 
 class ReservedDisk(Disk):

@@ -1,5 +1,5 @@
-"""Views of what is recorded, and looking objects up by links, over every store: links find what a look at all objects
-finds, whatever wrote them."""
+"""Views of what is recorded, and looking objects up by links, over every store: links find what a
+look at all objects finds, whatever wrote them."""
 
 from __future__ import annotations
 

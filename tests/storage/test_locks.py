@@ -1,4 +1,5 @@
-"""Locks: one writer at a time, released when their process dies, with a holder that everybody can see."""
+"""Locks: one writer at a time, released when their process dies, with a holder that everybody can
+see."""
 
 from __future__ import annotations
 
@@ -141,7 +142,7 @@ for step in range(15):
     revisions.append(listed.revision)
 assert revisions == sorted(revisions)
 print(json.dumps(conflicts))
-"""
+"""  # noqa: E501
 
 
 def test_processes_writing_at_once_lose_nothing(store: FolderStore, folder: Path) -> None:

@@ -1,4 +1,5 @@
-"""An object and its file of managers are committed together; bad managers cost the managers, never the object."""
+"""An object and its file of managers are committed together; bad managers cost the managers, never
+the object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The store beside a plain dictionary: after any change through the API or to the files, both are equal."""
+"""The store beside a plain dictionary: after any change through the API or to the files, both are
+equal."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Edits from outside that a transaction meets as it reads: they count before its own writes, and are committed with
-them."""
+"""Edits from outside that a transaction meets as it reads: they count before its own writes, and
+are committed with them."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_timeline_has_edit_before_own_write(store: FolderStore, folder: Path) ->
     ]
 
 
-# --- generated -----------------------------------------------------------------------------------------------------
+# --- generated ------------------------------------------------------------------------------------
 
 
 class Follower:

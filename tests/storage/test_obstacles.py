@@ -1,5 +1,5 @@
-"""A link, a file or a folder without permission in place of a folder of objects: nothing is known of its objects, so
-they count as neither removed nor changed."""
+"""A link, a file or a folder without permission in place of a folder of objects: nothing is known
+of its objects, so they count as neither removed nor changed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def put_back(path: Path) -> None:
 
 @contextmanager
 def denied(path: Path, *operations: str) -> Iterator[None]:
-    """Deny access below a path (mode 000), or list names only (mode 444), or all but that (mode 111)."""
+    """Deny access below a path (mode 000), or list names only (mode 444), or all but that (mode
+    111)."""
 
     def guard(name: str) -> Any:
         real = getattr(os, name)
@@ -104,7 +105,8 @@ def all_objects(store: FolderStore) -> list[str]:
 
 
 def is_held_back(store: FolderStore, problem: Problem) -> None:
-    """Check that the objects in default/configmaps count as neither removed nor changed, and cannot be written."""
+    """Check that the objects in default/configmaps count as neither removed nor changed, and cannot
+    be written."""
     revision = store.revision()
     assert store.list("configmaps", "default") == (
         revision,

@@ -362,10 +362,10 @@ def test_readers_see_state_before_transaction_until_it_is_committed(
 
 def test_edit_while_transaction_runs_is_not_overwritten(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
-    with (
+    with (  # noqa: PT012
         pytest.raises(ConflictError, match="was edited in the mean"),
         store.transaction() as transaction,
-    ):  # noqa: PT012
+    ):
         transaction.create(key("b"), config_map("b"))
         transaction.update(key("a"), config_map("a", "ours"))
         edit(file_of(folder, "a"), '"1"', '"theirs"')
@@ -415,8 +415,8 @@ def test_edit_with_same_size_inode_and_time_is_seen_by_its_change_time(
 
 
 class Meanwhile:
-    """A second store that acts once, between a reader's scan of the files and its snapshot of the rows, or after the
-    snapshot."""
+    """A second store that acts once, between a reader's scan of the files and its snapshot of the
+    rows, or after the snapshot."""
 
     def __init__(
         self, monkeypatch: pytest.MonkeyPatch, moment: str, act: Callable[[], object]
@@ -523,7 +523,8 @@ def test_edit_between_rename_and_stamp_is_seen(
     monkeypatch: pytest.MonkeyPatch,
     way: str,
 ) -> None:
-    """An edit in place may come before the change time of a renamed file is taken, or leave the same one."""
+    """An edit in place may come before the change time of a renamed file is taken, or leave the
+    same one."""
     create(store, config_map("a"), config_map("b"))
     replace = replacing.replace
 

@@ -1,4 +1,5 @@
-"""Files that cannot be objects are reported with path and line; all others keep working, and nothing changes them."""
+"""Files that cannot be objects are reported with path and line; all others keep working, and
+nothing changes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Several processes work in one folder and are killed at any time, while somebody edits its files."""
+"""Several processes work in one folder and are killed at any time, while somebody edits its
+files."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ while True:
     except ConflictError:  # somebody edited a file meanwhile
         continue
     print(count, flush=True)
-"""
+"""  # noqa: E501
 COUNTERS = ("one", "two", "three")
 
 
@@ -105,7 +106,8 @@ def test_killed_processes_lose_nothing_acknowledged(folder: Path) -> None:
 
 
 def test_edits_beside_commits_of_another_process_are_all_seen(folder: Path) -> None:
-    """Set a counter's files to 1000000 while its process counts: it counts on from there, or a later commit wins."""
+    """Set a counter's files to 1000000 while its process counts: it counts on from there, or a
+    later commit wins."""
     store = FolderStore(folder)
     create(
         store, *(config_map(f"{name}{suffix}", "0") for name in COUNTERS for suffix in ("-a", "-b"))

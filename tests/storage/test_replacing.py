@@ -141,7 +141,8 @@ def test_link_before_exchange_stays_and_is_problem(
 def test_edit_of_replaced_file_before_first_edit_is_back_is_last(
     store: FolderStore, path: Path
 ) -> None:
-    """The file is edited, replaced, and edited again before the first edit has its name again: the last edit counts."""
+    """The file is edited, replaced, and edited again before the first edit has its name again: the
+    last edit counts."""
 
     def edit_again() -> None:
         beside = path.with_name(".beside")
@@ -163,9 +164,11 @@ def test_removal_of_replaced_file_before_edit_is_back_is_last(
 
 
 def test_edit_by_program_that_has_file_open_is_waited_for(store: FolderStore, path: Path) -> None:
-    """It opens the file before the exchange, and writes after it: first when the exchanged file has been looked at."""
+    """It opens the file before the exchange, and writes after it: first when the exchanged file has
+    been looked at."""
     script = (
-        "import sys; file = open(sys.argv[1], 'r+'); print('open', flush=True); sys.stdin.readline()\n"
+        "import sys; file = open(sys.argv[1], 'r+'); print('open', flush=True); "
+        "sys.stdin.readline()\n"
         "file.write(sys.argv[2]); file.truncate(); file.close(); print('closed', flush=True)"
     )
     with subprocess.Popen(
@@ -233,7 +236,8 @@ def after_rename(act: Callable[[], object], number: int = 1) -> Iterator[None]:
 def killed(
     folder: Path, write: Callable[[FolderStore], None], edit: Callable[[], object], renamed: int
 ) -> None:
-    """Run a write in a process that is killed after so many renames, the first of which comes right after an edit."""
+    """Run a write in a process that is killed after so many renames, the first of which comes right
+    after an edit."""
     child = os.fork()
     if child == 0:
         with after_rename(lambda: os._exit(KILLED), renamed), before_rename(edit):  # type: ignore[arg-type]
@@ -316,7 +320,8 @@ def test_edit_survives_interrupt_between_exchange_and_look(
 def test_staged_file_of_commit_that_was_never_recorded_is_no_edit(
     path: Path, folder: Path, open_store: Callable[..., FolderStore]
 ) -> None:
-    """Only the temporary file of a recorded commit can be an edit; others are left by commits that never were."""
+    """Only the temporary file of a recorded commit can be an edit; others are left by commits that
+    never were."""
     (path.parent / ".kubepy-99.tmp").write_text(content("never committed"))
     killed(folder, update, lambda: None, 1)
     store = open_store()

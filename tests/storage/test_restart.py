@@ -26,8 +26,8 @@ def boot(monkeypatch: pytest.MonkeyPatch) -> Boot:
 
 
 def write(folder: Path, *values: str, names: tuple[str, ...] = ("a",), sync: bool = True) -> None:
-    """Commit values to objects one after the other, as a command that ends normally (or by a power cut:
-    ``sync=False``)."""
+    """Commit values to objects one after the other, as a command that ends normally (or by a power
+    cut: ``sync=False``)."""
     store = FolderStore(folder)
     for value in values:
         with store.transaction() as transaction:

@@ -1,4 +1,5 @@
-"""Sums of files: a folder whose sum is that of its rows has no difference that comparing each file would find."""
+"""Sums of files: a folder whose sum is that of its rows has no difference that comparing each file
+would find."""
 
 from __future__ import annotations
 
@@ -139,7 +140,7 @@ def test_list_of_folder_with_right_sum_lacks_no_object_that_index_lost(
     store.repair()
 
 
-# --- generated -----------------------------------------------------------------------------------------------------
+# --- generated ------------------------------------------------------------------------------------
 
 
 def in_place(path: Path, number: int) -> None:

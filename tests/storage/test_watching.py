@@ -1,4 +1,5 @@
-"""Watching the folder: after any change the next look sees all of it, and looks at no more than what was named."""
+"""Watching the folder: after any change the next look sees all of it, and looks at no more than
+what was named."""
 
 from __future__ import annotations
 

@@ -120,7 +120,8 @@ def test_dumped_value_is_same_to_yaml_1_1_reader(value: dict[str, Any]) -> None:
     try:
         read = YAML(typ="safe", pure=False).load(io.StringIO("%YAML 1.1\n---\n" + dump(value)))
     except ValueError:
-        reject()  # this reader takes ``._`` and ``0x_`` for numbers and fails; go-yaml leaves them plain
+        # this reader takes ``._`` and ``0x_`` for numbers and fails; go-yaml leaves them plain
+        reject()
     assert read == value
 
 
@@ -147,16 +148,41 @@ def test_keys_stand_in_natural_order(keys: list[str], in_order: list[str]) -> No
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ("plain text", "plain text"), ("", '""'), ("yes", '"yes"'), ("12:30", '"12:30"'),
+        ("plain text", "plain text"),
+        ("", '""'),
+        ("yes", '"yes"'),
+        ("12:30", '"12:30"'),
         ("2024-01-31", '"2024-01-31"'),
-        ("2024-13-01", "2024-13-01"), ("0x1F", '"0x1F"'), ("0xZZ", "0xZZ"), ("08", '"08"'), ("1.2.3", "1.2.3"),
-        ("- a", "'- a'"), ("it's", "it's"), ("'", "''''"), ("---", "'---'"), ("...x", "'...x'"), ("a\tb", '"a\\tb"'),
-        ("\U0001f680", '"\\U0001F680"'), ("a\nb", "|-\n  a\n  b"), ("a\nb\n", "|\n  a\n  b"), (" a\n", "|2\n   a"),
-        ("a\n\n", "|+\n  a\n"), ("a \nb", '"a \\nb"'), (1, "1"), (1.0, "1"), (1.5, "1.5"), (1e21, "1e+21"),
-        (1234567.5, "1.2345675e+06"), (0.00001, "1e-05"), (True, "true"), (None, "null"), ({}, "{}"), ([], "[]"),
+        ("2024-13-01", "2024-13-01"),
+        ("0x1F", '"0x1F"'),
+        ("0xZZ", "0xZZ"),
+        ("08", '"08"'),
+        ("1.2.3", "1.2.3"),
+        ("- a", "'- a'"),
+        ("it's", "it's"),
+        ("'", "''''"),
+        ("---", "'---'"),
+        ("...x", "'...x'"),
+        ("a\tb", '"a\\tb"'),
+        ("\U0001f680", '"\\U0001F680"'),
+        ("a\nb", "|-\n  a\n  b"),
+        ("a\nb\n", "|\n  a\n  b"),
+        (" a\n", "|2\n   a"),
+        ("a\n\n", "|+\n  a\n"),
+        ("a \nb", '"a \\nb"'),
+        (1, "1"),
+        (1.0, "1"),
+        (1.5, "1.5"),
+        (1e21, "1e+21"),
+        (1234567.5, "1.2345675e+06"),
+        (0.00001, "1e-05"),
+        (True, "true"),
+        (None, "null"),
+        ({}, "{}"),
+        ([], "[]"),
         (2**64, "1.8446744073709552e+19"),
     ],
-)  # fmt: skip
+)
 def test_value_is_written_in_go_yamls_style(value: Any, text: str) -> None:
     assert dump({"k": value}) == f"k: {text}\n"
 

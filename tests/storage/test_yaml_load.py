@@ -19,15 +19,35 @@ def read(text: str) -> Any:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("yes", True), ("Off", False), ("~", None), ("010", 8), ("0x10", 16), ("0b11", 3), ("0o17", 15),
+        ("yes", True),
+        ("Off", False),
+        ("~", None),
+        ("010", 8),
+        ("0x10", 16),
+        ("0b11", 3),
+        ("0o17", 15),
         ("1_000", 1000),
-        ("08", 8), ("1e3", 1000), ("1.50", 1.5), ("1.0", 1), ("12:30", "12:30"), ("2024-01-31", "2024-01-31"),
-        ("-0x1F", -31), ("+1", 1), ("18446744073709551615", 2.0**64), ("0x", "0x"), ("'yes'", "yes"),
+        ("08", 8),
+        ("1e3", 1000),
+        ("1.50", 1.5),
+        ("1.0", 1),
+        ("12:30", "12:30"),
+        ("2024-01-31", "2024-01-31"),
+        ("-0x1F", -31),
+        ("+1", 1),
+        ("18446744073709551615", 2.0**64),
+        ("0x", "0x"),
+        ("'yes'", "yes"),
         ("!!str 12", "12"),
-        ("!!int '12'", 12), ("!!float 3", 3), ("!thing 12", "12"), ("!!binary aGk=", "hi"), ("1e999", "1e999"),
-        ("0xFFFFFFFFFFFFFFFFFF", "0xFFFFFFFFFFFFFFFFFF"), ("99999999999999999999", 1e20),
+        ("!!int '12'", 12),
+        ("!!float 3", 3),
+        ("!thing 12", "12"),
+        ("!!binary aGk=", "hi"),
+        ("1e999", "1e999"),
+        ("0xFFFFFFFFFFFFFFFFFF", "0xFFFFFFFFFFFFFFFFFF"),
+        ("99999999999999999999", 1e20),
     ],
-)  # fmt: skip
+)
 def test_scalar_has_value_of_go_yaml(text: str, value: Any) -> None:
     found = read(f"k: {text}")["k"]
     assert (found, type(found)) == (value, type(value))
@@ -148,7 +168,10 @@ def test_duplicate_key_with_unique_keys_is_error() -> None:
 
 
 def test_merged_key_may_be_overridden_with_unique_keys() -> None:
-    text = "base: &base {image: a, port: 1}\none:\n  <<: *base\n  image: b\ntwo:\n  image: c\n  <<: *base\n"
+    text = (
+        "base: &base {image: a, port: 1}\none:\n  <<: *base\n  image: b\ntwo:\n  image: c\n  "
+        "<<: *base\n"
+    )
     (document,) = load_all(text, unique_keys=True)
     assert (document.object["one"], document.object["two"]["image"]) == (
         {"image": "b", "port": 1},
@@ -156,12 +179,13 @@ def test_merged_key_may_be_overridden_with_unique_keys() -> None:
     )
 
 
-# --- one JSON value -----------------------------------------------------------------------------------------------
+# --- one JSON value -------------------------------------------------------------------------------
 
 
 def test_indented_json_keeps_order_numbers_and_escapes():
     assert indented_json(' {"b":1.50, "a":["<x>\\u0041", {}, []],"c":{"d":null}} ') == (
-        '{\n  "b": 1.50,\n  "a": [\n    "<x>\\u0041",\n    {},\n    []\n  ],\n  "c": {\n    "d": null\n  }\n}'
+        '{\n  "b": 1.50,\n  "a": [\n    "<x>\\u0041",\n    {},\n    []\n  ],\n  "c": {\n    "d": '
+        "null\n  }\n}"
     )
 
 

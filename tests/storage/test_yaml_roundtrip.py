@@ -100,7 +100,7 @@ def containers(obj: dict[str, Any]) -> list[Any]:
     return items
 
 
-# --- a common example -----------------------------------------------------------------------------------------------
+# --- a common example -----------------------------------------------------------------------------
 
 
 def test_changed_image_changes_its_lines_only() -> None:
@@ -224,9 +224,13 @@ def test_inserted_items_leave_comments_of_others() -> None:
 
 
 def test_items_that_change_places_take_their_comments_along() -> None:
-    text = "a:\n# one\n- name: x  # x\n  v: 1\n# two\n- name: y\n  # inner\n  v: 2\n# three\n- name: z\nb: 1\n"
+    text = (
+        "a:\n# one\n- name: x  # x\n  v: 1\n# two\n- name: y\n  # inner\n  v: 2\n# three\n- "
+        "name: z\nb: 1\n"
+    )
     assert applied(text, lambda obj: obj["a"].insert(0, obj["a"].pop())) == (
-        "a:\n# three\n- name: z\n# one\n- name: x  # x\n  v: 1\n# two\n- name: y\n  # inner\n  v: 2\nb: 1\n"
+        "a:\n# three\n- name: z\n# one\n- name: x  # x\n  v: 1\n# two\n- name: y\n  # inner\n  v: "
+        "2\nb: 1\n"
     )
 
 
@@ -274,7 +278,7 @@ def test_list_items_are_matched_by_their_natural_key(
     assert applied(f"a:{space}{items}\n", put(a=changed_items)) == f"a:{space}{expected}\n"
 
 
-# --- styles ---------------------------------------------------------------------------------------------------------
+# --- styles ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -374,7 +378,7 @@ def test_aliases_that_still_mean_value_stay(change: Change, expected: str) -> No
     assert sorted(diff(ALIASES, change).splitlines()) == sorted(expected.splitlines())
 
 
-# --- changes that need the text to be written anew ------------------------------------------------------------------
+# --- changes that need the text to be written anew ------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -411,7 +415,7 @@ def test_file_is_written_anew_with_its_comments_at_worst(monkeypatch: pytest.Mon
     assert merged == b"# h\n# a\n# b\n# t\na: x\n"
 
 
-# --- random texts, random changes -----------------------------------------------------------------------------------
+# --- random texts, random changes -----------------------------------------------------------------
 
 SEEDS = st.integers(0, 2**32).map(Random)
 _COMMENT = re.compile(r"# c\d+\.")
@@ -445,7 +449,8 @@ def test_comments_and_lines_of_unchanged_values_are_kept(rng: Random) -> None:
 
 
 def is_among(line: Line, following: Iterator[str], obj: Any) -> bool:
-    """Report whether a line is one of those that follow; beside another entry it may lose the ``-`` or the comma."""
+    """Report whether a line is one of those that follow; beside another entry it may lose the ``-``
+    or the comma."""
     shares_line = line.is_flow or (
         len(line.path) > 1 and isinstance(resolve(obj, line.path[:-2]), list)
     )

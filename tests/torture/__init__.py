@@ -10,5 +10,6 @@ served    clients and watchers of ``kubepy serve`` while it is killed, and files
 histories random histories of writes beside a manager that restarts and fails
 pairs     two writes that follow each other at once, beside controllers in another process
 
-Every section names its points, so that each can be repeated alone; a loss is printed with the command that repeats it.
+Every section names its points, so that each can be repeated alone; a loss is printed with the
+command that repeats it.
 """

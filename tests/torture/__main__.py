@@ -5,7 +5,7 @@
     python -m tests.torture kill --scenario apply --point 37      one point again
 
 Prints points, losses and seconds of each section and in sum; exits 1 when anything was lost.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ SECTIONS: dict[str, Section] = {
 MINUTES = 28.0
 LEAST_SECONDS = 10.0  # the least time of a section, however long those before it took
 SAMPLE_SEED = 1
-# Part of each section that `make test` runs: so many points of these scenarios (none given: of all).
+# Part of each section that `make test` runs: so many points of these scenarios (none given: of
+# all).
 SAMPLE: dict[str, tuple[int, tuple[str, ...]]] = {
     "kill": (
         240,

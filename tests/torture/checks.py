@@ -64,8 +64,8 @@ class Expected(NamedTuple):
 
 
 def scenario_losses(scenario: Scenario, folder: Path, expected: Expected) -> list[str]:
-    """Return the losses of a folder, as :func:`aftermath` does; work with ``finish`` is first run again until it is
-    done."""
+    """Return the losses of a folder, as :func:`aftermath` does; work with ``finish`` is first run
+    again until it is done."""
     if scenario.finish is None:
         return aftermath(folder, scenario.opener, expected)
     try:
@@ -85,7 +85,8 @@ def scenario_losses(scenario: Scenario, folder: Path, expected: Expected) -> lis
 
 
 def aftermath(folder: Path, opener: Opener, expected: Expected) -> list[str]:
-    """Return everything that is wrong in a folder after a process or its machine stopped; changes the folder."""
+    """Return everything that is wrong in a folder after a process or its machine stopped; changes
+    the folder."""
     losses: list[str] = []
     try:
         _check(folder, opener, expected, losses)
@@ -115,8 +116,8 @@ def _check(folder: Path, opener: Opener, expected: Expected, losses: list[str]) 
 
 
 def check_sound(folder: Path, opener: Opener, seen: View, losses: list[str]) -> None:
-    """Check that a writer works, ``check`` finds nothing, nothing is left over, and the files alone hold the same
-    objects."""
+    """Check that a writer works, ``check`` finds nothing, nothing is left over, and the files alone
+    hold the same objects."""
     after = attempt("a writer", lambda: _write(folder, opener))
     losses.extend(f"check after a writer: {line}" for line in after[:3])
     again = attempt("a reader after a writer", lambda: look(opener, folder))
@@ -217,7 +218,8 @@ def leftovers(folder: Path) -> Iterator[str]:
 
 
 def _check_files(folder: Path, opener: Opener, seen: View, losses: list[str]) -> None:
-    """Check that a copy of the files without the index has the same objects, with their managers."""
+    """Check that a copy of the files without the index has the same objects, with their
+    managers."""
     held = objects_of_files(capture(folder, own=False), folder.with_name("clone"), opener)
     if isinstance(held, str):
         losses.append(f"the files alone: {held}")
@@ -229,7 +231,8 @@ _held: dict[object, dict[str, Object] | str] = {}
 
 
 def objects_of_files(image: Image, clone: Path, opener: Opener) -> dict[str, Object] | str:
-    """Return the objects of files without an index, or a message if they cannot be read; results are cached."""
+    """Return the objects of files without an index, or a message if they cannot be read; results
+    are cached."""
     known = sha256(repr(contents(image)).encode()).digest(), opener
     if known not in _held:
         if len(_held) > 1000:

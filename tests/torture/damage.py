@@ -1,6 +1,8 @@
-"""A damaged index: with any content of ``.kubepy/index.db`` and of files beside it, commands work and show the files.
+"""A damaged index: with any content of ``.kubepy/index.db`` and of files beside it, commands work
+and show the files.
 
-A point ``17/get`` is the 18th damage of its kind, at a place given by the seed, and the first command after it.
+A point ``17/get`` is the 18th damage of its kind, at a place given by the seed, and the first
+command after it.
 """
 
 from __future__ import annotations
@@ -203,7 +205,8 @@ JSONS = (
     "substr(json, 1, 40)",
     "json || 'x'",
     "CAST(json AS BLOB)",
-    "'{\"metadata\": {\"name\": \"x\"}, \"a\": ' || replace(hex(zeroblob(2600)), '00', '11') || '}'",
+    '\'{"metadata": {"name": "x"}, "a": \' || replace(hex(zeroblob(2600)), \'00\', \'11\') || '
+    "'}'",
     '\'{"a": NaN, "metadata": {}}\'',
     "json || char(0)",
 )
@@ -218,11 +221,15 @@ def _typed(path: Path, chance: random.Random, number: int) -> None:
             for column in _columns(connection, table)
         ]
         table, column = places[number % len(places)]
-        row = f"WHERE rowid IN (SELECT rowid FROM {table} ORDER BY rowid LIMIT 1 OFFSET {chance.randrange(5)})"
+        row = (
+            f"WHERE rowid IN (SELECT rowid FROM {table} ORDER BY rowid LIMIT 1 OFFSET "
+            f"{chance.randrange(5)})"
+        )
         is_one = number // len(places) % 2 == 0 and _has_rowid(connection, table)
         _try(
             connection,
-            f"UPDATE OR REPLACE {table} SET {column} = {chance.choice(GARBAGE)} {row if is_one else ''}",
+            f"UPDATE OR REPLACE {table} SET {column} = {chance.choice(GARBAGE)} "
+            f"{row if is_one else ''}",
         )
 
 
@@ -250,7 +257,8 @@ def _rows(path: Path, chance: random.Random, number: int) -> None:
             f"ALTER TABLE {table} RENAME TO {table}_of_old",
             f"ALTER TABLE {table} ADD COLUMN more TEXT",
             f"ALTER TABLE {table} RENAME COLUMN {_columns(connection, table)[-1]} TO other",
-            f"CREATE TABLE copy AS SELECT * FROM {table}; DROP TABLE {table}; ALTER TABLE copy RENAME TO {table}; "
+            f"CREATE TABLE copy AS SELECT * FROM {table}; DROP TABLE {table}; ALTER TABLE copy "
+            f"RENAME TO {table}; "
             f"INSERT INTO {table} SELECT * FROM {table}",
             f"CREATE TABLE copy AS SELECT * FROM {table}; DROP TABLE {table}; "
             f"CREATE VIEW {table} AS SELECT * FROM copy",
@@ -267,7 +275,8 @@ def _known_columns(path: Path, chance: random.Random, number: int) -> None:
         "UPDATE objects SET name = '' WHERE name = 'touched'",
         "UPDATE objects SET name = '/etc/passwd' WHERE name = 'touched'",
         "UPDATE objects SET resource = 'secrets' WHERE name = 'touched'",
-        "UPDATE objects SET json = (SELECT json FROM objects WHERE name = 'web') WHERE name = 'touched'",
+        "UPDATE objects SET json = (SELECT json FROM objects WHERE name = 'web') WHERE name = "
+        "'touched'",
         "UPDATE objects SET json = NULL WHERE name = 'touched'",
         "UPDATE objects SET revision = 1",
         "UPDATE objects SET revision = revision + 1000000",
@@ -297,8 +306,10 @@ def _known_columns(path: Path, chance: random.Random, number: int) -> None:
         "UPDATE changes SET type = 'LOST'",
         "UPDATE changes SET revision = revision + 1000000",
         "UPDATE changes SET type = 'DELETED', json = NULL",
-        "INSERT INTO changes SELECT revision + 100000, type, resource, namespace, name, json FROM changes",
-        "INSERT INTO problems SELECT 'namespaces/default/configmaps/touched.yaml', mtime_ns, size, inode, 1, 'is bad' "
+        "INSERT INTO changes SELECT revision + 100000, type, resource, namespace, name, json FROM "
+        "changes",
+        "INSERT INTO problems SELECT 'namespaces/default/configmaps/touched.yaml', mtime_ns, "
+        "size, inode, 1, 'is bad' "
         "FROM objects WHERE name = 'touched'",
         "PRAGMA user_version = 0",
         "PRAGMA user_version = 99",
@@ -332,7 +343,8 @@ def _tables(connection: sqlite3.Connection) -> list[str]:
     return [
         name
         for (name,) in connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' "
+            "ORDER BY name"
         )
     ]
 
@@ -350,7 +362,8 @@ def _has_rowid(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _try(connection: sqlite3.Connection, statement: str) -> None:
-    """Execute a statement; do nothing if a constraint or another version of the schema forbids it."""
+    """Execute a statement; do nothing if a constraint or another version of the schema forbids
+    it."""
     try:
         connection.execute(statement)
     except sqlite3.Error:

@@ -1,8 +1,8 @@
 """Processes that are killed between two calls that change something.
 
-A process is forked from this one, with the code loaded. In it, the functions of ``os`` and the statements of SQLite
-that change a file count down; at zero the process ends as ``kill -9`` ends it: nothing is flushed, no ``finally``
-runs, locks are released.
+A process is forked from this one, with the code loaded. In it, the functions of ``os`` and the
+statements of SQLite that change a file count down; at zero the process ends as ``kill -9`` ends it:
+nothing is flushed, no ``finally`` runs, locks are released.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ _ACKNOWLEDGED, _DONE, _KILLED_AT, _FAILED = b"a", b"d", b"k", b"f"
 
 
 class Death(NamedTuple):
-    """The end of a process: killed or not, its acknowledged transactions, the call at which it was killed.
+    """The end of a process: killed or not, its acknowledged transactions, the call at which it was
+    killed.
 
-    ``error`` is the traceback of work that failed by itself, ``ticks`` the number of calls of work that ended.
+    ``error`` is the traceback of work that failed by itself, ``ticks`` the number of calls of work
+    that ended.
     """
 
     killed: bool
@@ -56,7 +58,8 @@ class Death(NamedTuple):
 
 
 class Killer:
-    """A counter that lets a number of changing calls happen, then kills the process; only used in a forked child.
+    """A counter that lets a number of changing calls happen, then kills the process; only used in a
+    forked child.
 
     :param report: a descriptor to which the process writes before it dies.
     """
@@ -83,8 +86,8 @@ class Killer:
         self._write(self._report, word + text.encode(errors="replace").replace(b"\0", b"?") + b"\0")
 
     def arm(self) -> None:
-        """Replace the functions that change files by counting ones. Nothing is synced: a killed process loses
-        nothing that the kernel has."""
+        """Replace the functions that change files by counting ones. Nothing is synced: a killed
+        process loses nothing that the kernel has."""
         os.fsync = os.fdatasync = lambda descriptor: None
         StateFolder.sync_all = lambda folder: None  # type: ignore[method-assign]
         for name in CHANGING:
@@ -154,7 +157,8 @@ class Killer:
 
 
 class StatementCounter:
-    """A counter of one connection's statements that change something, including the end of their transaction."""
+    """A counter of one connection's statements that change something, including the end of their
+    transaction."""
 
     def __init__(self, killer: Killer) -> None:
         self._killer = killer
@@ -223,7 +227,8 @@ def acknowledge_transactions(acknowledge: Callable[[], None]) -> None:
 
 
 def in_child(run: Callable[[int], None]) -> tuple[int, bytes]:
-    """Run a function in a forked child with a descriptor to write to; return its exit status and output.
+    """Run a function in a forked child with a descriptor to write to; return its exit status and
+    output.
 
     An exception in the child ends it with FAILED and its traceback as the last thing written.
     """
@@ -253,7 +258,8 @@ def in_child(run: Callable[[int], None]) -> tuple[int, bytes]:
 
 
 def run_killed(after: int, work: Callable[[], None]) -> Death:
-    """Run work in a process that is killed before its changing call number ``after``, counted from 0."""
+    """Run work in a process that is killed before its changing call number ``after``, counted from
+    0."""
 
     def run(report: int) -> None:
         killer = Killer(after, report)

@@ -1,8 +1,10 @@
-"""Files edited while commands of several processes run: a command sees every edit that was finished before it started.
+"""Files edited while commands of several processes run: a command sees every edit that was finished
+before it started.
 
-A point is a round: one process edits objects' files, each time in one way, and looks with a new store right after; the
-others record edits, and commit. An edit is a number that only the editor writes; commits change another field and keep
-it. Numbers only rise: a lower number after a finished edit means that the edit was missed or lost.
+A point is a round: one process edits objects' files, each time in one way, and looks with a new
+store right after; the others record edits, and commit. An edit is a number that only the editor
+writes; commits change another field and keep it. Numbers only rise: a lower number after a finished
+edit means that the edit was missed or lost.
 """
 
 from __future__ import annotations
@@ -111,7 +113,8 @@ WAYS: dict[str, Callable[[Path, bytes], bool]] = {
 
 
 def _take_in(folder: Path, way: str, chance: random.Random) -> None:
-    """Read all objects; a reader that finds the lock free records edits. No list may show half a commit."""
+    """Read all objects; a reader that finds the lock free records edits. No list may show half a
+    commit."""
     store = open_store(folder)
     data = {obj["metadata"]["name"]: obj["data"] for obj in store.list("configmaps").objects}
     store.close()
@@ -192,7 +195,8 @@ def _start(work: Work, arguments: tuple[Path, str, random.Random], stop: Path, f
         failed.write_text(
             str(error)
             if isinstance(error, Lost)
-            else f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})"
+            else f"{type(error).__name__}: {error} "
+            f"({os.path.basename(place.filename)}:{place.lineno})"
         )
         os._exit(1)
 

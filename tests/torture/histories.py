@@ -1,14 +1,16 @@
-"""Random histories of a cluster: others write while a manager runs all controllers, restarts and fails.
+"""Random histories of a cluster: others write while a manager runs all controllers, restarts and
+fails.
 
-A point is a history. Writes of another process fall between all that the manager does: before it reads the change log,
-before it takes the lock, right after it has let go of it. In the end every informer must equal the store, every watcher
-must have been told of every change, and a manager that knows nothing must find nothing to do.
+A point is a history. Writes of another process fall between all that the manager does: before it
+reads the change log, before it takes the lock, right after it has let go of it. In the end every
+informer must equal the store, every watcher must have been told of every change, and a manager that
+knows nothing must find nothing to do.
 
 interleaved  nothing but such writes
 processes    the manager's process ends and another one begins; another process runs the controllers meanwhile
 failures     a batch is cut off before it is committed, by a crash or by a conflict
 files        files are edited and removed by hand, and .kubepy is removed
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -86,7 +88,7 @@ class Crash(BaseException):
     """The death of the manager's process."""
 
 
-# --- objects --------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def template(label: str, **spec: Any) -> Object:
@@ -136,7 +138,8 @@ def quota(chance: random.Random) -> Object:
     return {"spec": {"hard": dict.fromkeys(chance.sample(names, 3), "90")}}
 
 
-# By resource: makes an object. Labels of workloads of different kinds differ, so that they do not fight for pods.
+# By resource: makes an object. Labels of workloads of different kinds differ, so that they do not
+# fight for pods.
 KINDS: Mapping[str, Callable[[random.Random], Object]] = {
     "configmaps": lambda chance: {"data": {"a": str(chance.random())}},
     "cronjobs.batch": lambda chance: {
@@ -192,7 +195,7 @@ KINDS: Mapping[str, Callable[[random.Random], Object]] = {
 CHANGED = (*KINDS, "endpointslices.discovery.k8s.io", *["pods"] * 5, *["replicasets.apps"] * 2)
 
 
-# --- others who write -----------------------------------------------------------------------------------------------
+# --- others who write -----------------------------------------------------------------------------
 
 
 class Others:
@@ -260,7 +263,8 @@ class Others:
             self.client.delete(resource, name_of(obj), namespace=namespace_of(obj), options=options)
 
     def _change(self) -> None:
-        """Give an object other labels, owners, finalizers, a pod another phase, or a workload another size."""
+        """Give an object other labels, owners, finalizers, a pod another phase, or a workload
+        another size."""
         chance, resource = self._chance, self._chance.choice(CHANGED)
         obj = self._chosen(resource)
         if obj is None:
@@ -340,8 +344,9 @@ class Others:
         acts[act]()
 
     def _create_node(self, name: str) -> None:
-        """Create a node. The pods of one of that name that was there before are on it: upstream's controller sees no
-        reason to look at their DaemonSets (``syncNodeUpdate``), and leaves their counts as they are."""
+        """Create a node. The pods of one of that name that was there before are on it: upstream's
+        controller sees no reason to look at their DaemonSets (``syncNodeUpdate``), and leaves their
+        counts as they are."""
         self.client.create("nodes", {"metadata": {"name": name}})
         for pod in self.client.list_stored("pods"):
             owner = controller_of(pod)
@@ -349,7 +354,7 @@ class Others:
                 self.uncounted.add(owner["uid"])
 
 
-# --- the manager ----------------------------------------------------------------------------------------------------
+# --- the manager ----------------------------------------------------------------------------------
 
 
 class Mirror:
@@ -422,7 +427,8 @@ class Process:
         )
 
     def _wrap_store(self) -> None:
-        """Let others write around transactions and looks at the change log, and let commits fail."""
+        """Let others write around transactions and looks at the change log, and let commits
+        fail."""
         store = self.cluster.store
         begin, look = store.transaction, store.changes
 
@@ -590,7 +596,10 @@ class History:
         }
         for key, obj in process.informers.known():
             if key.resource not in UNCHECKED and obj != stored.get(key):
-                yield f"an informer has {key} as {_version(obj)}, it is {stored.get(key, {}).get('metadata')}"
+                yield (
+                    f"an informer has {key} as {_version(obj)}, it is "
+                    f"{stored.get(key, {}).get('metadata')}"
+                )
         for key in stored:
             served = process.cluster.scheme.is_served(key.resource)
             if served and process.informers.get(*key) is None:
@@ -628,12 +637,16 @@ class History:
             if old is not None and new is not None and uid_of(old) in self._others.uncounted:
                 old, new = {**old, "status": None}, {**new, "status": None}
             if old != new:
-                yield f"a new manager finds {change.key} and makes {list(_differences(old, new, ''))} of it"
+                yield (
+                    f"a new manager finds {change.key} and makes "
+                    f"{list(_differences(old, new, ''))} of it"
+                )
 
 
 def _essence(obj: Object | None) -> Object | None:
-    """Return an object without its version, and without what upstream leaves as it was as well: the words with which
-    the scheduler says how many nodes there are (the loss of a node makes no pod fit)."""
+    """Return an object without its version, and without what upstream leaves as it was as well: the
+    words with which the scheduler says how many nodes there are (the loss of a node makes no pod
+    fit)."""
     if obj is None:
         return None
     metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
@@ -657,7 +670,7 @@ def _differences(old: Any, new: Any, path: str) -> Iterator[str]:
         yield f"{path}: {old!r} → {new!r}"
 
 
-# --- the section ----------------------------------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
 SCENARIOS = ("interleaved", "processes", "failures", "files")

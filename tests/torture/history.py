@@ -1,8 +1,9 @@
 """Histories of operations of several processes, and a check that they are linearizable.
 
-Every key is checked by itself as Wing and Gong do: by a search for an order of its operations in which each has its
-result, and none comes before one that ended before it began. An operation of a killed process may have happened or
-not. Lists are also checked against the revisions of all keys: each is a snapshot of one moment.
+Every key is checked by itself as Wing and Gong do: by a search for an order of its operations in
+which each has its result, and none comes before one that ended before it began. An operation of a
+killed process may have happened or not. Lists are also checked against the revisions of all keys:
+each is a snapshot of one moment.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ OK, EXISTS, MISSING, CONFLICT, UNKNOWN = "ok", "exists", "missing", "conflict", 
 
 
 class State(NamedTuple):
-    """An object's value and revision; the revision is 0 if the writer was killed before it could report it."""
+    """An object's value and revision; the revision is 0 if the writer was killed before it could
+    report it."""
 
     value: str
     revision: int
@@ -49,7 +51,8 @@ class Listing(NamedTuple):
 
 
 def is_linearizable(operations: Iterable[Operation]) -> bool:
-    """Report whether the operations on one key, which begin without an object, have a valid order."""
+    """Report whether the operations on one key, which begin without an object, have a valid
+    order."""
     ordered = sorted(operations)
     return _Search(ordered).run()
 
@@ -80,7 +83,8 @@ class _Search:
         return False
 
     def _next(self, done: int) -> list[int]:
-        """Return the operations that may come next: they began before any other remaining one ended."""
+        """Return the operations that may come next: they began before any other remaining one
+        ended."""
         found: list[int] = []
         earliest = NEVER
         for index, operation in enumerate(self._operations):
@@ -94,7 +98,8 @@ class _Search:
 
 
 def after_operation(operation: Operation, state: State | None) -> Iterator[State | None]:
-    """Yield the states after an operation with this result; none if it cannot have had it in this state."""
+    """Yield the states after an operation with this result; none if it cannot have had it in this
+    state."""
     if operation.kind == GET:
         yield from _after_read(operation.state, state)
     elif operation.result == EXISTS:
@@ -160,7 +165,10 @@ def check_revisions(operations: list[Operation]) -> Iterator[str]:
     for write in writes:
         before = max((revision for end, revision in highest if end < write.start), default=0)
         if _revision(write) <= before:
-            yield f"{write.kind} of {write.key} has revision {_revision(write)}, though {before} was given before it"
+            yield (
+                f"{write.kind} of {write.key} has revision {_revision(write)}, though {before} "
+                f"was given before it"
+            )
 
 
 def check_listings(operations: list[Operation], listings: list[Listing]) -> Iterator[str]:
@@ -170,7 +178,9 @@ def check_listings(operations: list[Operation], listings: list[Listing]) -> Iter
     for listing in listings:
         for key, state in listing.states.items():
             if state.revision > listing.revision:
-                yield f"a list of revision {listing.revision} has {key} of revision {state.revision}"
+                yield (
+                    f"a list of revision {listing.revision} has {key} of revision {state.revision}"
+                )
         for write in writes:
             if wrong := _wrong_in_list(write, listing, writes, lost_deletions):
                 yield f"a list of revision {listing.revision} {wrong}"

@@ -1,7 +1,7 @@
 """A process killed at every call that changes something, and the next one killed while it recovers.
 
-A point ``37`` is a death before the 38th changing call of the work; ``37.4`` is the same, followed by the death of the
-next process before its fifth changing call.
+A point ``37`` is a death before the 38th changing call of the work; ``37.4`` is the same, followed
+by the death of the next process before its fifth changing call.
 """
 
 from __future__ import annotations

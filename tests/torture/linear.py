@@ -1,7 +1,9 @@
-"""Eight processes that write and read a few objects, some of them killed: their histories must be linearizable.
+"""Eight processes that write and read a few objects, some of them killed: their histories must be
+linearizable.
 
-A point is a round with a history of its own. Every process notes each operation before and after it, with the time; it
-is unknown whether the last operation of a killed process happened. A counter that all of them increment must be exact.
+A point is a round with a history of its own. Every process notes each operation before and after
+it, with the time; it is unknown whether the last operation of a killed process happened. A counter
+that all of them increment must be exact.
 """
 
 from __future__ import annotations
@@ -177,7 +179,8 @@ def _run_processes(state: Path, notes: Path, chance: random.Random, kills: int) 
         code = os.waitstatus_to_exitcode(status)
         if code not in (0, -signal.SIGKILL):
             failures.append(
-                f"process {number} ended with {code}: {(notes.parent / f'failed-{child}').read_text()}"
+                f"process {number} ended with {code}: "
+                f"{(notes.parent / f'failed-{child}').read_text()}"
             )
     return failures
 
@@ -200,7 +203,8 @@ Words = dict[str, Any]
 
 
 def _operations(path: Path) -> Iterator[Words]:
-    """Return the operations that a process noted; the result is unknown if it was killed before it could note it."""
+    """Return the operations that a process noted; the result is unknown if it was killed before it
+    could note it."""
     lines = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
     for begun, ended in zip(lines[::2], [*lines[1::2], None], strict=False):
         yield {**begun, **(ended or {"result": UNKNOWN, "end": NEVER})}
@@ -247,7 +251,10 @@ def _check_counter(state: Path, words: list[Words]) -> Iterator[str]:
     assert counter is not None
     final, unknown = int(counter["data"]["a"]), sum(word["result"] == UNKNOWN for word in counts)
     if not len(done) <= final <= len(done) + unknown:
-        yield f"the counter is at {final} after {len(done)} counts, and {unknown} that are not known of"
+        yield (
+            f"the counter is at {final} after {len(done)} counts, and {unknown} that are not "
+            f"known of"
+        )
     yield from store.check()
     store.close()
 

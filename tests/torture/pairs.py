@@ -1,11 +1,12 @@
 """Pairs of writes that follow each other at once, beside controllers that run in another process.
 
-The second write of a pair undoes, overtakes or ends what the first one began, so that controllers hear of both
-together, of one of them while they act on the other, or of something that was never there when they looked. A pair
-holds when the cluster comes to the state that follows from both; it is lost when that state has not come after a while,
-or goes again.
+The second write of a pair undoes, overtakes or ends what the first one began, so that controllers
+hear of both together, of one of them while they act on the other, or of something that was never
+there when they looked. A pair holds when the cluster comes to the state that follows from both; it
+is lost when that state has not come after a while, or goes again.
 
-A point is a number of tries of one pair in a cluster of its own, each begun as soon as the one before has held.
+A point is a number of tries of one pair in a cluster of its own, each begun as soon as the one
+before has held.
 
 serve   the writes are requests to ``kubepy serve``, whose controllers are another process
 watch   the writes are those of a command beside ``kubepy controller --watch``
@@ -38,7 +39,8 @@ Object = dict[str, Any]
 SCHEME = Scheme()
 TRIES = 50  # of a point
 POINTS = 10  # of a pair: 500 tries
-HOLD_SECONDS = 60.0  # within which a state must have come: a disk that is busy holds a write up for many seconds
+# within which a state must have come: a disk that is busy holds a write up for many seconds
+HOLD_SECONDS = 60.0
 REST_SECONDS = 0.5  # after which it must still be there
 NODE = "node-1"
 CONTROLLER_SECONDS = 15.0  # for the start of ``controller --watch``
@@ -57,7 +59,7 @@ VOLUMES = "persistentvolumes"
 CLAIMS = "persistentvolumeclaims"
 
 
-# --- who writes -----------------------------------------------------------------------------------------------------
+# --- who writes -----------------------------------------------------------------------------------
 
 
 class Writer(Protocol):
@@ -164,7 +166,7 @@ def _namespace(resource: str) -> str:
     return "default" if SCHEME.by_key(resource).namespaced else ""
 
 
-# --- objects --------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def _pod(label: str, **spec: Any) -> Object:
@@ -200,7 +202,8 @@ def _service(name: str) -> Object:
 
 
 def _owned(name: str, owner: Object) -> Object:
-    """Return a ConfigMap that another one owns, and that holds up the foreground deletion of its owner."""
+    """Return a ConfigMap that another one owns, and that holds up the foreground deletion of its
+    owner."""
     reference = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -251,7 +254,7 @@ def _definition(name: str) -> Object:
     }
 
 
-# --- what must come of a pair ---------------------------------------------------------------------------------------
+# --- what must come of a pair ---------------------------------------------------------------------
 
 Check = Callable[[], object]  # returns what is otherwise than it must be, or something false
 Pair = Callable[[Writer, str], Check]  # writes to objects of a name that was never used
@@ -307,12 +310,12 @@ def _addresses(writer: Writer, service: str) -> set[str]:
     }
 
 
-# --- the pairs ------------------------------------------------------------------------------------------------------
+# --- the pairs ------------------------------------------------------------------------------------
 
 
 def _limited(writer: Writer, name: str, resource: str) -> Check:
-    """Make a quota, wait until it counts, and return a check that it counts nothing, and goes then: as long as it is
-    there, whatever happens in the namespace may make it right again."""
+    """Make a quota, wait until it counts, and return a check that it counts nothing, and goes then:
+    as long as it is there, whatever happens in the namespace may make it right again."""
     writer.create(
         "resourcequotas", {"metadata": {"name": name}, "spec": {"hard": {resource: "90"}}}
     )
@@ -667,7 +670,7 @@ PAIRS: Mapping[str, Pair] = {
 }
 
 
-# --- running a point ------------------------------------------------------------------------------------------------
+# --- running a point ------------------------------------------------------------------------------
 
 
 class Try(NamedTuple):

@@ -1,8 +1,9 @@
 """Power cut at every step of a commit, and of the recovery from a power cut.
 
-A point ``41/order/zeros`` is a cut after 41 calls, in that model and choice (see ``simulated_disk``); ``end/…`` is a
-cut right after the commands ended, with ``.kubepy`` removed afterwards. ``41/order/zeros+7/synced/none`` is a second
-cut while the next process recovers from the first.
+A point ``41/order/zeros`` is a cut after 41 calls, in that model and choice (see
+``simulated_disk``); ``end/…`` is a cut right after the commands ended, with ``.kubepy`` removed
+afterwards. ``41/order/zeros+7/synced/none`` is a second cut while the next process recovers from
+the first.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Traced(NamedTuple):
 
 
 def _first_traced(scenario: Scenario) -> int:
-    """Return the first step whose calls are recorded; the effects of earlier steps are on the disk."""
+    """Return the first step whose calls are recorded; the effects of earlier steps are on the
+    disk."""
     if scenario.traced is not None:
         return scenario.traced
     return 0 if scenario.opener is open_store else min(len(scenario.steps) - 1, len(CLUSTER))

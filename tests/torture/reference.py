@@ -16,8 +16,9 @@ INDEX = ".kubepy/index.db"
 
 
 class Reference(NamedTuple):
-    """A scenario without faults. ``before``: the folder before its last step. ``states``: before the recorded steps
-    and after each of their transactions. ``ticks``: the number of changing calls in the last step."""
+    """A scenario without faults. ``before``: the folder before its last step. ``states``: before
+    the recorded steps and after each of their transactions. ``ticks``: the number of changing calls
+    in the last step."""
 
     before: Image
     states: list[View | None]
@@ -50,8 +51,9 @@ def run_step(step: Step, folder: Path) -> None:
 
 
 def states_of(scenario: Scenario, folder: Path, steps: tuple[Step, ...]) -> list[View | None]:
-    """Return the states of the cluster while steps run, each in a process of its own: before, after each
-    transaction, and at the end (work without a transaction, such as recording edits, has only that)."""
+    """Return the states of the cluster while steps run, each in a process of its own: before, after
+    each transaction, and at the end (work without a transaction, such as recording edits, has only
+    that)."""
 
     def run(report: int) -> None:
         states = [look(scenario.opener, folder)]

@@ -1,7 +1,9 @@
-"""The machine restarted after commands that ended normally, with files changed in between: the files are the truth.
+"""The machine restarted after commands that ended normally, with files changed in between: the
+files are the truth.
 
-A point ``kept/read/1`` is a change to one file (or to all), the command that comes first afterwards, and how often the
-machine was started: ``0`` not at all, ``1`` after the change, ``2`` before it and after it.
+A point ``kept/read/1`` is a change to one file (or to all), the command that comes first
+afterwards, and how often the machine was started: ``0`` not at all, ``1`` after the change, ``2``
+before it and after it.
 """
 
 from __future__ import annotations
@@ -107,7 +109,8 @@ class Change(NamedTuple):
     """A change of the disk, and the state expected after it.
 
     :param files: the contents of files (None: removed), which no command may change.
-    :param objects: the objects that change, by name (None: no object); all others stay as they were.
+    :param objects: the objects that change, by name (None: no object); all others stay as they
+        were.
     :param unreadable: objects that are either left out or keep their last content.
     """
 
@@ -301,7 +304,8 @@ def _same_file_other_text(history: History, name: str) -> Change:
 
 
 def _deleted_file_back(history: History, name: str) -> Change:
-    """Bring a deleted file back with its inode, size, mtime and content: it is removed again after a restart."""
+    """Bring a deleted file back with its inode, size, mtime and content: it is removed again after
+    a restart."""
     older = _present(history.older[path_of(name)])
     disk: Disk = {**history.newer, path_of(name): older}
     return Change(disk, {path_of(name): None}, {name: None})

@@ -23,7 +23,8 @@ CHUNK = 4
 
 
 class Options(NamedTuple):
-    """Options of the command line. ``points`` 0: as many as there is time for; no ``scenarios``: all of them."""
+    """Options of the command line. ``points`` 0: as many as there is time for; no ``scenarios``:
+    all of them."""
 
     seed: int
     jobs: int
@@ -63,7 +64,8 @@ class Section(NamedTuple):
     """A kind of fault.
 
     :param set_up: prepares a folder for the points of a scenario, and returns the points.
-    :param run: tries one point in a folder of its own; takes the scenario's folder and the seed as well.
+    :param run: tries one point in a folder of its own; takes the scenario's folder and the seed as
+        well.
     :param minutes: its share of half an hour.
     :param share: prepares, once, the folder above those of the scenarios.
     :param alone: each point starts several processes, so points run one after the other.
@@ -90,7 +92,8 @@ class HangError(TimeoutError):
 
 
 def run_section(section: Section, options: Options, seconds: float) -> Report:
-    """Try as many of the section's points as there is time for; a set-up that fails is a loss, too."""
+    """Try as many of the section's points as there is time for; a set-up that fails is a loss,
+    too."""
     start = time.monotonic()
     with scratch_folder(section.name) as scratch:
         jobs = 1 if section.alone else options.jobs
@@ -190,7 +193,8 @@ def repeat(section: Section, scenario: str, name: str, options: Options) -> Repo
 def tell(report: Report, seed: int) -> None:
     """Print the figures of a section and its losses, each with the command that repeats it."""
     print(
-        f"{report.section:8} {report.points:7} points {len(report.losses):6} losses {report.seconds:7.0f} s",
+        f"{report.section:8} {report.points:7} points {len(report.losses):6} losses "
+        f"{report.seconds:7.0f} s",
         flush=True,
     )
     kinds = kinds_of(report.losses)

@@ -1,6 +1,7 @@
 """Kinds of commits: the cluster before them, and the work of a process.
 
-Clusters have a fixed clock and a seed, so that the same work gives the same objects whenever it is done.
+Clusters have a fixed clock and a seed, so that the same work gives the same objects whenever it is
+done.
 """
 
 from __future__ import annotations
@@ -56,10 +57,12 @@ class Scenario:
 
     :param steps: commands, each run in a process of its own; faults are injected into the last one.
     :param opener: opens the folder to look at it.
-    :param likeness: the part of the objects that must be as in a run without faults: no resource versions where
-        edits are seen before they have one, and only names where UIDs are random.
-    :param traced: the first step whose calls are recorded for power cuts, if the steps before it are edits by hand.
-    :param finish: runs the work again after a death, until it is done; returns an error message or "".
+    :param likeness: the part of the objects that must be as in a run without faults: no resource
+        versions where edits are seen before they have one, and only names where UIDs are random.
+    :param traced: the first step whose calls are recorded for power cuts, if the steps before it
+        are edits by hand.
+    :param finish: runs the work again after a death, until it is done; returns an error message or
+        "".
     """
 
     name: str
@@ -171,7 +174,8 @@ class Done(NamedTuple):
 
 
 def command(*words: str, stdin: str = "", status: int = 0) -> Step:
-    """Return a step that is a command of ``kubepy``. The step raises RuntimeError on another exit status."""
+    """Return a step that is a command of ``kubepy``. The step raises RuntimeError on another exit
+    status."""
 
     def run(folder: Path) -> None:
         done = kubepy(folder, *words, stdin=stdin)
@@ -302,7 +306,8 @@ def _edit_files(folder: Path) -> None:
 
 
 def _finish_init(folder: Path) -> str:
-    """Run ``init`` again: it must finish, unless there is nothing left to do. Return an error message or ""."""
+    """Run ``init`` again: it must finish, unless there is nothing left to do. Return an error
+    message or ""."""
     done = kubepy(folder, "init", "--nodes=3")
     if done.status not in (0, 1) or (done.status == 1 and "already" not in done.err):
         return f"init, run again, ended with {done.status}: {done}"
@@ -315,8 +320,8 @@ def _finish_init(folder: Path) -> str:
 
 
 def _spoil(folder: Path) -> None:
-    """Damage the folder for ``fsck --repair``: a secret that others may read, managers without an object, bad
-    managers."""
+    """Damage the folder for ``fsck --repair``: a secret that others may read, managers without an
+    object, bad managers."""
     os.chmod(file_of(folder, "password", resource="secrets"), 0o644)
     managed = folder / "namespaces/default/services/.managed"
     (managed / "nobody.yaml").write_text("managedFields: []\n")
@@ -454,7 +459,8 @@ STORAGE = (
     ),
 )
 COMMANDS = (
-    # An init killed before it made its index is finished with an index that counts from another revision.
+    # An init killed before it made its index is finished with an index that counts from another
+    # revision.
     Scenario(
         "init",
         (settings_only, command("init", "--nodes=3")),

@@ -1,15 +1,17 @@
-"""``kubepy serve`` with eight clients that write and watchers that note what they see, while faults happen.
+"""``kubepy serve`` with eight clients that write and watchers that note what they see, while faults
+happen.
 
-A point is a round. Clients retry what was not answered; each writes objects of its own, so it knows what must be there,
-and all of them increment a counter. Watchers list, watch, and resume from their last resourceVersion. At the end
-nothing acknowledged may be lost, all watchers must agree, and each must have seen every change exactly once.
+A point is a round. Clients retry what was not answered; each writes objects of its own, so it knows
+what must be there, and all of them increment a counter. Watchers list, watch, and resume from their
+last resourceVersion. At the end nothing acknowledged may be lost, all watchers must agree, and each
+must have seen every change exactly once.
 
 killed       the server is killed with SIGKILL and started anew on its port, again and again
 checkouts    ``git checkout`` of an older state and back
 edits        files are edited by hand and broken, ``.kubepy`` is removed, another process applies objects
 two-servers  two servers on one folder, with clients and watchers of each
 controller   ``controller --watch`` runs already; it is killed, and the server's controllers take over
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -221,7 +223,8 @@ class Stretch(NamedTuple):
 
 
 class Watcher(threading.Thread):
-    """A client that lists and watches, and resumes from the last resourceVersion that it has seen."""
+    """A client that lists and watches, and resumes from the last resourceVersion that it has
+    seen."""
 
     def __init__(self, around: Round, number: int) -> None:
         super().__init__()
@@ -302,7 +305,7 @@ class Watcher(threading.Thread):
         ) or (bool(self.stretches) and END in self.stretches[-1].listed)
 
 
-# --- checks -------------------------------------------------------------------------------------------------------
+# --- checks ---------------------------------------------------------------------------------------
 
 
 def check_watchers(
@@ -311,7 +314,8 @@ def check_watchers(
     final: dict[str, str | None],
     scenario: Scenario,
 ) -> Iterator[str]:
-    """Yield what is wrong in the histories of watchers: order, duplicates, losses, differences between them.
+    """Yield what is wrong in the histories of watchers: order, duplicates, losses, differences
+    between them.
 
     :param final: the objects at the end.
     """
@@ -365,7 +369,10 @@ def _check_stretch(
             yield f"has seen {event} after something of {previous}"
         previous = revisions[event.name] = event.revision
         if (event.type == "ADDED") == (event.name in present) and event.name not in scenario.broken:
-            state = f"was {'' if event.name in present else 'not '}there, after a list of {stretch.start}"
+            state = (
+                f"was {'' if event.name in present else 'not '}there, after a list of "
+                f"{stretch.start}"
+            )
             earlier = [
                 other
                 for other in stretch.events[: stretch.events.index(event)]
@@ -390,10 +397,13 @@ def check_objects(
             yield f"{name} is {listed.get(name)}, not {value}"
     count, acknowledged = int(listed.get(COUNTER) or -1), sum(around.counted)
     if not acknowledged <= count <= len(around.counted):
-        yield f"the counter is at {count} after {acknowledged} acknowledged of {len(around.counted)} increments"
+        yield (
+            f"the counter is at {count} after {acknowledged} acknowledged of "
+            f"{len(around.counted)} increments"
+        )
 
 
-# --- faults -------------------------------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------
 
 Fault = Callable[[Round, Path, random.Random], None]
 
@@ -482,8 +492,8 @@ def _wait(around: Round, state: Path, chance: random.Random) -> None:
 
 
 def _scale(around: Round, state: Path, chance: random.Random) -> None:
-    """Scale a Deployment up and down; half way the process that runs the controllers is killed, and the server's own
-    take over."""
+    """Scale a Deployment up and down; half way the process that runs the controllers is killed, and
+    the server's own take over."""
     [controller] = around.others
     try:
         labels = {"app": "web"}
@@ -538,8 +548,10 @@ class Scenario(NamedTuple):
     """A fault, and what may be otherwise than without it.
 
     :param log: the beginnings of the lines that the server's log may have.
-    :param coalesced: other processes write the same objects: several changes of one may come as one.
-    :param broken: objects whose files cannot be read for a while: lists leave them out meanwhile, watches do not.
+    :param coalesced: other processes write the same objects: several changes of one may come as
+        one.
+    :param broken: objects whose files cannot be read for a while: lists leave them out meanwhile,
+        watches do not.
     :param controllers: another process runs the controllers, which the server would as well.
     """
 

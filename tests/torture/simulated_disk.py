@@ -1,12 +1,13 @@
-"""A simulated disk: the calls that change a folder are recorded, and the folder is laid out as a power cut would leave
-it.
+"""A simulated disk: the calls that change a folder are recorded, and the folder is laid out as a
+power cut would leave it.
 
-Two models. ``order``: names are made, moved and removed in the order of the calls up to the cut (a journal of
-metadata), while the content of a file that was not synced is lost. ``synced``: any part of the changes without a sync
-may be lost (a sync of the file for its content, of its folder for its name, or of the whole file system).
+Two models. ``order``: names are made, moved and removed in the order of the calls up to the cut (a
+journal of metadata), while the content of a file that was not synced is lost. ``synced``: any part
+of the changes without a sync may be lost (a sync of the file for its content, of its folder for its
+name, or of the whole file system).
 
-SQLite keeps its own promises: the index survives up to its last transaction with ``synchronous=FULL`` (or its last
-close), and may keep later ones.
+SQLite keeps its own promises: the index survives up to its last transaction with
+``synchronous=FULL`` (or its last close), and may keep later ones.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Operation(NamedTuple):
     """One call.
 
     :param entries: names that it binds to a node, or removes (None).
-    :param nodes: files whose content is durable after it; ``folders``: folders whose names are; ``everything``: all.
+    :param nodes: files whose content is durable after it; ``folders``: folders whose names are;
+        ``everything``: all.
     """
 
     call: str
@@ -168,8 +170,8 @@ class Recorder:
         return Touch(node, data, found.st_mtime_ns, found.st_ctime_ns, stat.S_IMODE(found.st_mode))
 
     def _path(self, path: Any, directory: int | None = None) -> str | None:
-        """Return a path relative to the folder, None outside of it. A descriptor stands for the path it was opened
-        with."""
+        """Return a path relative to the folder, None outside of it. A descriptor stands for the
+        path it was opened with."""
         if isinstance(path, int):
             return self._descriptors.get(path)
         text = os.fsdecode(path)
@@ -248,7 +250,8 @@ class Recorder:
         self._record(Operation(f"{call} {target}", ((source, None), (target, node)), touch))
 
     def _on_exchanged(self, source: str | None, target: str | None) -> None:
-        """Record that two files have exchanged their names: one call, of which a power cut leaves all or nothing."""
+        """Record that two files have exchanged their names: one call, of which a power cut leaves
+        all or nothing."""
         if source is None or target is None or source not in self._tree or target not in self._tree:
             return
         self._tree[source], self._tree[target] = self._tree[target], self._tree[source]
@@ -340,7 +343,8 @@ class Recorder:
         builtins.open = io.open = open_file  # type: ignore[assignment]
 
     def _on_opened(self, descriptor: int, path: str | None, *, truncated: bool) -> None:
-        """Remember the path of every descriptor, also of read-only ones: syncing needs no right to write."""
+        """Remember the path of every descriptor, also of read-only ones: syncing needs no right to
+        write."""
         if path is None:
             if self._prefix.rstrip("/") == os.path.realpath(f"/proc/self/fd/{descriptor}"):
                 self._descriptors[descriptor] = ""
@@ -411,8 +415,8 @@ class Recorder:
         sqlite3.connect = connect  # type: ignore[assignment]
 
     def on_commit(self, path: str, data: bytes, is_durable: bool, is_first_sync: bool) -> None:
-        """Record a transaction. A connection that syncs its log for the first time syncs the log's folder, too
-        (UNIXFILE_DIRSYNC in SQLite's ``os_unix.c``)."""
+        """Record a transaction. A connection that syncs its log for the first time syncs the log's
+        folder, too (UNIXFILE_DIRSYNC in SQLite's ``os_unix.c``)."""
         if path not in self._tree:
             self._add(path, f"new index {path}", is_index=True)
         node = self._tree[path]
@@ -471,8 +475,9 @@ def write_recording(recording: Recording, descriptor: int) -> None:
 def disk_after(recording: Recording, cut: int, model: str, choice: str) -> Disk:
     """Return the disk after a power cut at ``cut`` calls.
 
-    :param choice: in the model ``order`` the fate of unsynced content (CONTENT_LOSSES); in ``synced`` the unsynced
-        changes that survive: none, all, or random ones, for which it is the seed.
+    :param choice: in the model ``order`` the fate of unsynced content (CONTENT_LOSSES); in
+        ``synced`` the unsynced changes that survive: none, all, or random ones, for which it is the
+        seed.
     """
     done = [*recording.start, *recording.operations[:cut]]
     durable = _durable(done, len(recording.start))
@@ -552,7 +557,8 @@ class _Contents:
                 self._touches.setdefault(operation.touch.node, []).append((operation.touch, *flags))
 
     def of(self, node: int, *, torn: bool) -> Survivor:
-        """Return the file after a cut. ``torn``: unsynced content is lost, whatever became of its name and times."""
+        """Return the file after a cut. ``torn``: unsynced content is lost, whatever became of its
+        name and times."""
         touches = self._touches[node]
         chance = random.Random(f"{self._choice} {node}")
         is_index = self._nodes[node].is_index
@@ -602,7 +608,8 @@ def _torn(data: bytes, how: str) -> bytes:
 class VirtualStamps:
     """Stamps of laid out files, replaced by the inode and ctime they had on the simulated disk.
 
-    Other files get inodes that no simulated file can have. A file that was changed since has its real ctime.
+    Other files get inodes that no simulated file can have. A file that was changed since has its
+    real ctime.
     """
 
     OTHERS = 1 << 40

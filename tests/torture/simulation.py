@@ -1,4 +1,5 @@
-"""This process on a simulated disk, with the simulated stamps of its files and boot id of its machine."""
+"""This process on a simulated disk, with the simulated stamps of its files and boot id of its
+machine."""
 
 from __future__ import annotations
 

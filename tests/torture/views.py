@@ -77,7 +77,8 @@ def without_revisions(objects: Objects) -> Objects:
 
 
 def in_files(objects: Objects) -> Objects:
-    """Return the part of objects that files hold: no events, and managers only after server-side apply."""
+    """Return the part of objects that files hold: no events, and managers only after server-side
+    apply."""
     return {
         key: {**obj, "metadata": _without(obj["metadata"], _not_in_files(obj))}
         for key, obj in objects.items()
@@ -86,7 +87,8 @@ def in_files(objects: Objects) -> Objects:
 
 
 def contents_only(objects: Objects) -> Objects:
-    """Return the part of objects that files hold, without managers, which a bad file of managers may cost."""
+    """Return the part of objects that files hold, without managers, which a bad file of managers
+    may cost."""
     return {
         key: {**obj, "metadata": _without(obj["metadata"], ("managedFields",))}
         for key, obj in in_files(objects).items()

@@ -50,7 +50,8 @@ def _ip(text: str) -> Address:
     address = _address(text)
     if address is None:
         raise CelError(
-            f"IP Address {quote(text)} parse error during conversion from string: ParseAddr({quote(text)}): "
+            f"IP Address {quote(text)} parse error during conversion from string: "
+            f"ParseAddr({quote(text)}): "
             "unable to parse IP"
         )
     return address
@@ -99,7 +100,7 @@ _property(
 )
 
 
-# --- networks -------------------------------------------------------------------------------------------------------
+# --- networks -------------------------------------------------------------------------------------
 
 
 @overload("isCIDR(string) -> bool")
@@ -112,7 +113,8 @@ def _cidr(text: str) -> Network:
     network = _network(text)
     if network is None:
         raise CelError(
-            f"network address parse error during conversion from string: network address {quote(text)} "
+            f"network address parse error during conversion from string: network address "
+            f"{quote(text)} "
             "is not valid"
         )
     return network

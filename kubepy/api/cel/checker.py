@@ -1,7 +1,9 @@
-"""The type checker: errors in an expression, from the types of its variables (cel-go's ``checker``).
+"""The type checker: errors in an expression, from the types of its variables (cel-go's
+``checker``).
 
-Values of type ``dyn`` fit everywhere. Kubernetes also compiles with cel-go's validators of literals: of durations,
-timestamps, regular expressions, and of lists and maps of several types (``apiserver/pkg/cel/environment``).
+Values of type ``dyn`` fit everywhere. Kubernetes also compiles with cel-go's validators of
+literals: of durations, timestamps, regular expressions, and of lists and maps of several types
+(``apiserver/pkg/cel/environment``).
 """
 
 from __future__ import annotations
@@ -85,7 +87,8 @@ class Checked(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """A compiled expression: the tree to evaluate, the type of its value, and the names of the variables in it."""
+    """A compiled expression: the tree to evaluate, the type of its value, and the names of the
+    variables in it."""
 
     node: Node
     type: Type
@@ -124,12 +127,16 @@ def compile_expression(text: str, variables: Variables) -> Compiled:
 
 
 def _with_line(text: str, message: str, at: int) -> str:
-    """Return an error with its line and a mark under its place; without both if it has no place (-1)."""
+    """Return an error with its line and a mark under its place; without both if it has no place
+    (-1)."""
     if at < 0:
         return f"ERROR: <input>:-1:0: {message}"
     before = text[:at]
     line, column = before.count("\n") + 1, at - (before.rfind("\n") + 1)
-    return f"ERROR: <input>:{line}:{column + 1}: {message}\n | {text.split(chr(10))[line - 1]}\n | {'.' * column}^"
+    return (
+        f"ERROR: <input>:{line}:{column + 1}: {message}\n | {text.split(chr(10))[line - 1]}\n "
+        f"| {'.' * column}^"
+    )
 
 
 class _Checker(NodeVisitor[Variables, Type]):
@@ -176,7 +183,8 @@ class _Checker(NodeVisitor[Variables, Type]):
     def _common(
         self, items: Sequence[Node], scope: Variables, optional: Container[int] = ()
     ) -> Type:
-        """Return the type of all values, dyn if they differ or there are none. ``optional``: indices of ``?item``."""
+        """Return the type of all values, dyn if they differ or there are none. ``optional``:
+        indices of ``?item``."""
         types = [self.visit(item, scope) for item in items]
         types = [
             type.params[0] if index in optional and type.params else type
@@ -216,7 +224,7 @@ class _Checker(NodeVisitor[Variables, Type]):
             return BOOL
         return optional_of(selected) if is_optional else selected
 
-    # --- calls ------------------------------------------------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------------
 
     def visit_call(self, node: CallExpr, scope: Variables) -> Type:
         known_problems = len(self.literal_problems)
@@ -242,7 +250,8 @@ class _Checker(NodeVisitor[Variables, Type]):
         return self._resolve(node, name, args, is_member)
 
     def _resolve(self, node: CallExpr, name: str, args: list[Type], is_member: bool) -> Type:
-        """Return the result's type of the overloads that accept the arguments, dyn if they differ."""
+        """Return the result's type of the overloads that accept the arguments, dyn if they
+        differ."""
         if name not in OVERLOADS:
             return self._fail(node.at, f"undeclared reference to '{name}' (in container '')")
         fitting = [
@@ -294,7 +303,7 @@ class _Checker(NodeVisitor[Variables, Type]):
             )
         return optional_of(element) if is_optional else element
 
-    # --- macros -----------------------------------------------------------------------------------------------------
+    # --- macros -----------------------------------------------------------------------------------
 
     def visit_macro(self, node: Macro, scope: Variables) -> Type:
         over = self.visit(node.range, scope)
@@ -338,7 +347,8 @@ class _Checker(NodeVisitor[Variables, Type]):
 
 
 def _literal_problem(call: CallExpr) -> tuple[int, str] | None:
-    """Return the problem of a literal that is not the duration, time or regular expression that a call wants."""
+    """Return the problem of a literal that is not the duration, time or regular expression that a
+    call wants."""
     arg = call.args[0] if len(call.args) == 1 else None
     if not isinstance(arg, Literal):
         return None
@@ -358,7 +368,8 @@ def _literal_problem(call: CallExpr) -> tuple[int, str] | None:
 
 
 def _result(overload: Overload, args: list[Type]) -> Type | None:
-    """Return the type of an overload's result for these arguments, None if it does not accept them."""
+    """Return the type of an overload's result for these arguments, None if it does not accept
+    them."""
     bindings: Bindings = {}
     if len(overload.params) != len(args) or not all(
         assignable(param, arg, bindings) for param, arg in zip(overload.params, args, strict=True)
@@ -375,7 +386,8 @@ def _bound(type: Type, bindings: Bindings) -> Type:
 
 
 def assignable(target: Type, source: Type, bindings: Bindings) -> bool:
-    """Return whether a value of one type can be where another is expected; type parameters are bound on the way."""
+    """Return whether a value of one type can be where another is expected; type parameters are
+    bound on the way."""
     if target.is_parameter:
         bound = bindings.get(target.name)
         if bound is None or bound == DYN:

@@ -1,9 +1,11 @@
-"""The cost of evaluating expressions: of each call, the limit of one evaluation, the budget of several.
+"""The cost of evaluating expressions: of each call, the limit of one evaluation, the budget of
+several.
 
 Costs are those of cel-go (``interpreter/runtimecost.go``, ``ext``) and of Kubernetes' library
-(``apiserver/pkg/cel/library/cost.go``), limits those of ``apiserver/pkg/apis/cel/config.go``. Costs are charged before
-the call, so that a call beyond the limit is not made. One call costs more than upstream: ``matches(text, pattern)``
-costs as much as ``text.matches(pattern)``; there it costs 1 for any text.
+(``apiserver/pkg/cel/library/cost.go``), limits those of ``apiserver/pkg/apis/cel/config.go``. Costs
+are charged before the call, so that a call beyond the limit is not made. One call costs more than
+upstream: ``matches(text, pattern)`` costs as much as ``text.matches(pattern)``; there it costs 1
+for any text.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ class CostBudget:
 
 
 def size_of(value: Any) -> int:
-    """Return the size of a value for costs: characters, bytes, items or entries; 1 for values without a size."""
+    """Return the size of a value for costs: characters, bytes, items or entries; 1 for values
+    without a size."""
     if isinstance(value, _SIZED):
         return len(value)
     match value:
@@ -84,7 +87,7 @@ def size_of(value: Any) -> int:
     return 1
 
 
-# --- calls ----------------------------------------------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 Args = Sequence[Any]
 CallCost = Callable[[Args], int]
@@ -178,9 +181,16 @@ def _match_cost(text: Any, pattern_size: int) -> int:
 
 # The sizes of the formats' patterns as upstream states them.
 _FORMAT_PATTERNS = {
-    "dns1123Subdomain": 60, "qualifiedName": 60, "dns1123SubdomainPrefix": 60, "labelValue": 40, "uri": 1103,
-    "uuid": 70, "byte": 84, "date": 71, "datetime": 71,
-}  # fmt: skip
+    "dns1123Subdomain": 60,
+    "qualifiedName": 60,
+    "dns1123SubdomainPrefix": 60,
+    "labelValue": 40,
+    "uri": 1103,
+    "uuid": 70,
+    "byte": 84,
+    "date": 71,
+    "datetime": 71,
+}
 
 
 @_cost_of("validate")

@@ -1,8 +1,10 @@
-"""The estimate of the cost of an expression, from the types and sizes of the values that it is about.
+"""The estimate of the cost of an expression, from the types and sizes of the values that it is
+about.
 
-It decides which rules a CustomResourceDefinition may have, so that it follows upstream even where that looks like an
-oversight (the size of a value that no path leads to is taken from the root).
-Upstream: cel-go's ``checker/cost.go`` and ``ext/{lists,sets}.go``, Kubernetes' ``apiserver/pkg/cel/library/cost.go``.
+It decides which rules a CustomResourceDefinition may have, so that it follows upstream even where
+that looks like an oversight (the size of a value that no path leads to is taken from the root).
+Upstream: cel-go's ``checker/cost.go`` and ``ext/{lists,sets}.go``, Kubernetes'
+``apiserver/pkg/cel/library/cost.go``.
 """
 
 from __future__ import annotations
@@ -67,7 +69,8 @@ _ONE = fixed(1)
 
 
 class EntrySizes(NamedTuple):
-    """The sizes of the keys (of a list: 1) and of the values in a list or map that an expression makes."""
+    """The sizes of the keys (of a list: 1) and of the values in a list or map that an expression
+    makes."""
 
     key: Range
     value: Range
@@ -80,7 +83,8 @@ class EntrySizes(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """The estimate of a value. ``size``: None if unknown; ``shape``: that at the end of a path, None without a path."""
+    """The estimate of a value. ``size``: None if unknown; ``shape``: that at the end of a path,
+    None without a path."""
 
     cost: Range
     size: Range | None
@@ -112,11 +116,13 @@ class Sizes:
         self.root = root or Shape()
 
     def size_of(self, shape: Shape | None, type: Type) -> Range | None:
-        """Return the size of the value at the end of a path, None if unknown. Subclasses may use the ``type``."""
+        """Return the size of the value at the end of a path, None if unknown. Subclasses may use
+        the ``type``."""
         return None if shape is None or shape.largest is None else Range(0, shape.largest)
 
     def below(self, shape: Shape | None, step: str) -> Shape:
-        """Return the shape after a step: ``@items``, ``@keys``, ``@indices`` or a field. Without a path, the root."""
+        """Return the shape after a step: ``@items``, ``@keys``, ``@indices`` or a field. Without a
+        path, the root."""
         if shape is None:
             return self.root
         if step == "@items":
@@ -165,7 +171,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
             cost, self._size(None, type) if size is None else size, None, entry, type, node
         )
 
-    # --- values and paths -------------------------------------------------------------------------------------------
+    # --- values and paths -------------------------------------------------------------------------
 
     def visit_literal(self, node: Literal, scope: Locals) -> Estimate:
         size = len(node.value) if isinstance(node.value, str | bytes) else 1
@@ -209,7 +215,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         cost = fixed(MAP_COST).plus(*(estimate.cost for estimate in (*keys, *values)))
         return self._result(cost, node, fixed(len(keys)), entry)
 
-    # --- calls ------------------------------------------------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------------
 
     def visit_call(self, node: CallExpr, scope: Locals) -> Estimate:
         resolved = self._calls.get(id(node))
@@ -283,7 +289,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         each = _ONE.plus(size.scaled(STRING_FACTOR)) if type.name in ("string", "bytes") else _ONE
         return target.any_size.times(each)
 
-    # --- macros -----------------------------------------------------------------------------------------------------
+    # --- macros -----------------------------------------------------------------------------------
 
     def visit_macro(self, node: Macro, scope: Locals) -> Estimate:
         over = self.visit(node.range, scope)
@@ -321,7 +327,8 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         return {node.variables[0]: value if is_list else key}
 
     def _mapped_optional(self, node: Macro, over: Estimate, scope: Locals) -> Estimate:
-        """Estimate ``target.hasValue() ? optional.of(body) : optional.none()``, the variable bound to the value."""
+        """Estimate ``target.hasValue() ? optional.of(body) : optional.none()``, the variable bound
+        to the value."""
         type = over.type.params[0] if over.type.name == "optional" and over.type.params else DYN
         local = Local(None, self._size(None, type))
         body = self.visit(node.body[0], {**scope, node.variables[0]: local})
@@ -330,7 +337,8 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         return self._result(over.cost.plus(_ONE, some.union(_ONE)), node, ANY_SIZE)
 
     def _sorted(self, node: Macro, over: Estimate, scope: Locals) -> Estimate:
-        """Estimate ``sortBy``: the list is bound to a variable, mapped to the keys, and sorted by them."""
+        """Estimate ``sortBy``: the list is bound to a variable, mapped to the keys, and sorted by
+        them."""
         body = self.visit(node.body[0], {**scope, **self._variables(node, over)})
         keys = over.any_size.times(_loop(node._replace(name="map"), [body.cost]).step)
         mapping = _ONE.plus(fixed(LIST_COST + 1), keys)
@@ -356,7 +364,8 @@ class _Loop(NamedTuple):
 
 
 def _loop(node: Macro, bodies: Sequence[Range]) -> _Loop:
-    """Return the cost of a macro's loop (``parser/macro.go``), in which naming the accumulator costs 1."""
+    """Return the cost of a macro's loop (``parser/macro.go``), in which naming the accumulator
+    costs 1."""
     first, last = bodies[0], bodies[-1]
     match node.name:
         case "all":
@@ -377,7 +386,7 @@ def _loop(node: Macro, bodies: Sequence[Range]) -> _Loop:
     return _Loop(fixed(base + 1), step)
 
 
-# --- functions ------------------------------------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------
 
 
 class _CallEstimate(NamedTuple):
@@ -477,7 +486,8 @@ def replaced_size(text: Range, old: Range, new: Range) -> Range:
 
 
 def _replaced(text: int, old: int, new: int, *, is_kept: bool) -> int:
-    """Return a bound of the size after replacing. ``is_kept``: the text gets no longer (or no shorter) by it."""
+    """Return a bound of the size after replacing. ``is_kept``: the text gets no longer (or no
+    shorter) by it."""
     if old == 0:  # the new text stands around every character
         return min(min(text + 1, MAX) * new + text, MAX)
     return text if is_kept else min(ceil(float(text) / float(old)) * new, MAX)
@@ -521,7 +531,8 @@ def _list_call(name: str, args: Sequence[Estimate]) -> _CallEstimate:
 
 
 def _sorting(size: Range, kinds: Sequence[str]) -> _CallEstimate:
-    """Return the cost of sorting. ``kinds``: the type of the items, which may be a text if it is not known."""
+    """Return the cost of sorting. ``kinds``: the type of the items, which may be a text if it is
+    not known."""
     plain, texts = (
         _allocation(size.times(size), factor)
         for factor in (SORT_FACTOR, SORT_FACTOR + STRING_FACTOR)

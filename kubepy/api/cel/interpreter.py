@@ -1,7 +1,8 @@
 """The interpreter: evaluates a tree and counts the cost.
 
-Costs are those that cel-go counts (``interpreter/{interpretable,planner,runtimecost}.go``): 1 for a name and for each
-step along a path, ``cost.CALL_COSTS`` for calls, and for a macro the cost of the loop that cel-go expands it to.
+Costs are those that cel-go counts (``interpreter/{interpretable,planner,runtimecost}.go``): 1 for a
+name and for each step along a path, ``cost.CALL_COSTS`` for calls, and for a macro the cost of the
+loop that cel-go expands it to.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from kubepy.api.cel.syntax import (
 from kubepy.api.cel.types import OVERLOADS, call
 from kubepy.api.cel.values import NONE, TYPE_NAMES, CelError, CelType, OptionalValue
 
-# Importing these modules registers the functions of the language, cel-go's extensions and Kubernetes' libraries.
+# Importing these modules registers the functions of the language, cel-go's extensions and
+# Kubernetes' libraries.
 _LIBRARIES = (addresses, lists, operators, quantities, strings, times)
 
 Scope = Mapping[str, Any]
@@ -65,7 +67,8 @@ def evaluate(node: Node, scope: Scope, tracker: CostTracker | None = None) -> An
 
 
 def evaluate_within(node: Node, scope: Scope, budget: CostBudget) -> Any:
-    """Return the value of an expression, and take its cost out of a budget. Raises CelError and BudgetExceeded."""
+    """Return the value of an expression, and take its cost out of a budget. Raises CelError and
+    BudgetExceeded."""
     tracker = CostTracker()
     try:
         return evaluate(node, scope, tracker)
@@ -113,7 +116,8 @@ def _handles_call(*functions: str) -> Callable[[HandlerT], HandlerT]:
 
 
 def _run(node: Node, scope: Scope, tracker: CostTracker, base: int = 1) -> Any:
-    """Evaluate a node. ``base``: the cost of the name that a path begins with; 0 where cel-go does not observe it."""
+    """Evaluate a node. ``base``: the cost of the name that a path begins with; 0 where cel-go does
+    not observe it."""
     return _HANDLERS[type(node)](node, scope, tracker, base)
 
 
@@ -165,7 +169,7 @@ def _operand(node: Node, scope: Scope, tracker: CostTracker, base: int) -> Any:
     return _run(node, scope, tracker, base)
 
 
-# --- calls ----------------------------------------------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 
 @_handles(CallExpr)
@@ -215,7 +219,8 @@ def _truth(value: Any) -> bool:
 
 @_handles_call("_&&_", "_||_")
 def _logical(node: CallExpr, scope: Scope, tracker: CostTracker, base: int) -> bool:
-    """Evaluate ``&&`` or ``||``: one argument that decides is enough, even if another fails. Raises the first error."""
+    """Evaluate ``&&`` or ``||``: one argument that decides is enough, even if another fails. Raises
+    the first error."""
     decisive = node.function == "_||_"
     failure: CelError | None = None
     for arg in node.args:
@@ -252,7 +257,7 @@ def _indexed(node: CallExpr, scope: Scope, tracker: CostTracker, base: int) -> A
         raise
 
 
-# --- literals -------------------------------------------------------------------------------------------------------
+# --- literals -------------------------------------------------------------------------------------
 
 
 @_handles(ListLiteral)
@@ -285,7 +290,7 @@ def _map(node: MapLiteral, scope: Scope, tracker: CostTracker, base: int) -> dic
     return entries
 
 
-# --- macros ---------------------------------------------------------------------------------------------------------
+# --- macros ---------------------------------------------------------------------------------------
 
 
 @_handles(Macro)
@@ -331,7 +336,8 @@ def _folded(node: Macro, scope: Scope, tracker: CostTracker, base: int) -> Any:
 
 
 def _appending(node: Macro) -> int:
-    """Return the cost of adding an item to the result's list; a constant was made a list of one item before."""
+    """Return the cost of adding an item to the result's list; a constant was made a list of one
+    item before."""
     return 2 if isinstance(node.body[-1], Literal) else 2 + LIST_COST
 
 
@@ -349,7 +355,8 @@ def _united(entries: Iterator[dict[Any, Any]]) -> dict[Any, Any]:
 def _mapping(
     node: Macro, over: Any, scope: Scope, tracker: CostTracker, cost: int
 ) -> Iterator[Scope]:
-    """Yield the scopes in which the first of two expressions holds; all scopes if there is one expression."""
+    """Yield the scopes in which the first of two expressions holds; all scopes if there is one
+    expression."""
     if len(node.body) > 1:
         yield from _chosen(node, over, scope, tracker, cost)
         return
@@ -371,7 +378,8 @@ def _chosen(
 
 
 def _items(over: Any, *, with_keys: bool = False) -> Iterable[Any]:
-    """Return the items or keys that a macro goes over; with keys pairs of index and item, or of key and value."""
+    """Return the items or keys that a macro goes over; with keys pairs of index and item, or of key
+    and value."""
     if not isinstance(over, list | dict):
         raise CelError("no such overload")
     if not with_keys:
@@ -397,7 +405,8 @@ def _scopes(node: Macro, over: Any, scope: Scope) -> Iterator[dict[str, Any]]:
 def _quantified(
     node: Macro, over: Any, scope: Scope, tracker: CostTracker, *, decisive: bool
 ) -> bool:
-    """Evaluate ``all`` or ``exists``: an item costs the loop's condition (2 or 3) and the accumulator."""
+    """Evaluate ``all`` or ``exists``: an item costs the loop's condition (2 or 3) and the
+    accumulator."""
     failure: CelError | None = None
     condition, left = (3 if decisive else 2), len(over) if isinstance(over, list | dict) else 0
     tracker.cost += 1
@@ -419,7 +428,8 @@ def _quantified(
 
 
 def _mapped_optional(node: Macro, over: Any, scope: Scope, tracker: CostTracker) -> Any:
-    """Evaluate ``optMap`` or ``optFlatMap``, whose target is evaluated twice: for hasValue() and for value()."""
+    """Evaluate ``optMap`` or ``optFlatMap``, whose target is evaluated twice: for hasValue() and
+    for value()."""
     if not isinstance(over, OptionalValue):
         raise CelError("no such overload")
     if not over.has_value:
@@ -431,7 +441,7 @@ def _mapped_optional(node: Macro, over: Any, scope: Scope, tracker: CostTracker)
     return value if node.name == "optFlatMap" else OptionalValue(value, has_value=True)
 
 
-# --- constants ------------------------------------------------------------------------------------------------------
+# --- constants ------------------------------------------------------------------------------------
 
 _CONVERSIONS = (
     "bool",
@@ -448,7 +458,8 @@ _CONVERSIONS = (
 
 
 def optimized(node: Node) -> Node:
-    """Replace lists, maps and conversions of constants by their values, which then cost nothing (``decOptimize``)."""
+    """Replace lists, maps and conversions of constants by their values, which then cost nothing
+    (``decOptimize``)."""
     match node:
         case Select():
             return node._replace(operand=optimized(node.operand))
@@ -495,7 +506,8 @@ def _optimized_call(node: CallExpr) -> Node:
 
 
 def _evaluated(node: CallExpr | ListLiteral | MapLiteral) -> Node:
-    """Return the constant that a node evaluates to; the node itself if it fails, so that it fails when it is run."""
+    """Return the constant that a node evaluates to; the node itself if it fails, so that it fails
+    when it is run."""
     try:
         return Literal(_run(node, {}, CostTracker()), node.at)
     except CelError:

@@ -1,6 +1,7 @@
 """Functions of lists, sets and optional values.
 
-Upstream: ``apiserver/pkg/cel/library/lists.go``, cel-go's ``ext/{lists,sets}.go`` and ``cel/library.go``.
+Upstream: ``apiserver/pkg/cel/library/lists.go``, cel-go's ``ext/{lists,sets}.go`` and
+``cel/library.go``.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def _reverse(items: list[Any]) -> list[Any]:
 
 
 def sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
-    """Sort items by keys, as ``list.sortBy(item, key)`` does. Raises CelError if the keys have no order."""
+    """Sort items by keys, as ``list.sortBy(item, key)`` does. Raises CelError if the keys have no
+    order."""
     _comparable(keys)
     return [items[index] for index in sorted(range(len(items)), key=lambda index: keys[index])]
 
@@ -137,7 +139,7 @@ def _optional(items: list[Any]) -> OptionalValue:
     return OptionalValue(items[0], has_value=True) if items else NONE
 
 
-# --- sets -----------------------------------------------------------------------------------------------------------
+# --- sets -----------------------------------------------------------------------------------------
 
 
 @overload("sets.contains(list<A>, list<A>) -> bool")
@@ -155,7 +157,7 @@ def _intersects(items: list[Any], others: list[Any]) -> bool:
     return any(equal(item, other) for item in items for other in others)
 
 
-# --- optional values ------------------------------------------------------------------------------------------------
+# --- optional values ------------------------------------------------------------------------------
 
 
 @overload("optional.of(A) -> optional<A>", namespace=True)

@@ -1,4 +1,5 @@
-"""The operators and conversions of the language itself (cel-go's ``common/stdlib`` and ``common/types``)."""
+"""The operators and conversions of the language itself (cel-go's ``common/stdlib`` and
+``common/types``)."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ NUMBERS = ("int", "uint", "double")
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Compare two values: numbers of all kinds by value; values of different other kinds are unequal."""
+    """Compare two values: numbers of all kinds by value; values of different other kinds are
+    unequal."""
     left_kind, right_kind = kind_of(left), kind_of(right)
     if left_kind in NUMBERS and right_kind in NUMBERS:
         return bool(left == right)
@@ -82,7 +84,7 @@ _compared(">", lambda left, right: left > right)
 _compared(">=", lambda left, right: left >= right)
 
 
-# --- arithmetic -----------------------------------------------------------------------------------------------------
+# --- arithmetic -----------------------------------------------------------------------------------
 
 
 def to_int(value: int) -> int:
@@ -133,7 +135,8 @@ def _plus(left: Any, right: Any) -> Any:
 
 @overload("_+_(list<A>, list<A>) -> list<A>")
 def _plus_list(left: list[Any], right: list[Any]) -> list[Any]:
-    """Concatenate lists, unite sets; in maps items of the right side replace those with the same keys."""
+    """Concatenate lists, unite sets; in maps items of the right side replace those with the same
+    keys."""
     if isinstance(left, SetList):
         return SetList([*left, *(item for item in right if not equals_any(item, left))])
     if isinstance(left, MapList):
@@ -208,7 +211,7 @@ def _shorter(left: Duration, right: Duration) -> Duration:
     return Duration(to_int(left.nanos - right.nanos))
 
 
-# --- parts ----------------------------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------
 
 
 @overload("_[_](list<A>, int) -> A")
@@ -239,7 +242,7 @@ def _size(value: Any) -> int:
     return len(value)
 
 
-# --- conversions ----------------------------------------------------------------------------------------------------
+# --- conversions ----------------------------------------------------------------------------------
 
 
 @overload("dyn(A) -> dyn")
@@ -382,7 +385,8 @@ def has_field(value: Any, name: str) -> bool:
 
 
 def _spelled(value: dict[str, Any], name: str) -> str:
-    """Return the key of a field; records spell names that are reserved words of CEL in another way."""
+    """Return the key of a field; records spell names that are reserved words of CEL in another
+    way."""
     return reserved(name) if isinstance(value, Record) and reserved(name) in value else name
 
 

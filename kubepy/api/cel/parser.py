@@ -1,4 +1,5 @@
-"""The parser: expressions into trees, macros included (cel-go's ``parser``, github.com/google/cel-spec)."""
+"""The parser: expressions into trees, macros included (cel-go's ``parser``,
+github.com/google/cel-spec)."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _ESCAPE = re.compile(
-    r"\\(?:([abfnrtv\\?\"'`])|x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|"
+    r"\\(?:([abfnrtv\\?\"'`])|x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|"
+    r"U([0-9a-fA-F]{8})|"
     r"([0-3][0-7]{2}))",
     re.ASCII,
 )
@@ -102,11 +104,12 @@ def parse(text: str) -> Node:
     return _Parser(text).expression_to_end()
 
 
-# --- tokens ---------------------------------------------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------------------------
 
 
 class Token(NamedTuple):
-    """A token. ``kind``: op, ident, literal or end; ``value``: the text of an op or ident, the value of a literal."""
+    """A token. ``kind``: op, ident, literal or end; ``value``: the text of an op or ident, the
+    value of a literal."""
 
     kind: str
     value: Any
@@ -143,7 +146,8 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def _whole(text: str) -> int:
-    """Return the value of digits. Everything above 2**64 may be 2**64: the parser refuses what exceeds 64 bits."""
+    """Return the value of digits. Everything above 2**64 may be 2**64: the parser refuses what
+    exceeds 64 bits."""
     if text.startswith("0x"):
         return int(text, 16)
     return int(text) if len(text) <= LONGEST_INTEGER else 2**64
@@ -166,7 +170,8 @@ def _string(text: str, literal: re.Match[str]) -> tuple[str | bytes, int]:
 
 
 def _unescaped(content: str, at: int, *, is_bytes: bool) -> str:
-    """Replace escapes. In bytes an escaped number is one byte, and all else UTF-8, kept as one character a byte."""
+    """Replace escapes. In bytes an escaped number is one byte, and all else UTF-8, kept as one
+    character a byte."""
     parts = []
     position = 0
     while position < len(content):
@@ -188,7 +193,7 @@ def _unescaped(content: str, at: int, *, is_bytes: bool) -> str:
     return "".join(parts)
 
 
-# --- trees ----------------------------------------------------------------------------------------------------------
+# --- trees ----------------------------------------------------------------------------------------
 
 
 class _Parser:
@@ -199,7 +204,7 @@ class _Parser:
         self._position = 0
         self._depth = 0
 
-    # --- tokens -----------------------------------------------------------------------------------------------------
+    # --- tokens -----------------------------------------------------------------------------------
 
     @property
     def _next(self) -> Token:
@@ -229,7 +234,7 @@ class _Parser:
             f"Syntax error: mismatched input '{token.value}' expecting {expected}", token.at
         )
 
-    # --- operators --------------------------------------------------------------------------------------------------
+    # --- operators --------------------------------------------------------------------------------
 
     def expression_to_end(self) -> Node:
         """Read an expression and nothing after it. Raises CelSyntaxError."""
@@ -254,7 +259,8 @@ class _Parser:
         return self._logical(self._binary, "&&")
 
     def _logical(self, operand: Callable[[], Node], operator: str) -> Node:
-        """Read operands joined by ``||`` or ``&&`` into one call, so that long chains are not deep trees."""
+        """Read operands joined by ``||`` or ``&&`` into one call, so that long chains are not deep
+        trees."""
         args = [operand()]
         at = self._next.at
         while self._take(operator):
@@ -262,7 +268,8 @@ class _Parser:
         return args[0] if len(args) == 1 else CallExpr(f"_{operator}_", None, tuple(args), at)
 
     def _binary(self, level: int = 0) -> Node:
-        """Read operands joined by the operators of a level of ``_BINARY_OPERATORS``, or of those that bind more."""
+        """Read operands joined by the operators of a level of ``_BINARY_OPERATORS``, or of those
+        that bind more."""
         if level == len(_BINARY_OPERATORS):
             return self._unary()
         left = self._binary(level + 1)
@@ -272,7 +279,8 @@ class _Parser:
         return left
 
     def _unary(self) -> Node:
-        """Read signs and their operand; two equal signs in a row cancel out (``visitLogicalNot``, ``visitNegate``)."""
+        """Read signs and their operand; two equal signs in a row cancel out (``visitLogicalNot``,
+        ``visitNegate``)."""
         if operator := self._take("!"):
             is_negated = self._count("!") % 2 == 0
             operand = self._unary()
@@ -295,7 +303,7 @@ class _Parser:
             count += 1
         return count
 
-    # --- members ----------------------------------------------------------------------------------------------------
+    # --- members ----------------------------------------------------------------------------------
 
     def _member(self) -> Node:
         """Read a primary and the selections, calls and indexes that follow it."""
@@ -344,7 +352,7 @@ class _Parser:
             variables.append(node.name)
         return Macro(name, target, tuple(variables), args[count:], at)
 
-    # --- primaries --------------------------------------------------------------------------------------------------
+    # --- primaries --------------------------------------------------------------------------------
 
     def _primary(self) -> Node:
         token = self._next
@@ -368,7 +376,8 @@ class _Parser:
             return Literal(_LITERALS[self._advance().value], token.at)
         if self._next.kind != "ident" or self._next.value == "in":
             self._fail(
-                "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, "
+                "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, "
+                "NUM_UINT, STRING, "
                 "BYTES, IDENTIFIER}"
             )
         name = str(self._advance().value)

@@ -1,4 +1,5 @@
-"""Functions of quantities and semantic versions (``apiserver/pkg/cel/library/{quantity,semverlib}.go``)."""
+"""Functions of quantities and semantic versions
+(``apiserver/pkg/cel/library/{quantity,semverlib}.go``)."""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ def _sub_whole(quantity: Quantity, other: int) -> Quantity:
     return quantity - Quantity.of(other)
 
 
-# --- semantic versions ----------------------------------------------------------------------------------------------
+# --- semantic versions ----------------------------------------------------------------------------
 
 
 def _normalized(text: str) -> str:
@@ -157,7 +158,8 @@ def _patch(version: Semver) -> int:
 
 
 def _rank(version: Semver) -> tuple[object, ...]:
-    """Return a sort key: a version with a pre-release comes before the one without, numbers come before words."""
+    """Return a sort key: a version with a pre-release comes before the one without, numbers come
+    before words."""
     parts = tuple(
         (0, int(part), "") if part.isdigit() else (1, 0, part)
         for part in version.prerelease.split(".")

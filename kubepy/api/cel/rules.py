@@ -1,8 +1,10 @@
-"""The rules of a schema (``x-kubernetes-validations``), and the errors of objects for which they do not hold.
+"""The rules of a schema (``x-kubernetes-validations``), and the errors of objects for which they do
+not hold.
 
-A transition rule, which names ``oldSelf``, is run only if there is an old value; at an update other rules report
-nothing about values that have not changed. All rules of an object share one cost budget; when it is spent, the
-validation ends. Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/cel``.
+A transition rule, which names ``oldSelf``, is run only if there is an old value; at an update other
+rules report nothing about values that have not changed. All rules of an object share one cost
+budget; when it is spent, the validation ends. Upstream:
+``apiextensions-apiserver/pkg/apiserver/schema/cel``.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ class RuleProblem(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A place in an object: its path, whether something around it is unchanged, and the cost budget."""
+    """A place in an object: its path, whether something around it is unchanged, and the cost
+    budget."""
 
     path: str
     is_unchanged: bool
@@ -66,7 +69,8 @@ class Place(NamedTuple):
 
 
 class _Stopped(Exception):
-    """The end of the validation: no further rules are run. ``errors``: the reason, if it is to be reported."""
+    """The end of the validation: no further rules are run. ``errors``: the reason, if it is to be
+    reported."""
 
     def __init__(self, *errors: FieldError) -> None:
         super().__init__()
@@ -107,7 +111,8 @@ class RuleSet:
         self._compiled: dict[tuple[int, int, bool], ValidationRule | RuleProblem] = {}
 
     def validate(self, obj: Object, old: Any = ABSENT) -> list[FieldError]:
-        """Return the errors of the rules of the schema and of all its parts. ``old``: the object that is replaced."""
+        """Return the errors of the rules of the schema and of all its parts. ``old``: the object
+        that is replaced."""
         errors: list[FieldError] = []
         place = Place("", is_unchanged=False, budget=CostBudget(), is_root=True)
         try:
@@ -120,7 +125,8 @@ class RuleSet:
     def _walk(
         self, schema: Schema, rules_of: Schema, value: Any, old: Any, place: Place
     ) -> Iterator[FieldError]:
-        """Yield the errors of a value. ``rules_of``: the schema itself, or a part of its ``allOf``."""
+        """Yield the errors of a value. ``rules_of``: the schema itself, or a part of its
+        ``allOf``."""
         if value is None:
             return
         unchanged = place.is_unchanged or (old is not ABSENT and old == value)
@@ -196,7 +202,10 @@ class RuleSet:
             except BudgetExceeded:
                 raise _Stopped(invalid_value(path, kind, OUT_OF_BUDGET)) from None
             except CostLimitExceeded as error:
-                reason = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: "
+                reason = (
+                    f"'{error}': no further validation rules will be run due to call cost "
+                    f"exceeds limit for rule: "
+                )
                 raise _Stopped(invalid_value(path, kind, reason + rule.text)) from None
             except CelError as error:
                 yield invalid_value(path, kind, _failure(error, rule))
@@ -214,7 +223,8 @@ class RuleSet:
 def _refuse(
     rule: ValidationRule, value: Any, scope: dict[str, Any], place: Place, kind: str
 ) -> Iterator[FieldError]:
-    """Yield the error of a value for which a rule does not hold; none of an unchanged one. Raises _Stopped."""
+    """Yield the error of a value for which a rule does not hold; none of an unchanged one. Raises
+    _Stopped."""
     is_reported = rule.is_transition or not place.is_unchanged
     detail = rule.text if rule.source.get("message") else f"failed rule: {rule.text}"
     try:
@@ -222,13 +232,15 @@ def _refuse(
             detail = _message(rule.message, scope, place.budget) or detail
     except BudgetExceeded:
         reason = (
-            "messageExpression evaluation failed due to running out of cost budget, no further validation rules "
+            "messageExpression evaluation failed due to running out of cost budget, no further "
+            "validation rules "
             "will be run"
         )
         raise _Stopped(*[invalid_value(place.path, kind, reason)] if is_reported else ()) from None
     except CostLimitExceeded:
         reason = (
-            "no further validation rules will be run due to call cost exceeds limit for messageExpression: "
+            "no further validation rules will be run due to call cost exceeds limit for "
+            "messageExpression: "
             f"{quote(rule.source['messageExpression'])}"
         )
         raise _Stopped(*[invalid_value(place.path, kind, reason)] if is_reported else ()) from None
@@ -254,14 +266,16 @@ def _key(item: Object, keys: Any) -> tuple[str, ...]:
 def _failure(error: CelError, rule: ValidationRule) -> str:
     if str(error).startswith("no such overload"):
         return (
-            f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: "
+            f"'{error}': call arguments did not match a supported operator, function or macro "
+            f"signature for rule: "
             f"{rule.text}"
         )
     return f"{error} evaluating rule: {rule.text}"
 
 
 def _message(expression: Compiled, scope: dict[str, Any], budget: CostBudget) -> str:
-    """Evaluate a messageExpression; "" if it fails, or if its value is empty, too long or of several lines."""
+    """Evaluate a messageExpression; "" if it fails, or if its value is empty, too long or of
+    several lines."""
     try:
         value = evaluate_within(expression.node, scope, budget)
     except CostLimitExceeded:

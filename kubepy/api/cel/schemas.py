@@ -81,7 +81,8 @@ def escaped(name: str) -> str | None:
 
 
 def fields_of(schema: Schema, *, is_root: bool = False) -> dict[str, Schema]:
-    """Return the fields of an object; those that every object has are added if the schema does not describe them."""
+    """Return the fields of an object; those that every object has are added if the schema does not
+    describe them."""
     fields = dict(schema.get("properties") or {})
     if not (is_root or schema.get(EMBEDDED)):
         return fields
@@ -133,11 +134,12 @@ def type_of_schema(schema: Schema, *, is_root: bool = False) -> Type | None:
     return None
 
 
-# --- values ---------------------------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 
 def value_of(value: Any, schema: Schema, *, is_root: bool = False) -> Any:
-    """Convert a value of a schema. Raises CelError for a text that does not have the schema's format."""
+    """Convert a value of a schema. Raises CelError for a text that does not have the schema's
+    format."""
     if value is None or schema.get(INT_OR_STRING):
         return value
     if isinstance(value, dict):
@@ -162,7 +164,8 @@ def value_of(value: Any, schema: Schema, *, is_root: bool = False) -> Any:
 
 
 def _object(value: dict[str, Any], schema: Schema, is_root: bool) -> dict[str, Any]:
-    """Convert an object. Null fields are absent; fields that expressions cannot name keep objects different."""
+    """Convert an object. Null fields are absent; fields that expressions cannot name keep objects
+    different."""
     others = schema.get("additionalProperties")
     if isinstance(others, Mapping):
         return {key: value_of(item, others) for key, item in value.items()}

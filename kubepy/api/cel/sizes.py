@@ -14,7 +14,8 @@ from kubepy.api.schema.structural import INT_OR_STRING, Schema
 
 MAX_REQUEST = 3 * 1024 * 1024  # bytes
 _MAX_TEXT = MAX_REQUEST - 2  # without quotes
-# Texts that are not strings in expressions: the largest number of characters, the smallest of bytes in JSON.
+# Texts that are not strings in expressions: the largest number of characters, the smallest of bytes
+# in JSON.
 _FORMATS = {"duration": (32, 3), "date": (12, 12), "date-time": (32, 21)}
 _SCALARS = {"boolean": 4, "number": 1, "integer": 1}
 
@@ -22,7 +23,8 @@ _SCALARS = {"boolean": 4, "number": 1, "integer": 1}
 class Shape(NamedTuple):
     """The size that a value can have.
 
-    ``largest``: of characters, items or entries; None for an unknown value. ``least``: the fewest bytes in JSON.
+    ``largest``: of characters, items or entries; None for an unknown value. ``least``: the fewest
+    bytes in JSON.
     """
 
     largest: int | None = 0

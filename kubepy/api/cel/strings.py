@@ -1,4 +1,5 @@
-"""Functions of strings: cel-go's ``ext/strings.go`` and Kubernetes' regular expressions, URLs and formats.
+"""Functions of strings: cel-go's ``ext/strings.go`` and Kubernetes' regular expressions, URLs and
+formats.
 
 Upstream of the latter: ``apiserver/pkg/cel/library/{regex,urls,format}.go``.
 """
@@ -113,7 +114,7 @@ def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-# --- format ---------------------------------------------------------------------------------------------------------
+# --- format ---------------------------------------------------------------------------------------
 
 
 @overload("string.format(list<dyn>) -> string")
@@ -190,7 +191,8 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_inner(item) for item in value)}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_inner(key)}: {_inner(value[key])}' for key in sorted(value, key=str))}}}"
+        entries = (f"{_inner(key)}: {_inner(value[key])}" for key in sorted(value, key=str))
+        return "{" + ", ".join(entries) + "}"
     if isinstance(value, bool | int | float | str | bytes | Uint | datetime | Duration):
         return to_string(value)
     return str(value)
@@ -200,7 +202,7 @@ def _inner(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else shown(value)
 
 
-# --- regular expressions --------------------------------------------------------------------------------------------
+# --- regular expressions --------------------------------------------------------------------------
 
 
 def _compiled(pattern: str) -> GoRegex:
@@ -225,7 +227,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     return _compiled(pattern).find_all(text, limit)
 
 
-# --- URLs -----------------------------------------------------------------------------------------------------------
+# --- URLs -----------------------------------------------------------------------------------------
 
 
 def _parsed(text: str) -> Url | None:
@@ -284,15 +286,18 @@ def _query(url: Url) -> dict[str, list[str]]:
     return parse_qs(url.parts.query, keep_blank_values=True)
 
 
-# --- formats --------------------------------------------------------------------------------------------------------
+# --- formats --------------------------------------------------------------------------------------
 
 _NAME_CHECKS: dict[str, Callable[[str], list[str]]] = {
-    "dns1123Label": names.dns1123_label, "dns1123Subdomain": names.dns1123_subdomain,
-    "dns1035Label": names.dns1035_label, "qualifiedName": names.qualified_name, "labelValue": names.label_value,
+    "dns1123Label": names.dns1123_label,
+    "dns1123Subdomain": names.dns1123_subdomain,
+    "dns1035Label": names.dns1035_label,
+    "qualifiedName": names.qualified_name,
+    "labelValue": names.label_value,
     "dns1123LabelPrefix": lambda text: names.dns1123_label(names.mask_trailing_dash(text)),
     "dns1123SubdomainPrefix": lambda text: names.dns1123_subdomain(names.mask_trailing_dash(text)),
     "dns1035LabelPrefix": lambda text: names.dns1035_label(names.mask_trailing_dash(text)),
-}  # fmt: skip
+}
 # Formats of schemas that expressions may name too.
 _SCHEMA_FORMATS = {
     "uri": "uri",

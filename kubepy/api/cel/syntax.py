@@ -10,7 +10,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 
 class CelSyntaxError(ValueError):
-    """An expression that cannot be parsed. ``at``: the offset of the error; -1 if it is about the whole expression."""
+    """An expression that cannot be parsed. ``at``: the offset of the error; -1 if it is about the
+    whole expression."""
 
     def __init__(self, message: str, at: int) -> None:
         super().__init__(message)
@@ -28,7 +29,8 @@ class Ident(NamedTuple):
 
 
 class Select(NamedTuple):
-    """A selection ``operand.field``; with ``test`` ``has(operand.field)``, with ``optional`` ``operand.?field``."""
+    """A selection ``operand.field``; with ``test`` ``has(operand.field)``, with ``optional``
+    ``operand.?field``."""
 
     operand: Node
     field: str
@@ -38,7 +40,8 @@ class Select(NamedTuple):
 
 
 class CallExpr(NamedTuple):
-    """A call ``function(args)`` or ``target.function(args)``; operators are functions named ``_+_`` and the like."""
+    """A call ``function(args)`` or ``target.function(args)``; operators are functions named ``_+_``
+    and the like."""
 
     function: str
     target: Node | None
@@ -60,7 +63,8 @@ class MapLiteral(NamedTuple):
 
 
 class Macro(NamedTuple):
-    """A macro ``range.name(variables…, body…)``: all, exists, exists_one, map, filter and those of two variables."""
+    """A macro ``range.name(variables…, body…)``: all, exists, exists_one, map, filter and those of
+    two variables."""
 
     name: str
     range: Node

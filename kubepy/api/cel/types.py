@@ -1,4 +1,5 @@
-"""Types of the checker, and the overloads of all functions (cel-go's ``common/types`` and ``common/decls``)."""
+"""Types of the checker, and the overloads of all functions (cel-go's ``common/types`` and
+``common/decls``)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from kubepy.api.cel.values import TYPE_NAMES, CelError, kind_of, kind_of_type
 
 
 class Type(NamedTuple):
-    """A type: ``list(int)`` is ``Type("list", (INT,))``. ``fields``: of an object. One letter is a type parameter."""
+    """A type: ``list(int)`` is ``Type("list", (INT,))``. ``fields``: of an object. One letter is a
+    type parameter."""
 
     name: str
     params: tuple[Type, ...] = ()
@@ -67,9 +69,11 @@ Run = TypeVar("Run", bound=Callable[..., Any])
 
 
 def overload(*signatures: str, namespace: bool = False) -> Callable[[Run], Run]:
-    """Register a function under signatures such as ``string.charAt(int) -> string`` or ``size(list<A>) -> int``.
+    """Register a function under signatures such as ``string.charAt(int) -> string`` or
+    ``size(list<A>) -> int``.
 
-    ``namespace``: the word before the dot is part of the name, although there is a type of that name.
+    ``namespace``: the word before the dot is part of the name, although there is a type of that
+    name.
     """
 
     def register(run: Run) -> Run:
@@ -126,7 +130,8 @@ def call(name: str, args: list[Any], *, is_member: bool = False) -> Any:
 def _implementation(
     name: str, types: tuple[type, ...], is_member: bool
 ) -> Callable[..., Any] | None:
-    """Return the function of the first overload that accepts values of these Python types, None if there is none."""
+    """Return the function of the first overload that accepts values of these Python types, None if
+    there is none."""
     kinds = [kind_of_type(python_type) for python_type in types]
     for candidate in OVERLOADS.get(name, ()):
         if (

@@ -1,7 +1,7 @@
 """Values of expressions: CEL's own kinds, and those that Kubernetes adds (``apiserver/pkg/cel``).
 
-bool, str, bytes, float, list, dict and None are Python's; ``int`` is CEL's int of 64 bits. Objects of a schema are
-:class:`Record`, which tells a missing field from a missing key.
+bool, str, bytes, float, list, dict and None are Python's; ``int`` is CEL's int of 64 bits. Objects
+of a schema are :class:`Record`, which tells a missing field from a missing key.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Record(dict[str, Any]):
 
 
 def reserved(word: str) -> str:
-    """Return the spelling of a field whose name is a reserved word of CEL; expressions may write the word as well."""
+    """Return the spelling of a field whose name is a reserved word of CEL; expressions may write
+    the word as well."""
     return f"__{word}__"
 
 
@@ -105,17 +106,44 @@ class Semver(NamedTuple):
 
 
 _KINDS: dict[type, str] = {
-    bool: "bool", int: "int", Uint: "uint", float: "double", str: "string", bytes: "bytes", list: "list", dict: "map",
-    type(None): "null", datetime: "timestamp", Duration: "duration", CelType: "type", OptionalValue: "optional",
-    Record: "object", SetList: "list", MapList: "list", Quantity: "quantity", Url: "url", IPv4Address: "ip",
-    IPv6Address: "ip", IPv4Interface: "cidr", IPv6Interface: "cidr", Format: "format", Semver: "semver",
-}  # fmt: skip
+    bool: "bool",
+    int: "int",
+    Uint: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    list: "list",
+    dict: "map",
+    type(None): "null",
+    datetime: "timestamp",
+    Duration: "duration",
+    CelType: "type",
+    OptionalValue: "optional",
+    Record: "object",
+    SetList: "list",
+    MapList: "list",
+    Quantity: "quantity",
+    Url: "url",
+    IPv4Address: "ip",
+    IPv6Address: "ip",
+    IPv4Interface: "cidr",
+    IPv6Interface: "cidr",
+    Format: "format",
+    Semver: "semver",
+}
 # The names in expressions (``type(x)``) of kinds that are called otherwise here.
 TYPE_NAMES = {
-    "null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration",
-    "optional": "optional_type", "quantity": "kubernetes.Quantity", "url": "kubernetes.URL", "ip": "net.IP",
-    "cidr": "net.CIDR", "format": "kubernetes.NamedFormat", "semver": "kubernetes.Semver",
-}  # fmt: skip
+    "null": "null_type",
+    "timestamp": "google.protobuf.Timestamp",
+    "duration": "google.protobuf.Duration",
+    "optional": "optional_type",
+    "quantity": "kubernetes.Quantity",
+    "url": "kubernetes.URL",
+    "ip": "net.IP",
+    "cidr": "net.CIDR",
+    "format": "kubernetes.NamedFormat",
+    "semver": "kubernetes.Semver",
+}
 
 
 def kind_of(value: Any) -> str:

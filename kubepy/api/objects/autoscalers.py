@@ -147,7 +147,8 @@ def _annotated(metadata: AnyObject, annotations: dict[str, str]) -> Object:
 
 
 def _read(annotations: dict[str, str], key: str, nothing: Any) -> Any:
-    """Read the JSON in an annotation; return ``nothing`` if it has another type or cannot be read."""
+    """Read the JSON in an annotation; return ``nothing`` if it has another type or cannot be
+    read."""
     try:
         value = yaml.read_json(annotations.get(key) or "null")
     except yaml.YamlError:

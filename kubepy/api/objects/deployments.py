@@ -1,6 +1,7 @@
 """The new and the old ReplicaSets of a Deployment, and their revisions.
 
-Used by the Deployment controller, ``describe`` and ``rollout``. Upstream: ``pkg/controller/deployment/util``.
+Used by the Deployment controller, ``describe`` and ``rollout``. Upstream:
+``pkg/controller/deployment/util``.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def by_age(replica_sets: Iterable[ObjectT]) -> list[ObjectT]:
 
 
 def new_replica_set(deployment: AnyObject, replica_sets: Iterable[ObjectT]) -> ObjectT | None:
-    """Return the oldest ReplicaSet with the Deployment's template, or None (``FindNewReplicaSet``)."""
+    """Return the oldest ReplicaSet with the Deployment's template, or None
+    (``FindNewReplicaSet``)."""
     template = deployment["spec"]["template"]
     return next(
         (rs for rs in by_age(replica_sets) if same_template(rs["spec"]["template"], template)), None
@@ -63,6 +65,7 @@ def old_replica_sets(deployment: AnyObject, replica_sets: Iterable[ObjectT]) -> 
 
 
 def revision_of(obj: AnyObject) -> int:
-    """Return the revision in an object's annotation, 0 without one. Raises NumberError if it is not a number."""
+    """Return the revision in an object's annotation, 0 without one. Raises NumberError if it is not
+    a number."""
     text = annotations_of(obj).get(REVISION)
     return parse_int(text) if text else 0

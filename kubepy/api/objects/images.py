@@ -1,8 +1,8 @@
 """Names of images: ``registry:5000/group/name:tag@sha256:…``.
 
-``kubectl run`` checks the form of a name; a kubelet adds the registry and the group that it may leave out, and takes it
-apart. Upstream: ``github.com/distribution/reference``, ``github.com/opencontainers/go-digest``, ``pkg/util/parsers``.
-Pure functions.
+``kubectl run`` checks the form of a name; a kubelet adds the registry and the group that it may
+leave out, and takes it apart. Upstream: ``github.com/distribution/reference``,
+``github.com/opencontainers/go-digest``, ``pkg/util/parsers``. Pure functions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _PATH_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _REFERENCE = re.compile(
     rf"(?:(?:{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?"
     rf"(?P<path>{_PATH_PART}(?:/{_PATH_PART})*)(?::\w[\w.-]{{0,127}})?"
-    r"(?:@(?P<algorithm>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*):(?P<hex>[0-9a-fA-F]{32,}))?",
+    r"(?:@(?P<algorithm>[A-Za-z][A-Za-z0-9]*(?:[-_+."
+    r"][A-Za-z][A-Za-z0-9]*)*):(?P<hex>[0-9a-fA-F]{32,}))?",
     re.ASCII,
 )
 _IDENTIFIER = re.compile("[a-f0-9]{64}")
@@ -29,7 +30,8 @@ _ALGORITHM = re.compile("[a-z0-9]+(?:[.+_-][a-z0-9]+)*")
 
 
 def is_image_reference(text: str) -> bool:
-    """Return whether a text has the form of an image's name, as it stands (``reference.ReferenceRegexp``)."""
+    """Return whether a text has the form of an image's name, as it stands
+    (``reference.ReferenceRegexp``)."""
     return _REFERENCE.fullmatch(text) is not None
 
 
@@ -37,14 +39,16 @@ def is_image_reference(text: str) -> bool:
 def image_name_problem(image: str) -> str:
     """Return why a kubelet cannot parse the name of an image, in its words; "" where it can.
 
-    Upstream: ``parsers.ParseImageName``, which ``pkg/kubelet/images`` calls before it looks for the image.
+    Upstream: ``parsers.ParseImageName``, which ``pkg/kubelet/images`` calls before it looks for the
+    image.
     """
     problem = _normalized_name_problem(image)
     return f"couldn't parse image name {quote(image)}: {problem}" if problem else ""
 
 
 def _normalized_name_problem(image: str) -> str:
-    """Return what is wrong with a name whose registry and group may be missing (``ParseNormalizedNamed``)."""
+    """Return what is wrong with a name whose registry and group may be missing
+    (``ParseNormalizedNamed``)."""
     if _IDENTIFIER.fullmatch(image):
         return f"invalid repository name ({image}), cannot specify 64-byte hexadecimal strings"
     domain, remainder = _split_domain(image)
@@ -64,7 +68,8 @@ def _normalized_name_problem(image: str) -> str:
 
 
 def _split_domain(name: str) -> tuple[str, str]:
-    """Return the registry of an image, or the default one, and the rest of its name (``splitDockerDomain``)."""
+    """Return the registry of an image, or the default one, and the rest of its name
+    (``splitDockerDomain``)."""
     first, slash, rest = name.partition("/")
     if not slash:
         return DEFAULT_DOMAIN, OFFICIAL + name

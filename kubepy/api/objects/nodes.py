@@ -1,7 +1,8 @@
-"""Questions about nodes: taints and tolerations, node selectors and required node affinity, readiness.
+"""Questions about nodes: taints and tolerations, node selectors and required node affinity,
+readiness.
 
-Pure functions over plain dicts, on the hot paths of the scheduler and of the DaemonSet controller. Upstream:
-``component-helpers/scheduling/corev1``, ``api/core/v1/toleration.go``.
+Pure functions over plain dicts, on the hot paths of the scheduler and of the DaemonSet controller.
+Upstream: ``component-helpers/scheduling/corev1``, ``api/core/v1/toleration.go``.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def is_node_ready(node: AnyObject) -> bool:
 
 
 def down_until(node: AnyObject) -> datetime | None:
-    """Return until when the node's kubelet is down, or was; None if it is up. What is no time counts for nothing."""
+    """Return until when the node's kubelet is down, or was; None if it is up. What is no time
+    counts for nothing."""
     text = annotations_of(node).get(DOWN_UNTIL)
     try:
         return parse_time(text) if text else None
@@ -72,7 +74,8 @@ def is_down(node: AnyObject, now: datetime) -> bool:
 
 
 def tolerates(toleration: AnyObject, taint: AnyObject) -> bool:
-    """Return whether a toleration covers a taint (``Toleration.ToleratesTaint``; Lt and Gt are off in v1.36)."""
+    """Return whether a toleration covers a taint (``Toleration.ToleratesTaint``; Lt and Gt are off
+    in v1.36)."""
     if (effect := toleration.get("effect")) and effect != taint.get("effect"):
         return False
     if (key := toleration.get("key")) and key != taint["key"]:
@@ -86,7 +89,8 @@ def tolerates(toleration: AnyObject, taint: AnyObject) -> bool:
 def find_untolerated_taint(
     taints: Iterable[ObjectT], tolerations: Sequence[AnyObject] | None, effects: Collection[str]
 ) -> ObjectT | None:
-    """Return the first taint with one of these effects that no toleration covers (``FindMatchingUntoleratedTaint``)."""
+    """Return the first taint with one of these effects that no toleration covers
+    (``FindMatchingUntoleratedTaint``)."""
     for taint in taints:
         if taint.get("effect") in effects and not any(
             tolerates(toleration, taint) for toleration in tolerations or ()
@@ -98,7 +102,8 @@ def find_untolerated_taint(
 def required_node_affinity_matches(pod: AnyObject, node: AnyObject) -> bool:
     """Return whether the pod's nodeSelector and required node affinity let it run on the node.
 
-    ``pod`` may be a pod template too: only its spec is read (``nodeaffinity.GetRequiredNodeAffinity(pod).Match``).
+    ``pod`` may be a pod template too: only its spec is read
+    (``nodeaffinity.GetRequiredNodeAffinity(pod).Match``).
     """
     spec = pod["spec"]
     if selector := spec.get("nodeSelector"):
@@ -121,14 +126,16 @@ def required_node_selector(pod_spec: AnyObject) -> Object | None:
 
 
 def node_selector_matches(selector: AnyObject, node: AnyObject) -> bool:
-    """Return whether a term of a ``v1.NodeSelector`` matches the node. A selector without terms matches none."""
+    """Return whether a term of a ``v1.NodeSelector`` matches the node. A selector without terms
+    matches none."""
     return any(
         node_selector_term_matches(term, node) for term in selector.get("nodeSelectorTerms") or ()
     )
 
 
 def node_selector_term_matches(term: AnyObject, node: AnyObject) -> bool:
-    """Return whether all requirements of a term hold. An empty term matches no node, an unreadable one neither."""
+    """Return whether all requirements of a term hold. An empty term matches no node, an unreadable
+    one neither."""
     expressions, fields = term.get("matchExpressions"), term.get("matchFields")
     if not expressions and not fields:
         return False
@@ -164,7 +171,8 @@ def _requirement_matches(requirement: AnyObject, labels: Mapping[str, str]) -> b
 
 
 def _order(value: str | None, values: Sequence[str]) -> int | None:
-    """Return the label minus the one number that it is compared with, None if either is not an integer."""
+    """Return the label minus the one number that it is compared with, None if either is not an
+    integer."""
     if value is None or len(values) != 1:
         return None
     number, bound = int_or_none(value), int_or_none(values[0])

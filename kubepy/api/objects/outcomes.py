@@ -1,6 +1,8 @@
-"""The annotations by which pods take time, fail and recover, and the form of their values (docs/kubelet.md).
+"""The annotations by which pods take time, fail and recover, and the form of their values
+(docs/kubelet.md).
 
-``kubelet:`` in ``kubepy.yaml`` has the same values as defaults, so they are read here, below the settings.
+``kubelet:`` in ``kubepy.yaml`` has the same values as defaults, so they are read here, below the
+settings.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ READY_AFTER = (
 )
 STOPS_AFTER = "kubepy.dev/stops-after"  # of a pod or node: how long a deleted pod terminates
 RUNS_FOR = "kubepy.dev/runs-for"  # of a pod: how long it runs; of a node: for the pods of Jobs
-EXIT_CODE = "kubepy.dev/exit-code"  # the code that the containers of a pod end with; of a node: for the pods of Jobs
+# the code that the containers of a pod end with; of a node: for the pods of Jobs
+EXIT_CODE = "kubepy.dev/exit-code"
 TERMINATION = "kubepy.dev/termination"  # of a pod: stuck
 REFERENCES = (
     "kubepy.dev/references"  # of a pod or node: whether ConfigMaps and Secrets must be there
@@ -135,7 +138,8 @@ def _check_known(name: str) -> None:
 
 
 def parse_references(annotation: str, text: str) -> bool:
-    """Read whether ConfigMaps and Secrets must be there before a pod starts. Raises AnnotationError."""
+    """Read whether ConfigMaps and Secrets must be there before a pod starts. Raises
+    AnnotationError."""
     if text not in (REQUIRED, IGNORED):
         raise AnnotationError(annotation, text, NO_REFERENCES)
     return text == REQUIRED

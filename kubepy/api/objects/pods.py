@@ -1,7 +1,8 @@
-"""Questions about pods: readiness, availability, life, priority, quality of service, requests, ports.
+"""Questions about pods: readiness, availability, life, priority, quality of service, requests,
+ports.
 
-Pure functions over plain dicts, on the hot paths of controllers and scheduler. Upstream: ``pkg/api/v1/pod/util.go``,
-``pkg/apis/core/v1/helper/qos``, ``component-helpers/resource``.
+Pure functions over plain dicts, on the hot paths of controllers and scheduler. Upstream:
+``pkg/api/v1/pod/util.go``, ``pkg/apis/core/v1/helper/qos``, ``component-helpers/resource``.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ Amounts = dict[str, Quantity]
 QOS_RESOURCES = ("cpu", "memory")
 
 
-# --- conditions ---------------------------------------------------------------------------------------------------
+# --- conditions -----------------------------------------------------------------------------------
 
 
 def get_condition(pod: AnyObject, condition_type: str) -> Object | None:
-    """Return the condition of that type, or None, of any object with ``status.conditions`` (``GetPodCondition``)."""
+    """Return the condition of that type, or None, of any object with ``status.conditions``
+    (``GetPodCondition``)."""
     if status := pod.get("status"):
         conditions: list[Object] = status.get("conditions") or []
         for condition in conditions:
@@ -35,10 +37,11 @@ def get_condition(pod: AnyObject, condition_type: str) -> Object | None:
 
 
 def set_condition(conditions: list[ObjectT], condition: ObjectT, now: datetime) -> bool:
-    """Put a condition into the list, in place of the one of its type or at the end (``UpdatePodCondition``).
+    """Put a condition into the list, in place of the one of its type or at the end
+    (``UpdatePodCondition``).
 
-    ``lastTransitionTime`` is now, or stays as it was if the status did not change. The list is changed, never the
-    conditions in it. Returns whether the list has changed.
+    ``lastTransitionTime`` is now, or stays as it was if the status did not change. The list is
+    changed, never the conditions in it. Returns whether the list has changed.
     """
     for index, old in enumerate(conditions):
         if old.get("type") != condition["type"]:
@@ -60,7 +63,8 @@ def is_pod_ready(pod: AnyObject) -> bool:
 
 
 def pod_ready_time(pod: AnyObject) -> datetime | None:
-    """Return the time since which the pod is Ready; None if it is not, or its condition has no time."""
+    """Return the time since which the pod is Ready; None if it is not, or its condition has no
+    time."""
     condition = get_condition(pod, "Ready")
     if condition is None or condition.get("status") != "True":
         return None
@@ -79,8 +83,8 @@ def is_pod_available(pod: AnyObject, min_ready_seconds: int, now: datetime) -> b
 def next_availability(
     ready_times: Iterable[datetime | None], min_ready_seconds: int, now: datetime
 ) -> datetime | None:
-    """Return when the next of several pods, which are Ready since these times, will have been so for so long; None if
-    there is no such pod (``FindMinNextPodAvailabilityCheck``)."""
+    """Return when the next of several pods, which are Ready since these times, will have been so
+    for so long; None if there is no such pod (``FindMinNextPodAvailabilityCheck``)."""
     latest_available = later(now, -min_ready_seconds)
     waiting = (since for since in ready_times if since is not None and since > latest_available)
     return (
@@ -90,7 +94,7 @@ def next_availability(
     )
 
 
-# --- life ---------------------------------------------------------------------------------------------------------
+# --- life -----------------------------------------------------------------------------------------
 
 
 def phase_of(pod: AnyObject) -> str:
@@ -103,12 +107,14 @@ def is_pod_terminal(pod: AnyObject) -> bool:
 
 
 def is_pod_active(pod: AnyObject) -> bool:
-    """Return whether the pod has neither ended nor is being deleted (``controller.IsPodActive``)."""
+    """Return whether the pod has neither ended nor is being deleted
+    (``controller.IsPodActive``)."""
     return not pod["metadata"].get("deletionTimestamp") and phase_of(pod) not in TERMINAL_PHASES
 
 
 def is_pod_terminating(pod: AnyObject) -> bool:
-    """Return whether the pod is being deleted and has not ended (``controller.IsPodTerminating``)."""
+    """Return whether the pod is being deleted and has not ended
+    (``controller.IsPodTerminating``)."""
     return bool(pod["metadata"].get("deletionTimestamp")) and phase_of(pod) not in TERMINAL_PHASES
 
 
@@ -121,7 +127,7 @@ def priority(pod: AnyObject) -> int:
     return int(pod["spec"].get("priority") or 0)
 
 
-# --- ports --------------------------------------------------------------------------------------------------------
+# --- ports ----------------------------------------------------------------------------------------
 
 
 class HostPort(NamedTuple):
@@ -139,7 +145,8 @@ class HostPort(NamedTuple):
 
 
 def host_ports(pod: AnyObject) -> list[HostPort]:
-    """Return the host ports of the containers and of the init containers that keep running (``util.GetHostPorts``)."""
+    """Return the host ports of the containers and of the init containers that keep running
+    (``util.GetHostPorts``)."""
     spec = pod["spec"]
     sidecars = [
         container
@@ -155,7 +162,8 @@ def host_ports(pod: AnyObject) -> list[HostPort]:
 
 
 def containers_with_paths(spec: AnyObject, path: str) -> Iterator[tuple[Object, str]]:
-    """Yield every container of a pod spec with its path: init, regular, ephemeral (``VisitContainersWithPath``)."""
+    """Yield every container of a pod spec with its path: init, regular, ephemeral
+    (``VisitContainersWithPath``)."""
     for field in CONTAINER_LISTS:
         for index, container in enumerate(spec.get(field) or ()):
             yield container, f"{path}.{field}[{index}]"
@@ -166,7 +174,7 @@ def is_restartable_init_container(container: AnyObject) -> bool:
     return container.get("restartPolicy") == "Always"
 
 
-# --- resources ----------------------------------------------------------------------------------------------------
+# --- resources ------------------------------------------------------------------------------------
 
 
 def pod_requests(pod: AnyObject) -> Amounts:
@@ -178,7 +186,8 @@ def pod_requests(pod: AnyObject) -> Amounts:
 
 
 def pod_limits(pod: AnyObject) -> Amounts:
-    """Return the total limits of the pod; overhead is added to limits that are there (``resource.PodLimits``)."""
+    """Return the total limits of the pod; overhead is added to limits that are there
+    (``resource.PodLimits``)."""
     limits = aggregate(pod["spec"], "limits")
     if pod["spec"].get("resources"):
         limits |= _pod_level(pod["spec"], "limits")
@@ -192,7 +201,8 @@ def pod_limits(pod: AnyObject) -> Amounts:
 
 
 def _pod_level(spec: AnyObject, kind: str) -> Amounts:
-    """Return the pod-level resources of a pod spec; cpu, memory and huge pages replace the containers'."""
+    """Return the pod-level resources of a pod spec; cpu, memory and huge pages replace the
+    containers'."""
     own = spec["resources"].get(kind) or {}
     return {
         name: Quantity.parse(amount)
@@ -212,7 +222,8 @@ def _sum(amounts: Amounts, more: AnyObject | None) -> Amounts:
 
 
 def qos_class(pod: AnyObject) -> str:
-    """Return Guaranteed, Burstable or BestEffort (``qos.ComputePodQOS``), which the API server puts into the status."""
+    """Return Guaranteed, Burstable or BestEffort (``qos.ComputePodQOS``), which the API server puts
+    into the status."""
     spec = pod["spec"]
     holders = (
         [spec]
@@ -248,10 +259,11 @@ def _positive(quantities: AnyObject | None) -> dict[str, Any]:
 
 
 def aggregate(spec: AnyObject, field: str) -> Amounts:
-    """Return the sum of the containers or the need of the largest init container, whichever is more, by resource name.
+    """Return the sum of the containers or the need of the largest init container, whichever is
+    more, by resource name.
 
-    ``field``: requests or limits. Init containers run one after another, but sidecars among them go on
-    (``AggregateContainerRequests``). Overhead and the pod-level ``resources`` are not included.
+    ``field``: requests or limits. Init containers run one after another, but sidecars among them go
+    on (``AggregateContainerRequests``). Overhead and the pod-level ``resources`` are not included.
     Upstream: ``k8s.io/component-helpers/resource/helpers.go``.
     """
     total: Amounts = {}

@@ -1,7 +1,8 @@
 """The Pod Security Standards: the checks of a pod at the levels ``baseline`` and ``restricted``.
 
-A check returns a violation, which has a reason and a detail. The checks of a level, and their strictness, depend on the
-version of the standard that a namespace asks for. Upstream: ``k8s.io/pod-security-admission/policy``.
+A check returns a violation, which has a reason and a detail. The checks of a level, and their
+strictness, depend on the version of the standard that a namespace asks for. Upstream:
+``k8s.io/pod-security-admission/policy``.
 """
 
 from __future__ import annotations
@@ -35,11 +36,19 @@ _CAPABILITIES = frozenset(
 _SELINUX_TYPES = ("", "container_t", "container_init_t", "container_kvm_t")
 # The version since which a sysctl is allowed.
 _SYSCTLS = {
-    "kernel.shm_rmid_forced": 0, "net.ipv4.ip_local_port_range": 0, "net.ipv4.tcp_syncookies": 0,
-    "net.ipv4.ping_group_range": 0, "net.ipv4.ip_unprivileged_port_start": 0, "net.ipv4.ip_local_reserved_ports": 27,
-    "net.ipv4.tcp_keepalive_time": 29, "net.ipv4.tcp_fin_timeout": 29, "net.ipv4.tcp_keepalive_intvl": 29,
-    "net.ipv4.tcp_keepalive_probes": 29, "net.ipv4.tcp_rmem": 32, "net.ipv4.tcp_wmem": 32,
-}  # fmt: skip
+    "kernel.shm_rmid_forced": 0,
+    "net.ipv4.ip_local_port_range": 0,
+    "net.ipv4.tcp_syncookies": 0,
+    "net.ipv4.ping_group_range": 0,
+    "net.ipv4.ip_unprivileged_port_start": 0,
+    "net.ipv4.ip_local_reserved_ports": 27,
+    "net.ipv4.tcp_keepalive_time": 29,
+    "net.ipv4.tcp_fin_timeout": 29,
+    "net.ipv4.tcp_keepalive_intvl": 29,
+    "net.ipv4.tcp_keepalive_probes": 29,
+    "net.ipv4.tcp_rmem": 32,
+    "net.ipv4.tcp_wmem": 32,
+}
 _ALLOWED_VOLUMES = (
     "configMap",
     "csi",
@@ -51,9 +60,29 @@ _ALLOWED_VOLUMES = (
     "projected",
     "secret",
 )
-_OTHER_VOLUMES = ("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "nfs", "iscsi", "glusterfs",
-                  "rbd", "flexVolume", "cinder", "cephfs", "flocker", "fc", "azureFile", "vsphereVolume", "quobyte",
-                  "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO", "storageos")  # fmt: skip
+_OTHER_VOLUMES = (
+    "hostPath",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "gitRepo",
+    "nfs",
+    "iscsi",
+    "glusterfs",
+    "rbd",
+    "flexVolume",
+    "cinder",
+    "cephfs",
+    "flocker",
+    "fc",
+    "azureFile",
+    "vsphereVolume",
+    "quobyte",
+    "azureDisk",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "scaleIO",
+    "storageos",
+)
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _SECCOMP_POD, _SECCOMP_CONTAINER = (
     "seccomp.security.alpha.kubernetes.io/pod",
@@ -102,7 +131,8 @@ class CheckedPod(NamedTuple):
 
     @property
     def has_own_users(self) -> bool:
-        """Return whether the pod runs in a user namespace, whose root is an ordinary user outside of it."""
+        """Return whether the pod runs in a user namespace, whose root is an ordinary user outside
+        of it."""
         return self.spec.get("hostUsers") is False and self.minor >= 35
 
 
@@ -119,8 +149,8 @@ def violations(policy: LevelVersion, metadata: AnyObject, spec: AnyObject) -> li
 Check = Callable[[CheckedPod], Violation | None]
 Applies = Callable[[str, int], bool]
 
-# All checks, with the levels and minor versions to which they apply: those of the baseline by upstream's names, then
-# those of restricted, some of which replace a check of the baseline.
+# All checks, with the levels and minor versions to which they apply: those of the baseline by
+# upstream's names, then those of restricted, some of which replace a check of the baseline.
 _CHECKS: list[tuple[Check, Applies]] = []
 
 
@@ -134,7 +164,7 @@ def _check(applies: Applies = lambda level, minor: True) -> Callable[[Check], Ch
     return register
 
 
-# --- words ----------------------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------------------
 
 
 def _quoted(names: Iterable[str]) -> str:
@@ -163,7 +193,7 @@ def _containers_where(pod: CheckedPod, is_bad: Callable[[AnyObject], Any]) -> li
     return [container["name"] for container in pod.containers if is_bad(container)]
 
 
-# --- baseline -------------------------------------------------------------------------------------------------------
+# --- baseline -------------------------------------------------------------------------------------
 
 
 @_check()
@@ -239,7 +269,10 @@ def _host_ports(pod: CheckedPod) -> Violation | None:
 
     bad = _containers_where(pod, ports)
     used = sorted({port for container in pod.containers for port in ports(container)})
-    detail = f"{_named(bad)} {_some('uses', len(bad), 'use')} {_some('hostPort', len(used))} {', '.join(used)}"
+    detail = (
+        f"{_named(bad)} {_some('uses', len(bad), 'use')} {_some('hostPort', len(used))} "
+        f"{', '.join(used)}"
+    )
     return Violation("hostPort", detail) if bad else None
 
 
@@ -262,7 +295,8 @@ def _hosts_of_probes(pod: CheckedPod) -> Violation | None:
     bad = sorted(set(_containers_where(pod, hosts)))
     used = sorted({host for container in pod.containers for host in hosts(container)})
     detail = (
-        f"{_named(bad)} {_some('uses', len(bad), 'use')} {_some('probe or lifecycle host', len(used))} "
+        f"{_named(bad)} {_some('uses', len(bad), 'use')} "
+        f"{_some('probe or lifecycle host', len(used))} "
         f"{_quoted(used)}"
     )
     return Violation("probe or lifecycle host", detail) if bad else None
@@ -387,11 +421,12 @@ def _windows_host_process(pod: CheckedPod) -> Violation | None:
     return Violation("hostProcess", detail) if setters else None
 
 
-# --- restricted -----------------------------------------------------------------------------------------------------
+# --- restricted -----------------------------------------------------------------------------------
 
 
 def _is_exempt(pod: CheckedPod) -> bool:
-    """Return whether the pod is exempt from checks of Linux features, because it runs on Windows."""
+    """Return whether the pod is exempt from checks of Linux features, because it runs on
+    Windows."""
     return pod.is_windows and pod.minor >= 25
 
 

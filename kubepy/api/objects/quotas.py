@@ -1,7 +1,9 @@
-"""ResourceQuotas: the usage of objects, and the objects in a quota's scopes (``pkg/quota/v1/evaluator``).
+"""ResourceQuotas: the usage of objects, and the objects in a quota's scopes
+(``pkg/quota/v1/evaluator``).
 
-Pods use what they request, claims their storage, services their ports; objects of all other kinds are counted.
-Admission charges requests with these functions, the quota controller computes the status of quotas.
+Pods use what they request, claims their storage, services their ports; objects of all other kinds
+are counted. Admission charges requests with these functions, the quota controller computes the
+status of quotas.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ _REQUIRED_OF_CONTAINERS = frozenset(
 
 
 class Evaluator(NamedTuple):
-    """The way in which objects of one resource count; ``measures`` returns whether a name in a quota is about them."""
+    """The way in which objects of one resource count; ``measures`` returns whether a name in a
+    quota is about them."""
 
     resource: str
     measures: Callable[[str], bool]
@@ -73,12 +76,14 @@ def evaluator_for(resource: str) -> Evaluator:
 
 
 def measured_resources(name: str, served: Iterable[str]) -> list[str]:
-    """Return the resources, of those served in namespaces, whose objects a name in a quota is about."""
+    """Return the resources, of those served in namespaces, whose objects a name in a quota is
+    about."""
     return [resource for resource in served if evaluator_for(resource).measures(name)]
 
 
 def matches(quota: AnyObject, evaluator: Evaluator, obj: AnyObject) -> bool:
-    """Return whether a quota restricts an object: one of its resources is measured, and all its scopes fit."""
+    """Return whether a quota restricts an object: one of its resources is measured, and all its
+    scopes fit."""
     hard = (quota.get("status") or {}).get("hard") or {}
     return any(evaluator.measures(name) for name in hard) and is_in_scopes(quota, evaluator, obj)
 
@@ -93,7 +98,8 @@ def is_in_scopes(quota: AnyObject, evaluator: Evaluator, obj: AnyObject) -> bool
 def total_usage(
     quota: AnyObject, evaluator: Evaluator, objects: Iterable[AnyObject], now: datetime
 ) -> Amounts:
-    """Sum up the usage of all objects of a resource in the quota's scopes; names that none of them uses are 0."""
+    """Sum up the usage of all objects of a resource in the quota's scopes; names that none of them
+    uses are 0."""
     names = [name for name in quota["spec"].get("hard") or {} if evaluator.measures(name)]
     total = dict.fromkeys(names, ZERO)
     for obj in objects:
@@ -108,7 +114,8 @@ def observed_status(
     list_objects: Callable[[str], Iterable[AnyObject]],
     now: datetime,
 ) -> ResourceQuotaStatus:
-    """Compute the status of a quota: its limits and their usage. Names that are about no served resource keep theirs.
+    """Compute the status of a quota: its limits and their usage. Names that are about no served
+    resource keep theirs.
 
     ``list_objects`` returns the objects of a resource in the quota's namespace.
     """
@@ -122,7 +129,7 @@ def observed_status(
     return {"hard": dict(hard), "used": shown(used)}
 
 
-# --- arithmetic (``apiserver/pkg/quota/v1/resources.go``) -----------------------------------------------------------
+# --- arithmetic (``apiserver/pkg/quota/v1/resources.go``) -----------------------------------------
 
 
 def amounts(values: ResourceList | None) -> Amounts:
@@ -153,7 +160,7 @@ def masked(values: Amounts, names: Iterable[str]) -> Amounts:
     return {name: amount for name, amount in values.items() if name in kept}
 
 
-# --- pods -----------------------------------------------------------------------------------------------------------
+# --- pods -----------------------------------------------------------------------------------------
 
 
 def _measures_pods(name: str) -> bool:
@@ -169,7 +176,8 @@ def _is_extended(name: str) -> bool:
 
 
 def pod_usage(pod: AnyObject, now: datetime) -> Amounts:
-    """Return the usage of a pod; one that has ended, or whose grace period is over, counts as an object only."""
+    """Return the usage of a pod; one that has ended, or whose grace period is over, counts as an
+    object only."""
     end = end_of_deletion(pod)
     is_overdue = end is not None and now > end
     if is_pod_terminal(pod) or is_overdue:
@@ -178,7 +186,8 @@ def pod_usage(pod: AnyObject, now: datetime) -> Amounts:
 
 
 def end_of_deletion(pod: AnyObject) -> datetime | None:
-    """Return the moment after which a pod that is being deleted does not count, however long it is still there."""
+    """Return the moment after which a pod that is being deleted does not count, however long it is
+    still there."""
     metadata = pod["metadata"]
     deleted, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
     return later(parse_time(deleted), grace) if deleted and grace is not None else None
@@ -200,7 +209,8 @@ def _compute_usage(requests: Amounts, limits: Amounts) -> Amounts:
 
 
 def unnamed_resources(pod: AnyObject, restricted: Iterable[str]) -> dict[str, list[str]]:
-    """Return the resources under quota that containers do not specify, with the names of those containers."""
+    """Return the resources under quota that containers do not specify, with the names of those
+    containers."""
     required = sorted(_REQUIRED_OF_CONTAINERS.intersection(restricted))
     missing: dict[str, set[str]] = {}
     for container in (
@@ -259,7 +269,8 @@ def _pod_in_scope(requirement: AnyObject, pod: AnyObject) -> bool:
 
 
 def _selects(requirement: AnyObject, values: list[str]) -> bool:
-    """Match a scope selector against a value: the only one of ``values``, which are none if it is not set."""
+    """Match a scope selector against a value: the only one of ``values``, which are none if it is
+    not set."""
     selected = requirement.get("values") or ()
     match requirement["operator"]:
         case "Exists":
@@ -272,7 +283,7 @@ def _selects(requirement: AnyObject, values: list[str]) -> bool:
             return not values or any(value not in selected for value in values)
 
 
-# --- claims and services --------------------------------------------------------------------------------------------
+# --- claims and services --------------------------------------------------------------------------
 
 
 def _measures_claims(name: str) -> bool:
@@ -281,7 +292,8 @@ def _measures_claims(name: str) -> bool:
 
 
 def _claim_usage(claim: AnyObject, now: datetime) -> Amounts:
-    """Return the usage of a claim: its storage is the larger of the requested and the allocated, in whole bytes."""
+    """Return the usage of a claim: its storage is the larger of the requested and the allocated, in
+    whole bytes."""
     usage = dict.fromkeys(("persistentvolumeclaims", "count/persistentvolumeclaims"), ONE)
     requested = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
     if requested is not None:
@@ -307,7 +319,8 @@ def _claim_in_scope(requirement: AnyObject, claim: AnyObject) -> bool:
 
 
 def attributes_classes(claim: AnyObject) -> list[str]:
-    """Return the names of the attributes classes that a claim asks for, has, or is on the way to."""
+    """Return the names of the attributes classes that a claim asks for, has, or is on the way
+    to."""
     status = claim.get("status") or {}
     names = (
         claim["spec"].get("volumeAttributesClassName"),

@@ -1,6 +1,8 @@
-"""Roles and bindings: what a rule covers, reconciliation with what they should be, aggregation of ClusterRoles.
+"""Roles and bindings: what a rule covers, reconciliation with what they should be, aggregation of
+ClusterRoles.
 
-Upstream: ``component-helpers/auth/rbac/{reconciliation,validation}``, ``pkg/controller/clusterroleaggregation``.
+Upstream: ``component-helpers/auth/rbac/{reconciliation,validation}``,
+``pkg/controller/clusterroleaggregation``.
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ CREATE, UPDATE, RECREATE = "create", "update", "recreate"
 
 
 class ReconcileResult(NamedTuple):
-    """An object as it should be, the operation that makes it so ("": none is needed), and the reasons.
+    """An object as it should be, the operation that makes it so ("": none is needed), and the
+    reasons.
 
-    ``missing`` and ``extra`` are rules of a role or subjects of a binding. A protected object is not changed.
+    ``missing`` and ``extra`` are rules of a role or subjects of a binding. A protected object is
+    not changed.
     """
 
     object: Object
@@ -62,7 +66,8 @@ def reconcile_role(existing: Object, expected: Object, *, removes: bool) -> Reco
 def reconcile_binding(existing: Object, expected: Object, *, removes: bool) -> ReconcileResult:
     """Bind the expected subjects, and only those if ``removes``.
 
-    A binding of another role is deleted and created again, since the role of a binding cannot be changed.
+    A binding of another role is deleted and created again, since the role of a binding cannot be
+    changed.
     """
     if existing["roleRef"] != expected["roleRef"]:
         return ReconcileResult(expected, RECREATE, [], [], _is_protected(existing))
@@ -102,11 +107,12 @@ def _with_metadata(existing: Object, expected: Object) -> Object:
     return merged
 
 
-# --- rules --------------------------------------------------------------------------------------------------------
+# --- rules ----------------------------------------------------------------------------------------
 
 
 def uncovered(owners: Sequence[AnyObject], servants: Iterable[AnyObject]) -> list[Object]:
-    """Return what the servants' rules allow and none of the owners' does, broken down (``Covers``)."""
+    """Return what the servants' rules allow and none of the owners' does, broken down
+    (``Covers``)."""
     return [
         part
         for rule in servants
@@ -154,7 +160,8 @@ def covers(owner: AnyObject, part: AnyObject) -> bool:
 
 
 def aggregated_rules(role: Object, roles: list[Object]) -> list[Object]:
-    """Return the rules of all other roles that the role selects, by name within each selector, without duplicates.
+    """Return the rules of all other roles that the role selects, by name within each selector,
+    without duplicates.
 
     Raises SelectorError.
     """

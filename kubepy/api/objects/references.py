@@ -1,8 +1,9 @@
-"""The ConfigMaps and Secrets that a pod reads: in the environment of its containers, and in its volumes.
+"""The ConfigMaps and Secrets that a pod reads: in the environment of its containers, and in its
+volumes.
 
-A kubelet starts a container only when they are there, with the keys that are asked for, unless the reference is
-optional. Upstream: ``makeEnvironmentVariables`` in ``pkg/kubelet/kubelet_pods.go``, ``pkg/volume/{configmap,secret,
-projected}``. Pure functions.
+A kubelet starts a container only when they are there, with the keys that are asked for, unless the
+reference is optional. Upstream: ``makeEnvironmentVariables`` in ``pkg/kubelet/kubelet_pods.go``,
+``pkg/volume/{configmap,secret, projected}``. Pure functions.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class MissingReference(NamedTuple):
 
 
 def references_of(spec: AnyObject) -> Iterator[Reference]:
-    """Yield the references of a pod's spec in the order in which a kubelet follows them: volumes, then containers."""
+    """Yield the references of a pod's spec in the order in which a kubelet follows them: volumes,
+    then containers."""
     for index, volume in enumerate(spec.get("volumes") or ()):
         yield from _of_volume(volume, f"spec.volumes[{index}]")
     for field in CONTAINER_LISTS[:2]:

@@ -1,8 +1,10 @@
-"""What pods use of cpu and memory, by their annotations: there are no containers that could be measured.
+"""What pods use of cpu and memory, by their annotations: there are no containers that could be
+measured.
 
-``kubepy.dev/cpu`` and ``kubepy.dev/memory`` say what the containers of a pod use together, in equal parts;
-``kubepy.dev/cpu.NAME`` what the container NAME uses, beside that. A value is a quantity (``250m``, ``128Mi``) or a
-series of them with the times since the pod's start from which they hold: ``100m@0s,400m@60s``.
+``kubepy.dev/cpu`` and ``kubepy.dev/memory`` say what the containers of a pod use together, in equal
+parts; ``kubepy.dev/cpu.NAME`` what the container NAME uses, beside that. A value is a quantity
+(``250m``, ``128Mi``) or a series of them with the times since the pod's start from which they hold:
+``100m@0s,400m@60s``.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class AnnotationError(ValueError):
 
 
 class UsageSeries(NamedTuple):
-    """Amounts, each with the seconds since the pod's start from which it holds, in the order of these."""
+    """Amounts, each with the seconds since the pod's start from which it holds, in the order of
+    these."""
 
     steps: tuple[tuple[float, Quantity], ...]
 
@@ -63,7 +66,8 @@ def parse_series(resource: str, annotation: str, text: str) -> UsageSeries:
 
 
 def check_usage(pod: AnyObject) -> None:
-    """Raise AnnotationError for the first annotation about usage that cannot be read, or names no container."""
+    """Raise AnnotationError for the first annotation about usage that cannot be read, or names no
+    container."""
     if not (annotations := annotations_of(pod)):
         return
     names = {container["name"] for container in measured_containers(pod)}
@@ -89,15 +93,18 @@ def last_usage_change(pod: AnyObject) -> timedelta:
 
 
 def measured_containers(pod: AnyObject) -> list[AnyObject]:
-    """Return the containers that run as long as the pod: sidecars and all that are no init containers."""
+    """Return the containers that run as long as the pod: sidecars and all that are no init
+    containers."""
     sidecars = filter(is_restartable_init_container, pod["spec"].get("initContainers") or ())
     return [*sidecars, *pod["spec"]["containers"]]
 
 
 def container_usage(pod: AnyObject, now: datetime) -> dict[str, Usage]:
-    """Return what the running containers of a pod use, by their names, as far as its annotations say it.
+    """Return what the running containers of a pod use, by their names, as far as its annotations
+    say it.
 
-    A container without an amount is left out, as is everything of a pod whose annotations cannot be read.
+    A container without an amount is left out, as is everything of a pod whose annotations cannot be
+    read.
     """
     status, annotations = pod.get("status") or {}, annotations_of(pod)
     running = running_containers(status)
@@ -131,7 +138,8 @@ def running_containers(status: AnyObject) -> set[str]:
 def divided_amounts(
     resource: str, containers: list[str], annotations: Mapping[str, str], seconds: float
 ) -> dict[str, Quantity]:
-    """Return the amount of each container that has one; nanocores and bytes are not divided further."""
+    """Return the amount of each container that has one; nanocores and bytes are not divided
+    further."""
 
     def amount(annotation: str) -> Quantity | None:
         text = annotations.get(annotation)

@@ -1,6 +1,8 @@
-"""PersistentVolumes, the claims that they can serve, and StorageClasses; for binder and scheduler alike.
+"""PersistentVolumes, the claims that they can serve, and StorageClasses; for binder and scheduler
+alike.
 
-Upstream: ``component-helpers/storage/volume/pv_helpers.go`` and ``pkg/controller/volume/persistentvolume/index.go``.
+Upstream: ``component-helpers/storage/volume/pv_helpers.go`` and
+``pkg/controller/volume/persistentvolume/index.go``.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ SHORT_MODES = {
 }
 
 
-# --- classes ------------------------------------------------------------------------------------------------------
+# --- classes --------------------------------------------------------------------------------------
 
 
 def class_of(obj: AnyObject) -> str:
@@ -60,7 +62,8 @@ def class_of(obj: AnyObject) -> str:
 
 
 def access_modes(modes: Sequence[str] | None) -> str:
-    """Abbreviate access modes: ``RWO,RWX``, always in the same order (``GetAccessModesAsString``)."""
+    """Abbreviate access modes: ``RWO,RWX``, always in the same order
+    (``GetAccessModesAsString``)."""
     return ",".join(short for mode, short in SHORT_MODES.items() if mode in (modes or ()))
 
 
@@ -70,7 +73,8 @@ def has_class(claim: AnyObject) -> bool:
 
 
 def default_class(classes: Iterable[ObjectT]) -> ObjectT | None:
-    """Return the default class; of several the newest, of those the first by name (``GetDefaultClass``)."""
+    """Return the default class; of several the newest, of those the first by name
+    (``GetDefaultClass``)."""
     defaults = sorted(
         (storage_class for storage_class in classes if is_default_class(storage_class)), key=name_of
     )
@@ -94,7 +98,7 @@ def waits_for_consumer(storage_class: AnyObject | None) -> bool:
     )
 
 
-# --- a claim and a volume -----------------------------------------------------------------------------------------
+# --- a claim and a volume -------------------------------------------------------------------------
 
 
 def is_bound(claim: AnyObject) -> bool:
@@ -103,7 +107,8 @@ def is_bound(claim: AnyObject) -> bool:
 
 
 def is_bound_to(volume: AnyObject, claim: AnyObject) -> bool:
-    """Return whether the volume is bound to the claim or reserved for its name (``IsVolumeBoundToClaim``)."""
+    """Return whether the volume is bound to the claim or reserved for its name
+    (``IsVolumeBoundToClaim``)."""
     claim_ref = volume["spec"].get("claimRef")
     if not claim_ref or (claim_ref.get("namespace"), claim_ref.get("name")) != (
         namespace_of(claim),
@@ -114,7 +119,8 @@ def is_bound_to(volume: AnyObject, claim: AnyObject) -> bool:
 
 
 def with_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
-    """Return the volume bound to the claim; the same object if it already is (``GetBindVolumeToClaim``)."""
+    """Return the volume bound to the claim; the same object if it already is
+    (``GetBindVolumeToClaim``)."""
     spec, metadata = volume["spec"], volume["metadata"]
     claim_ref = spec.get("claimRef") or {}
     bound_to = (claim_ref.get("name"), claim_ref.get("namespace"), claim_ref.get("uid"))
@@ -167,7 +173,8 @@ def attributes_match(claim: AnyObject, volume: AnyObject) -> bool:
 
 
 def mismatch(volume: AnyObject, claim: AnyObject) -> str:
-    """Return why a volume that a claim names cannot serve it, "" if it can (``checkVolumeSatisfyClaim``)."""
+    """Return why a volume that a claim names cannot serve it, "" if it can
+    (``checkVolumeSatisfyClaim``)."""
     if is_being_deleted(volume):
         return f"the volume is marked for deletion {quote(name_of(volume))}"
     if capacity(volume).value() < requested_size(claim).value():
@@ -181,7 +188,7 @@ def mismatch(volume: AnyObject, claim: AnyObject) -> str:
     return "" if offers_access(volume, claim) else "incompatible accessMode"
 
 
-# --- the claims of a pod ------------------------------------------------------------------------------------------
+# --- the claims of a pod --------------------------------------------------------------------------
 
 
 class Use(NamedTuple):
@@ -204,14 +211,16 @@ def ephemeral_claim_name(pod: AnyObject, volume: AnyObject) -> str:
 
 
 def not_made_for(claim: AnyObject, pod: AnyObject) -> str:
-    """Return upstream's error for a claim that has an ephemeral volume's name but another owner than the pod.
+    """Return upstream's error for a claim that has an ephemeral volume's name but another owner
+    than the pod.
 
     "" if the pod is its owner (``VolumeIsForPod``).
     """
     if is_controlled_by(claim, pod):
         return ""
     return (
-        f"PVC {namespace_of(claim)}/{name_of(claim)} was not created for pod {namespace_of(pod)}/{name_of(pod)} "
+        f"PVC {namespace_of(claim)}/{name_of(claim)} was not created for pod "
+        f"{namespace_of(pod)}/{name_of(pod)} "
         "(pod is not owner)"
     )
 
@@ -219,7 +228,8 @@ def not_made_for(claim: AnyObject, pod: AnyObject) -> str:
 def mounts(pod: AnyObject, claim: AnyObject) -> bool:
     """Return whether a pod in the claim's namespace mounts the claim.
 
-    An ephemeral volume's claim that was created for another pod, under the same name, does not count.
+    An ephemeral volume's claim that was created for another pod, under the same name, does not
+    count.
     """
     return any(
         use.claim == name_of(claim) and not (use.ephemeral and not_made_for(claim, pod))
@@ -227,16 +237,17 @@ def mounts(pod: AnyObject, claim: AnyObject) -> bool:
     )
 
 
-# --- choosing -----------------------------------------------------------------------------------------------------
+# --- choosing -------------------------------------------------------------------------------------
 
 
 def find_volume(
     claim: AnyObject, volumes: Iterable[ObjectT], *, only_reserved: bool
 ) -> ObjectT | None:
-    """Return the volume to bind a claim to: a reserved one, or the smallest free one with the fewest access modes.
+    """Return the volume to bind a claim to: a reserved one, or the smallest free one with the
+    fewest access modes.
 
-    ``only_reserved``: the claim waits for its consumer, and the scheduler chooses among the free volumes.
-    Upstream: ``findByClaim``.
+    ``only_reserved``: the claim waits for its consumer, and the scheduler chooses among the free
+    volumes. Upstream: ``findByClaim``.
     """
     candidates = sorted(
         (volume for volume in open_to([claim], volumes) if offers_access(volume, claim)), key=_modes
@@ -248,7 +259,8 @@ def find_volume(
 
 
 def open_to(claims: Collection[AnyObject], volumes: Iterable[ObjectT]) -> list[ObjectT]:
-    """Return the volumes that neither belong to another claim nor are reserved for one: few, if most are in use."""
+    """Return the volumes that neither belong to another claim nor are reserved for one: few, if
+    most are in use."""
     return [
         volume
         for volume in volumes

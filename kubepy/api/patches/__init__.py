@@ -1,6 +1,8 @@
-"""Patches: JSON patches, merge patches and strategic merge patches, and computing them (``apimachinery/pkg/util``).
+"""Patches: JSON patches, merge patches and strategic merge patches, and computing them
+(``apimachinery/pkg/util``).
 
-Use :mod:`~kubepy.api.patches.documents`; ``json_patch``, ``strategic`` and ``strategic_diff`` do its work.
+Use :mod:`~kubepy.api.patches.documents`; ``json_patch``, ``strategic`` and ``strategic_diff`` do
+its work.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ with lazy_imports():
 class PatchError(Exception):
     """A patch that cannot be computed or applied.
 
-    ``code``: the HTTP status that the server answers with. ``in_openapi`` and ``in_openapi_v3``: the message where
-    types are known from OpenAPI documents instead of Go.
+    ``code``: the HTTP status that the server answers with. ``in_openapi`` and ``in_openapi_v3``:
+    the message where types are known from OpenAPI documents instead of Go.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """Patches: applying one to an object, and computing the one that leads from one object to another.
 
-Applying (the server's side) raises :class:`~kubepy.api.errors.Status`; computing (kubectl's side) raises
-:class:`PatchError`. Arguments are not changed. Upstream: ``apiserver/pkg/endpoints/handlers/patch.go``,
-``evanphx/json-patch`` v4, ``apimachinery/pkg/util/{strategicpatch,jsonmergepatch}``.
+Applying (the server's side) raises :class:`~kubepy.api.errors.Status`; computing (kubectl's side)
+raises :class:`PatchError`. Arguments are not changed. Upstream:
+``apiserver/pkg/endpoints/handlers/patch.go``, ``evanphx/json-patch`` v4,
+``apimachinery/pkg/util/{strategicpatch,jsonmergepatch}``.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ _JSON_WORDS = {
 }
 
 
-# --- applying -----------------------------------------------------------------------------------------------------
+# --- applying -------------------------------------------------------------------------------------
 
 
 def json_patch(obj: Object, operations: Any, *, strict: bool = False) -> Object:
-    """Apply an RFC 6902 patch. Raises Status: BadRequest if it is not a patch, Invalid if an operation fails.
+    """Apply an RFC 6902 patch. Raises Status: BadRequest if it is not a patch, Invalid if an
+    operation fails.
 
     ``strict``: replacing, moving or copying a missing key fails.
     """
@@ -72,7 +74,8 @@ def _check_operations(operations: Any) -> None:
         for key in ("op", "path", "from"):
             if not isinstance(operation.get(key, ""), str):
                 raise BadRequest(
-                    f"error decoding patch: json: cannot unmarshal {_json_word(operation[key])} into "
+                    f"error decoding patch: json: cannot unmarshal {_json_word(operation[key])} "
+                    f"into "
                     f"Go struct field jsonPatchOp.{key} of type string"
                 )
 
@@ -132,12 +135,14 @@ def _without_nulls(value: Any) -> Any:
 
 
 def strategic_merge_patch(obj: Object, patch: Any, schema: Schema | None) -> Object:
-    """Apply a strategic merge patch. Raises Status; ``schema`` None (a custom resource) is UnsupportedMediaType."""
+    """Apply a strategic merge patch. Raises Status; ``schema`` None (a custom resource) is
+    UnsupportedMediaType."""
     if schema is None:
         raise unsupported_strategic_merge_patch()
     if not isinstance(patch, dict | None):
         raise BadRequest(
-            f"json: cannot unmarshal {_json_word(patch)} into Go value of type map[string]interface {{}}"
+            f"json: cannot unmarshal {_json_word(patch)} into Go value of type "
+            f"map[string]interface {{}}"
         )
     try:
         return strategic.apply(obj, patch or {}, schema)
@@ -149,7 +154,8 @@ def strategic_merge_patch(obj: Object, patch: Any, schema: Schema | None) -> Obj
 
 
 def unsupported_strategic_merge_patch() -> Status:
-    """Return the error of custom resources: they take JSON patches, merge patches and server-side apply."""
+    """Return the error of custom resources: they take JSON patches, merge patches and server-side
+    apply."""
     types = (
         "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
     )
@@ -159,11 +165,12 @@ def unsupported_strategic_merge_patch() -> Status:
     return UnsupportedMediaType(message)
 
 
-# --- computing ----------------------------------------------------------------------------------------------------
+# --- computing ------------------------------------------------------------------------------------
 
 
 def two_way_strategic(original: AnyObject, modified: AnyObject, schema: Schema) -> Object:
-    """Return the strategic merge patch from ``original`` to ``modified`` (edit, set, label…). Raises PatchError."""
+    """Return the strategic merge patch from ``original`` to ``modified`` (edit, set, label…).
+    Raises PatchError."""
     return strategic_diff.two_way(original, modified, schema)
 
 
@@ -175,10 +182,11 @@ def three_way_strategic(
     *,
     overwrite: bool = True,
 ) -> Object:
-    """Return the patch of ``apply``: changes from ``current`` to ``modified``, deletions from ``original``.
+    """Return the patch of ``apply``: changes from ``current`` to ``modified``, deletions from
+    ``original``.
 
-    ``original`` is the last applied configuration. Without ``overwrite``, a field that ``current`` has changed to
-    something else is an error. Raises PatchError.
+    ``original`` is the last applied configuration. Without ``overwrite``, a field that ``current``
+    has changed to something else is an error. Raises PatchError.
     """
     return strategic_diff.three_way(original or {}, modified, current, schema, overwrite=overwrite)
 
@@ -186,7 +194,8 @@ def three_way_strategic(
 def three_way_json_merge(
     original: AnyObject | None, modified: AnyObject, current: AnyObject
 ) -> Object:
-    """Return the patch of ``apply`` for a custom resource, as a JSON merge patch. Raises PatchError.
+    """Return the patch of ``apply`` for a custom resource, as a JSON merge patch. Raises
+    PatchError.
 
     A change of apiVersion, kind or name is an error too.
     """
@@ -201,7 +210,8 @@ def three_way_json_merge(
 
 
 def create_merge_patch(original: AnyObject, modified: AnyObject) -> Object:
-    """Return the JSON merge patch from ``original`` to ``modified`` (``jsonpatch.CreateMergePatch``)."""
+    """Return the JSON merge patch from ``original`` to ``modified``
+    (``jsonpatch.CreateMergePatch``)."""
     patch: Object = {key: None for key in original if key not in modified}
     for key, value in modified.items():
         old = original.get(key)
@@ -246,7 +256,8 @@ def _only_nulls(patch: AnyObject) -> Object:
 
 
 def _conflict(left: Any, right: Any) -> bool:
-    """Return whether two merge patches set a field to different values (``mergepatch.HasConflicts``)."""
+    """Return whether two merge patches set a field to different values
+    (``mergepatch.HasConflicts``)."""
     if isinstance(left, dict) and isinstance(right, dict):
         return any(_conflict(left[key], right[key]) for key in left.keys() & right.keys())
     return not _equal_json(left, right)

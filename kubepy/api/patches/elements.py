@@ -1,7 +1,7 @@
 """The elements of lists in strategic merge patches: their identity and their order.
 
-Upstream: ``apimachinery/pkg/util/strategicpatch/patch.go``. ``merge_key`` is the field by which a list of maps is
-merged, "" for a list of scalars.
+Upstream: ``apimachinery/pkg/util/strategicpatch/patch.go``. ``merge_key`` is the field by which a
+list of maps is merged, "" for a list of scalars.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ MAP = "map[string]interface {}"
 
 
 def same(left: Any, right: Any) -> bool:
-    """Compare JSON values as ``reflect.DeepEqual`` does: 1, 1.0 and true are three different values."""
+    """Compare JSON values as ``reflect.DeepEqual`` does: 1, 1.0 and true are three different
+    values."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):
@@ -30,7 +31,8 @@ def same(left: Any, right: Any) -> bool:
 
 
 def element_type(*lists: List) -> type:
-    """Return the one type of all elements. Raises PatchError for a mixture, lists of lists, and no elements at all."""
+    """Return the one type of all elements. Raises PatchError for a mixture, lists of lists, and no
+    elements at all."""
     common: type | None = None
     for element in (element for elements in lists for element in elements):
         if common is None and isinstance(element, list):
@@ -65,7 +67,8 @@ def is_same_element(left: Any, right: Any, merge_key: str) -> bool:
 
 
 def index_of(elements: List, element: Any, merge_key: str) -> int:
-    """Return the index of an element with the same key (of scalars: the same value), or -1. Raises PatchError."""
+    """Return the index of an element with the same key (of scalars: the same value), or -1. Raises
+    PatchError."""
     value = key_value(element, merge_key) if merge_key else element
     for index, other in enumerate(elements):
         if same(key_value(other, merge_key) if merge_key else other, value):
@@ -74,7 +77,8 @@ def index_of(elements: List, element: Any, merge_key: str) -> int:
 
 
 def deduplicate(values: List) -> List:
-    """Return scalars without repeats; the last value takes the place of a repeated one, as upstream has it."""
+    """Return scalars without repeats; the last value takes the place of a repeated one, as upstream
+    has it."""
     values = list(values)
     first = 0
     while first < len(values) - 1:
@@ -89,14 +93,15 @@ def deduplicate(values: List) -> List:
     return values
 
 
-# --- order ------------------------------------------------------------------------------------------------------------
+# --- order ----------------------------------------------------------------------------------------
 
 
 def interleave(merged: List, named: List, order: List, live: List, merge_key: str) -> List:
-    """Put the elements in place: those that the patch names in ``order``, the others as in ``live``.
+    """Put the elements in place: those that the patch names in ``order``, the others as in
+    ``live``.
 
-    An element of the live object alone goes before the first named one that comes after it in ``live``; named ones
-    that are new come first (``normalizeElementOrder``, ``mergeSortedSlice``).
+    An element of the live object alone goes before the first named one that comes after it in
+    ``live``; named ones that are new come first (``normalizeElementOrder``, ``mergeSortedSlice``).
     """
     of_patch = [element for element in merged if index_of(named, element, merge_key) >= 0]
     unnamed = [element for element in merged if index_of(named, element, merge_key) < 0]
@@ -111,8 +116,8 @@ def interleave(merged: List, named: List, order: List, live: List, merge_key: st
 def _sorted(elements: List, order: List, merge_key: str) -> List:
     """Sort elements into the order; the deletions among them (in a patch) come last.
 
-    Elements are inserted one by one, as Go's sort does it. An element that the order does not name counts as less than
-    any other, so that its place follows from the insertions.
+    Elements are inserted one by one, as Go's sort does it. An element that the order does not name
+    counts as less than any other, so that its place follows from the insertions.
     """
     in_order: List = []
     for element in elements:
@@ -131,8 +136,8 @@ def _sorted(elements: List, order: List, merge_key: str) -> List:
 def places(live: List, merged: List, merge_key: str) -> List:
     """Return the live list to order by.
 
-    Upstream's merge reuses the live list's memory: if elements were deleted, its tail holds elements that were
-    appended, which therefore count as the last ones of the live list.
+    Upstream's merge reuses the live list's memory: if elements were deleted, its tail holds
+    elements that were appended, which therefore count as the last ones of the live list.
     """
     if not merge_key:
         return live

@@ -1,8 +1,9 @@
-"""JSON patches (RFC 6902) as ``evanphx/json-patch`` v4 applies them, which is more than the RFC allows.
+"""JSON patches (RFC 6902) as ``evanphx/json-patch`` v4 applies them, which is more than the RFC
+allows.
 
-``replace`` adds a key that a map does not have, ``copy`` of a missing key makes a null, indexes may be negative, and
-the first part of a path is ignored. :class:`Patcher` finds the places that an operation names, with evanphx's errors,
-and hands jsonpatch an operation that the RFC allows.
+``replace`` adds a key that a map does not have, ``copy`` of a missing key makes a null, indexes may
+be negative, and the first part of a path is ignored. :class:`Patcher` finds the places that an
+operation names, with evanphx's errors, and hands jsonpatch an operation that the RFC allows.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Patcher:
     """Applies operations to a document, which must be a map or list, and changes it.
 
     ``copied_limit``: the number of bytes of JSON that copies may add up to, 0 for any number.
-    ``strict``: reading a key that a map does not have is an error, as in version 5, which kustomize uses.
+    ``strict``: reading a key that a map does not have is an error, as in version 5, which kustomize
+    uses.
     """
 
     def __init__(self, document: Container, copied_limit: int = 0, *, strict: bool = False) -> None:
@@ -92,7 +94,8 @@ class Patcher:
             raise OperationError(
                 f"replace operation does not apply: doc is missing key: {path}: {_MISSING}"
             ) from None
-        # RFC 6902's replace wants a key that is there; add sets a map's key in any case, but would insert into a list.
+        # RFC 6902's replace wants a key that is there; add sets a map's key in any case, but would
+        # insert into a list.
         kind = "add" if isinstance(place.container, dict) else "replace"
         self._run(kind, place.pointer(), operation.get("value"))
 
@@ -132,7 +135,8 @@ class Patcher:
         self._copied += 0 if value is None else len(json.dumps(value, separators=(",", ":")))
         if 0 < self._copied_limit < self._copied:
             raise OperationError(
-                f"Unable to complete the copy, the accumulated size increase of copy is {self._copied}"
+                f"Unable to complete the copy, the accumulated size increase of copy is "
+                f"{self._copied}"
                 f", exceeding the limit {self._copied_limit}"
             )
         path = _path(operation, "copy", _MISSING)
@@ -145,7 +149,8 @@ class Patcher:
         self.document = JsonPatch([operation]).apply(self.document, in_place=True)
 
     def _place(self, path: str, missing: str) -> _Place:
-        """Find the place that a path names. Raises OperationError with ``missing`` if nothing can be there."""
+        """Find the place that a path names. Raises OperationError with ``missing`` if nothing can
+        be there."""
         _, *parts = (unescape(part) for part in path.split("/"))
         container: Any = self.document if parts else None
         pointer: list[str] = []
@@ -168,14 +173,16 @@ class Patcher:
 
 
 class _Place(NamedTuple):
-    """A place in a document: the container, the container's pointer, and a key or index in the container."""
+    """A place in a document: the container, the container's pointer, and a key or index in the
+    container."""
 
     container: Container
     parents: list[str]
     key: str
 
     def value(self) -> Any:
-        """Return the value at this place, None for a key that a map does not have. Raises OperationError."""
+        """Return the value at this place, None for a key that a map does not have. Raises
+        OperationError."""
         if isinstance(self.container, dict):
             return self.container.get(self.key)
         return self.container[_index(self.key, len(self.container))]
@@ -215,7 +222,8 @@ class NotANumberError(OperationError):
 
 
 def _index(key: str, size: int) -> int:
-    """Return an index in a list of that size, negative ones counted from its end. Raises OperationError."""
+    """Return an index in a list of that size, negative ones counted from its end. Raises
+    OperationError."""
     try:
         index = atoi(key)
     except NumberError as error:

@@ -1,9 +1,10 @@
 """Strategic merge patches: merge patches that merge some lists by a key, and that carry directives.
 
-The directives are ``$patch: replace|delete``, ``$deleteFromPrimitiveList/<list>``, ``$setElementOrder/<list>`` and
-``$retainKeys``. Results, and the places of new elements in lists, are those of upstream's
-``apimachinery/pkg/util/strategicpatch``. Used through :mod:`kubepy.api.patches.documents`. Applying a patch and
-building a three-way one (in ``strategic_diff``) share one :func:`merge`.
+The directives are ``$patch: replace|delete``, ``$deleteFromPrimitiveList/<list>``,
+``$setElementOrder/<list>`` and ``$retainKeys``. Results, and the places of new elements in lists,
+are those of upstream's ``apimachinery/pkg/util/strategicpatch``. Used
+through :mod:`kubepy.api.patches.documents`. Applying a patch and building a three-way one (in
+``strategic_diff``) share one :func:`merge`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class PatchMeta(NamedTuple):
 
 
 def lookup(schema: Schema, key: str, of_list: bool) -> PatchMeta:
-    """Return the patch tags of a field (``LookupPatchMetadataForStruct``, ``…ForSlice``). Raises PatchError."""
+    """Return the patch tags of a field (``LookupPatchMetadataForStruct``, ``…ForSlice``). Raises
+    PatchError."""
     field = schema.field(key)
     if field is not None:
         strategies = field.patch_strategies
@@ -70,7 +72,7 @@ def lookup(schema: Schema, key: str, of_list: bool) -> PatchMeta:
     )
 
 
-# --- applying -----------------------------------------------------------------------------------------------------
+# --- applying -------------------------------------------------------------------------------------
 
 
 def apply(obj: Object, patch: Object, schema: Schema) -> Object:
@@ -79,7 +81,8 @@ def apply(obj: Object, patch: Object, schema: Schema) -> Object:
 
 
 def merge(original: Object, patch: Object, schema: Schema, applying: bool) -> Object:
-    """Merge a patch into an object, or, if not ``applying``, into another patch, which keeps directives and nulls.
+    """Merge a patch into an object, or, if not ``applying``, into another patch, which keeps
+    directives and nulls.
 
     Changes both, and returns parts of them. Raises PatchError.
     """
@@ -151,7 +154,8 @@ def _without_directives(value: Any) -> Any:
 
 
 def _delete_from_list(original: Object, key: str, value: Any, schema: Schema) -> None:
-    """Delete the scalars that ``$deleteFromPrimitiveList/<list>`` names; maps cannot be named by their values."""
+    """Delete the scalars that ``$deleteFromPrimitiveList/<list>`` names; maps cannot be named by
+    their values."""
     name = _list_name(key, DELETE_FROM, "primitive list")
     current = original.get(name)
     if value is None:
@@ -177,14 +181,16 @@ def _list_name(key: str, prefix: str, subject: str) -> str:
 
 
 def _retain_keys(original: Object, patch: Object, applying: bool) -> None:
-    """Delete the keys that ``$retainKeys`` does not name, or move the directive into the patch being built."""
+    """Delete the keys that ``$retainKeys`` does not name, or move the directive into the patch
+    being built."""
     if RETAIN_KEYS not in patch:
         return
     retained = patch.pop(RETAIN_KEYS)
     if not applying:
         if not same(original.setdefault(RETAIN_KEYS, retained), retained):
             raise PatchError(
-                f"{format_value(original[RETAIN_KEYS])} and {format_value(retained)} are not deep equal: "
+                f"{format_value(original[RETAIN_KEYS])} and {format_value(retained)} are not deep "
+                f"equal: "
                 "this may happen when calculating the 3-way diff patch"
             )
         return
@@ -199,11 +205,12 @@ def _retain_keys(original: Object, patch: Object, applying: bool) -> None:
         del original[key]
 
 
-# --- lists --------------------------------------------------------------------------------------------------------
+# --- lists ----------------------------------------------------------------------------------------
 
 
 def merge_lists(original: List, patch: List, meta: PatchMeta, applying: bool) -> List:
-    """Merge two lists with the merge strategy (``mergeSlice``): the patch's elements in its order, among the others."""
+    """Merge two lists with the merge strategy (``mergeSlice``): the patch's elements in its order,
+    among the others."""
     if not original and not patch:
         return original
     key = meta.merge_key
@@ -230,7 +237,8 @@ def merge_lists(original: List, patch: List, meta: PatchMeta, applying: bool) ->
 
 
 def _apply_element_directives(original: List, patch: List, merge_key: str) -> tuple[List, List]:
-    """Delete or replace elements as those with ``$patch`` say; return both lists without directives."""
+    """Delete or replace elements as those with ``$patch`` say; return both lists without
+    directives."""
     plain: List = []
     replace = False
     for element in patch:
@@ -253,7 +261,8 @@ def _apply_element_directives(original: List, patch: List, merge_key: str) -> tu
 
 
 def _merge_ordered_lists(original: Object, patch: Object, schema: Schema, applying: bool) -> None:
-    """Merge the lists whose order ``$setElementOrder/<list>`` sets; takes both keys out of the patch."""
+    """Merge the lists whose order ``$setElementOrder/<list>`` sets; takes both keys out of the
+    patch."""
     for key in [key for key in patch if key.startswith(SET_ORDER)]:
         order = patch.pop(key)
         if not applying and not same(original.setdefault(key, order), order):

@@ -1,7 +1,8 @@
-"""Computing strategic merge patches: the difference of two objects, and of the three that ``apply`` compares.
+"""Computing strategic merge patches: the difference of two objects, and of the three that ``apply``
+compares.
 
-The patches are the same as upstream's (``apimachinery/pkg/util/strategicpatch``), ``$setElementOrder`` and
-``$retainKeys`` included. Used through :mod:`kubepy.api.patches.documents`.
+The patches are the same as upstream's (``apimachinery/pkg/util/strategicpatch``),
+``$setElementOrder`` and ``$retainKeys`` included. Used through :mod:`kubepy.api.patches.documents`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class DiffOptions(NamedTuple):
 
 
 def two_way(original: AnyObject, modified: AnyObject, schema: Schema) -> Object:
-    """Return the patch from one object to another (``CreateTwoWayMergePatch``). Raises PatchError."""
+    """Return the patch from one object to another (``CreateTwoWayMergePatch``). Raises
+    PatchError."""
     return diff(original, modified, schema, DiffOptions())
 
 
@@ -60,7 +62,8 @@ def three_way(
 
 
 def diff(original: AnyObject, modified: AnyObject, schema: Schema, options: DiffOptions) -> Object:
-    """Return the patch from one map to another (``diffMaps``): a new object that shares nothing with the two."""
+    """Return the patch from one map to another (``diffMaps``): a new object that shares nothing
+    with the two."""
     patch: Object = {}
     for key, value in modified.items():
         if key in original:
@@ -134,9 +137,11 @@ def _diff_lists(old: List, new: List, meta: PatchMeta, options: DiffOptions) -> 
 
 
 def _diff_elements(old: List, new: List, meta: PatchMeta, options: DiffOptions) -> List:
-    """Return changed and added elements in the order of ``new``, then a deletion for each removed one, by key.
+    """Return changed and added elements in the order of ``new``, then a deletion for each removed
+    one, by key.
 
-    Elements are paired off in the order of their keys, which tells lists with repeated keys apart as upstream does.
+    Elements are paired off in the order of their keys, which tells lists with repeated keys apart
+    as upstream does.
     """
     key = meta.merge_key
     olds, news = _by_key(old, key), _by_key(new, key)
@@ -159,7 +164,8 @@ def _diff_elements(old: List, new: List, meta: PatchMeta, options: DiffOptions) 
 
 
 def _by_key(elements: List, merge_key: str) -> List:
-    """Sort elements by the text of their key; as in upstream's sort, those with the same key are reversed."""
+    """Sort elements by the text of their key; as in upstream's sort, those with the same key are
+    reversed."""
     for element in elements:
         key_value(element, merge_key)  # raises PatchError if the key is missing
     return sorted(elements, key=lambda element: format_value(element[merge_key]), reverse=True)[
@@ -171,7 +177,8 @@ def _diff_scalars(old: List, new: List, options: DiffOptions) -> _ListDiff:
     before, after = sorted(old, key=format_value), sorted(new, key=format_value)
     added, removed = _only_left(after, before), _only_left(before, after)
     added.sort(key=lambda value: index_of(new, value, ""))
-    # Upstream has sorted the old list in place by now, so that an unsorted one always counts as changed.
+    # Upstream has sorted the old list in place by now, so that an unsorted one always counts as
+    # changed.
     needed = (options.deletions and removed) or (options.changes and not same(before, new))
     return _ListDiff(
         added if options.changes else [],
@@ -192,7 +199,7 @@ def _only_left(left: List, right: List) -> List:
     return only_left
 
 
-# --- conflicts ----------------------------------------------------------------------------------------------------
+# --- conflicts ------------------------------------------------------------------------------------
 
 
 def _maps_conflict(left: AnyObject, right: AnyObject, schema: Schema) -> bool:

@@ -1,1 +1,2 @@
-"""Schemas: the OpenAPI of built-in types (:mod:`openapi`), and those of CustomResourceDefinitions (the others)."""
+"""Schemas: the OpenAPI of built-in types (:mod:`openapi`), and those of CustomResourceDefinitions
+(the others)."""

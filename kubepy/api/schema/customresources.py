@@ -24,7 +24,8 @@ SCALE_PATHS = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
 
 
 def resources_of(definition: Object) -> Iterator[Resource]:
-    """Yield the resource of a definition; none if it serves no version, or its names were never accepted.
+    """Yield the resource of a definition; none if it serves no version, or its names were never
+    accepted.
 
     A definition that was written by hand has no conditions, and is served.
     """
@@ -98,9 +99,11 @@ def _in_version(spec: Object, names: Object, version: Object) -> Resource:
 
 
 def deprecation_of(spec: Object, version: Object) -> str:
-    """Give the warning of a version of a definition, "" if it is not deprecated (``defaultDeprecationWarning``).
+    """Give the warning of a version of a definition, "" if it is not deprecated
+    (``defaultDeprecationWarning``).
 
-    The version's own warning counts; otherwise the best served version that is better and not deprecated is named.
+    The version's own warning counts; otherwise the best served version that is better and not
+    deprecated is named.
     """
     if not version.get("deprecated"):
         return ""
@@ -120,7 +123,8 @@ def deprecation_of(spec: Object, version: Object) -> str:
 
 
 def version_rank(version: str) -> tuple[int, ...]:
-    """Return a rank that is greater for a better version: v2 > v1 > v1beta1 > v1alpha1 > anything else, a before b.
+    """Return a rank that is greater for a better version: v2 > v1 > v1beta1 > v1alpha1 > anything
+    else, a before b.
 
     Upstream: ``version.CompareKubeAwareVersionStrings``.
     """

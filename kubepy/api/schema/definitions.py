@@ -1,4 +1,5 @@
-"""The types of the API as OpenAPI documents define them, with descriptions where those are installed.
+"""The types of the API as OpenAPI documents define them, with descriptions where those are
+installed.
 
 Structure, defaults and enumerations are the facts of ``data``; descriptions come from the package
 ``kubernetes-validate``, which the extras ``explain`` and ``serve`` install.
@@ -36,13 +37,15 @@ _ONE_OF: dict[str, Object] = {
 _METRICS = "io.k8s.metrics.pkg.apis.metrics.v1beta1"
 
 
-# --- descriptions -------------------------------------------------------------------------------------------------
+# --- descriptions ---------------------------------------------------------------------------------
 
 
 def schemas_folder() -> Path | None:
-    """Return the folder of the newest schemas that are not newer than v1.36; None if the package is not installed.
+    """Return the folder of the newest schemas that are not newer than v1.36; None if the package is
+    not installed.
 
-    It holds a small JSON file per type, and ``_definitions.json`` with all of them. Nothing of the package is imported.
+    It holds a small JSON file per type, and ``_definitions.json`` with all of them. Nothing of the
+    package is imported.
     """
     spec = PathFinder.find_spec(DESCRIPTIONS_PACKAGE)
     for place in (spec and spec.submodule_search_locations) or ():
@@ -58,7 +61,8 @@ def schemas_folder() -> Path | None:
 class Descriptions:
     """The descriptions of built-in types and of their fields, "" where there is none.
 
-    :param folder: the folder of their schemas; None: they are not installed, and all descriptions are "".
+    :param folder: the folder of their schemas; None: they are not installed, and all descriptions
+        are "".
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -74,7 +78,8 @@ class Descriptions:
         return self._of(owner).get(name, "")
 
     def _of(self, name: str) -> dict[str, str]:
-        """Read ``io.k8s.api.apps.v1.DaemonSetSpec`` from ``daemonsetspec-apps-v1.json``, Pod from ``pod-v1.json``."""
+        """Read ``io.k8s.api.apps.v1.DaemonSetSpec`` from ``daemonsetspec-apps-v1.json``, Pod from
+        ``pod-v1.json``."""
         if self.folder is None:
             return {}
         if self._all is None:
@@ -111,16 +116,18 @@ def installed_descriptions() -> Descriptions:
     return descriptions
 
 
-# --- definitions --------------------------------------------------------------------------------------------------
+# --- definitions ----------------------------------------------------------------------------------
 
 
 def with_references(
     names: Iterable[str], own: dict[str, Object], api_versions: Collection[str]
 ) -> dict[str, Object]:
-    """Return types with all those that they refer to, as OpenAPI v3 defines them, by their full names.
+    """Return types with all those that they refer to, as OpenAPI v3 defines them, by their full
+    names.
 
     :param own: definitions that are no built-in types.
-    :param api_versions: kinds that every group and version has are listed for these only; for all if there are none.
+    :param api_versions: kinds that every group and version has are listed for these only; for all
+        if there are none.
     """
     definitions: dict[str, Object] = {}
     pending = list(names)
@@ -283,7 +290,7 @@ def _metrics_definition(kind: str) -> Object:
     }
 
 
-# --- OpenAPI v2 ---------------------------------------------------------------------------------------------------
+# --- OpenAPI v2 -----------------------------------------------------------------------------------
 
 
 def to_v2(name: str, definition: Object) -> Object:

@@ -1,4 +1,5 @@
-"""The string formats of schemas that a v1.36 API server checks (``kube-openapi/pkg/validation/strfmt``).
+"""The string formats of schemas that a v1.36 API server checks
+(``kube-openapi/pkg/validation/strfmt``).
 
 Any value has a format that is not listed here. Names are compared without dashes, as upstream does.
 """
@@ -99,7 +100,8 @@ _PARSED = frozenset(
 )
 _PATTERNS = {
     "bsonobjectid": r"^[0-9a-fA-F]{24}$",
-    "uri": r"^(?:/|[a-zA-Z][a-zA-Z0-9+.-]*:\S)",  # an absolute path or URI (``url.ParseRequestURI``)
+    # an absolute path or URI (``url.ParseRequestURI``)
+    "uri": r"^(?:/|[a-zA-Z][a-zA-Z0-9+.-]*:\S)",
     "mac": r"^(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1)*[0-9a-fA-F]{2}$",
     "uuid": _UUID % (_ANY_GROUP, _ANY_GROUP),
     "uuid3": _UUID % ("3[0-9a-f]{3}", _ANY_GROUP),

@@ -1,4 +1,5 @@
-"""The structural schemas of CustomResourceDefinitions: pruning, defaults, list types, paths to fields.
+"""The structural schemas of CustomResourceDefinitions: pruning, defaults, list types, paths to
+fields.
 
 Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/{pruning,defaulting,listtype,cel}``.
 """
@@ -22,12 +23,14 @@ _ALWAYS_THERE = frozenset(("apiVersion", "kind", "metadata"))
 
 
 def prune(schema: Schema, value: Any, *, is_resource: bool = True) -> list[str]:
-    """Drop unknown fields from a value; returns their paths. A resource keeps its kind, version and metadata."""
+    """Drop unknown fields from a value; returns their paths. A resource keeps its kind, version and
+    metadata."""
     return list(_prune({**schema, EMBEDDED: True} if is_resource else schema, value, ""))
 
 
 def _prune(schema: Schema, value: Any, path: str) -> Iterator[str]:
-    """Unknown fields are preserved through lists in lists, but not within a field that has a schema of its own."""
+    """Unknown fields are preserved through lists in lists, but not within a field that has a schema
+    of its own."""
     if isinstance(value, list):
         items: Schema = schema.get("items") or ({PRESERVE: True} if schema.get(PRESERVE) else {})
         preserved = {**items, PRESERVE: True} if schema.get(PRESERVE) else items
@@ -46,7 +49,8 @@ def _prune(schema: Schema, value: Any, path: str) -> Iterator[str]:
 
 
 def _schema_of(schema: Schema, key: str) -> Schema | None:
-    """Return the schema of a field or of a map's values, {} where anything goes; None for an unknown field."""
+    """Return the schema of a field or of a map's values, {} where anything goes; None for an
+    unknown field."""
     fields, others = schema.get("properties") or {}, schema.get("additionalProperties")
     if key in fields:
         field: Schema = fields[key]
@@ -55,7 +59,8 @@ def _schema_of(schema: Schema, key: str) -> Schema | None:
 
 
 def drop_nulls(schema: Schema, value: Any) -> None:
-    """Drop nulls of fields that are neither nullable nor have a default to take the place of null."""
+    """Drop nulls of fields that are neither nullable nor have a default to take the place of
+    null."""
     if isinstance(value, list):
         for item in value:
             drop_nulls(schema.get("items") or {}, item)
@@ -74,7 +79,8 @@ def _cannot_be_null(schema: Schema, value: Any) -> bool:
 
 
 def fill_in(schema: Schema, value: Any) -> None:
-    """Set the defaults of the schema in an object; those of items and of a map's values replace nulls."""
+    """Set the defaults of the schema in an object; those of items and of a map's values replace
+    nulls."""
     if isinstance(value, list):
         _fill_in_each(schema.get("items") or {}, value, range(len(value)))
     if not isinstance(value, dict):
@@ -98,7 +104,7 @@ def _fill_in_each(schema: Schema, values: Any, places: Iterable[Any]) -> None:
         fill_in(schema, values[place])
 
 
-# --- duplicate items in lists of type set and map -------------------------------------------------------------------
+# --- duplicate items in lists of type set and map -------------------------------------------------
 
 
 def validate_lists(schema: Schema, value: Any, path: str = "") -> list[FieldError]:
@@ -153,7 +159,7 @@ def _repeats(values: list[Any]) -> list[int]:
     return repeats
 
 
-# --- paths to fields ------------------------------------------------------------------------------------------------
+# --- paths to fields ------------------------------------------------------------------------------
 
 
 # A quoted text without an end is one token up to the end of the path.
@@ -173,14 +179,16 @@ _ESCAPES = {
 
 
 class FieldPath(NamedTuple):
-    """A field. ``text`` is its path as errors write it: a dot before every field, brackets around keys of maps."""
+    """A field. ``text`` is its path as errors write it: a dot before every field, brackets around
+    keys of maps."""
 
     text: str
     schema: Schema
 
 
 def find_field(schema: Schema, path: str, *, arrays: bool = True) -> FieldPath:
-    """Return the field at a path. ``arrays`` allows names in brackets. Raises ValueError in upstream's words."""
+    """Return the field at a path. ``arrays`` allows names in brackets. Raises ValueError in
+    upstream's words."""
     tokens = iter(_TOKEN.findall(path))
     place = FieldPath("", schema)
     for token in tokens:

@@ -1,7 +1,8 @@
-"""Validation of a value by the schema of a CustomResourceDefinition, in the words of ``kube-openapi/pkg/validation``.
+"""Validation of a value by the schema of a CustomResourceDefinition, in the words of
+``kube-openapi/pkg/validation``.
 
-An update tolerates unchanged values that were invalid before (``validation/ratcheting.go``). Where upstream iterates
-over a Go map, keys come in order here.
+An update tolerates unchanged values that were invalid before (``validation/ratcheting.go``). Where
+upstream iterates over a Go map, keys come in order here.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _UNKNOWN = object()  # there is no corresponding old value
 
 
 class Outcome(NamedTuple):
-    """The errors of a value. ``checks`` is the number of checks, which tells the nearest of several schemas."""
+    """The errors of a value. ``checks`` is the number of checks, which tells the nearest of several
+    schemas."""
 
     errors: list[FieldError]
     checks: int
@@ -76,7 +78,7 @@ def _check_all(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
     return Outcome(list(dict.fromkeys(errors)), checks)
 
 
-# --- types ----------------------------------------------------------------------------------------------------------
+# --- types ----------------------------------------------------------------------------------------
 
 
 def types_of(schema: Schema) -> tuple[str, ...]:
@@ -139,7 +141,7 @@ def _in_body(path: str) -> str:
     return f"{path} in body"
 
 
-# --- texts and numbers ----------------------------------------------------------------------------------------------
+# --- texts and numbers ----------------------------------------------------------------------------
 
 
 def _check_text(schema: Schema, value: str, path: str) -> list[FieldError]:
@@ -164,8 +166,8 @@ def _check_text(schema: Schema, value: str, path: str) -> list[FieldError]:
 def _unmatched(pattern: str, value: str) -> str:
     """Return the pattern if the value does not match it, else "".
 
-    A definition that was written by hand may have an invalid pattern, which no value matches; then the reason follows
-    (``kube-openapi/pkg/validation/validate/values.go``).
+    A definition that was written by hand may have an invalid pattern, which no value matches; then
+    the reason follows (``kube-openapi/pkg/validation/validate/values.go``).
     """
     try:
         return "" if compile_go(pattern).search(value) else pattern
@@ -205,7 +207,7 @@ def _number(value: float) -> str:
     return format_value(float(value))
 
 
-# --- lists and maps -------------------------------------------------------------------------------------------------
+# --- lists and maps -------------------------------------------------------------------------------
 
 
 def _check_list(schema: Schema, value: list[Any], path: str, old: Any) -> Outcome:
@@ -271,11 +273,12 @@ def _check_map(schema: Schema, value: Object, path: str, old: Any) -> Outcome:
     return Outcome(errors, sum(outcome.checks for outcome in outcomes))
 
 
-# --- several schemas together ---------------------------------------------------------------------------------------
+# --- several schemas together ---------------------------------------------------------------------
 
 
 def _check_combined(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
-    """Validate by ``anyOf``, ``oneOf``, ``allOf`` and ``not``. If all of several fail, the nearest adds its errors."""
+    """Validate by ``anyOf``, ``oneOf``, ``allOf`` and ``not``. If all of several fail, the nearest
+    adds its errors."""
     errors: list[FieldError] = []
     checks = 1
     if any_of := schema.get("anyOf"):

@@ -1,9 +1,11 @@
-"""The built-in API types as Go sees them: decoding drops unknown fields, converts and completes the others.
+"""The built-in API types as Go sees them: decoding drops unknown fields, converts and completes the
+others.
 
-``data`` holds the fields of every type in Go's order, generated from upstream's sources (``tools/generate_types.py``);
-``table`` reads it a package at a time. :func:`decode` gives an object as an API server encodes it again;
-:func:`go_fields` and :func:`go_order` show a value as Go's ``json.Marshal`` does in an error message.
-Each type is compiled on first use, so that a command pays only for the kinds it touches.
+``data`` holds the fields of every type in Go's order, generated from upstream's sources
+(``tools/generate_types.py``); ``table`` reads it a package at a time. :func:`decode` gives an
+object as an API server encodes it again; :func:`go_fields` and :func:`go_order` show a value as
+Go's ``json.Marshal`` does in an error message. Each type is compiled on first use, so that a
+command pays only for the kinds it touches.
 """
 
 from kubepy.api.types.decoder import (

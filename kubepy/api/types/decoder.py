@@ -1,7 +1,9 @@
-"""Decoding of objects as in the API server: JSON into the Go type, through protobuf, and back (sigs.k8s.io/json).
+"""Decoding of objects as in the API server: JSON into the Go type, through protobuf, and back
+(sigs.k8s.io/json).
 
-For every Go type a function is built on first use: ``decode(value, where, state)`` returns the value as the server
-encodes it, None for nil. ``where`` is the place for messages: a chain of (outer, key, name of the struct or "").
+For every Go type a function is built on first use: ``decode(value, where, state)`` returns the
+value as the server encodes it, None for nil. ``where`` is the place for messages: a chain of
+(outer, key, name of the struct or "").
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ _UNSIGNED_BITS = {"byte": 8, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 6
 class Decoded(NamedTuple):
     """An object as the server holds it; only free-form parts are shared with the input.
 
-    ``unknown_fields``: the paths of the fields that its type does not have, in the order of the keys
-    (``spec.template.spec.containers[0].foo``). Duplicate keys cannot be among them: parsing has dropped them.
+    ``unknown_fields``: the paths of the fields that its type does not have, in the order of the
+    keys (``spec.template.spec.containers[0].foo``). Duplicate keys cannot be among them: parsing
+    has dropped them.
     """
 
     object: Object
@@ -35,7 +38,8 @@ class Decoded(NamedTuple):
 
 
 def decode(obj: Object) -> Decoded:
-    """Decode an object by its apiVersion and kind. Of kinds without a table only the metadata is decoded.
+    """Decode an object by its apiVersion and kind. Of kinds without a table only the metadata is
+    decoded.
 
     Raises DecodeError for values of the wrong type.
     """
@@ -50,7 +54,8 @@ def decode(obj: Object) -> Decoded:
 
 
 def first_error(obj: Object) -> DecodeError | None:
-    """Return the first error of an object in the order of its keys; :func:`decode` finds that of the sorted keys."""
+    """Return the first error of an object in the order of its keys; :func:`decode` finds that of
+    the sorted keys."""
     if (type_name := type_of(obj)) is not None:
         try:
             decoder(type_name)(obj, None, [])
@@ -93,13 +98,14 @@ def _decode_at(type_name: str, value: Any, where: Where) -> Decoded:
 
 
 def _in_key_order(value: Any) -> Any:
-    """Sort all keys, as clients send them: the first of several errors is reported, and unknown fields in order."""
+    """Sort all keys, as clients send them: the first of several errors is reported, and unknown
+    fields in order."""
     if isinstance(value, dict):
         return {key: _in_key_order(value[key]) for key in sorted(value)}
     return [_in_key_order(item) for item in value] if isinstance(value, list) else value
 
 
-# --- decoders -----------------------------------------------------------------------------------------------------
+# --- decoders -------------------------------------------------------------------------------------
 
 
 @cache
@@ -118,7 +124,8 @@ def decoder(type_name: str) -> Decoder:
 
 
 def _schema_or_other(value: Any, where: Where, state: list[str]) -> Any:
-    """Decode ``JSONSchemaPropsOrArray``, ``…OrStringArray``, which ignore unknown fields and values of other types."""
+    """Decode ``JSONSchemaPropsOrArray``, ``…OrStringArray``, which ignore unknown fields and values
+    of other types."""
     schema = decoder("apiextensions/v1.JSONSchemaProps")
     if isinstance(value, list):
         return [
@@ -191,7 +198,8 @@ def _map(type_name: str) -> Decoder:
 
 
 class _Lazy:
-    """The decoder of a type, built when it decodes its first value: types may contain themselves."""
+    """The decoder of a type, built when it decodes its first value: types may contain
+    themselves."""
 
     def __init__(self, type_name: str) -> None:
         self._type_name = type_name
@@ -205,7 +213,8 @@ KEEP, DROP_NIL, DROP_EMPTY = 0, 1, 2
 
 
 class _Slot(NamedTuple):
-    """Decoding of a field of a struct. ``kind`` is the type of values that need no further decoding."""
+    """Decoding of a field of a struct. ``kind`` is the type of values that need no further
+    decoding."""
 
     kind: str
     drop: int
@@ -250,7 +259,8 @@ def _struct(type_name: str) -> Decoder:
 
 @cache
 def kind_of(type_name: str) -> str:
-    """Return ``string`` or ``bool`` for types of that kind, ``struct``, ``special``, or the type as it is written."""
+    """Return ``string`` or ``bool`` for types of that kind, ``struct``, ``special``, or the type as
+    it is written."""
     if type_name in _TYPES:
         return "special"
     if table.is_struct(type_name):
@@ -260,7 +270,8 @@ def kind_of(type_name: str) -> str:
 
 
 def drop_of(field: table.Field) -> int:
-    """Return the values that leave a field out: none, nil, or any empty value. Structs are never empty."""
+    """Return the values that leave a field out: none, nil, or any empty value. Structs are never
+    empty."""
     if field.omit_zero or (field.omit_empty and field.type.startswith("*")):
         return DROP_NIL
     if not field.omit_empty or kind_of(field.type) in ("struct", "special"):

@@ -1,4 +1,5 @@
-"""Values as error messages of Go's server show them: ``json.Marshal`` of the struct that they were decoded into."""
+"""Values as error messages of Go's server show them: ``json.Marshal`` of the struct that they were
+decoded into."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _SCHEMA_OR = re.compile(
 
 
 def go_order(type_name: str, value: Any) -> Any:
-    """Return a value with the keys of its structs in Go's order. ``type_name``: ``meta/v1.LabelSelector``."""
+    """Return a value with the keys of its structs in Go's order. ``type_name``:
+    ``meta/v1.LabelSelector``."""
     if isinstance(value, list):
         element = _element(type_name)
         return [
@@ -53,7 +55,8 @@ def _element(type_name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _map_form(type_name: str) -> tuple[str, tuple[tuple[str, str], ...] | None]:
-    """Return the type without its pointer, and the keys and types of a struct's fields; None for what is none."""
+    """Return the type without its pointer, and the keys and types of a struct's fields; None for
+    what is none."""
     name = _SCHEMA_OR.sub("", type_name.removeprefix("*"))
     if name.startswith("map[") or name in _FREE_FORM or not table.is_struct(name):
         return name, None
@@ -61,7 +64,8 @@ def _map_form(type_name: str) -> tuple[str, tuple[tuple[str, str], ...] | None]:
 
 
 def in_key_order(value: Any) -> Any:
-    """Return a value without a type with the keys of all its objects sorted, as those of Go's maps are."""
+    """Return a value without a type with the keys of all its objects sorted, as those of Go's maps
+    are."""
     if isinstance(value, list):
         return [in_key_order(item) for item in value]
     return (
@@ -72,18 +76,20 @@ def in_key_order(value: Any) -> Any:
 
 
 def as_encoded(obj: dict[str, Any]) -> dict[str, Any]:
-    """Return an object with its fields in the order in which an API server writes them: that of Go's type, or sorted
-    where the kind has none."""
+    """Return an object with its fields in the order in which an API server writes them: that of
+    Go's type, or sorted where the kind has none."""
     name = decoder.type_of(obj)
     ordered: dict[str, Any] = go_order(name, obj) if name else in_key_order(obj)
     return ordered
 
 
 def go_fields(type_name: str, value: Any) -> Any:
-    """Return a value as Go prints the internal type it becomes, with Go's field names and all fields.
+    """Return a value as Go prints the internal type it becomes, with Go's field names and all
+    fields.
 
-    Internal types have no JSON names: ``{"Type":"Recreate","RollingUpdate":{"MaxUnavailable":1,"MaxSurge":0}}``.
-    ``type_name``: ``apps.DaemonSetUpdateStrategy``; ``value``: the JSON of its versioned form, or None for nil.
+    Internal types have no JSON names:
+    ``{"Type":"Recreate","RollingUpdate":{"MaxUnavailable":1,"MaxSurge":0}}``. ``type_name``:
+    ``apps.DaemonSetUpdateStrategy``; ``value``: the JSON of its versioned form, or None for nil.
     """
     if type_name.startswith("*"):
         return None if value is None else go_fields(type_name[1:], value)

@@ -1,8 +1,9 @@
-"""The hashes in the names of ReplicaSets, ControllerRevisions and pods: the same as in a real cluster.
+"""The hashes in the names of ReplicaSets, ControllerRevisions and pods: the same as in a real
+cluster.
 
-A pod template is printed as go-spew prints the Go struct (``pkg/util/hash``, ``k8s.io/utils/dump.ForHash``: ``%#v``,
-no methods, no addresses, sorted keys) and hashed. The print names every field of every struct with its type, down to
-the unexported ones of a Quantity.
+A pod template is printed as go-spew prints the Go struct (``pkg/util/hash``,
+``k8s.io/utils/dump.ForHash``: ``%#v``, no methods, no addresses, sorted keys) and hashed. The print
+names every field of every struct with its type, down to the unexported ones of a Quantity.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _PRIME_128, _OFFSET_128 = 2**88 + 2**8 + 0x3B, 0x6C62272E07BB014262B821756295C58
 
 
 def compute_hash(template: AnyObject, collision_count: int | None = None) -> str:
-    """Return the hash of a pod template as the API server stores it (``controller.ComputeHash``)."""
+    """Return the hash of a pod template as the API server stores it
+    (``controller.ComputeHash``)."""
     return _hash_template(json.dumps(template), collision_count)
 
 
@@ -56,7 +58,8 @@ def _hash_controller_revision(raw: str, collision_count: int | None) -> str:
 
 
 def deep_hash(type_name: str, value: Any) -> str:
-    """Return the hash of a value of a Go type, in hexadecimal: FNV-1a of 128 bits (``hash.DeepHashObject``)."""
+    """Return the hash of a value of a Go type, in hexadecimal: FNV-1a of 128 bits
+    (``hash.DeepHashObject``)."""
     return _deep_hash(type_name, json.dumps(value))
 
 
@@ -73,7 +76,7 @@ def _safe_encode(value: int) -> str:
     return "".join(SUFFIX_ALPHABET[ord(digit) % len(SUFFIX_ALPHABET)] for digit in str(value))
 
 
-# --- go-spew ------------------------------------------------------------------------------------------------------
+# --- go-spew --------------------------------------------------------------------------------------
 
 
 def go_syntax(type_name: str, value: Any) -> str:
@@ -84,7 +87,8 @@ def go_syntax(type_name: str, value: Any) -> str:
 
 
 def _write(type_name: str, value: Any, parts: list[str], *, typed: bool = True) -> None:
-    """Print a value into ``parts``. Elements of lists and maps come without their type (``typed``)."""
+    """Print a value into ``parts``. Elements of lists and maps come without their type
+    (``typed``)."""
     if type_name.startswith("*"):
         if value is None:
             parts.append(f"({table.go_type(type_name)})<nil>" if typed else "<nil>")
@@ -131,7 +135,8 @@ def _write_plain(type_name: str, value: Any, parts: list[str]) -> None:
 
 def _time(value: Any) -> str:
     """Print a template's creationTimestamp, which is never set: Go's zero time (wall, ext, loc)."""
-    # Seconds since the year 1, as time.Time counts; upstream's would name the controller's own time zone as loc.
+    # Seconds since the year 1, as time.Time counts; upstream's would name the controller's own time
+    # zone as loc.
     seconds = 0 if value is None else int(parse_time(value).timestamp()) + 62135596800
     return f"{{Time:(time.Time){{wall:(uint64)0 ext:(int64){seconds} loc:(*time.Location)<nil>}}}}"
 
@@ -146,14 +151,16 @@ def _quantity(value: Any) -> str:
     number = amount or quantity.Int64Amount(0, 0)
     decimal = "(*inf.Dec)<nil>" if amount is not None else _decimal(parsed.nanos)
     return (
-        f"{{i:(resource.int64Amount){{value:(int64){number.value} scale:(resource.Scale){number.scale}}} "
+        f"{{i:(resource.int64Amount){{value:(int64){number.value} "
+        f"scale:(resource.Scale){number.scale}}} "
         f"d:(resource.infDecAmount){{Dec:{decimal}}} s:(string){parsed.text} "
         f"Format:(resource.Format){parsed.format}}}"
     )
 
 
 def _decimal(nanos: int) -> str:
-    """Print a big amount: ``inf.Dec`` in billionths, its digits in words of 64 bits, the lowest first."""
+    """Print a big amount: ``inf.Dec`` in billionths, its digits in words of 64 bits, the lowest
+    first."""
     words, rest = [], abs(nanos)
     while rest:
         words.append(str(rest & 2**64 - 1))

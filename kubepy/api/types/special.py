@@ -1,4 +1,5 @@
-"""Errors of decoding, and the types that read their JSON themselves: times, quantities, int-or-string, free-form JSON."""
+"""Errors of decoding, and the types that read their JSON themselves: times, quantities,
+int-or-string, free-form JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from kubepy.lazy import lazy_imports
 with lazy_imports():
     from kubepy.api.values import quantity
 
-# The place of a value: (outer place, key or index, name of the Go struct that has the key, or ""); None at the root.
+# The place of a value: (outer place, key or index, name of the Go struct that has the key, or "");
+# None at the root.
 Where = tuple[Any, str | int, str] | None
 
 
@@ -35,11 +37,15 @@ class DecodeError(ValueError):
 
 
 def mismatch(value: Any, where: Where, go_type: str, *, exactly: bool = False) -> DecodeError:
-    """Return an error like ``json: cannot unmarshal string into Go struct field PodSpec.spec.hostPID of type bool``.
+    """Return an error like
+    ``json: cannot unmarshal string into Go struct field PodSpec.spec.hostPID of type bool``.
 
     ``exactly`` shows a number, because another number would fit.
     """
-    message = f"json: cannot unmarshal {_kind_of(value, exactly)} into Go {_target(where)} of type {go_type}"
+    message = (
+        f"json: cannot unmarshal {_kind_of(value, exactly)} into Go {_target(where)} of "
+        f"type {go_type}"
+    )
     return DecodeError(message, value, go_type, where)
 
 
@@ -75,7 +81,7 @@ def path_of(where: Where) -> str:
     return "".join(reversed(parts)).lstrip(".")
 
 
-# --- types with an UnmarshalJSON of their own -----------------------------------------------------------------------
+# --- types with an UnmarshalJSON of their own -----------------------------------------------------
 
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
@@ -139,7 +145,7 @@ SPECIAL: dict[str, Callable[[Any, Where, list[str]], Any]] = {
 }
 
 
-# --- times: metav1.Time and metav1.MicroTime ------------------------------------------------------------------------
+# --- times: metav1.Time and metav1.MicroTime ------------------------------------------------------
 
 
 _DATE = (("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"))
@@ -155,7 +161,8 @@ RFC3339_MICRO: _Layout = (*_DATE, *_CLOCK, *_MICROSECONDS)
 
 @lru_cache(maxsize=4096)
 def decode_time(text: str) -> str | None:
-    """Return a time in whole seconds and UTC: ``2026-11-20T10:13:48Z``; None for Go's zero time. Raises DecodeError."""
+    """Return a time in whole seconds and UTC: ``2026-11-20T10:13:48Z``; None for Go's zero time.
+    Raises DecodeError."""
     moment = _parse(text, RFC3339)
     return None if _is_zero(moment) else format_time(moment)
 

@@ -1,7 +1,7 @@
 """The generated tables of types, read a Go package at a time.
 
-A type is named by its package and its name: ``core/v1.PodSpec``, ``apps.DaemonSetUpdateStrategy`` (internal), and
-written as Go writes it: ``*int32``, ``[]core/v1.Container``, ``map[string]string``.
+A type is named by its package and its name: ``core/v1.PodSpec``, ``apps.DaemonSetUpdateStrategy``
+(internal), and written as Go writes it: ``*int32``, ``[]core/v1.Container``, ``map[string]string``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _NAMED_ELSEWHERE = {
 
 
 class Field(NamedTuple):
-    """A field of a Go struct. ``json`` is "" for an inline one, ``number`` 0 for one that protobuf does not have."""
+    """A field of a Go struct. ``json`` is "" for an inline one, ``number`` 0 for one that protobuf
+    does not have."""
 
     go: str
     json: str
@@ -70,7 +71,8 @@ def is_struct(type_name: str) -> bool:
 
 @cache
 def fields(type_name: str) -> tuple[Field, ...]:
-    """Return the fields of a struct in the order of its declaration. Raises KeyError for a type that is no struct."""
+    """Return the fields of a struct in the order of its declaration. Raises KeyError for a type
+    that is no struct."""
     package, _, name = type_name.rpartition(".")
     rows = (row.split() for row in _package(package).structs[name])
     return tuple(
@@ -97,7 +99,8 @@ def flat_fields(type_name: str) -> tuple[Field, ...]:
 
 
 def underlying(type_name: str) -> str | None:
-    """Return the type behind a named type that is no struct (``core/v1.RestartPolicy``: ``string``)."""
+    """Return the type behind a named type that is no struct (``core/v1.RestartPolicy``:
+    ``string``)."""
     if type_name in _NAMED_ELSEWHERE:
         return _NAMED_ELSEWHERE[type_name]
     package, _, name = type_name.rpartition(".")

@@ -1,4 +1,5 @@
-"""Values of fields, read and written as Go does it: quantities, names, cron schedules, numbers, regular expressions.
+"""Values of fields, read and written as Go does it: quantities, names, cron schedules, numbers,
+regular expressions.
 
 ``goformat`` prints values as Go's ``fmt`` and ``encoding/json`` do.
 """

@@ -1,4 +1,5 @@
-"""Cron schedules: ``*/5 * * * *``, ``@daily``, ``@every 1h30m`` (upstream uses ``robfig/cron``'s standard parser)."""
+"""Cron schedules: ``*/5 * * * *``, ``@daily``, ``@every 1h30m`` (upstream uses ``robfig/cron``'s
+standard parser)."""
 
 from __future__ import annotations
 
@@ -55,10 +56,12 @@ _FIELDS = (
 
 
 class Schedule(NamedTuple):
-    """The minutes, hours, days of the month, months and days of the week (Sunday is 0) at which a job is due.
+    """The minutes, hours, days of the month, months and days of the week (Sunday is 0) at which a
+    job is due.
 
-    A field ``*`` has all values, and sets ``any_day`` or ``any_weekday``. ``every`` is the text of an ``@every``
-    schedule, whose fields are empty. ``zone`` is the time zone in the schedule's own text, "" without one.
+    A field ``*`` has all values, and sets ``any_day`` or ``any_weekday``. ``every`` is the text of
+    an ``@every`` schedule, whose fields are empty. ``zone`` is the time zone in the schedule's own
+    text, "" without one.
     """
 
     minutes: frozenset[int]
@@ -72,10 +75,11 @@ class Schedule(NamedTuple):
     zone: str = ""
 
     def next_after(self, moment: datetime, zone: tzinfo = UTC) -> datetime | None:
-        """Return the first time after ``moment`` at which a job is due; None if there is none within some years.
+        """Return the first time after ``moment`` at which a job is due; None if there is none
+        within some years.
 
-        Times are those of clocks in ``zone``, unless the schedule names its own. Hours that clocks skip are skipped,
-        hours that they repeat count twice.
+        Times are those of clocks in ``zone``, unless the schedule names its own. Hours that clocks
+        skip are skipped, hours that they repeat count twice.
         """
         if self.every:
             parts = re.findall(r"([\d.]+)([a-zµμ]+)", self.every)

@@ -1,4 +1,5 @@
-"""Values as Go prints them in messages and columns: ``%v``, ``%#v``, ``%q``, ``%#U``, ``%T`` and ``encoding/json``.
+"""Values as Go prints them in messages and columns: ``%v``, ``%#v``, ``%q``, ``%#U``, ``%T`` and
+``encoding/json``.
 
 Values are those of parsed JSON: None, bool, int (Go's int64), float (float64), str, list and dict.
 """
@@ -51,11 +52,13 @@ MAX_DURATION = (2**63 - 1) / 1e9  # seconds: Go's durations are nanoseconds of 6
 
 
 class Ordered(dict[str, Any]):
-    """A map whose keys, and those of all maps in it, are in the order in which Go prints them: a struct's fields."""
+    """A map whose keys, and those of all maps in it, are in the order in which Go prints them: a
+    struct's fields."""
 
 
 def in_go_order(value: Any) -> Any:
-    """Return a value with the keys of its maps sorted, as Go prints maps; Ordered maps stay as they are."""
+    """Return a value with the keys of its maps sorted, as Go prints maps; Ordered maps stay as they
+    are."""
     if isinstance(value, dict):
         return (
             value
@@ -71,7 +74,8 @@ def type_name(value: Any) -> str:
 
 
 def json_type_name(value: Any) -> str:
-    """Return the name of a value's type in errors of Go's JSON decoder: bool, number, string, array, object or null."""
+    """Return the name of a value's type in errors of Go's JSON decoder: bool, number, string,
+    array, object or null."""
     if isinstance(value, bool):
         return "bool"
     names = {str: "string", int: "number", float: "number", list: "array", dict: "object"}
@@ -183,7 +187,8 @@ def _without_exponent(value: float) -> str:
 
 
 def _digits(value: float) -> tuple[str, str, int]:
-    """Return sign, shortest significant digits, and the power of ten by which 0.<digits> is to be multiplied."""
+    """Return sign, shortest significant digits, and the power of ten by which 0.<digits> is to be
+    multiplied."""
     if value == 0:
         return ("-" if str(value).startswith("-") else ""), "0", 1
     mantissa, _, exponent = repr(value).partition("e")
@@ -195,7 +200,8 @@ def _digits(value: float) -> tuple[str, str, int]:
 
 
 def quote_bytes(text: str) -> str:
-    """Quote a text as Go's package ``time`` does: non-ASCII and control characters as their bytes."""
+    """Quote a text as Go's package ``time`` does: non-ASCII and control characters as their
+    bytes."""
 
     def shown(character: str) -> str:
         if " " <= character < "\x7f":
@@ -223,10 +229,11 @@ def go_syntax(value: Any) -> str:
 
 
 def to_json(value: Any, indent: int = 0, *, sort_keys: bool = True, depth: int = 0) -> str:
-    """Format a value as ``json.Marshal`` does: keys sorted, no blanks, ``<``, ``>`` and ``&`` escaped.
+    """Format a value as ``json.Marshal`` does: keys sorted, no blanks, ``<``, ``>`` and ``&``
+    escaped.
 
-    ``indent``: as ``json.MarshalIndent``, of a value so many levels deep in a document. Without ``sort_keys`` keys stay
-    in their order, as the fields of a struct.
+    ``indent``: as ``json.MarshalIndent``, of a value so many levels deep in a document. Without
+    ``sort_keys`` keys stay in their order, as the fields of a struct.
     """
     text = _ENCODERS[sort_keys](value)
     if indent or _FRACTION.search(text):
@@ -248,10 +255,11 @@ _MAX_WHOLES = 100
 
 
 class JSONLayout(dict[str, tuple[str, "JSONLayout"]]):
-    """The pieces of JSON text between two strings, at one depth: each as it is written, and the layout after it.
+    """The pieces of JSON text between two strings, at one depth: each as it is written, and the
+    layout after it.
 
-    There are few different ones in many objects, so each is worked out once: Python's own encoder is fast without line
-    breaks only.
+    There are few different ones in many objects, so each is worked out once: Python's own encoder
+    is fast without line breaks only.
 
     :param indent: blanks a level, 0 for a text on one line.
     """
@@ -290,7 +298,8 @@ def layout_of(indent: int, depth: int) -> JSONLayout:
 
 
 def _laid_out(text: str, layout: JSONLayout) -> str:
-    """Return a JSON text without blanks with the line breaks of a layout, and its floats as Go writes them."""
+    """Return a JSON text without blanks with the line breaks of a layout, and its floats as Go
+    writes them."""
     parts = _STRING.split(text) if "\\" in text else text.split('"')  # every second is a string
     structure, wholes = tuple(parts[::2]), layout.wholes
     pieces = wholes.get(structure)
@@ -307,7 +316,8 @@ def _laid_out(text: str, layout: JSONLayout) -> str:
 
 
 def _json_float(value: float) -> str:
-    """Format a float64 as ``encoding/json``: with an exponent below 1e-6 and from 1e21, without its leading zero."""
+    """Format a float64 as ``encoding/json``: with an exponent below 1e-6 and from 1e21, without its
+    leading zero."""
     size = abs(value)
     if size and (size < 1e-6 or size >= 1e21):
         return re.sub(r"e-0(\d)$", r"e-\1", _with_exponent(value))

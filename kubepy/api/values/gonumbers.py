@@ -1,7 +1,8 @@
 """Integers in texts, read as Go's ``strconv`` reads them, and ``intstr.IntOrString``.
 
-Python refuses to read integers of more than 4,300 digits with an error of its own; here a number that does not fit
-into its bits is out of range, however long it is. Digits are ASCII; Python's ``int`` takes others, blanks and ``_``.
+Python refuses to read integers of more than 4,300 digits with an error of its own; here a number
+that does not fit into its bits is out of range, however long it is. Digits are ASCII; Python's
+``int`` takes others, blanks and ``_``.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ _MOST_DIGITS = 20  # of 64 bits
 
 
 class NumberError(ValueError):
-    """A text that is not a number of this size, in Go's words: ``strconv.Atoi: parsing "x": invalid syntax``."""
+    """A text that is not a number of this size, in Go's words:
+    ``strconv.Atoi: parsing "x": invalid syntax``."""
 
 
 def parse_int(text: str, bits: int = 64, function: str = "ParseInt") -> int:
-    """Read a decimal integer of so many bits (``strconv.ParseInt(text, 10, bits)``). Raises NumberError."""
+    """Read a decimal integer of so many bits (``strconv.ParseInt(text, 10, bits)``). Raises
+    NumberError."""
     if not re.fullmatch(_DECIMAL, text):
         raise number_error(text, function, "invalid syntax")
     value = _bounded(text)
@@ -29,7 +32,8 @@ def parse_int(text: str, bits: int = 64, function: str = "ParseInt") -> int:
 
 
 def parse_uint(text: str, bits: int = 64) -> int:
-    """Read a decimal integer without a sign (``strconv.ParseUint(text, 10, bits)``). Raises NumberError."""
+    """Read a decimal integer without a sign (``strconv.ParseUint(text, 10, bits)``). Raises
+    NumberError."""
     if not re.fullmatch(_DECIMAL, text) or text[0] in "+-":
         raise number_error(text, "ParseUint", "invalid syntax")
     value = _bounded(text)
@@ -64,7 +68,8 @@ def number_error(text: str, function: str, problem: str) -> NumberError:
 
 
 def scaled_value(value: int | str | None, total: int, *, round_up: bool) -> int:
-    """Return a number as it is, and ``"30%"`` as that part of ``total``; None is 0. Raises ValueError for all else.
+    """Return a number as it is, and ``"30%"`` as that part of ``total``; None is 0. Raises
+    ValueError for all else.
 
     Upstream: ``GetScaledValueFromIntOrPercent`` in ``apimachinery/pkg/util/intstr``.
     """

@@ -1,7 +1,9 @@
-"""Go's regular expressions (RE2): ``pattern`` of schemas, ``matches`` of rules, selectors of kustomizations.
+"""Go's regular expressions (RE2): ``pattern`` of schemas, ``matches`` of rules, selectors of
+kustomizations.
 
-google-re2 matches them, in time linear in the text, as Go's ``regexp`` does. Go refuses a few patterns that RE2
-accepts, and words its errors differently; both differences are bridged here. Upstream: ``regexp/syntax/parse.go``.
+google-re2 matches them, in time linear in the text, as Go's ``regexp`` does. Go refuses a few
+patterns that RE2 accepts, and words its errors differently; both differences are bridged here.
+Upstream: ``regexp/syntax/parse.go``.
 """
 
 from __future__ import annotations
@@ -12,19 +14,23 @@ from typing import Any
 
 from kubepy.api.values.gonumbers import int_or_none
 
-# RE2 needs more memory for a pattern than Go: it has an instruction for each byte, Go one for each character.
+# RE2 needs more memory for a pattern than Go: it has an instruction for each byte, Go one for each
+# character.
 _MAX_MEMORY = 64 << 20
 _MAX_HEIGHT = 1000
 _MAX_REPEAT = 1000
 # RE2's words → Go's.
 _WORDS = {
-    "missing )": "missing closing )", "missing ]": "missing closing ]", "unexpected )": "unexpected )",
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "unexpected )": "unexpected )",
     "no argument for repetition operator": "missing argument to repetition operator",
-    "bad repetition operator": "invalid nested repetition operator", "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid named capture group": "invalid named capture",
     "pattern too large - compile failed": "expression too large",
-}  # fmt: skip
+}
 _COUNTED = re.compile(r"\{(\d+)(?:,(\d+)?)?\}\??")
 _TOKEN = re.compile(
     r"""
@@ -39,14 +45,16 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class GoRegexError(ValueError):
-    """A pattern that Go's ``regexp`` does not compile: the problem, and the wrong part of the pattern."""
+    """A pattern that Go's ``regexp`` does not compile: the problem, and the wrong part of the
+    pattern."""
 
     def __init__(self, problem: str, part: str) -> None:
         super().__init__(f"error parsing regexp: {problem}: `{part}`")
 
 
 class GoRegex:
-    """A compiled pattern. Texts are matched as UTF-8; a lone surrogate counts as U+FFFD, as in a Go string."""
+    """A compiled pattern. Texts are matched as UTF-8; a lone surrogate counts as U+FFFD, as in a Go
+    string."""
 
     def __init__(self, compiled: Any) -> None:
         self._compiled = compiled
@@ -61,7 +69,8 @@ class GoRegex:
         return None if match is None else match[0].decode()
 
     def find_all(self, text: str, limit: int = -1) -> list[str]:
-        """Return the matches that do not overlap; a negative limit means all. No empty match follows another match."""
+        """Return the matches that do not overlap; a negative limit means all. No empty match
+        follows another match."""
         matches: list[str] = []
         end = -1
         for match in self._compiled.finditer(_encoded(text).decode()):
@@ -114,7 +123,8 @@ def _error_of(message: str, pattern: str) -> GoRegexError:
 
 
 def _refuse_what_go_refuses(pattern: str) -> None:
-    """Raise GoRegexError if only RE2 accepts the pattern: for ``\\C``, names beyond ASCII, very deep nesting."""
+    """Raise GoRegexError if only RE2 accepts the pattern: for ``\\C``, names beyond ASCII, very
+    deep nesting."""
     depth = 0
     for token in _TOKEN.finditer(pattern):
         text = token[0]

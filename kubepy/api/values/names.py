@@ -1,7 +1,9 @@
-"""Validation of names and labels: each function returns a list of upstream's sentences, empty for a valid name.
+"""Validation of names and labels: each function returns a list of upstream's sentences, empty for a
+valid name.
 
-Upstream: ``apimachinery/pkg/util/validation`` (names of objects) and ``apimachinery/pkg/api/validate/content``
-(labels), which differ in one word: a name that is too long has too many characters, a label too many bytes.
+Upstream: ``apimachinery/pkg/util/validation`` (names of objects) and
+``apimachinery/pkg/api/validate/content`` (labels), which differ in one word: a name that is too
+long has too many characters, a label too many bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ _KEY_RULE = (
 
 
 def regex_error(rule: str, pattern: str, *examples: str) -> str:
-    """Return ``rule (e.g. 'a',  or 'b', regex used for validation is 'pattern')``, with upstream's doubled space."""
+    """Return a rule with examples and its pattern; upstream doubles the space between examples.
+
+    ``rule (e.g. 'a',  or 'b', regex used for validation is 'pattern')``
+    """
     if not examples:
         return f"{rule} (regex used for validation is '{pattern}')"
     shown = " or ".join(f"'{example}', " for example in examples)
@@ -42,7 +47,8 @@ def dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
     problems = _too_long(value, 253, unit)
     if not re.fullmatch(_SUBDOMAIN, value):
         rule = (
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+            "'-' or '.', "
             "and must start and end with an alphanumeric character"
         )
         problems.append(regex_error(rule, _SUBDOMAIN, "example.com"))
@@ -50,7 +56,8 @@ def dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
 
 
 def dns1123_label(value: str) -> list[str]:
-    """Validate names of namespaces, services and containers: lower case, digits and ``-``, at most 63."""
+    """Validate names of namespaces, services and containers: lower case, digits and ``-``, at most
+    63."""
     problems = _too_long(value, 63)
     if re.fullmatch(_LABEL, value):
         return problems
@@ -87,7 +94,8 @@ def path_segment_prefix(value: str) -> list[str]:
 
 
 def mask_trailing_dash(prefix: str) -> str:
-    """Return a ``generateName`` as it is to be validated: by the rule of its kind, but it may end in a dash."""
+    """Return a ``generateName`` as it is to be validated: by the rule of its kind, but it may end
+    in a dash."""
     return f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 

@@ -1,7 +1,9 @@
-"""Amounts of cpu, memory and the like: ``resource.Quantity`` (``k8s.io/apimachinery/pkg/api/resource``).
+"""Amounts of cpu, memory and the like: ``resource.Quantity``
+(``k8s.io/apimachinery/pkg/api/resource``).
 
-A quantity is a whole number of billionths and the family of suffixes of its text. Equal amounts compare equal, whatever
-their suffixes; ``str()`` returns the canonical form that the API server stores (``1.5`` is ``1500m``).
+A quantity is a whole number of billionths and the family of suffixes of its text. Equal amounts
+compare equal, whatever their suffixes; ``str()`` returns the canonical form that the API server
+stores (``1.5`` is ``1500m``).
 """
 
 from __future__ import annotations
@@ -42,9 +44,11 @@ class QuantityError(ValueError):
 
 @total_ordering
 class Quantity:
-    """An immutable amount. ``nanos``: billionths; ``format``: DecimalSI, BinarySI or DecimalExponent.
+    """An immutable amount. ``nanos``: billionths; ``format``: DecimalSI, BinarySI or
+    DecimalExponent.
 
-    ``text``: the original text, if upstream keeps it (it accepts more texts as canonical than it would print itself).
+    ``text``: the original text, if upstream keeps it (it accepts more texts as canonical than it
+    would print itself).
     """
 
     __slots__ = ("format", "nanos", "text")
@@ -106,14 +110,16 @@ def _int64(value: int) -> int:
 
 
 class Int64Amount(NamedTuple):
-    """An amount ``value * 10**scale``, as which upstream holds most quantities in memory; for pod template hashes."""
+    """An amount ``value * 10**scale``, as which upstream holds most quantities in memory; for pod
+    template hashes."""
 
     value: int
     scale: int
 
 
 class ScannedQuantity(NamedTuple):
-    """A quantity, and its ``int64Amount`` if upstream holds it as one (otherwise as an ``inf.Dec``)."""
+    """A quantity, and its ``int64Amount`` if upstream holds it as one (otherwise as an
+    ``inf.Dec``)."""
 
     quantity: Quantity
     amount: Int64Amount | None
@@ -134,7 +140,8 @@ def is_quantity(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def scan(text: str) -> ScannedQuantity:
-    """Read a quantity together with its representation in upstream's memory. Raises QuantityError."""
+    """Read a quantity together with its representation in upstream's memory. Raises
+    QuantityError."""
     match = _PATTERN.fullmatch(text)
     if match is None or not text:
         raise QuantityError(FORMAT_WRONG)
@@ -166,7 +173,8 @@ def scan(text: str) -> ScannedQuantity:
 
 
 def _int64_amount(number: str, fraction: str, exponent: int, format: str) -> Int64Amount | None:
-    """Follow the fast path of ``ParseQuantity``: for few enough digits, none of them finer than billionths."""
+    """Follow the fast path of ``ParseQuantity``: for few enough digits, none of them finer than
+    billionths."""
     if format == BINARY_SI:
         precision = -1 if fraction else 15 - len(number) - exponent * 3 // 10 - 1
         factor, scale = 2**exponent, 0
@@ -203,7 +211,8 @@ def _canonical(nanos: int, format: str) -> str:
 
 
 def _without_factors(number: int, factor: int, most: int) -> tuple[int, int]:
-    """Divide a number by a factor while there is no remainder, at most ``most`` times; return it and the count."""
+    """Divide a number by a factor while there is no remainder, at most ``most`` times; return it
+    and the count."""
     times = 0
     while times < most and number % factor == 0:
         number //= factor

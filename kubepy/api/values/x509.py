@@ -1,7 +1,7 @@
 """Read the subject and the alternative names of a PKCS #10 certificate request.
 
-This is a parser of our own because it is small: it reads DER, and knows the attributes and kinds of names that kubectl
-prints. It verifies nothing. docs/decisions/x509.md compares it with libraries.
+This is a parser of our own because it is small: it reads DER, and knows the attributes and kinds of
+names that kubectl prints. It verifies nothing. docs/decisions/x509.md compares it with libraries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import NamedTuple
 _PEM = re.compile(
     rb"-----BEGIN CERTIFICATE REQUEST-----\s(.*?)-----END CERTIFICATE REQUEST-----", re.DOTALL
 )
-# The attributes of names that kubectl prints, by the last number of their object identifiers (2.5.4.n).
+# The attributes of names that kubectl prints, by the last number of their object identifiers
+# (2.5.4.n).
 _SUBJECT = {
     3: "Common Name",
     5: "Serial Number",

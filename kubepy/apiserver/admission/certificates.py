@@ -1,8 +1,9 @@
-"""Who may ask for a certificate, approve and sign it: the admission plugins of CertificateSigningRequests.
+"""Who may ask for a certificate, approve and sign it: the admission plugins of
+CertificateSigningRequests.
 
-``CertificateApproval`` and ``CertificateSigning`` ask the authorizer: approving a request is a right of its own, beside
-that to update the object, and given for signers (``approve`` and ``sign`` of ``signers``). Upstream:
-``plugin/pkg/admission/certificates``, ``pkg/certauthorization``.
+``CertificateApproval`` and ``CertificateSigning`` ask the authorizer: approving a request is a
+right of its own, beside that to update the object, and given for signers (``approve`` and ``sign``
+of ``signers``). Upstream: ``plugin/pkg/admission/certificates``, ``pkg/certauthorization``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 
 
 def check_approval(attributes: Attributes) -> None:
-    """Refuse an approval or denial by a user who may not approve requests for the signer. Raises Forbidden."""
+    """Refuse an approval or denial by a user who may not approve requests for the signer. Raises
+    Forbidden."""
     signer = _signer_of(attributes.old or {})
     if not _is_authorized(attributes, "approve", signer):
         raise attributes.forbidden(
@@ -30,7 +32,8 @@ def check_approval(attributes: Attributes) -> None:
 
 
 def check_signing(attributes: Attributes) -> None:
-    """Refuse a new certificate or condition by a user who may not sign for the signer. Raises Forbidden."""
+    """Refuse a new certificate or condition by a user who may not sign for the signer. Raises
+    Forbidden."""
     old, signer = attributes.old or {}, _signer_of(attributes.old or {})
     statuses = [obj.get("status") or {} for obj in (attributes.obj, old)]
     fields = [(status.get("certificate"), status.get("conditions") or []) for status in statuses]

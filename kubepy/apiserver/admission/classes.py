@@ -1,4 +1,5 @@
-"""Default classes of Ingresses and claims; protection of claims and volumes in use; growth of claims.
+"""Default classes of Ingresses and claims; protection of claims and volumes in use; growth of
+claims.
 
 Upstream: ``plugin/pkg/admission/network/defaultingressclass``, ``plugin/pkg/admission/storage``.
 """
@@ -62,7 +63,8 @@ def _add_finalizer(attributes: Attributes, finalizer: str) -> None:
 
 
 def check_resize(attributes: Attributes) -> None:
-    """Refuse the growth of a claim that is not bound, or whose class does not allow it. Raises Forbidden."""
+    """Refuse the growth of a claim that is not bound, or whose class does not allow it. Raises
+    Forbidden."""
     claim, old = attributes.obj, attributes.old
     if old is None or requested_size(claim) <= requested_size(old):
         return

@@ -1,6 +1,7 @@
 """LimitRanges: defaults for containers that name no amounts, and limits on the amounts of others.
 
-Upstream: ``plugin/pkg/admission/limitranger``. Where it goes through a Go map, here names are in order.
+Upstream: ``plugin/pkg/admission/limitranger``. Where it goes through a Go map, here names are in
+order.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ def _limits(attributes: Attributes) -> list[list[Object]]:
     ]
 
 
-# --- defaults -------------------------------------------------------------------------------------------------------
+# --- defaults -------------------------------------------------------------------------------------
 
 
 def apply_limit_defaults(attributes: Attributes) -> None:
-    """Give containers the default amounts of the namespace's LimitRanges, and note them in an annotation."""
+    """Give containers the default amounts of the namespace's LimitRanges, and note them in an
+    annotation."""
     for items in _limits(attributes):
         defaults: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
         for item in items:
@@ -60,7 +62,7 @@ def _complete(container: Object, defaults: dict[str, dict[str, str]], word: str)
             yield f"{', '.join(added)} {label} for {word} {container.get('name', '')}"
 
 
-# --- limits ---------------------------------------------------------------------------------------------------------
+# --- limits ---------------------------------------------------------------------------------------
 
 
 def check_limits(attributes: Attributes) -> None:

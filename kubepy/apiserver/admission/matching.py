@@ -1,6 +1,7 @@
 """The requests that a webhook or an admission policy is about: rules and selectors.
 
-Upstream: ``apiserver/pkg/admission/plugin/webhook/{generic,predicates}``, ``plugin/policy/matching``.
+Upstream: ``apiserver/pkg/admission/plugin/webhook/{generic,predicates}``,
+``plugin/policy/matching``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from kubepy.api.selectors import from_label_selector
 from kubepy.apiserver.server import Attributes
 from kubepy.storage import Key
 
-# These configure admission itself, so that nothing in the way of all requests is in the way of its own removal.
+# These configure admission itself, so that nothing in the way of all requests is in the way of its
+# own removal.
 EXEMPT = frozenset(
     f"{plural}.admissionregistration.k8s.io"
     for plural in (
@@ -30,7 +32,8 @@ EXEMPT = frozenset(
 def matched_resource(
     rules: Sequence[Object], attributes: Attributes, match_policy: str
 ) -> Resource | None:
-    """Return the resource in the version that a rule names, which for ``Equivalent`` may not be the request's.
+    """Return the resource in the version that a rule names, which for ``Equivalent`` may not be the
+    request's.
 
     A rule that names the version of the request comes before all others (``ShouldCallHook``).
     """

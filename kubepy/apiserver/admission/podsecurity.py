@@ -1,7 +1,8 @@
-"""Pod Security: the labels of a namespace forbid pods, or warn of them (``plugin/…/security/podsecurity``).
+"""Pod Security: the labels of a namespace forbid pods, or warn of them
+(``plugin/…/security/podsecurity``).
 
-``enforce`` refuses pods; ``warn`` warns of pods and of the templates of workloads. ``audit`` is ignored: there is no
-audit log.
+``enforce`` refuses pods; ``warn`` warns of pods and of the templates of workloads. ``audit`` is
+ignored: there is no audit log.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class Policy(NamedTuple):
 def policy_of(labels: Mapping[str, str]) -> Policy:
     """Read the policy in labels.
 
-    A label that cannot be read enforces the strictest level and warns of nothing. Without a level of their own,
-    warnings follow the enforced one.
+    A label that cannot be read enforces the strictest level and warns of nothing. Without a level
+    of their own, warnings follow the enforced one.
     """
     wrong: list[FieldError] = []
     levels = {mode: _level_version(labels, mode, wrong) for mode in MODES}
@@ -96,7 +97,7 @@ def _has_policy(labels: Mapping[str, str]) -> bool:
     return any(label.startswith(PREFIX) for label in labels)
 
 
-# --- pods -----------------------------------------------------------------------------------------------------------
+# --- pods -----------------------------------------------------------------------------------------
 
 
 def check_pod(attributes: Attributes) -> None:
@@ -140,11 +141,12 @@ def warn_of_template(attributes: Attributes) -> None:
         _warn(attributes, policy, template.get("metadata") or {}, template.get("spec") or {})
 
 
-# --- namespaces -----------------------------------------------------------------------------------------------------
+# --- namespaces -----------------------------------------------------------------------------------
 
 
 def check_namespace(attributes: Attributes) -> None:
-    """Refuse labels that cannot be read, and warn of the pods that a stricter level would forbid. Raises Invalid."""
+    """Refuse labels that cannot be read, and warn of the pods that a stricter level would forbid.
+    Raises Invalid."""
     if not _has_policy(labels_of(attributes.obj)):
         return
     policy = policy_of(labels_of(attributes.obj))
@@ -169,10 +171,14 @@ def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable
             reasons = ", ".join(violation.reason for violation in violations)
             names.setdefault(reasons, []).append(pod["metadata"]["name"])
     if len(pods) > MAX_PODS:
-        yield f"new PodSecurity enforce level only checked against the first {MAX_PODS} of {len(pods)} existing pods"
+        yield (
+            f"new PodSecurity enforce level only checked against the first {MAX_PODS} of "
+            f"{len(pods)} existing pods"
+        )
     if names:
         yield (
-            f'existing pods in namespace "{attributes.name}" violate the new PodSecurity enforce level '
+            f'existing pods in namespace "{attributes.name}" violate the new PodSecurity enforce '
+            f"level "
             f'"{enforce}"'
         )
     texts = []

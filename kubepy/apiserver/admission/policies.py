@@ -1,9 +1,11 @@
-"""ValidatingAdmissionPolicies: rules in CEL about any request (``apiserver/pkg/admission/plugin/policy/validating``).
+"""ValidatingAdmissionPolicies: rules in CEL about any request
+(``apiserver/pkg/admission/plugin/policy/validating``).
 
-A policy says what must hold of which requests, a binding where that counts and what follows if it does not. Objects are
-seen as they are written; there is no ``authorizer``. What an expression may cost is not estimated when the policy is
-created, but counted when it runs: each binding and parameter has one budget for the match conditions and another for
-the validations and their messages.
+A policy says what must hold of which requests, a binding where that counts and what follows if it
+does not. Objects are seen as they are written; there is no ``authorizer``. What an expression may
+cost is not estimated when the policy is created, but counted when it runs: each binding and
+parameter has one budget for the match conditions and another for the validations and their
+messages.
 """
 
 from __future__ import annotations
@@ -94,7 +96,10 @@ def _decisions(
         spec = binding["spec"]
         if not _matches(spec.get("matchResources") or {}, attributes):
             continue
-        names = f"ValidatingAdmissionPolicy '{policy['metadata']['name']}' with binding '{binding['metadata']['name']}'"
+        names = (
+            f"ValidatingAdmissionPolicy '{policy['metadata']['name']}' with binding "
+            f"'{binding['metadata']['name']}'"
+        )
         try:
             params = _params(policy["spec"].get("paramKind"), spec.get("paramRef"), attributes)
         except ConfigurationError as error:
@@ -110,7 +115,7 @@ def _decisions(
                     yield f"{names} denied request: {decision.message}", decision.reason
 
 
-# --- which requests -------------------------------------------------------------------------------------------------
+# --- which requests -------------------------------------------------------------------------------
 
 
 def _matches(resources: Object, attributes: Attributes, *, needs_rules: bool = False) -> bool:
@@ -137,13 +142,14 @@ def _matches(resources: Object, attributes: Attributes, *, needs_rules: bool = F
     )
 
 
-# --- parameters -----------------------------------------------------------------------------------------------------
+# --- parameters -----------------------------------------------------------------------------------
 
 
 def _params(
     kind: Object | None, reference: Object | None, attributes: Attributes
 ) -> list[Object | None]:
-    """Return the objects that a binding gives its policy; one None if it needs none. Raises ConfigurationError."""
+    """Return the objects that a binding gives its policy; one None if it needs none. Raises
+    ConfigurationError."""
     if kind is None or reference is None:
         return [None]
     resource = attributes.server.scheme.for_kind(kind.get("apiVersion", ""), kind.get("kind", ""))
@@ -172,11 +178,12 @@ def _params(
     return params
 
 
-# --- evaluation -----------------------------------------------------------------------------------------------------
+# --- evaluation -----------------------------------------------------------------------------------
 
 
 class _Variables(Record):
-    """``variables.name``: each is evaluated when it is first named, at the cost of the expression that names it."""
+    """``variables.name``: each is evaluated when it is first named, at the cost of the expression
+    that names it."""
 
     def __init__(
         self, definitions: list[Object], scope: dict[str, Any], budget: CostBudget
@@ -213,7 +220,8 @@ class _Evaluation:
         self._scope["variables"] = _Variables(spec.get("variables") or [], self._scope, budget)
 
     def value_of(self, expression: str) -> Any:
-        """Evaluate an expression. Raises CelError, in the words of the answer, and BudgetExceeded."""
+        """Evaluate an expression. Raises CelError, in the words of the answer, and
+        BudgetExceeded."""
         try:
             return evaluate_within(
                 compile_policy_expression(expression).node, self._scope, self._budget
@@ -223,7 +231,8 @@ class _Evaluation:
 
 
 def _evaluate(spec: Object, param: Object | None, attributes: Attributes) -> list[Decision]:
-    """Return the denials of the policy, in the order of its validations; none where its conditions do not hold."""
+    """Return the denials of the policy, in the order of its validations; none where its conditions
+    do not hold."""
     scope = _scope(param, attributes)
     try:
         if not _conditions_hold(spec, scope):
@@ -244,7 +253,8 @@ def _evaluate(spec: Object, param: Object | None, attributes: Attributes) -> lis
 def _conditions_hold(spec: Object, scope: dict[str, Any]) -> bool:
     """Tell whether all conditions hold.
 
-    One that is false decides, even where others fail. Raises CelError with all failures, and BudgetExceeded.
+    One that is false decides, even where others fail. Raises CelError with all failures, and
+    BudgetExceeded.
     """
     evaluation = _Evaluation(spec, scope, CostBudget(MATCH_CONDITIONS_BUDGET))
     holds, failures = True, []
@@ -276,7 +286,8 @@ def _denials(spec: Object, evaluation: _Evaluation) -> Iterator[Decision]:
 def _with_messages(
     spec: Object, decisions: list[Decision], evaluation: _Evaluation
 ) -> list[Decision]:
-    """Evaluate every messageExpression, needed or not; all validations fail if the budget ends there."""
+    """Evaluate every messageExpression, needed or not; all validations fail if the budget ends
+    there."""
     validations = spec.get("validations") or []
     try:
         messages = [
@@ -295,7 +306,8 @@ def _with_messages(
 
 
 def _message(expression: str | None, evaluation: _Evaluation) -> str:
-    """Return the message of a messageExpression; "" to use the plain message. Raises BudgetExceeded."""
+    """Return the message of a messageExpression; "" to use the plain message. Raises
+    BudgetExceeded."""
     if not expression:
         return ""
     try:
@@ -320,7 +332,8 @@ def _scope(param: Object | None, attributes: Attributes) -> dict[str, Any]:
 
 
 def conditions_hold(conditions: list[Object], attributes: Attributes, resource: Resource) -> bool:
-    """Tell whether the match conditions of a webhook hold; a request is seen as one for ``resource``.
+    """Tell whether the match conditions of a webhook hold; a request is seen as one for
+    ``resource``.
 
     Raises CelError if one fails and none is false.
     """

@@ -1,4 +1,5 @@
-"""ResourceQuotas: requests are charged to them, and must fit (``apiserver/pkg/admission/plugin/resourcequota``)."""
+"""ResourceQuotas: requests are charged to them, and must fit
+(``apiserver/pkg/admission/plugin/resourcequota``)."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ def charge(attributes: Attributes) -> list[Charge]:
 
 
 def _in_force(attributes: Attributes, quota: Object) -> Object:
-    """Return a quota with the status that its controller, which may not be running, would soon give it."""
+    """Return a quota with the status that its controller, which may not be running, would soon give
+    it."""
     status = quota.get("status") or {}
     if (status.get("hard") or {}) == (quota["spec"].get("hard") or {}):
         return quota
@@ -67,7 +69,8 @@ def _in_force(attributes: Attributes, quota: Object) -> Object:
 
 
 def _is_measured(attributes: Attributes) -> bool:
-    """Tell whether a request counts: creations, and updates of claims, services and the sizes of pods."""
+    """Tell whether a request counts: creations, and updates of claims, services and the sizes of
+    pods."""
     if attributes.old is None:
         return True
     if attributes.subresource:
@@ -99,7 +102,8 @@ def _charge(attributes: Attributes, quota: Object, usage: Amounts) -> Charge | N
     total = quotas.add(used, requested)
     if exceeded := [name for name in requested if total[name] > hard[name]]:
         raise attributes.forbidden(
-            f"exceeded quota: {quota['metadata']['name']}, requested: {_list(requested, exceeded)}, "
+            f"exceeded quota: {quota['metadata']['name']}, requested: "
+            f"{_list(requested, exceeded)}, "
             f"used: {_list(used, exceeded)}, limited: {_list(hard, exceeded)}"
         )
     status = {**quota["status"], "used": quotas.shown(total)}

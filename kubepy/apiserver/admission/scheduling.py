@@ -28,11 +28,12 @@ def taint_node(attributes: Attributes) -> None:
         spec["taints"] = [*taints, {"effect": "NoSchedule", "key": NOT_READY}]
 
 
-# --- priority -------------------------------------------------------------------------------------------------------
+# --- priority -------------------------------------------------------------------------------------
 
 
 def set_priority(attributes: Attributes) -> None:
-    """Set ``priority`` and ``preemptionPolicy`` from the pod's PriorityClass. Raises Forbidden for other values."""
+    """Set ``priority`` and ``preemptionPolicy`` from the pod's PriorityClass. Raises Forbidden for
+    other values."""
     spec = attributes.obj.setdefault("spec", {})
     priority_class = _priority_class(attributes)
     priority = int(priority_class.get("value", 0))
@@ -46,7 +47,8 @@ def set_priority(attributes: Attributes) -> None:
 
 
 def _priority_class(attributes: Attributes) -> Object:
-    """Return the class that the pod names, else the default one, else an empty one. Raises Forbidden."""
+    """Return the class that the pod names, else the default one, else an empty one. Raises
+    Forbidden."""
     if name := attributes.obj["spec"].get("priorityClassName"):
         priority_class = attributes.transaction.get(Key(PRIORITY_CLASSES, "", name))
         if priority_class is None:
@@ -93,7 +95,7 @@ def check_one_default(attributes: Attributes) -> None:
         )
 
 
-# --- tolerations ----------------------------------------------------------------------------------------------------
+# --- tolerations ----------------------------------------------------------------------------------
 
 
 def add_default_tolerations(attributes: Attributes) -> None:
@@ -119,11 +121,12 @@ def add_default_tolerations(attributes: Attributes) -> None:
         spec["tolerations"] = [*tolerations, *added]
 
 
-# --- runtime classes ------------------------------------------------------------------------------------------------
+# --- runtime classes ------------------------------------------------------------------------------
 
 
 def apply_runtime_class(attributes: Attributes) -> None:
-    """Set overhead, node selector and tolerations of the class that the pod names. Raises Forbidden."""
+    """Set overhead, node selector and tolerations of the class that the pod names. Raises
+    Forbidden."""
     runtime_class = _runtime_class(attributes)
     if runtime_class is None:
         return

@@ -29,7 +29,8 @@ TRUE = ("1", "t", "T", "TRUE", "true", "True")  # of strconv.ParseBool
 
 
 def set_service_account(attributes: Attributes) -> None:
-    """Complete a new pod: its account, the volume with its token, its image pull secrets. Raises Forbidden."""
+    """Complete a new pod: its account, the volume with its token, its image pull secrets. Raises
+    Forbidden."""
     pod = attributes.obj
     if attributes.server.settings.bootstrap != FULL or _is_mirror(pod):
         return
@@ -46,7 +47,8 @@ def set_service_account(attributes: Attributes) -> None:
 
 
 def check_service_account(attributes: Attributes) -> None:
-    """Refuse a pod whose account is missing or must not use one of its secrets. Raises Forbidden."""
+    """Refuse a pod whose account is missing or must not use one of its secrets. Raises
+    Forbidden."""
     pod = attributes.obj
     if attributes.server.settings.bootstrap != FULL:
         return
@@ -69,7 +71,8 @@ def _is_mirror(pod: Object) -> bool:
 
 
 def _account_of(attributes: Attributes) -> Object:
-    """Return the account of a pod; one named ``default`` is made if its controller has not come to it yet.
+    """Return the account of a pod; one named ``default`` is made if its controller has not come to
+    it yet.
 
     Upstream's plugin waits for that controller. Raises Forbidden.
     """
@@ -135,11 +138,12 @@ def token_volume_source() -> Object:
     }
 
 
-# --- secrets --------------------------------------------------------------------------------------------------------
+# --- secrets --------------------------------------------------------------------------------------
 
 
 def mirror_problem(spec: Object) -> str:
-    """Return the objection to a mirror pod, which a kubelet makes of a file: it has no account and no secrets."""
+    """Return the objection to a mirror pod, which a kubelet makes of a file: it has no account and
+    no secrets."""
     if spec.get("serviceAccountName"):
         return "a mirror pod may not reference service accounts"
     containers = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
@@ -161,7 +165,8 @@ def mirror_problem(spec: Object) -> str:
 
 
 def _secrets_of_environment(container: Object) -> list[tuple[str, str]]:
-    """Return the secrets that a container's environment refers to, each with the words for where."""
+    """Return the secrets that a container's environment refers to, each with the words for
+    where."""
     found = []
     for variable in container.get("env") or ():
         if (reference := (variable.get("valueFrom") or {}).get("secretKeyRef")) is not None:
@@ -173,26 +178,30 @@ def _secrets_of_environment(container: Object) -> list[tuple[str, str]]:
 
 
 def secret_problem(spec: Object, account: Object, *, is_ephemeral: bool) -> str:
-    """Return what is wrong with the secrets of a pod whose account must list them (``limitSecretReferences``)."""
+    """Return what is wrong with the secrets of a pod whose account must list them
+    (``limitSecretReferences``)."""
     name, mountable = account["metadata"]["name"], _names(account.get("secrets"))
     for kind, secret in secret_references(spec, is_ephemeral=is_ephemeral):
         if secret not in mountable:
             return (
-                f'{kind} secret.secretName="{secret}" is not allowed because service account {name} does not '
+                f'{kind} secret.secretName="{secret}" is not allowed because service account '
+                f"{name} does not "
                 "reference that secret"
             )
     pull_secrets = _names(account.get("imagePullSecrets"))
     for index, reference in enumerate([] if is_ephemeral else spec.get("imagePullSecrets") or ()):
         if reference.get("name", "") not in pull_secrets:
             return (
-                f'imagePullSecrets[{index}].name="{reference.get("name", "")}" is not allowed because service '
+                f'imagePullSecrets[{index}].name="{reference.get("name", "")}" is not allowed '
+                f"because service "
                 f"account {name} does not reference that imagePullSecret"
             )
     return ""
 
 
 def secret_references(spec: Object, *, is_ephemeral: bool) -> Iterator[tuple[str, str]]:
-    """Yield the secrets that a pod, or only its ephemeral containers, refers to, each after the words for where."""
+    """Yield the secrets that a pod, or only its ephemeral containers, refers to, each after the
+    words for where."""
     groups = (
         (("ephemeral container", "ephemeralContainers"),)
         if is_ephemeral

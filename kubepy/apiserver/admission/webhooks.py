@@ -1,7 +1,8 @@
-"""Admission webhooks: the AdmissionReviews that programs outside answer (``apiserver/pkg/admission/plugin/webhook``).
+"""Admission webhooks: the AdmissionReviews that programs outside answer
+(``apiserver/pkg/admission/plugin/webhook``).
 
-:func:`admit` lets mutating webhooks change an object, :func:`validate` lets validating ones refuse it. The calls
-themselves are in :mod:`kubepy.apiserver.webhookcalls`.
+:func:`admit` lets mutating webhooks change an object, :func:`validate` lets validating ones refuse
+it. The calls themselves are in :mod:`kubepy.apiserver.webhookcalls`.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ _RESPONSE_TYPES: dict[str, tuple[type, str]] = {
 
 
 class CallingError(Exception):
-    """A webhook that could not be asked (``ErrCallingWebhook``): its failurePolicy decides what follows."""
+    """A webhook that could not be asked (``ErrCallingWebhook``): its failurePolicy decides what
+    follows."""
 
 
 class Hook(NamedTuple):
@@ -112,7 +114,8 @@ def _hooks(configurations: Sequence[Object]) -> Iterator[Hook]:
 
 
 def _invocation(hook: Hook, attributes: Attributes) -> Invocation | None:
-    """Decide whether a webhook is called (``ShouldCallHook``). Raises Forbidden for conditions that fail."""
+    """Decide whether a webhook is called (``ShouldCallHook``). Raises Forbidden for conditions that
+    fail."""
     spec = hook.spec
     if not namespace_matches(spec.get("namespaceSelector"), attributes) or not object_matches(
         spec.get("objectSelector"), attributes
@@ -136,11 +139,12 @@ def _invocation(hook: Hook, attributes: Attributes) -> Invocation | None:
     return Invocation(hook, resource)
 
 
-# --- mutating -------------------------------------------------------------------------------------------------------
+# --- mutating -------------------------------------------------------------------------------------
 
 
 class _Reinvocation:
-    """The webhooks with reinvocationPolicy IfNeeded that are called again, since something has changed after them."""
+    """The webhooks with reinvocationPolicy IfNeeded that are called again, since something has
+    changed after them."""
 
     def __init__(self) -> None:
         self.is_needed = False
@@ -159,7 +163,8 @@ class _Reinvocation:
 def admit(attributes: Attributes, run_plugins: Callable[[], None]) -> None:
     """Let the mutating webhooks complete or refuse an object.
 
-    If one has changed it, the plugins run once more, and then the webhooks that have asked for it. Raises Status.
+    If one has changed it, the plugins run once more, and then the webhooks that have asked for it.
+    Raises Status.
 
     :param run_plugins: runs the server's own mutating plugins again.
     """
@@ -180,7 +185,8 @@ def admit(attributes: Attributes, run_plugins: Callable[[], None]) -> None:
 
 
 def _mutate(hook: Hook, attributes: Attributes, state: _Reinvocation) -> None:
-    """Call a webhook if it is about the request, and apply its patch to the object. Raises Status."""
+    """Call a webhook if it is about the request, and apply its patch to the object. Raises
+    Status."""
     invocation = _invocation(hook, attributes)
     if invocation is None:
         return
@@ -208,7 +214,8 @@ def _mutate(hook: Hook, attributes: Attributes, state: _Reinvocation) -> None:
 def apply_patch(
     invocation: Invocation, patch: list[Any], seen: Attributes, attributes: Attributes
 ) -> bool:
-    """Change the object of a request by a patch of what a webhook has seen of it; tell whether that changed it."""
+    """Change the object of a request by a patch of what a webhook has seen of it; tell whether that
+    changed it."""
     hook, resource = invocation
     if attributes.is_deletion:
         raise errors.internal_error(
@@ -241,11 +248,12 @@ def apply_patch(
     return True
 
 
-# --- validating -----------------------------------------------------------------------------------------------------
+# --- validating -----------------------------------------------------------------------------------
 
 
 def validate(attributes: Attributes) -> None:
-    """Ask all validating webhooks that are about the request, at the same time; the first refusal counts.
+    """Ask all validating webhooks that are about the request, at the same time; the first refusal
+    counts.
 
     Raises Status.
     """
@@ -276,7 +284,7 @@ def validate(attributes: Attributes) -> None:
         raise refusals[0]
 
 
-# --- the call -------------------------------------------------------------------------------------------------------
+# --- the call -------------------------------------------------------------------------------------
 
 
 def _failed_calling(hook: Hook, error: CallingError) -> errors.InternalError:
@@ -295,7 +303,8 @@ def _check_dry_run(hook: Hook, attributes: Attributes) -> None:
 
 
 def _in_version(attributes: Attributes, resource: Resource) -> Attributes:
-    """Return a request with its objects as a webhook sees them: in its version, with complete managedFields."""
+    """Return a request with its objects as a webhook sees them: in its version, with complete
+    managedFields."""
     if attributes.body is not None:
         return attributes
     old = None if attributes.old is None else _shown(attributes.old, attributes, resource)
@@ -383,11 +392,12 @@ def operation_options(attributes: Attributes) -> Object:
     return options | {name: value for name, value in optional.items() if value is not None}
 
 
-# --- the answer -----------------------------------------------------------------------------------------------------
+# --- the answer -----------------------------------------------------------------------------------
 
 
 def _read(hook: Hook, answer: Answer, attributes: Attributes, *, mutating: bool) -> Review:
-    """Check an answer, and print its warnings (``VerifyAdmissionResponse``). Raises CallingError."""
+    """Check an answer, and print its warnings (``VerifyAdmissionResponse``). Raises
+    CallingError."""
     if answer.problem:
         raise CallingError(f"{answer.stage}: {answer.problem}")
     response = _response(answer.review)
@@ -452,7 +462,8 @@ def check_v1_response(response: Object, answer: Answer, version: str, *, mutatin
     if version != f"{REVIEW_GROUP}/v1" or kind != REVIEW_KIND:
         got = version if "/" in version else f"/{version}"
         raise ValueError(
-            f"expected webhook response of {REVIEW_GROUP}/v1, Kind={REVIEW_KIND}, got {got}, Kind={kind}"
+            f"expected webhook response of {REVIEW_GROUP}/v1, Kind={REVIEW_KIND}, got {got}, "
+            f"Kind={kind}"
         )
     patch, patch_type = response.get("patch"), response.get("patchType")
     if not mutating:
@@ -501,7 +512,8 @@ def _patch(response: Object) -> list[Any]:
         if not isinstance(operation, dict):
             word = _JSON_WORDS.get(type(operation), "null")
             raise CallingError(
-                f"{undecodable}json: cannot unmarshal {word} into Go value of type jsonpatch.Operation"
+                f"{undecodable}json: cannot unmarshal {word} into Go value of type "
+                f"jsonpatch.Operation"
             )
     return patch
 

@@ -1,4 +1,5 @@
-"""Defaults of Services, nodes, volumes, claims, storage classes and limit ranges (``core/v1/defaults.go``)."""
+"""Defaults of Services, nodes, volumes, claims, storage classes and limit ranges
+(``core/v1/defaults.go``)."""
 
 from __future__ import annotations
 
@@ -29,11 +30,12 @@ def round_up_all(amounts: Object | None) -> None:
             amounts[name] = str(quantity.Quantity.of_milli(parsed.milli_value(), parsed.format))  # type: ignore[index]
 
 
-# --- limit ranges --------------------------------------------------------------------------------------------------
+# --- limit ranges ---------------------------------------------------------------------------------
 
 
 def default_limit_range(limit_range: Object) -> None:
-    """Take a container's default limit from its max, and its default request from that or from min."""
+    """Take a container's default limit from its max, and its default request from that or from
+    min."""
     for item in (limit_range.get("spec") or {}).get("limits") or ():
         for field in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
             round_up_all(item.get(field))
@@ -46,7 +48,7 @@ def default_limit_range(limit_range: Object) -> None:
                 item[field] = amounts
 
 
-# --- nodes ---------------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 
 # The parts of a node's status that Go writes out even when nothing is in them.
@@ -84,7 +86,7 @@ def default_node(node: Object) -> None:
         spec["podCIDR"] = networks[0]
 
 
-# --- Services ------------------------------------------------------------------------------------------------------
+# --- Services -------------------------------------------------------------------------------------
 
 
 THREE_HOURS = 10800
@@ -131,7 +133,7 @@ def is_externally_accessible(spec: Object) -> bool:
     )
 
 
-# --- volumes, claims and storage classes ---------------------------------------------------------------------------
+# --- volumes, claims and storage classes ----------------------------------------------------------
 
 
 def default_claim(claim: Object) -> None:

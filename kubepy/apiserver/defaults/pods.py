@@ -1,4 +1,5 @@
-"""Defaults of pods and pod templates (``SetDefaults_Pod``, ``SetDefaults_PodSpec``, ``core/v1/defaults.go``)."""
+"""Defaults of pods and pod templates (``SetDefaults_Pod``, ``SetDefaults_PodSpec``,
+``core/v1/defaults.go``)."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ def default_pod_spec(spec: Object) -> None:
     round_up_all(spec.get("overhead"))
 
 
-# --- containers ---------------------------------------------------------------------------------------------------
+# --- containers -----------------------------------------------------------------------------------
 
 
 def default_container(container: Object) -> None:
@@ -128,7 +129,7 @@ def _default_field_reference(holder: Object | None) -> None:
         reference["apiVersion"] = "v1"
 
 
-# --- volumes ------------------------------------------------------------------------------------------------------
+# --- volumes --------------------------------------------------------------------------------------
 
 
 def default_volume(volume: Object) -> None:
@@ -166,7 +167,7 @@ def _default_downward_items(source: Object | None) -> None:
         _default_field_reference(item)
 
 
-# --- resources of the pod as a whole -------------------------------------------------------------------------------
+# --- resources of the pod as a whole --------------------------------------------------------------
 
 
 HUGE_PAGES = "hugepages-"
@@ -191,7 +192,7 @@ def default_pod_resources(spec: Object) -> None:
             resources[field] = amounts
 
 
-# --- images --------------------------------------------------------------------------------------------------------
+# --- images ---------------------------------------------------------------------------------------
 
 
 _LABEL = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
@@ -207,7 +208,8 @@ _IDENTIFIER = "[a-f0-9]{64}"  # an image id is no name
 
 @lru_cache(maxsize=1024)
 def image_tag(image: str) -> str:
-    """Return the tag of an image; ``latest`` without tag and digest; "" for a digest alone or an invalid name."""
+    """Return the tag of an image; ``latest`` without tag and digest; "" for a digest alone or an
+    invalid name."""
     match = re.fullmatch(_IMAGE, image, re.ASCII)  # re keeps the compiled pattern
     if match is None or re.fullmatch(_IDENTIFIER, image):
         return ""

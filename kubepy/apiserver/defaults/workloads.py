@@ -1,4 +1,5 @@
-"""Defaults of what makes pods, and of autoscalers (``pkg/apis/{apps,batch,autoscaling}/*/defaults.go``)."""
+"""Defaults of what makes pods, and of autoscalers
+(``pkg/apis/{apps,batch,autoscaling}/*/defaults.go``)."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def default_replica_set(replica_set: Object) -> None:
 
 
 def default_stateful_set(stateful_set: Object) -> None:
-    """Set the defaults of a StatefulSet; ``maxUnavailable`` is behind a gate that is off in v1.36."""
+    """Set the defaults of a StatefulSet; ``maxUnavailable`` is behind a gate that is off in
+    v1.36."""
     spec = stateful_set.setdefault("spec", {})
     default_pod_template(spec.setdefault("template", {}))
     for claim in spec.get("volumeClaimTemplates") or ():
@@ -89,7 +91,7 @@ def default_replication_controller(controller: Object) -> None:
     spec.setdefault("replicas", 1)
 
 
-# --- Jobs and CronJobs ---------------------------------------------------------------------------------------------
+# --- Jobs and CronJobs ----------------------------------------------------------------------------
 
 
 NO_LIMIT = 2**31 - 1
@@ -138,7 +140,7 @@ def default_cron_job(cron_job: Object) -> None:
     spec.setdefault("failedJobsHistoryLimit", 1)
 
 
-# --- HorizontalPodAutoscalers --------------------------------------------------------------------------------------
+# --- HorizontalPodAutoscalers ---------------------------------------------------------------------
 
 
 CPU = {

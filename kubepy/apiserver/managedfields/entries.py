@@ -26,7 +26,8 @@ Entry = dict[str, Any]
 
 
 class FieldManager(NamedTuple):
-    """A manager of fields: an applier is the same in all versions, an updater differs by version and subresource."""
+    """A manager of fields: an applier is the same in all versions, an updater differs by version
+    and subresource."""
 
     name: str
     operation: str
@@ -42,7 +43,8 @@ class FieldManager(NamedTuple):
 
 
 class Managed(NamedTuple):
-    """The fields of a manager, the version that they are in, and the time of its last change ("": not known)."""
+    """The fields of a manager, the version that they are in, and the time of its last change ("":
+    not known)."""
 
     fields: Fields
     api_version: str
@@ -123,7 +125,7 @@ def _entry(manager: FieldManager, managed: Managed) -> Entry:
     return entry
 
 
-# --- conflicts ----------------------------------------------------------------------------------------------------
+# --- conflicts ------------------------------------------------------------------------------------
 
 
 class FieldConflict(NamedTuple):

@@ -1,7 +1,8 @@
 """Sets of fields, and how the API writes them (``fieldsV1``).
 
-A path is a tuple of elements, and an element is a string as in fieldsV1: ``f:spec`` a field, ``k:{"name":"c"}`` the
-item of a list with these keys, ``v:"x"`` the item of a set. Upstream: ``structured-merge-diff/fieldpath``.
+A path is a tuple of elements, and an element is a string as in fieldsV1: ``f:spec`` a field,
+``k:{"name":"c"}`` the item of a list with these keys, ``v:"x"`` the item of a set. Upstream:
+``structured-merge-diff/fieldpath``.
 """
 
 from __future__ import annotations
@@ -50,11 +51,12 @@ def fields_path(*names: str) -> Path:
     return tuple(field(name) for name in names)
 
 
-# --- fieldsV1 -----------------------------------------------------------------------------------------------------
+# --- fieldsV1 -------------------------------------------------------------------------------------
 
 
 def to_fields_v1(fields: Iterable[Path]) -> dict[str, Any]:
-    """Return the tree of a set; a field that is a member and has others below it has the entry ``.``."""
+    """Return the tree of a set; a field that is a member and has others below it has the entry
+    ``.``."""
     root: dict[str, Any] = {}
     paths = sorted(fields)
     if any(
@@ -100,11 +102,12 @@ def _collect(node: Any, path: Path, paths: set[Path]) -> None:
             )  # other kinds of elements, of a later version, are left out
 
 
-# --- order and words ----------------------------------------------------------------------------------------------
+# --- order and words ------------------------------------------------------------------------------
 
 
 def in_order(fields: Iterable[Path]) -> list[Path]:
-    """Sort a set as upstream iterates over it: at each level first the members, then the paths below them."""
+    """Sort a set as upstream iterates over it: at each level first the members, then the paths
+    below them."""
     return sorted(
         fields,
         key=lambda path: [
@@ -125,7 +128,8 @@ def _element_order(element: str) -> tuple[Any, ...]:
 
 
 def _value_order(value: Any) -> tuple[int, Any]:
-    """Return a sort key: values of one kind are compared with each other, then numbers, strings, booleans."""
+    """Return a sort key: values of one kind are compared with each other, then numbers, strings,
+    booleans."""
     if isinstance(value, bool):
         return (2, value)
     return (0, value) if isinstance(value, int | float) else (1, str(value))
@@ -141,7 +145,8 @@ def _element_text(element: str) -> str:
     if kind == "f":
         return f".{printable(text)}"
     if kind == "k":
-        return f"[{','.join(f'{name}={value_text(value)}' for name, value in json.loads(text).items())}]"
+        keys = json.loads(text)
+        return "[" + ",".join(f"{name}={value_text(value)}" for name, value in keys.items()) + "]"
     return f"[={value_text(json.loads(text))}]" if kind == "v" else f"[{text}]"
 
 

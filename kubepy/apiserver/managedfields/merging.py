@@ -26,8 +26,9 @@ with lazy_imports():
 def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any:
     """Merge a configuration into the live value.
 
-    The configuration's values win and lists take its order; nothing is removed. Where the live list has several items
-    with one key, the configuration's item replaces all of them. Raises TypedError.
+    The configuration's values win and lists take its order; nothing is removed. Where the live list
+    has several items with one key, the configuration's item replaces all of them. Raises
+    TypedError.
     """
     is_granular = isinstance(live, dict | list) and not is_atomic(schema, live)
     if config is ABSENT or (config is None and live and is_granular):
@@ -74,8 +75,9 @@ def _merge_lists(live: list[Any], config: list[Any], schema: Schema, path: Path)
 def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
     """Order the items of a merged list, given by their path elements.
 
-    Items of the configuration keep its order. An item that only the live list has follows the item that precedes it
-    there. Returns for each item its index in ``live``, or -1 if the configuration has it, and its path element.
+    Items of the configuration keep its order. An item that only the live list has follows the item
+    that precedes it there. Returns for each item its index in ``live``, or -1 if the configuration
+    has it, and its path element.
     """
     shared = [element for element in config if element in live]
     merged: set[str] = set()
@@ -111,7 +113,7 @@ def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
     return order
 
 
-# --- removing -----------------------------------------------------------------------------------------------------
+# --- removing -------------------------------------------------------------------------------------
 
 
 def remove(value: Any, fields: Fields, schema: Schema | None, path: Path = ()) -> Any:
@@ -148,7 +150,8 @@ def _without(value: Any, fields: Fields, schema: Schema | None, path: Path) -> A
 
 
 def with_named_fields(fields: Fields, schema: Schema | None) -> Fields:
-    """Add every field of a type that leads to a member of the set (``EnsureNamedFieldsAreMembers``)."""
+    """Add every field of a type that leads to a member of the set
+    (``EnsureNamedFieldsAreMembers``)."""
     members = set(fields)
     for path in fields:
         members.update(_named_parents(path, schema))

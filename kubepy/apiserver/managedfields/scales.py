@@ -1,9 +1,10 @@
 """The managers of a Scale: those who have the replicas of the object that is scaled.
 
-An updater is known by the version that it wrote in, so updaters of the object and of its Scale are never the same. A
-request about the Scale, even one that changes nothing, takes the replicas out of the entry of an updater, and gives
-them to one of the same name that has nothing else and no time. Appliers have no version, and keep their entries.
-Upstream: ``apimachinery/pkg/util/managedfields/scalehandler.go``.
+An updater is known by the version that it wrote in, so updaters of the object and of its Scale are
+never the same. A request about the Scale, even one that changes nothing, takes the replicas out of
+the entry of an updater, and gives them to one of the same name that has nothing else and no time.
+Appliers have no version, and keep their entries. Upstream:
+``apimachinery/pkg/util/managedfields/scalehandler.go``.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def scale_managers(managers: Managers, replicas: Path) -> Managers:
 def with_scale_managers(
     managers: Managers, scale: Managers, replicas: Path, api_version: str
 ) -> Managers:
-    """Return the managers of an object after a request about its Scale that led to the managers ``scale``."""
+    """Return the managers of an object after a request about its Scale that led to the managers
+    ``scale``."""
     updated = {
         manager: managed
         if manager in scale
@@ -51,7 +53,8 @@ def with_scale_managers(
 
 
 class ScaleUpdate(NamedTuple):
-    """A change of a Scale; ``replicas`` is the path of the replicas in the object that is scaled."""
+    """A change of a Scale; ``replicas`` is the path of the replicas in the object that is
+    scaled."""
 
     replicas: tuple[str, ...]
     before: Object
@@ -66,7 +69,8 @@ def tracked_scale(
     manager: str,
     time: str,
 ) -> list[Entry]:
-    """Return the managedFields of an object, which had the state ``old``, after a client's update of its Scale."""
+    """Return the managedFields of an object, which had the state ``old``, after a client's update
+    of its Scale."""
     entries, replicas = old["metadata"].get("managedFields") or [], fields_path(*change.replicas)
     managers = complete(resource, schema, bare(old), entries)
     scale = scale_managers(managers, replicas)

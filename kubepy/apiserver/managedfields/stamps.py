@@ -1,8 +1,10 @@
-"""Stamps: entries of managedFields without ``fieldsType``, which stand for all fields that no other entry names.
+"""Stamps: entries of managedFields without ``fieldsType``, which stand for all fields that no other
+entry names.
 
-The client that creates an object gets a stamp, because it costs nothing to write; ``tracking`` computes the fields when
-they are needed. Fields that the server itself set (a Service's address) have no manager: a stamp lists them under
-``fieldsV1.unset``, each as a path of field names and list indexes.
+The client that creates an object gets a stamp, because it costs nothing to write; ``tracking``
+computes the fields when they are needed. Fields that the server itself set (a Service's address)
+have no manager: a stamp lists them under ``fieldsV1.unset``, each as a path of field names and list
+indexes.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ _UNMANAGED = {("metadata", name) for name in ("creationTimestamp", "generation",
 def stamp(
     manager: str, api_version: str, time: str, unset_places: list[Place] | None = None
 ) -> Entry:
-    """Return the entry of the client that creates an object; ``unset_places`` are those that the server set."""
+    """Return the entry of the client that creates an object; ``unset_places`` are those that the
+    server set."""
     entry: Entry = {
         "apiVersion": api_version,
         "manager": manager,
@@ -52,12 +55,14 @@ def is_whole(entry: Entry) -> bool:
 
 
 def unset(entry: Entry) -> list[Place]:
-    """Return the places that the server set, so that neither the stamp's nor any other manager owns them."""
+    """Return the places that the server set, so that neither the stamp's nor any other manager owns
+    them."""
     return (entry.get("fieldsV1") or {}).get(_UNSET) or []
 
 
 def added(requested: Object, created: Object) -> list[Place]:
-    """Return the places that a created object has beyond the request, without status and unmanaged fields."""
+    """Return the places that a created object has beyond the request, without status and unmanaged
+    fields."""
     return [
         place
         for place in _added(requested, created, [])

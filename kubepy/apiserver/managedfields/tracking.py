@@ -1,10 +1,11 @@
 """Tracking of managers, at no cost for objects that only controllers write.
 
-The client that creates an object gets a *stamp*: an entry without fields, which stands for all that no other entry
-names. Fields are worked out when a second client changes the object, when somebody applies on the server, or asks for
-managedFields. Controllers, scheduler and kubelet leave no entries: fields that neither a stamp nor an entry names are
-inferred to be theirs. So the sets are those of a real API server, except that a controller which sets a field anew
-that a client has set does not take it over.
+The client that creates an object gets a *stamp*: an entry without fields, which stands for all that
+no other entry names. Fields are worked out when a second client changes the object, when somebody
+applies on the server, or asks for managedFields. Controllers, scheduler and kubelet leave no
+entries: fields that neither a stamp nor an entry names are inferred to be theirs. So the sets are
+those of a real API server, except that a controller which sets a field anew that a client has set
+does not take it over.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ _DELETION = tuple(
     fields_path("metadata", name) for name in ("deletionGracePeriodSeconds", "deletionTimestamp")
 )
 
-# Fields that controllers write besides status. Upstream: callers of ``Update`` and ``UpdateStatus`` in
-# ``pkg/controller``.
+# Fields that controllers write besides status. Upstream: callers of ``Update`` and ``UpdateStatus``
+# in ``pkg/controller``.
 _ANNOTATIONS = fields_path("metadata", "annotations")
 _CONTROLLERS_ANNOTATIONS = (
     "f:deployment.kubernetes.io/",
@@ -91,13 +92,14 @@ class Writer(NamedTuple):
 
 
 def ignored_by(resource: Resource, subresource: str) -> tuple[Path, ...]:
-    """Return the fields that a request cannot change, and so does not manage (``GetResetFields``)."""
+    """Return the fields that a request cannot change, and so does not manage
+    (``GetResetFields``)."""
     if "status" not in resource.subresources:
         return ()
     return (fields_path("spec"),) if subresource == "status" else (STATUS,)
 
 
-# --- updates ------------------------------------------------------------------------------------------------------
+# --- updates --------------------------------------------------------------------------------------
 
 
 def tracked_update(
@@ -110,7 +112,8 @@ def tracked_update(
 ) -> list[Entry]:
     """Return the entries after a client's update, which begins with ``entries``.
 
-    ``new`` is the object that the client sent, before the kind's strategy has kept and cleared anything.
+    ``new`` is the object that the client sent, before the kind's strategy has kept and cleared
+    anything.
     """
     manager = manager_of(writer.manager, UPDATE, resource.api_version, writer.subresource)
     before, after = bare(old), bare(new)
@@ -144,16 +147,19 @@ def tracked_update(
 
 
 def written(entries: list[Entry], before: Managers, after: Managers) -> list[Entry]:
-    """Return the entries to store for the managers ``after``, where ``before`` are those of the entries."""
+    """Return the entries to store for the managers ``after``, where ``before`` are those of the
+    entries."""
     return reread(entries) if after == before else encode(after)
 
 
 def keep_times(
     resource: Resource, read_schema: Callable[[], Schema | None], new: Object, old: Object
 ) -> None:
-    """Restore managers where only their times have changed (``IgnoreManagedFieldsTimestampsTransformer``).
+    """Restore managers where only their times have changed
+    (``IgnoreManagedFieldsTimestampsTransformer``).
 
-    The manager that applies a manifest again cannot know that defaults make up for what the manifest leaves out.
+    The manager that applies a manifest again cannot know that defaults make up for what the
+    manifest leaves out.
     """
     entries, old_entries = (obj["metadata"].get("managedFields") for obj in (new, old))
     if not old_entries or entries == old_entries or bare(new) != bare(old):
@@ -165,7 +171,8 @@ def keep_times(
 
 
 def shown(resource: Resource, schema: Schema | None, obj: Object) -> Object:
-    """Return the object with complete managedFields, without any if nothing is known of its managers."""
+    """Return the object with complete managedFields, without any if nothing is known of its
+    managers."""
     metadata = dict(obj["metadata"])
     entries = encode_all(
         _completed(resource, schema, bare(obj), metadata.pop("managedFields", None) or [])
@@ -174,7 +181,8 @@ def shown(resource: Resource, schema: Schema | None, obj: Object) -> Object:
 
 
 def reread(entries: list[Entry]) -> list[Entry]:
-    """Return the entries after a request without changes; of two entries of a manager the later one stays."""
+    """Return the entries after a request without changes; of two entries of a manager the later one
+    stays."""
     if any(is_stamp(entry) for entry in entries):
         return entries
     managers = decode(entries)
@@ -192,7 +200,8 @@ def bare(obj: Object) -> Object:
 
 
 def requested_entries(requested: Any, live: Any) -> list[Entry]:
-    """Return the entries that an update begins with: its own if they can be read, else the stored ones.
+    """Return the entries that an update begins with: its own if they can be read, else the stored
+    ones.
 
     An empty list resets them (``decodeLiveOrNew``).
     """
@@ -217,7 +226,7 @@ def are_readable(entries: list[Any]) -> bool:
     return all(is_whole(entry) for entry in entries if is_stamp(entry))
 
 
-# --- what the entries stand for -----------------------------------------------------------------------------------
+# --- what the entries stand for -------------------------------------------------------------------
 
 
 def complete(
@@ -229,7 +238,8 @@ def complete(
 ) -> Managers:
     """Return the managers with their fields: those of entries, of a stamp, and of controllers.
 
-    :param unknown: name and time of the manager of fields whose setter is not known; without it they have none.
+    :param unknown: name and time of the manager of fields whose setter is not known; without it
+        they have none.
     """
     return dict(_completed(resource, schema, obj, reread(entries), unknown))
 
@@ -289,7 +299,8 @@ def _shares_of_client(
 ) -> Pairs:
     """Share the fields that no entry names, in an object that a client has made or changed.
 
-    Fields that controllers are known to set are theirs; only the client that made the object can have set the others.
+    Fields that controllers are known to set are theirs; only the client that made the object can
+    have set the others.
     """
     status = _status_fields(resource, rest)
     annotations, others = _written_by_controllers(resource, obj, rest - status)
@@ -311,7 +322,8 @@ def _shares_of_client(
 def _written_by_controllers(
     resource: Resource, obj: Object, fields: Fields
 ) -> tuple[Fields, Fields]:
-    """Return the annotations and the other fields among ``fields`` that only controllers can have set."""
+    """Return the annotations and the other fields among ``fields`` that only controllers can have
+    set."""
     annotations = {path for path in fields if path[:2] == _ANNOTATIONS}
     written = {
         path for path in annotations if path[2:3] and path[2].startswith(_CONTROLLERS_ANNOTATIONS)
@@ -338,7 +350,8 @@ def _stamped(entry: Entry) -> FieldManager:
 def _shares(
     resource: Resource, obj: Object, rest: Fields, unknown: tuple[str, str] | None
 ) -> Pairs:
-    """Share the fields of an object that no client has touched: of a controller, or of an unknown manager."""
+    """Share the fields of an object that no client has touched: of a controller, or of an unknown
+    manager."""
     version, status = resource.api_version, _status_fields(resource, rest)
     shares = [_observed(resource, obj, status)]
     if controller_of(obj):
@@ -393,7 +406,8 @@ def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fi
 
 
 def _set_by_deletion(obj: Object) -> list[Path]:
-    """Return the paths of the garbage collector's finalizers, which the deletion of an object has set."""
+    """Return the paths of the garbage collector's finalizers, which the deletion of an object has
+    set."""
     finalizers = obj["metadata"].get("finalizers") or []
     if not is_being_deleted(obj):
         return []

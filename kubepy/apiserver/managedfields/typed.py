@@ -1,7 +1,8 @@
 """Values with their schema: which fields they have, and in which they differ.
 
-A schema of None means that the type says nothing: maps are granular, lists atomic, as upstream deduces it. Upstream:
-``structured-merge-diff/typed/{tofieldset,compare,helpers}.go``, ``kube-openapi/pkg/schemaconv``.
+A schema of None means that the type says nothing: maps are granular, lists atomic, as upstream
+deduces it. Upstream: ``structured-merge-diff/typed/{tofieldset,compare,helpers}.go``,
+``kube-openapi/pkg/schemaconv``.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ class Comparison(NamedTuple):
     added: Fields
 
 
-# --- types --------------------------------------------------------------------------------------------------------
+# --- types ----------------------------------------------------------------------------------------
 
 
 def is_atomic(schema: Schema | None, value: Any) -> bool:
-    """Tell whether a map or list is set as a whole, as a list of maps without keys or of no declared type is."""
+    """Tell whether a map or list is set as a whole, as a list of maps without keys or of no
+    declared type is."""
     if isinstance(value, list):
         return schema is None or schema.items() is None or list_keys(schema) is None
     return schema is not None and schema.map_type == "atomic"
@@ -93,7 +95,8 @@ def element_of(schema: Schema, value: Any) -> str:
     if not key_values:
         names = " ".join(quote(name) for name in keys_of_list)
         raise ValueError(
-            f"associative list with keys has an element that omits all key fields [{names}] (and doesn't "
+            f"associative list with keys has an element that omits all key fields [{names}] (and "
+            f"doesn't "
             "have default values for any key fields)"
         )
     return keys(key_values)
@@ -111,7 +114,8 @@ def elements(schema: Schema, values: list[Any], path: Path) -> list[str]:
 
 
 def path_at(value: Any, schema: Schema | None, place: Iterable[str | int]) -> Path:
-    """Return the path of a place given by names and indexes; within an atomic list, the path of the list."""
+    """Return the path of a place given by names and indexes; within an atomic list, the path of the
+    list."""
     path: Path = ()
     for step in place:
         if isinstance(step, str):
@@ -127,7 +131,7 @@ def path_at(value: Any, schema: Schema | None, place: Iterable[str | int]) -> Pa
     return path
 
 
-# --- the fields of a value ----------------------------------------------------------------------------------------
+# --- the fields of a value ------------------------------------------------------------------------
 
 
 def field_set(value: Any, schema: Schema | None) -> Fields:
@@ -153,7 +157,7 @@ def _fields(value: Any, schema: Schema | None, path: Path) -> Iterator[Path]:
             yield (*path, element)
 
 
-# --- comparing ----------------------------------------------------------------------------------------------------
+# --- comparing ------------------------------------------------------------------------------------
 
 
 class Comparer:
@@ -196,7 +200,8 @@ class Comparer:
     def _compare_as(
         self, kind: type, old: Any, new: Any, schema: Schema | None, path: Path
     ) -> bool:
-        """Compare values of a kind, one of another kind as empty; returns whether they count as a whole."""
+        """Compare values of a kind, one of another kind as empty; returns whether they count as a
+        whole."""
         before, after = _as(kind, old), _as(kind, new)
         if kind is object or not (before or after) or is_atomic(schema, before or after):
             return True
@@ -244,7 +249,8 @@ def compare(old: Any, new: Any, schema: Schema | None) -> Comparison:
 
 
 def _kind_of(value: Any, schema: Schema | None) -> type:
-    """Return ``dict``, ``list``, or ``object`` for scalars; null is of the kind of its type, else a map."""
+    """Return ``dict``, ``list``, or ``object`` for scalars; null is of the kind of its type, else a
+    map."""
     if value is None or value is ABSENT:
         kind = "" if schema is None else schema.type
         return {"array": list, "object": dict, "": dict}.get(kind, object)

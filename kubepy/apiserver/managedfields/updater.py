@@ -1,4 +1,5 @@
-"""Fields move between managers with each write. Upstream: ``structured-merge-diff/merge/update.go``.
+"""Fields move between managers with each write. Upstream:
+``structured-merge-diff/merge/update.go``.
 
 Objects of other versions of a kind are taken to have the same fields.
 """
@@ -28,11 +29,27 @@ from kubepy.apiserver.managedfields.merging import merge, remove, with_named_fie
 from kubepy.apiserver.managedfields.typed import ABSENT, Comparison, compare, field_set
 
 # What every request names, and nobody manages.
-STRIPPED: Fields = frozenset((
-    fields_path("apiVersion"), fields_path("kind"), fields_path("metadata"),
-    *(fields_path("metadata", name) for name in ("name", "namespace", "creationTimestamp", "selfLink", "uid",
-                                                 "clusterName", "generation", "managedFields", "resourceVersion")),
-))  # fmt: skip
+STRIPPED: Fields = frozenset(
+    (
+        fields_path("apiVersion"),
+        fields_path("kind"),
+        fields_path("metadata"),
+        *(
+            fields_path("metadata", name)
+            for name in (
+                "name",
+                "namespace",
+                "creationTimestamp",
+                "selfLink",
+                "uid",
+                "clusterName",
+                "generation",
+                "managedFields",
+                "resourceVersion",
+            )
+        ),
+    )
+)
 MAX_UPDATERS = 10
 ANCIENT = "ancient-changes"
 
@@ -62,7 +79,8 @@ def without(fields: Fields, ignored: Iterable[Path]) -> Fields:
 
 
 class Write(NamedTuple):
-    """A manager's write: the version that it is in, its time, and the fields that it cannot change."""
+    """A manager's write: the version that it is in, its time, and the fields that it cannot
+    change."""
 
     manager: FieldManager
     api_version: str
@@ -73,7 +91,8 @@ class Write(NamedTuple):
 def update(
     live: Object, new: Object, schema: Schema | None, managers: Managers, write: Write
 ) -> Managers:
-    """Return the managers after an update: its changes belong to its manager alone. Raises TypedError."""
+    """Return the managers after an update: its changes belong to its manager alone. Raises
+    TypedError."""
     changes = _filtered(compare(live, new, schema), write.ignored)
     left = _give_up(managers, changes)
     taken = (changes.modified | changes.added) - STRIPPED
@@ -92,7 +111,8 @@ def apply(
     *,
     force: bool,
 ) -> Applied:
-    """Merge a configuration into an object, and remove the fields that its manager no longer applies.
+    """Merge a configuration into an object, and remove the fields that its manager no longer
+    applies.
 
     Raises ConflictsError, TypedError.
     """
@@ -184,7 +204,7 @@ def owners(managers: Managers, path: Path, operation: str = APPLY) -> list[Field
     )
 
 
-# --- from apply on the client to apply on the server (``client-go/util/csaupgrade/upgrade.go``) ---------------------
+# --- from apply on the client to apply on the server (``client-go/util/csaupgrade/upgrade.go``) ---
 
 
 def managers_of_field(obj: Object, names: tuple[str, ...], operation: str) -> list[str]:
@@ -194,7 +214,8 @@ def managers_of_field(obj: Object, names: tuple[str, ...], operation: str) -> li
 
 
 def upgrade_patch(obj: Object, clients: Iterable[str], applier: str) -> list[Entry] | None:
-    """Return the JSON patch that gives an applier the fields of updaters; None if there are none to give."""
+    """Return the JSON patch that gives an applier the fields of updaters; None if there are none to
+    give."""
     before = decode(obj["metadata"].get("managedFields") or [])
     after = before
     for name in clients:

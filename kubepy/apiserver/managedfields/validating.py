@@ -1,4 +1,5 @@
-"""Validation of an applied configuration: fields that its type does not have, values of the wrong type.
+"""Validation of an applied configuration: fields that its type does not have, values of the wrong
+type.
 
 Upstream: ``structured-merge-diff/typed/{validate,helpers}.go``.
 """

@@ -1,7 +1,8 @@
-"""Objects as tables: a printer for each kind gives its columns, and a row for each object (``pkg/printers``).
+"""Objects as tables: a printer for each kind gives its columns, and a row for each object
+(``pkg/printers``).
 
-:func:`kubepy.apiserver.kinds.table` finds the printer of a kind; the modules of this package hold them. Durations in
-cells are written as upstream's ``apimachinery/pkg/util/duration`` writes them.
+:func:`kubepy.apiserver.kinds.table` finds the printer of a kind; the modules of this package hold
+them. Durations in cells are written as upstream's ``apimachinery/pkg/util/duration`` writes them.
 """
 
 from __future__ import annotations
@@ -30,21 +31,24 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A row for each object, in their order, with a cell for each column, those of wide tables included."""
+    """A row for each object, in their order, with a cell for each column, those of wide tables
+    included."""
 
     columns: list[Column]
     rows: list[list[Cell]]
 
 
 class Printer(NamedTuple):
-    """The columns of a kind, those of wide tables with a leading ``+``, and the function that returns a row."""
+    """The columns of a kind, those of wide tables with a leading ``+``, and the function that
+    returns a row."""
 
     columns: tuple[str, ...]
     row: Callable[[Object, datetime], list[Cell]]
 
 
 def printer(*columns: str) -> Callable[[Callable[[Object, datetime], list[Cell]]], Printer]:
-    """Make the printer of a kind from the decorated function, which returns the row of an object."""
+    """Make the printer of a kind from the decorated function, which returns the row of an
+    object."""
     return lambda row: Printer(columns, row)
 
 
@@ -55,13 +59,14 @@ def print_table(printer: Printer, objects: Sequence[Object], now: datetime) -> T
     return Table(columns, [printer.row(obj, now) for obj in objects])
 
 
-# --- durations ----------------------------------------------------------------------------------------------------
+# --- durations ------------------------------------------------------------------------------------
 
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 24 * 3600, 365 * 24 * 3600
 
 
 def human_duration(seconds: float) -> str:
-    """Format ``3m20s``, ``5d``; ``<invalid>`` for two seconds or more in the future (``HumanDuration``)."""
+    """Format ``3m20s``, ``5d``; ``<invalid>`` for two seconds or more in the future
+    (``HumanDuration``)."""
     whole = int(seconds)
     if whole < -1:
         return "<invalid>"
@@ -90,7 +95,8 @@ def _two(seconds: int, unit: int, letter: str, smaller: int, smaller_letter: str
 
 
 def since(time: str | None, now: datetime) -> str:
-    """Return the time since an API time, ``<unknown>`` without one (``translateTimestampSince``)."""
+    """Return the time since an API time, ``<unknown>`` without one
+    (``translateTimestampSince``)."""
     return human_duration((now - parse_time(time)).total_seconds()) if time else "<unknown>"
 
 
@@ -98,12 +104,13 @@ def age(obj: Object, now: datetime) -> str:
     return since(obj["metadata"].get("creationTimestamp"), now)
 
 
-# --- kinds without columns of their own ---------------------------------------------------------------------------
+# --- kinds without columns of their own -----------------------------------------------------------
 
 
 @printer("Name", "Created At")
 def print_plain(obj: Object, _now: datetime) -> list[Cell]:
-    """Print a kind that has no columns of its own: a role, a limit range (``rest.NewDefaultTableConvertor``)."""
+    """Print a kind that has no columns of its own: a role, a limit range
+    (``rest.NewDefaultTableConvertor``)."""
     return [obj["metadata"].get("name", ""), obj["metadata"].get("creationTimestamp")]
 
 

@@ -1,4 +1,5 @@
-"""Tables of what guards the API: bindings, certificates, admission, flow control, aggregated APIs."""
+"""Tables of what guards the API: bindings, certificates, admission, flow control, aggregated
+APIs."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from kubepy.api.meta import Object
 from kubepy.api.selectors import go_label_selector
 from kubepy.apiserver.printers import Cell, age, human_duration, printer
 
-# --- RBAC, certificates, aggregation ------------------------------------------------------------------------------
+# --- RBAC, certificates, aggregation --------------------------------------------------------------
 
 
 @printer("Name", "Role", "Age", "+Users", "+Groups", "+ServiceAccounts")
@@ -71,7 +72,7 @@ def print_api_service(obj: Object, now: datetime) -> list[Cell]:
     ]
 
 
-# --- flow control -------------------------------------------------------------------------------------------------
+# --- flow control ---------------------------------------------------------------------------------
 
 
 @printer("Name", "PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", "Age", "MissingPL")
@@ -110,7 +111,7 @@ def print_priority_level(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], spec.get("type", ""), shares, *queues, age(obj, now)]
 
 
-# --- admission ----------------------------------------------------------------------------------------------------
+# --- admission ------------------------------------------------------------------------------------
 
 
 @printer("Name", "Webhooks", "Age")

@@ -20,7 +20,7 @@ def some_of(values: Sequence[str], empty: str) -> str:
     return ",".join(values) or empty
 
 
-# --- services -----------------------------------------------------------------------------------------------------
+# --- services -------------------------------------------------------------------------------------
 
 
 @printer("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "+Selector")
@@ -62,7 +62,7 @@ def load_balancer_addresses(obj: AnyObject) -> list[str]:
     return sorted({point.get("ip") or point.get("hostname") or "" for point in points} - {""})
 
 
-# --- endpoints ----------------------------------------------------------------------------------------------------
+# --- endpoints ------------------------------------------------------------------------------------
 
 
 @printer("Name", "Endpoints", "Age")
@@ -101,7 +101,7 @@ def print_endpoint_slice(obj: Object, now: datetime) -> list[Cell]:
     ]
 
 
-# --- ingresses ----------------------------------------------------------------------------------------------------
+# --- ingresses ------------------------------------------------------------------------------------
 
 
 @printer("Name", "Class", "Hosts", "Address", "Ports", "Age")
@@ -146,7 +146,7 @@ def print_ingress_class(obj: Object, now: datetime) -> list[Cell]:
     ]
 
 
-# --- the others ---------------------------------------------------------------------------------------------------
+# --- the others -----------------------------------------------------------------------------------
 
 
 @printer("Name", "Pod-Selector", "Age")

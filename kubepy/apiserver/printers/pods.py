@@ -19,7 +19,8 @@ NODE_LOST = (
 
 
 class Restarts(NamedTuple):
-    """The number of restarts of containers, and the time of the last end before one ("": not known)."""
+    """The number of restarts of containers, and the time of the last end before one ("": not
+    known)."""
 
     times: int
     last: str
@@ -140,7 +141,7 @@ def _ended(terminated: dict[str, Any]) -> str:
     return f"Signal:{signal}" if signal else f"ExitCode:{terminated.get('exitCode', 0)}"
 
 
-# --- init containers ----------------------------------------------------------------------------------------------
+# --- init containers ------------------------------------------------------------------------------
 
 
 def _sidecars(spec: dict[str, Any]) -> set[str]:
@@ -174,7 +175,8 @@ def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
 
 
 def _reached(spec: dict[str, Any], status: dict[str, Any]) -> tuple[list[dict[str, Any]], bool]:
-    """Return the statuses up to the first init container that holds the pod up, and whether there is one."""
+    """Return the statuses up to the first init container that holds the pod up, and whether there
+    is one."""
     sidecars = _sidecars(spec)
     statuses = status.get("initContainerStatuses") or []
     for index, container in enumerate(statuses):
@@ -190,11 +192,12 @@ def _succeeded(status: dict[str, Any]) -> bool:
     return terminated is not None and terminated.get("exitCode", 0) == 0
 
 
-# --- containers ---------------------------------------------------------------------------------------------------
+# --- containers -----------------------------------------------------------------------------------
 
 
 def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
-    """Return the state of the containers after initialization; of several reasons the first container's."""
+    """Return the state of the containers after initialization; of several reasons the first
+    container's."""
     statuses = status.get("containerStatuses") or []
     reason, error, ready = init.reason, "", 0
     for container in reversed(statuses):

@@ -1,4 +1,5 @@
-"""Tables of what says how many pods, how important, and with which devices: HPAs, PDBs, classes, claims."""
+"""Tables of what says how many pods, how important, and with which devices: HPAs, PDBs, classes,
+claims."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ METRICS = {
 }
 
 
-# --- HorizontalPodAutoscalers -------------------------------------------------------------------------------------
+# --- HorizontalPodAutoscalers ---------------------------------------------------------------------
 
 
 @printer("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age")
@@ -99,7 +100,7 @@ def print_node_metrics(obj: Object, now: datetime) -> list[Cell]:
     ]
 
 
-# --- the others ---------------------------------------------------------------------------------------------------
+# --- the others -----------------------------------------------------------------------------------
 
 
 @printer("Name", "Desired", "Available", "Age")

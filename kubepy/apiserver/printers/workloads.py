@@ -1,4 +1,5 @@
-"""Tables of what runs pods: DaemonSets, Deployments, ReplicaSets, StatefulSets, Jobs and their revisions."""
+"""Tables of what runs pods: DaemonSets, Deployments, ReplicaSets, StatefulSets, Jobs and their
+revisions."""
 
 from __future__ import annotations
 
@@ -139,7 +140,7 @@ def print_controller_revision(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], controller, obj.get("revision", 0), age(obj, now)]
 
 
-# --- batch --------------------------------------------------------------------------------------------------------
+# --- batch ----------------------------------------------------------------------------------------
 
 
 @printer("Name", "Status", "Completions", "Duration", "Age", "+Containers", "+Images", "+Selector")

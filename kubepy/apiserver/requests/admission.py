@@ -1,7 +1,7 @@
 """The admission of requests: the plugins of each kind run, and those that are about every kind.
 
-A kind's plugins stand in :mod:`kubepy.apiserver.kinds`. Upstream: ``apiserver/pkg/admission/chain.go``,
-``pkg/kubeapiserver/options/plugins.go``.
+A kind's plugins stand in :mod:`kubepy.apiserver.kinds`. Upstream:
+``apiserver/pkg/admission/chain.go``, ``pkg/kubeapiserver/options/plugins.go``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def admit(attributes: Attributes) -> None:
 
 
 def validate(attributes: Attributes) -> None:
-    """Refuse an object that its kind's rules let through. Raises Forbidden, Invalid, and what webhooks answer."""
+    """Refuse an object that its kind's rules let through. Raises Forbidden, Invalid, and what
+    webhooks answer."""
     if attributes.scope.is_internal:
         return
     _run(kind_of(attributes.resource).validating, attributes)
@@ -52,20 +53,23 @@ def validate(attributes: Attributes) -> None:
 
 
 def admit_body(attributes: Attributes) -> None:
-    """Let policies and webhooks see the Scale, Eviction or Binding that a client sends. Raises Status."""
+    """Let policies and webhooks see the Scale, Eviction or Binding that a client sends. Raises
+    Status."""
     call_mutating_webhooks(attributes, ())
     check_policies(attributes)
     call_validating_webhooks(attributes)
 
 
 def call_mutating_webhooks(attributes: Attributes, plugins: tuple[AdmissionPlugin, ...]) -> None:
-    """Call the webhooks that may change an object; both kinds are only loaded for clusters that have some."""
+    """Call the webhooks that may change an object; both kinds are only loaded for clusters that
+    have some."""
     if attributes.transaction.list(MUTATING_WEBHOOKS):
         webhooks.admit(attributes, lambda: _run(plugins, attributes))
 
 
 def check_policies(attributes: Attributes) -> None:
-    """Refuse what ValidatingAdmissionPolicies deny; their language is only loaded for clusters that have some."""
+    """Refuse what ValidatingAdmissionPolicies deny; their language is only loaded for clusters that
+    have some."""
     if attributes.transaction.list(POLICY_BINDINGS):
         policies.check_policies(attributes)
 
@@ -86,15 +90,16 @@ def _run(plugins: tuple[AdmissionPlugin, ...], attributes: Attributes) -> None:
 
 
 def charge_quotas(attributes: Attributes) -> Sequence[tuple[Object, Object]]:
-    """Return the namespace's ResourceQuotas before and after the request, to be written with it. Raises Forbidden."""
+    """Return the namespace's ResourceQuotas before and after the request, to be written with it.
+    Raises Forbidden."""
     if not attributes.namespace or not attributes.transaction.list(QUOTAS, attributes.namespace):
         return []
     return quota.charge(attributes)
 
 
 def check_limits(scope: RequestScope, name: str) -> None:
-    """Refuse another object of a kind of which the cluster has as many as ``limits`` in ``kubepy.yaml`` allows, as a
-    quota would. Raises Forbidden."""
+    """Refuse another object of a kind of which the cluster has as many as ``limits`` in
+    ``kubepy.yaml`` allows, as a quota would. Raises Forbidden."""
     if scope.resource.key != PODS:
         return
     limit, used = scope.server.settings.limits.pods, scope.transaction.count_pods()
@@ -108,7 +113,8 @@ def check_limits(scope: RequestScope, name: str) -> None:
 
 
 def check_namespace(attributes: Attributes) -> None:
-    """Refuse a new object in a namespace that is absent or terminating. Raises NotFound, Forbidden."""
+    """Refuse a new object in a namespace that is absent or terminating. Raises NotFound,
+    Forbidden."""
     name = attributes.namespace
     namespace = attributes.transaction.get(Key("namespaces", "", name))
     if namespace is None:

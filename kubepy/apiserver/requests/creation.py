@@ -1,4 +1,5 @@
-"""Creating an object (``apiserver/pkg/endpoints/handlers/create.go``, ``registry/rest/create.go``)."""
+"""Creating an object (``apiserver/pkg/endpoints/handlers/create.go``,
+``registry/rest/create.go``)."""
 
 from __future__ import annotations
 
@@ -94,7 +95,8 @@ def answer_review(
     options: WriteOptions,
     context: ReviewContext,
 ) -> Object:
-    """Answer a review: an object whose creation is a question, and which is not stored. Raises BadRequest, Invalid."""
+    """Answer a review: an object whose creation is a question, and which is not stored. Raises
+    BadRequest, Invalid."""
     obj = decode(server, resource, review, options)
     metadata, strategy = obj["metadata"], server.strategy(resource)
     for field in _SYSTEM_FIELDS:
@@ -109,7 +111,8 @@ def answer_review(
 
 
 def tracked_creation(strategy: Strategy, obj: Object, manager: str, time: str) -> Object:
-    """Return the ``managedFields``, if there are any, of an object that is sent back without being stored."""
+    """Return the ``managedFields``, if there are any, of an object that is sent back without being
+    stored."""
     resource, metadata = strategy.resource, obj["metadata"]
     entries = [stamp(manager, resource.api_version, time)]
     sent = {field: value for field, value in obj.items() if field != "status"}
@@ -128,7 +131,8 @@ def create_decoded(
 ) -> Object:
     """Create an object that is decoded and belongs to this call.
 
-    :param managed_fields: makes its managedFields; it is called when the object is as it will be stored.
+    :param managed_fields: makes its managedFields; it is called when the object is as it will be
+        stored.
     """
     for field in _SYSTEM_FIELDS:
         new["metadata"].pop(field, None)
@@ -180,7 +184,8 @@ def _generate_name(scope: RequestScope, prefix: str) -> tuple[str, int]:
 
 
 def validate_new(strategy: Strategy, obj: Object) -> None:
-    """Validate a new object; path segments are checked only if nothing else is wrong. Raises Invalid."""
+    """Validate a new object; path segments are checked only if nothing else is wrong. Raises
+    Invalid."""
     resource, metadata = strategy.resource, obj["metadata"]
     problems = validate_object_meta(
         metadata, namespaced=resource.namespaced, name_rule=strategy.validate_name

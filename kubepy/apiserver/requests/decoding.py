@@ -1,4 +1,5 @@
-"""Reading what a client sent, as an API server decodes a request body (``endpoints/handlers/create.go``)."""
+"""Reading what a client sent, as an API server decodes a request body
+(``endpoints/handlers/create.go``)."""
 
 from __future__ import annotations
 
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
     from kubepy.api.typed import OwnerReference
 
 DUPLICATE_OWNERS = (
-    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in "
+    "1.20+, and may reject "
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
 )
-_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+_TYPE_META = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
+    '"json:\\"kind,omitempty\\"" }'
+)
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # Go names the scheme by the place where it is made
 # Versions that are not served any more, but that the server's scheme still has, with their groups.
 _OLD_VERSIONS = {
@@ -34,7 +39,7 @@ _OLD_VERSIONS = {
 }
 
 
-# --- kinds ---------------------------------------------------------------------------------------------------------
+# --- kinds ----------------------------------------------------------------------------------------
 
 
 def internal_package(group: str) -> str:
@@ -43,13 +48,17 @@ def internal_package(group: str) -> str:
 
 
 def conversion_error(resource: Resource, api_version: str, kind: str) -> str:
-    """Return the reason why an object cannot become one of the resource, "" if it is another version of it."""
+    """Return the reason why an object cannot become one of the resource, "" if it is another
+    version of it."""
     group, _, version = api_version.rpartition("/")
     package = internal_package(resource.group)
     if kind == resource.kind and api_version in _OLD_VERSIONS.get(package, ()):
         return ""
     if not type_of({"apiVersion": api_version, "kind": kind}):
-        return f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "{_SCHEME}"'
+        return (
+            f"no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "
+            f'"{_SCHEME}"'
+        )
     if kind != resource.kind or internal_package(group) != package:
         return f"converting ({version}.{kind}) to ({package}.{resource.kind}): unknown conversion"
     return ""
@@ -62,19 +71,24 @@ def type_meta_error(obj: Any) -> str:
     if field := next(
         (name for name in ("apiVersion", "kind") if not isinstance(obj.get(name), str | None)), ""
     ):
-        return f"cannot unmarshal {json_type_name(obj[field])} into Go struct field .{field} of type string"
+        return (
+            f"cannot unmarshal {json_type_name(obj[field])} into Go struct field .{field} of "
+            f"type string"
+        )
     return ""
 
 
-# --- decoding -----------------------------------------------------------------------------------------------------
+# --- decoding -------------------------------------------------------------------------------------
 
 
 def decode_request(scope: RequestScope, resource: Resource, obj: Object) -> Object:
-    """Return a complete copy of ``obj``: fields that its type does not know are dropped, missing ones defaulted.
+    """Return a complete copy of ``obj``: fields that its type does not know are dropped, missing
+    ones defaulted.
 
     :param resource: the kind that is expected, which for a subresource is not that of the request.
 
-    Raises BadRequest for values of the wrong type and, with ``Strict``, for unknown fields; ``Warn`` warns of them.
+    Raises BadRequest for values of the wrong type and, with ``Strict``, for unknown fields;
+    ``Warn`` warns of them.
     """
     return _with_reset(scope, decode(scope.server, resource, obj, scope.request.write_options), obj)
 
@@ -113,7 +127,8 @@ def decode(
 
 
 def _check_kind(resource: Resource, obj: Object) -> str:
-    """Return the version in which an object is written. Raises BadRequest if it is of another kind."""
+    """Return the version in which an object is written. Raises BadRequest if it is of another
+    kind."""
     api_version, kind = (
         obj.get("apiVersion") or resource.api_version,
         obj.get("kind") or resource.kind,
@@ -133,7 +148,10 @@ def _check_kind(resource: Resource, obj: Object) -> str:
         )
     if kind != resource.kind:
         version = api_version.rpartition("/")[2]
-        detail = f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "{_SCHEME}"'
+        detail = (
+            f"no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "
+            f'"{_SCHEME}"'
+        )
         raise errors.BadRequest(
             f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {detail}"
         )
@@ -163,7 +181,8 @@ def _complete(
 
 
 def _with_reset(scope: RequestScope, decoded: Object, obj: Object) -> Object:
-    """Keep the empty managedFields of a request, which reset those of its object; decoding drops empty lists."""
+    """Keep the empty managedFields of a request, which reset those of its object; decoding drops
+    empty lists."""
     metadata = obj.get("metadata")
     if (
         isinstance(metadata, dict)
@@ -175,7 +194,8 @@ def _with_reset(scope: RequestScope, decoded: Object, obj: Object) -> Object:
 
 
 class PatchErrorStyle(NamedTuple):
-    """The words of an error about the result of a patch: the value that it shows, and the text of the problem.
+    """The words of an error about the result of a patch: the value that it shows, and the text of
+    the problem.
 
     ``is_json``: the result was decoded from JSON, which says what kind it is.
     """
@@ -190,8 +210,8 @@ def decode_patched(
 ) -> Object:
     """Decode the result of a patch and check that it is still the same object.
 
-    Raises Invalid, about the field ``patch``, where a decoding of a body raises BadRequest; BadRequest for another
-    name or namespace.
+    Raises Invalid, about the field ``patch``, where a decoding of a body raises BadRequest;
+    BadRequest for another name or namespace.
     """
 
     def invalid_patch(detail: str) -> errors.Invalid:
@@ -233,17 +253,19 @@ def _check_custom_kind(resource: Resource, obj: Object) -> None:
             raise errors.invalid(f"{obj.get('kind')}.{resource.group}", name, [problem])
 
 
-# --- agreement with the request -----------------------------------------------------------------------------------
+# --- agreement with the request -------------------------------------------------------------------
 
 
 def check_subresource(scope: RequestScope) -> None:
-    """Check that the request's verb can change its subresource. Raises NotFound, MethodNotAllowed."""
+    """Check that the request's verb can change its subresource. Raises NotFound,
+    MethodNotAllowed."""
     if name := scope.request.subresource:
         check_view(scope.resource, name, scope.request.verb)
 
 
 def check_view(resource: Resource, name: str, verb: str) -> None:
-    """Check that a subresource is a view of its object with this verb. Raises NotFound, MethodNotAllowed."""
+    """Check that a subresource is a view of its object with this verb. Raises NotFound,
+    MethodNotAllowed."""
     subresource = resource.subresource(name)
     if subresource is None:
         raise errors.no_such_resource()
@@ -282,7 +304,8 @@ def _unnamed(scope: RequestScope) -> errors.BadRequest:
 
 
 def match_name(obj: Object, scope: RequestScope) -> None:
-    """Check that the object of an update has the name in the request (``checkName``). Raises BadRequest."""
+    """Check that the object of an update has the name in the request (``checkName``). Raises
+    BadRequest."""
     name = obj["metadata"].get("name", "")
     if name == scope.name:
         return

@@ -1,7 +1,7 @@
 """Deleting an object: at once, or marked and kept while a grace period or finalizers hold it.
 
-:func:`decide` is a pure function that says what happens (``registry/rest/delete.go``: ``BeforeDelete``,
-``registry/generic/registry/store.go``: ``Delete``); :func:`delete` does it.
+:func:`decide` is a pure function that says what happens (``registry/rest/delete.go``:
+``BeforeDelete``, ``registry/generic/registry/store.go``: ``Delete``); :func:`delete` does it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ CLEANUP = (
     "customresourcecleanup.apiextensions.k8s.io"  # holds a definition until its objects are gone
 )
 ORPHANED_PODS = (
-    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to "
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+    "to "
     "remove them or set propagationPolicy=Orphan to suppress this warning"
 )
 _GARBAGE_COLLECTION = (ORPHAN, FOREGROUND)
@@ -70,7 +71,8 @@ def delete(scope: RequestScope) -> Object:
 
 
 def _check_options(scope: RequestScope, old: Object, options: DeleteOptions) -> None:
-    """Check the options of a deletion. Raises Invalid, or Conflict for a precondition that does not hold."""
+    """Check the options of a deletion. Raises Invalid, or Conflict for a precondition that does not
+    hold."""
     policy = options.propagation_policy
     if policy is not None and policy not in POLICIES:
         problem = errors.not_supported("propagationPolicy", policy, [*POLICIES, "nil"])
@@ -96,7 +98,10 @@ def check_preconditions(kind: str, old: Object, options: DeleteOptions) -> None:
         ),
     ):
         if expected is not None and expected != recorded:
-            detail = f"the {field} in the precondition ({expected}) does not match the {field} in record ({recorded})"
+            detail = (
+                f"the {field} in the precondition ({expected}) does not match the {field} in "
+                f"record ({recorded})"
+            )
             raise errors.conflict(kind, metadata["name"], f"{detail}. {guess}")
 
 
@@ -139,7 +144,8 @@ def _set_finalizers(metadata: Object, finalizers: list[str]) -> None:
 def _finalizers(strategy: Strategy, old: Object, options: DeleteOptions) -> list[str]:
     """Return the object's finalizers, with the garbage collector's as the deletion requires them.
 
-    The options decide, then a finalizer that is there, then the kind (``deletionFinalizersForGarbageCollection``).
+    The options decide, then a finalizer that is there, then the kind
+    (``deletionFinalizersForGarbageCollection``).
     """
     present = list(old["metadata"].get("finalizers") or [])
     default = strategy.default_propagation()
@@ -151,7 +157,8 @@ def _finalizers(strategy: Strategy, old: Object, options: DeleteOptions) -> list
 
 
 def _collecting_finalizers(present: list[str], options: DeleteOptions, default: str) -> list[str]:
-    """Return the finalizers for the garbage collector: at most one, unless there are more already."""
+    """Return the finalizers for the garbage collector: at most one, unless there are more
+    already."""
     if options.propagation_policy:
         return {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(options.propagation_policy, [])
     kept = [name for name in present if name in _GARBAGE_COLLECTION]
@@ -161,7 +168,8 @@ def _collecting_finalizers(present: list[str], options: DeleteOptions, default: 
 def namespace_kept(old: Object, options: DeleteOptions, now: datetime) -> Object | None:
     """Return a namespace as a deletion leaves it; None if nothing holds it any more.
 
-    The first deletion only marks it Terminating; it goes when spec.finalizers is empty (namespace/storage).
+    The first deletion only marks it Terminating; it goes when spec.finalizers is empty
+    (namespace/storage).
     """
     if old["metadata"].get("deletionTimestamp"):
         return old if old.get("spec", {}).get("finalizers") else None
@@ -177,13 +185,15 @@ def namespace_kept(old: Object, options: DeleteOptions, now: datetime) -> Object
 
 
 def _begin_cleanup(definition: Object, now: datetime) -> Object:
-    """Mark a CustomResourceDefinition for deletion: its objects go first (customresourcedefinition/etcd.go)."""
+    """Mark a CustomResourceDefinition for deletion: its objects go first
+    (customresourcedefinition/etcd.go)."""
     metadata = definition["metadata"]
     if metadata.get("deletionTimestamp"):
         return definition
     terminating = {
         "lastTransitionTime": format_time(now),
-        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will "
+        "begin soon",
         "reason": "InstanceDeletionPending",
         "status": "True",
         "type": "Terminating",

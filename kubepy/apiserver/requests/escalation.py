@@ -1,8 +1,9 @@
 """Keep users from giving rights that they do not have themselves, where roles are enforced.
 
-Who writes a role must have all rights in it, or the right to ``escalate`` it; who writes a binding must have all rights
-of its role, or the right to ``bind`` it. Upstream: ``pkg/registry/rbac`` (``escalation_check.go``, ``*/policybased``),
-``pkg/registry/rbac/validation`` (``ConfirmNoEscalation``), ``endpoints/handlers/update.go`` (``withAuthorization``).
+Who writes a role must have all rights in it, or the right to ``escalate`` it; who writes a binding
+must have all rights of its role, or the right to ``bind`` it. Upstream: ``pkg/registry/rbac``
+(``escalation_check.go``, ``*/policybased``), ``pkg/registry/rbac/validation``
+(``ConfirmNoEscalation``), ``endpoints/handlers/update.go`` (``withAuthorization``).
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _COLLECTOR_FIELDS = ("ownerReferences", "finalizers", "selfLink", "managedFields
 
 
 def authorize_creation(scope: RequestScope) -> None:
-    """Check that the user may create what a request is about to create: an update or a server-side apply of an absent
-    object was allowed as an update or patch. Raises Forbidden."""
+    """Check that the user may create what a request is about to create: an update or a server-side
+    apply of an absent object was allowed as an update or patch. Raises Forbidden."""
     attributes = _attributes(scope, "create")
     decision = scope.server.authorizer.authorize(attributes)
     if not decision.allowed:
@@ -39,7 +40,8 @@ def authorize_creation(scope: RequestScope) -> None:
 
 
 def confirm_no_escalation(attributes: Attributes) -> None:
-    """Check that a new or changed role or binding gives nobody rights that its writer does not have.
+    """Check that a new or changed role or binding gives nobody rights that its writer does not
+    have.
 
     Raises Forbidden, NotFound (of the role of a binding).
     """
@@ -142,7 +144,8 @@ def _escalation(scope: RequestScope, rules: Iterable[Object]) -> str:
         return ""
     lines = sorted({_compact_string(rule) for rule in _compacted(missing)})
     problem = (
-        f"user {quote(user.get('username', ''))} (groups={_go_list(user.get('groups') or ())}) is attempting to "
+        f"user {quote(user.get('username', ''))} (groups={_go_list(user.get('groups') or ())}) is "
+        f"attempting to "
         "grant RBAC permissions not currently held:\n" + "\n".join(lines)
     )
     if problems:

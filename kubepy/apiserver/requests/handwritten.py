@@ -1,9 +1,11 @@
-"""Objects that an editor, git or another program wrote into the state folder: made complete, or refused.
+"""Objects that an editor, git or another program wrote into the state folder: made complete, or
+refused.
 
-Everything here is a pure function of the files, and of the cluster's own time if it has one, so that every reader of
-the folder sees the same object. The file itself stays as it was written until the object next changes. An edit of a
-known object passes what an update through the API passes (``registry/rest/update.go``), except that the file has the
-last word on status and deletion, and that a field that the kind does not have is an error.
+Everything here is a pure function of the files, and of the cluster's own time if it has one, so
+that every reader of the folder sees the same object. The file itself stays as it was written until
+the object next changes. An edit of a known object passes what an update through the API passes
+(``registry/rest/update.go``), except that the file has the last word on status and deletion, and
+that a field that the kind does not have is an error.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ with lazy_imports():
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import creation, deletion, unknown_fields, updating
 
-# The uid of an object whose file has none is made from its key within this space: the same on every machine.
+# The uid of an object whose file has none is made from its key within this space: the same on every
+# machine.
 _UIDS = uuid.UUID("6f0f2f6c-5f1d-5f59-9b1c-6b1f0e2f7a01")
 _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
@@ -51,11 +54,13 @@ def complete(
 ) -> Object:
     """Return the object of a file.
 
-    :param modified: the file's mtime in seconds: when the object was made, unless time is the cluster's own.
+    :param modified: the file's mtime in seconds: when the object was made, unless time is the
+        cluster's own.
     :param old: the object known under the key before.
     :param others: the objects by which it is checked.
 
-    Raises ValueError if the file cannot hold the object, EditError if the old object cannot become it.
+    Raises ValueError if the file cannot hold the object, EditError if the old object cannot become
+    it.
     """
     created = server.clock.own or datetime.fromtimestamp(modified, UTC)
     is_manifest = not (obj.get("metadata") or {}).get("uid")
@@ -94,7 +99,8 @@ def complete(
 
 
 def _edit_error(status: errors.Status) -> EditError:
-    """Return the refusal of a request as that of an edit: the first field that is to blame, and all causes."""
+    """Return the refusal of a request as that of an edit: the first field that is to blame, and all
+    causes."""
     causes = dict.fromkeys(f"{cause.field}: {cause.message}" for cause in status.causes)
     field = next((cause.field for cause in status.causes), "")
     return EditError(field, "; ".join(causes) or status.message)
@@ -123,7 +129,8 @@ def claims_observation(server: Server, key: Key, obj: Object, old: Object) -> bo
 
 
 def _check_place(key: Key, obj: Object, resource: Resource) -> None:
-    """Raise ValueError for an object that is not of the kind of its folder, or in a namespace that it cannot have."""
+    """Raise ValueError for an object that is not of the kind of its folder, or in a namespace that
+    it cannot have."""
     if (kind := obj.get("kind", resource.kind)) != resource.kind:
         raise ValueError(f"a {kind} is not of the kind of its folder, {resource.qualified_kind}")
     if bool(key.namespace) != resource.namespaced:
@@ -152,8 +159,8 @@ def _validate_new(strategy: Strategy, obj: Object, others: OtherObjects) -> None
 
 
 def _begun(strategy: Strategy, obj: Object, others: OtherObjects) -> Object:
-    """Return an object as a creation would validate it, where that begins with what depends on other objects: it would
-    get an address, or its names accepted. Raises Status."""
+    """Return an object as a creation would validate it, where that begins with what depends on
+    other objects: it would get an address, or its names accepted. Raises Status."""
     if type(strategy).begin_create is Strategy.begin_create:
         return obj
     begun: Object = clone(obj)
@@ -165,8 +172,9 @@ def _begun(strategy: Strategy, obj: Object, others: OtherObjects) -> Object:
 def removed(key: Key, obj: Object, now: float) -> Object | None:
     """Return the object to keep after its file was removed, or None to delete it.
 
-    A namespace that still holds objects is deleted as by a request: it is Terminating until the namespace controller
-    has deleted its content. Namespaces that may not be deleted come back, as a kube-apiserver creates them again.
+    A namespace that still holds objects is deleted as by a request: it is Terminating until the
+    namespace controller has deleted its content. Namespaces that may not be deleted come back, as a
+    kube-apiserver creates them again.
     """
     if key.resource != "namespaces":
         return None
@@ -190,7 +198,8 @@ def _with_metadata(key: Key, obj: Object, created: datetime) -> Object:
 
 
 def _with_readable_managers(obj: Object, old: Object | None) -> Object:
-    """Return the object with readable managedFields: its own, else those of the old object, else none."""
+    """Return the object with readable managedFields: its own, else those of the old object, else
+    none."""
     managers = obj["metadata"].get("managedFields")
     if not isinstance(managers, list):  # none, or for the decoder to refuse
         return obj
@@ -216,7 +225,7 @@ def _is_another(new: Object, old: Object) -> bool:
     return bool(new["metadata"]["uid"] != old["metadata"].get("uid"))
 
 
-# --- edits --------------------------------------------------------------------------------------------------------
+# --- edits ----------------------------------------------------------------------------------------
 
 
 def _edited(
@@ -224,8 +233,8 @@ def _edited(
 ) -> Object:
     """Return the object of an edited file; ``new`` belongs to this call. Raises EditError, Status.
 
-    ``has_status``: the file has a status of its own, which is taken; without one the old status stays, except where the
-    edit brings back an object that was being deleted.
+    ``has_status``: the file has a status of its own, which is taken; without one the old status
+    stays, except where the edit brings back an object that was being deleted.
     """
     is_brought_back = is_being_deleted(old) and not is_being_deleted(new)
     if "status" in strategy.resource.subresources and not has_status and not is_brought_back:
@@ -253,10 +262,11 @@ def _edited(
 def _complete_custom(
     key: Key, obj: Object, old: Object | None, others: OtherObjects, *, is_manifest: bool
 ) -> Object:
-    """Return the custom resource of a file. It stays as it is written, and is checked where its definition is there.
+    """Return the custom resource of a file. It stays as it is written, and is checked where its
+    definition is there.
 
-    One that came from another cluster is not checked: its definition may have been another when it was written.
-    Raises ValueError, EditError.
+    One that came from another cluster is not checked: its definition may have been another when it
+    was written. Raises ValueError, EditError.
     """
     known = old if old is not None and not _is_another(obj, old) else None
     if (known is not None or is_manifest) and (
@@ -270,7 +280,8 @@ def _complete_custom(
 def _check_custom(
     strategy: Strategy, key: Key, obj: Object, old: Object | None, others: OtherObjects
 ) -> None:
-    """Check a custom resource by the schema of its version: all of a new one, of another what was edited."""
+    """Check a custom resource by the schema of its version: all of a new one, of another what was
+    edited."""
     before: Object | None = None
     known_before: list[str] = []
     try:
@@ -294,7 +305,8 @@ def _check_custom(
 
 
 def _edited_custom(new: Object, old: Object) -> Object:
-    """Return the edited custom resource; without its definition everything but metadata and status counts as spec."""
+    """Return the edited custom resource; without its definition everything but metadata and status
+    counts as spec."""
     if not new.get("status"):
         restore(new, old, "status")
     contents = ({**obj, "metadata": None, "status": None} for obj in (new, old))
@@ -315,8 +327,8 @@ def _without(obj: Object, *fields: str, status: bool = True) -> Object:
 def _raise_generation(new: Object, old: Object, *, spec_changed: bool) -> None:
     """Keep generation from falling, and raise it if the spec changed.
 
-    The file may come from another branch, so a changed spec gets a number above every generation and
-    observedGeneration of both states: no controller can have observed it.
+    The file may come from another branch, so a changed spec gets a number above every generation
+    and observedGeneration of both states: no controller can have observed it.
     """
     known = [_number(obj["metadata"].get("generation")) for obj in (new, old)]
     if spec_changed:
@@ -337,7 +349,8 @@ def _number(value: Any) -> int:
 def _lower_observed_generation(obj: Object) -> None:
     """Lower observedGeneration below generation, so that controllers compute the status again.
 
-    A status that was written by hand or copied from another cluster does not describe the pods of this one.
+    A status that was written by hand or copied from another cluster does not describe the pods of
+    this one.
     """
     if (observed := _number(_observed(obj))) == 0:
         return
@@ -347,7 +360,7 @@ def _lower_observed_generation(obj: Object) -> None:
     obj["status"] = status
 
 
-# --- validation ---------------------------------------------------------------------------------------------------
+# --- validation -----------------------------------------------------------------------------------
 
 
 def _validate(strategy: Strategy, new: Object, old: Object) -> None:

@@ -2,9 +2,10 @@
 
 Metrics say what pods and nodes use of cpu and memory, by the annotations of pods.
 
-As metrics-server serves it; see :mod:`kubepy.api.objects.usage`. A pod without figures has no metrics. Where no pod has
-any, nodes have none either; otherwise each node that is Ready uses what its pods use. Upstream:
-``sigs.k8s.io/metrics-server`` (``pkg/api``, ``pkg/storage``), ``pkg/registry/core/componentstatus``.
+As metrics-server serves it; see :mod:`kubepy.api.objects.usage`. A pod without figures has no
+metrics. Where no pod has any, nodes have none either; otherwise each node that is Ready uses what
+its pods use. Upstream: ``sigs.k8s.io/metrics-server`` (``pkg/api``, ``pkg/storage``),
+``pkg/registry/core/componentstatus``.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ def metrics_of(
 
 
 def first_of(resource: Resource, subject: Object, found: Iterable[Object]) -> Object:
-    """Return the metrics of one pod or node. Raises NotFound where there are none, in metrics-server's words."""
+    """Return the metrics of one pod or node. Raises NotFound where there are none, in
+    metrics-server's words."""
     for metrics in found:
         return metrics
     name, namespace = name_of(subject), namespace_of(subject)

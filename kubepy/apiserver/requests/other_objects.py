@@ -1,4 +1,5 @@
-"""The objects of a cluster by which an edited file is checked: definitions of custom resources, other Services."""
+"""The objects of a cluster by which an edited file is checked: definitions of custom resources,
+other Services."""
 
 from __future__ import annotations
 
@@ -38,8 +39,9 @@ class OtherObjects:
         self._strategies: dict[str, tuple[Object, dict[str, Strategy]]] = {}
 
     def custom_strategy(self, key: Key, api_version: Any) -> Strategy | None:
-        """Return the strategy of a custom resource in a version; None where its definition is not there, is no
-        definition, or not in force. Raises ValueError for a version that the definition does not have."""
+        """Return the strategy of a custom resource in a version; None where its definition is not
+        there, is no definition, or not in force. Raises ValueError for a version that the
+        definition does not have."""
         definition = self._find(Key(DEFINITIONS, "", key.resource))
         if definition is None:
             return None

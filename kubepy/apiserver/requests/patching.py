@@ -1,6 +1,7 @@
 """Changing an object by a patch (``apiserver/pkg/endpoints/handlers/patch.go``).
 
-``kubepy.api.patches.documents`` applies the patches; this module does what the server does before and after.
+``kubepy.api.patches.documents`` applies the patches; this module does what the server does before
+and after.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ def _patched(scope: RequestScope, resource: Resource, obj: Object, patch: Patch)
 
 
 def _text_of(scope: RequestScope, resource: Resource, old: Object, patched: Object) -> str:
-    """Return the JSON of a patched object: what the patch does not touch is as the server had encoded it."""
+    """Return the JSON of a patched object: what the patch does not touch is as the server had
+    encoded it."""
     schema = scope.server.strategy(resource).field_schema()
     shown = tracking.shown(resource, schema, old) if "metadata" in old else old
 
@@ -124,7 +126,8 @@ def apply(resource: Resource, obj: Object, patch: Patch) -> Object:
 
 
 def _converter_error(error: DecodeError) -> str:
-    """Word a decoding error as ``runtime.DefaultUnstructuredConverter``, which does not go through JSON."""
+    """Word a decoding error as ``runtime.DefaultUnstructuredConverter``, which does not go through
+    JSON."""
     go_type = error.go_type.lstrip("*")
     value_kind = _GO_KINDS.get(type(error.value), "")
     if not go_type or not value_kind:

@@ -1,15 +1,17 @@
-"""Pods in a batch of requests: most are made from one template, and get their node and status soon after.
+"""Pods in a batch of requests: most are made from one template, and get their node and status soon
+after.
 
-A creation is a pure function of the body, the requester and what admission reads: all objects but pods and events. So
-the second pod of a template is the first one with a name, a uid and a time of its own, as long as nothing else has been
-written in the batch. A DaemonSet's pods differ in the node that their affinity names, too; nothing but the validation
-of that name looks at it. The parts that pods have in common are the same Python objects: stored objects never change.
+A creation is a pure function of the body, the requester and what admission reads: all objects but
+pods and events. So the second pod of a template is the first one with a name, a uid and a time of
+its own, as long as nothing else has been written in the batch. A DaemonSet's pods differ in the
+node that their affinity names, too; nothing but the validation of that name looks at it. The parts
+that pods have in common are the same Python objects: stored objects never change.
 
-A status that comes with the metadata and the spec of a pod as the batch has stored it (the same Python objects) leaves
-them as they are. So they need neither decoding nor validation again.
+A status that comes with the metadata and the spec of a pod as the batch has stored it (the same
+Python objects) leaves them as they are. So they need neither decoding nor validation again.
 
-Whatever is not that simple goes the long way, in :mod:`creation` and :mod:`updating`: requests with field managers, in
-clusters that enforce roles or have webhooks, policies, quotas, tokens for pods.
+Whatever is not that simple goes the long way, in :mod:`creation` and :mod:`updating`: requests with
+field managers, in clusters that enforce roles or have webhooks, policies, quotas, tokens for pods.
 """
 
 from __future__ import annotations
@@ -66,11 +68,12 @@ def memory_of(scope: RequestScope) -> BatchMemory | None:
     return memory
 
 
-# --- creation -----------------------------------------------------------------------------------------------------
+# --- creation -------------------------------------------------------------------------------------
 
 
 def mark_of(scope: RequestScope, body: Object) -> bytes | None:
-    """Return what the creation of a pod depends on, less its node; None for one that goes the long way."""
+    """Return what the creation of a pod depends on, less its node; None for one that goes the long
+    way."""
     metadata, spec = body.get("metadata"), body.get("spec")
     if (
         body.keys() != HELD
@@ -99,7 +102,8 @@ def mark_of(scope: RequestScope, body: Object) -> bytes | None:
 
 
 def node_of(spec: Any) -> str | None:
-    """Return the one node that the required affinity of a pod names, as that of a DaemonSet's pods does."""
+    """Return the one node that the required affinity of a pod names, as that of a DaemonSet's pods
+    does."""
     try:
         [term] = spec["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
         [requirement] = term["matchFields"]
@@ -127,7 +131,8 @@ def with_node(spec: Object, node: str) -> Object:
 def create_alike(
     scope: RequestScope, memory: BatchMemory, mark: bytes, body: Object, generate: Generate
 ) -> Object | None:
-    """Create a pod like one that this batch has made before; None if there was none that still counts.
+    """Create a pod like one that this batch has made before; None if there was none that still
+    counts.
 
     Raises AlreadyExists.
     """
@@ -155,7 +160,8 @@ def create_alike(
 def remember(
     scope: RequestScope, memory: BatchMemory, mark: bytes, body: Object, stored: Object
 ) -> None:
-    """Remember a pod that was made, as an example for others, unless there were warnings, which would be repeated."""
+    """Remember a pod that was made, as an example for others, unless there were warnings, which
+    would be repeated."""
     warns = len(owner_references(stored)) != len(
         owner_references(body)
     ) or scope.strategy.warnings_on_create(stored)
@@ -163,7 +169,7 @@ def remember(
         memory.made[mark] = memory.version, stored
 
 
-# --- status -------------------------------------------------------------------------------------------------------
+# --- status ---------------------------------------------------------------------------------------
 
 
 def update_status(scope: RequestScope, memory: BatchMemory, obj: Object) -> Object | None:
@@ -193,8 +199,8 @@ def update_status(scope: RequestScope, memory: BatchMemory, obj: Object) -> Obje
 
 
 def _decoded_status(memory: BatchMemory, status: Any) -> Object | None:
-    """Return a status decoded; None where it cannot be. Lists that several pods have, as their conditions of one
-    second, are decoded once, and are the same Python objects."""
+    """Return a status decoded; None where it cannot be. Lists that several pods have, as their
+    conditions of one second, are decoded once, and are the same Python objects."""
     if type(status) is not dict:
         return None
     lists: list[tuple[str, Any]] = []
@@ -222,11 +228,12 @@ def _decoded_status(memory: BatchMemory, status: Any) -> Object | None:
     return decoded
 
 
-# --- binding ------------------------------------------------------------------------------------------------------
+# --- binding --------------------------------------------------------------------------------------
 
 
 def is_simple_binding(scope: RequestScope, body: Any) -> bool:
-    """Tell whether a Binding says no more than the node of the pod, so that it is neither decoded nor admitted."""
+    """Tell whether a Binding says no more than the node of the pod, so that it is neither decoded
+    nor admitted."""
     if memory_of(scope) is None or type(body) is not dict or body.keys() != {"metadata", "target"}:
         return False
     target = body["target"]

@@ -1,7 +1,7 @@
 """The ``binding`` and ``eviction`` subresources of a pod.
 
-A binding assigns the pod to a node; an eviction is a deletion that a PodDisruptionBudget may forbid. Upstream:
-``pkg/registry/core/pod/storage`` (``BindingREST``, ``eviction.go``).
+A binding assigns the pod to a node; an eviction is a deletion that a PodDisruptionBudget may
+forbid. Upstream: ``pkg/registry/core/pod/storage`` (``BindingREST``, ``eviction.go``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/regio
 
 
 def _decoded(scope: RequestScope, kind: Resource, body: Object) -> Object:
-    """Decode the body of a creation of a subresource, which has the name of the pod. Raises BadRequest, Invalid."""
+    """Decode the body of a creation of a subresource, which has the name of the pod. Raises
+    BadRequest, Invalid."""
     obj = decode_request(scope, kind, body)
     match_namespace(obj, scope)
     if obj["metadata"].get("name", "") != scope.name:
@@ -42,13 +43,15 @@ def _decoded(scope: RequestScope, kind: Resource, body: Object) -> Object:
     return obj
 
 
-# --- binding ------------------------------------------------------------------------------------------------------
+# --- binding --------------------------------------------------------------------------------------
 
 
 def bind(scope: RequestScope, body: Object) -> Object:
-    """Set the pod's nodeName and its PodScheduled condition, and add the labels and annotations of a Binding to it.
+    """Set the pod's nodeName and its PodScheduled condition, and add the labels and annotations of
+    a Binding to it.
 
-    Raises BadRequest, Invalid, NotFound, Forbidden, Conflict (bound already, deleted, another uid or version).
+    Raises BadRequest, Invalid, NotFound, Forbidden, Conflict (bound already, deleted, another uid
+    or version).
     """
     binding = body if podbatches.is_simple_binding(scope, body) else _admitted_binding(scope, body)
     metadata, node_name = binding["metadata"], binding["target"].get("name", "")
@@ -131,7 +134,7 @@ def _precondition_failed(scope: RequestScope, detail: str) -> errors.Conflict:
     )
 
 
-# --- eviction -----------------------------------------------------------------------------------------------------
+# --- eviction -------------------------------------------------------------------------------------
 
 
 def eviction_of(pod: str, namespace: str, options: DeleteOptions) -> Object:
@@ -153,7 +156,8 @@ def eviction_of(pod: str, namespace: str, options: DeleteOptions) -> Object:
 
 
 def is_dry_run(body: Object, requested: bool) -> bool:
-    """Tell whether a request, or the DeleteOptions of its Eviction, ask for a dry run (``propagateDryRun``).
+    """Tell whether a request, or the DeleteOptions of its Eviction, ask for a dry run
+    (``propagateDryRun``).
 
     Raises BadRequest for two that do not agree, Invalid for a dry run of another kind.
     """
@@ -173,7 +177,8 @@ def is_dry_run(body: Object, requested: bool) -> bool:
 
 
 def evict(scope: RequestScope, body: Object) -> None:
-    """Delete a pod if its budget allows it. Raises BadRequest, Invalid, NotFound, TooManyRequests, Forbidden."""
+    """Delete a pod if its budget allows it. Raises BadRequest, Invalid, NotFound, TooManyRequests,
+    Forbidden."""
     transaction, clock = scope.transaction, scope.server.clock
     eviction = _decoded(scope, EVICTION, body)
     options = _delete_options(scope, eviction.get("deleteOptions") or {})
@@ -243,14 +248,16 @@ def _budget_of(scope: RequestScope, pod: Object) -> Object | None:
                 budgets.append(budget)
     if len(budgets) > 1:
         raise errors.Status(
-            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
+            "not "
             "support."
         )
     return budgets[0] if budgets else None
 
 
 def _is_unhealthy_and_free(pod: Object, budget: Object) -> bool:
-    """Tell whether an unready pod may go because the budget says so, or enough others are healthy."""
+    """Tell whether an unready pod may go because the budget says so, or enough others are
+    healthy."""
     if is_pod_ready(pod):
         return False
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
@@ -261,7 +268,8 @@ def _is_unhealthy_and_free(pod: Object, budget: Object) -> bool:
 
 
 def _check_and_decrement(scope: RequestScope, budget: Object) -> None:
-    """Count one disruption against the budget (``checkAndDecrement``). Raises TooManyRequests, Forbidden."""
+    """Count one disruption against the budget (``checkAndDecrement``). Raises TooManyRequests,
+    Forbidden."""
     status, metadata, clock = budget.get("status", {}), budget["metadata"], scope.server.clock
     name = metadata["name"]
     if status.get("observedGeneration", 0) < metadata.get("generation", 0):
@@ -315,11 +323,17 @@ def _refusal(budget: Object) -> str:
     message = condition.get("message", "") if condition.get("status") == "False" else ""
     desired, current = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
     if message and condition.get("reason") == "SyncFailed":
-        return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
+        return (
+            f"The disruption budget {name} does not allow evicting pods currently because it "
+            f"failed sync: {message}"
+        )
     if current <= desired:
         return (
             f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
         )
     if message:
-        return f"The disruption budget {name} does not allow evicting pods currently ({condition['reason']}): {message}"
+        return (
+            f"The disruption budget {name} does not allow evicting pods currently "
+            f"({condition['reason']}): {message}"
+        )
     return f"The disruption budget {name} does not allow evicting pods currently"

@@ -1,6 +1,7 @@
 """The ``scale`` subresource: an object's replica count as an ``autoscaling/v1 Scale``.
 
-Upstream: ``pkg/registry/apps/deployment/storage`` (``ScaleREST``), for custom resources ``apiextensions-apiserver``.
+Upstream: ``pkg/registry/apps/deployment/storage`` (``ScaleREST``), for custom resources
+``apiextensions-apiserver``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 class ScalePaths(NamedTuple):
-    """The paths of what a Scale shows. At ``selector`` there is a string, a map, a LabelSelector or nothing."""
+    """The paths of what a Scale shows. At ``selector`` there is a string, a map, a LabelSelector or
+    nothing."""
 
     replicas: tuple[str, ...] = ("spec", "replicas")
     status_replicas: tuple[str, ...] = ("status", "replicas")
@@ -37,14 +39,16 @@ class ScalePaths(NamedTuple):
 
 
 def scale_paths(resource: Resource) -> ScalePaths:
-    """Return the paths of a Scale's fields in the object. Raises NotFound if the kind has no Scale."""
+    """Return the paths of a Scale's fields in the object. Raises NotFound if the kind has no
+    Scale."""
     if "scale" not in resource.subresources:
         raise errors.no_such_resource()
     return ScalePaths(*resource.scale_paths) if resource.scale_paths else ScalePaths()
 
 
 def read_scale(resource: Resource, obj: Object) -> Object:
-    """Return the Scale of an object. Raises InternalError for a custom resource without replicas."""
+    """Return the Scale of an object. Raises InternalError for a custom resource without
+    replicas."""
     paths = scale_paths(resource)
     if resource.custom and value_at(obj, paths.replicas) is None:
         raise errors.internal_error(
@@ -54,7 +58,8 @@ def read_scale(resource: Resource, obj: Object) -> Object:
 
 
 def scale_of(paths: ScalePaths, obj: Object) -> Object:
-    """Return the Scale of an object. Zero replicas are left out, as Go leaves them out of ``spec``."""
+    """Return the Scale of an object. Zero replicas are left out, as Go leaves them out of
+    ``spec``."""
     metadata = obj["metadata"]
     replicas = value_at(obj, paths.replicas) or 0
     status = {"replicas": value_at(obj, paths.status_replicas) or 0}
@@ -115,7 +120,8 @@ def update_scale(scope: RequestScope, change: Callable[[Object], Object]) -> Obj
 def store_scale(
     scope: RequestScope, scale: Object, old: Object, managed_fields: list[Object] | None
 ) -> Object:
-    """Give an object the replicas of a Scale, and these managedFields. Raises BadRequest, Conflict, Invalid."""
+    """Give an object the replicas of a Scale, and these managedFields. Raises BadRequest, Conflict,
+    Invalid."""
     resource, paths, new = scope.resource, scale_paths(scope.resource), clone(old)
     admit_body(Attributes(scope, scale, scale_of(paths, old), body=SCALE))
     replicas, metadata = scale["spec"].get("replicas", 0), scale["metadata"]

@@ -40,7 +40,8 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 def apply_object(scope: RequestScope, config: Any) -> Object:
     """Apply a configuration and return the object as stored.
 
-    Raises Conflict, BadRequest, NotFound, Invalid, and Status (500) for fields that the schema does not have.
+    Raises Conflict, BadRequest, NotFound, Invalid, and Status (500) for fields that the schema does
+    not have.
     """
     resource = scope.resource
     _check(scope, resource, config)
@@ -93,7 +94,8 @@ def apply_scale(scope: RequestScope, config: Any) -> Object:
 
 
 def _check(scope: RequestScope, resource: Resource, config: Any) -> None:
-    """Check that there is a manager, and a configuration of the kind that is expected. Raises Invalid, BadRequest."""
+    """Check that there is a manager, and a configuration of the kind that is expected. Raises
+    Invalid, BadRequest."""
     if not scope.request.write_options.field_manager:
         problem = errors.required("fieldManager", "is required for apply patch")
         raise errors.invalid("PatchOptions.meta.k8s.io", "", [problem])
@@ -130,7 +132,8 @@ def _untyped(config: Object, detail: str) -> errors.Status:
 def _merge(
     scope: RequestScope, resource: Resource, live: Object, managers: Managers, config: Object
 ) -> Applied:
-    """Merge the configuration into the live object, or its Scale. Raises Conflict, and Status (500)."""
+    """Merge the configuration into the live object, or its Scale. Raises Conflict, and Status
+    (500)."""
     schema, options = scope.server.strategy(resource).field_schema(), scope.request.write_options
     subresource = scope.request.subresource
     write = Write(
@@ -177,7 +180,8 @@ def _with_last_applied(obj: Object, config: Object) -> Object:
 
 
 def _applied_on_client(live: Object, resource: Resource, schema: Schema | None) -> Fields:
-    """Return the fields that client-side apply set and no other client has changed; kubectl may take them over."""
+    """Return the fields that client-side apply set and no other client has changed; kubectl may
+    take them over."""
     try:
         last = read_json(annotations_of(live).get(LAST_APPLIED, ""))
         if last["apiVersion"] != resource.api_version:

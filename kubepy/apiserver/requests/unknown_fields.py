@@ -1,10 +1,11 @@
 """Fields of edited files that their kind does not have.
 
-In a request they are dropped, with a warning for whoever sent it. Of a file they are a problem: who has written
-``replicaz: 4`` would see the line vanish with the next write, and the workload scaled down. Not so
+In a request they are dropped, with a warning for whoever sent it. Of a file they are a problem: who
+has written ``replicaz: 4`` would see the line vanish with the next write, and the workload scaled
+down. Not so
 
-- fields that Kubernetes had in an earlier version, in the apiVersions that are still served: they are dropped, as they
-  were when that version's objects were read by the next one;
+- fields that Kubernetes had in an earlier version, in the apiVersions that are still served: they
+  are dropped, as they were when that version's objects were read by the next one;
 - fields of the status, which is written by the system: another version may know more of them.
 """
 

@@ -1,4 +1,5 @@
-"""Replacing an object or its status (``handlers/update.go``, ``registry/rest/update.go``, ``registry/store.go``)."""
+"""Replacing an object or its status (``handlers/update.go``, ``registry/rest/update.go``,
+``registry/store.go``)."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ with lazy_imports():
         podbatches,
     )
 
-# The folders of kinds in etcd that differ from their plurals; only the words of one error need them.
+# The folders of kinds in etcd that differ from their plurals; only the words of one error need
+# them.
 _ETCD_FOLDERS = {
     "endpoints": "services/endpoints",
     "ingresses": "ingress",
@@ -103,10 +105,11 @@ def _uid_conflict(scope: RequestScope, uid: str, stored_uid: str) -> errors.Conf
 def replace(
     scope: RequestScope, new: Object, old: Object, managed_fields: list[Object] | None = None
 ) -> Object:
-    """Replace ``old``, as the transaction reads it, by ``new``, which is decoded and belongs to this call.
+    """Replace ``old``, as the transaction reads it, by ``new``, which is decoded and belongs to
+    this call.
 
-    :param managed_fields: the new managedFields. Without them they follow from what the request's field manager
-        changes, and stay as they are if there is none.
+    :param managed_fields: the new managedFields. Without them they follow from what the request's
+        field manager changes, and stay as they are if there is none.
     """
     server, strategy, subresource = scope.server, scope.strategy, scope.request.subresource
     if managed_fields is None and scope.request.write_options.field_manager:
@@ -147,7 +150,8 @@ def replace(
 
 
 def _check_version(scope: RequestScope, new: Object, old: Object) -> None:
-    """Check metadata.resourceVersion as a precondition. Raises Conflict, Invalid where the kind requires it."""
+    """Check metadata.resourceVersion as a precondition. Raises Conflict, Invalid where the kind
+    requires it."""
     version = new["metadata"].get("resourceVersion")
     version = None if version == "0" else version  # 0 is no version: the number that "" is read as
     if version and version != old["metadata"].get("resourceVersion"):
@@ -202,7 +206,8 @@ def validation_errors(
 
 
 def is_finalized(strategy: Strategy, new: Object, old: Object) -> bool:
-    """Tell whether an update removes the last hold on an object being deleted (``ShouldDeleteDuringUpdate``)."""
+    """Tell whether an update removes the last hold on an object being deleted
+    (``ShouldDeleteDuringUpdate``)."""
     if new["metadata"].get("finalizers") or not old["metadata"].get("deletionTimestamp"):
         return False
     if old["metadata"].get("deletionGracePeriodSeconds"):

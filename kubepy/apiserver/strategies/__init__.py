@@ -1,7 +1,9 @@
-"""Strategies: what the API server does to the objects of each kind (upstream: ``pkg/registry/*/strategy.go``).
+"""Strategies: what the API server does to the objects of each kind (upstream:
+``pkg/registry/*/strategy.go``).
 
-The base class serves any kind plainly. A kind's own strategy overrides what differs. All methods but ``prepare_*`` and
-``default`` are pure; those two change the object they are given, which the Client has copied.
+The base class serves any kind plainly. A kind's own strategy overrides what differs. All methods
+but ``prepare_*`` and ``default`` are pure; those two change the object they are given, which the
+Client has copied.
 """
 
 from __future__ import annotations
@@ -39,19 +41,20 @@ def restore(new: Object, old: Object, key: str) -> None:
 
 
 class Strategy:
-    """The plain service of a kind: no defaults, no validation beyond metadata, generation only for custom resources.
+    """The plain service of a kind: no defaults, no validation beyond metadata, generation only for
+    custom resources.
 
     ``has_status``: status is kept by ordinary updates, and only the status subresource changes it.
-    ``has_generation``: metadata.generation is ``first_generation`` at creation and goes up when ``spec_changed``.
-    ``allow_create_on_update``: an update (replace) of an absent object creates it (services, leases…).
-    ``allow_unconditional_update``: an update without a resourceVersion is taken for one of the latest.
-    ``assigned``: fields of the spec that the cluster fills in after creation and no update takes back; a file from
-    before (``git checkout``) is without them.
+    ``has_generation``: metadata.generation is ``first_generation`` at creation and goes up when
+    ``spec_changed``. ``allow_create_on_update``: an update (replace) of an absent object creates it
+    (services, leases…). ``allow_unconditional_update``: an update without a resourceVersion is
+    taken for one of the latest. ``assigned``: fields of the spec that the cluster fills in after
+    creation and no update takes back; a file from before (``git checkout``) is without them.
     ``has_observer``: a controller here writes ``status.observedGeneration`` of the kind.
-    ``selectable``: the fields that ``--field-selector`` may name, beyond metadata.name and metadata.namespace.
-    ``selectable_aliases``: old names of such fields.
-    ``is_plain``: the kind has neither floats nor free-form fields: its objects hold what decoding makes, nothing else.
-    ``settings``: those of the cluster.
+    ``selectable``: the fields that ``--field-selector`` may name, beyond metadata.name and
+    metadata.namespace. ``selectable_aliases``: old names of such fields.
+    ``is_plain``: the kind has neither floats nor free-form fields: its objects hold what decoding
+    makes, nothing else. ``settings``: those of the cluster.
     """
 
     has_status: ClassVar[bool] = False
@@ -70,11 +73,13 @@ class Strategy:
         self.resource = resource
 
     def decode(self, obj: Object) -> Decoded:
-        """Return a copy of an object that a client sent, as its type in the stored version. Raises DecodeError."""
+        """Return a copy of an object that a client sent, as its type in the stored version. Raises
+        DecodeError."""
         return types.decode(obj)
 
     def field_schema(self) -> Schema | None:
-        """Return the schema by which managedFields are tracked; None where nothing is known of the kind."""
+        """Return the schema by which managedFields are tracked; None where nothing is known of the
+        kind."""
         return openapi.schema_for(self.resource.api_version, self.resource.kind)
 
     def answer(self, obj: Object, context: ReviewContext) -> Object:
@@ -96,15 +101,18 @@ class Strategy:
         """Set the defaults of the kind (``pkg/apis/*/v1/defaults.go``)."""
 
     def validate_name(self, name: str) -> list[str]:
-        """Return the errors of a name, in upstream's words; most kinds require a DNS-1123 subdomain."""
+        """Return the errors of a name, in upstream's words; most kinds require a DNS-1123
+        subdomain."""
         return names.dns1123_subdomain(name)
 
     def empty_status(self) -> Object:
-        """Return the status of a new object: Go's zero value, less the fields left out when empty."""
+        """Return the status of a new object: Go's zero value, less the fields left out when
+        empty."""
         return {}
 
     def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
-        """Allocate for a new object before anything else looks at it (``BeginCreate``: a Service's address).
+        """Allocate for a new object before anything else looks at it (``BeginCreate``: a Service's
+        address).
 
         ``list_objects`` returns all objects of a resource key. Raises Invalid.
         """
@@ -123,9 +131,11 @@ class Strategy:
             restore(obj, old, "status")
 
     def prepare_for_edit(self, obj: Object, old: Object) -> None:
-        """Keep fields of the old object in one read from its edited file; ``old`` has the status that it is to have.
+        """Keep fields of the old object in one read from its edited file; ``old`` has the status
+        that it is to have.
 
-        Unlike ``prepare_for_update`` it must be idempotent: with the result as ``old`` it gives the result again.
+        Unlike ``prepare_for_update`` it must be idempotent: with the result as ``old`` it gives the
+        result again.
         """
         self.prepare_for_update(obj, old)
 
@@ -163,7 +173,8 @@ class Strategy:
         return self.validate_status_update(obj, old)
 
     def warnings_of_version(self, api_version: str) -> list[str]:
-        """Return the warnings for an object in a version that is served but not the resource's own."""
+        """Return the warnings for an object in a version that is served but not the resource's
+        own."""
         return []
 
     def warnings_on_create(self, obj: Object) -> list[str]:
@@ -173,11 +184,13 @@ class Strategy:
         return []
 
     def grace_period_seconds(self, obj: Object, requested: int | None) -> int:
-        """Return the seconds that a deletion takes: 0 for everything but pods (``CheckGracefulDelete``)."""
+        """Return the seconds that a deletion takes: 0 for everything but pods
+        (``CheckGracefulDelete``)."""
         return 0
 
     def default_propagation(self) -> str:
-        """Return the policy of a deletion without propagationPolicy (``DefaultGarbageCollectionPolicy``)."""
+        """Return the policy of a deletion without propagationPolicy
+        (``DefaultGarbageCollectionPolicy``)."""
         return "Background"
 
     def select(
@@ -216,17 +229,22 @@ class Strategy:
     def is_selectable(self, field: str) -> bool:
         """Tell whether objects can be selected by a field.
 
-        Kinds with fields of their own leave out the namespace if they have none; other kinds never do.
+        Kinds with fields of their own leave out the namespace if they have none; other kinds never
+        do.
         """
         if field == "metadata.namespace":
             return self.resource.namespaced or not self._says_what_is_selectable()
         return field == "metadata.name" or field in self.selectable
 
     def not_selectable(self, field: str) -> str:
-        """Word the refusal of a field (``AddFieldLabelConversionFunc`` of the kind, or the common one)."""
+        """Word the refusal of a field (``AddFieldLabelConversionFunc`` of the kind, or the common
+        one)."""
         if self._says_what_is_selectable():
             return printable(f"field label not supported: {field}")
-        return f'{quote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"'
+        return (
+            f'{quote(field)} is not a known field selector: only "metadata.name", '
+            f'"metadata.namespace"'
+        )
 
     def _says_what_is_selectable(self) -> bool:
         return bool(self.selectable) or self.resource.custom

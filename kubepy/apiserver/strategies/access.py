@@ -1,6 +1,8 @@
-"""Roles, certificate requests, and reviews (``pkg/registry/{rbac,certificates,authentication,authorization}``).
+"""Roles, certificate requests, and reviews
+(``pkg/registry/{rbac,certificates,authentication,authorization}``).
 
-Nothing here enforces roles or signs certificates. A review is a question that a create answers, and that is not stored.
+Nothing here enforces roles or signs certificates. A review is a question that a create answers, and
+that is not stored.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class ClusterRoleBindingStrategy(RoleBindingStrategy):
     """A binding of a cluster role in all namespaces."""
 
 
-# --- certificates --------------------------------------------------------------------------------------------------
+# --- certificates ---------------------------------------------------------------------------------
 
 
 _OF_THE_REQUESTER = ("username", "uid", "groups", "extra")
@@ -121,7 +123,7 @@ class CertificateSigningRequestStrategy(Strategy):
         return validation.validate_request(obj)
 
 
-# --- reviews -------------------------------------------------------------------------------------------------------
+# --- reviews --------------------------------------------------------------------------------------
 
 
 class ReviewStrategy(Strategy):

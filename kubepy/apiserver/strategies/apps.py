@@ -1,6 +1,7 @@
 """Workloads: DaemonSets, Deployments, StatefulSets, what they make, and ReplicationControllers.
 
-Upstream: ``pkg/registry/apps/*/strategy.go``, ``pkg/registry/core/{replicationcontroller,podtemplate}``.
+Upstream: ``pkg/registry/apps/*/strategy.go``,
+``pkg/registry/core/{replicationcontroller,podtemplate}``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def drop_disabled_template_fields(obj: Object) -> None:
 
 
 def drop_disabled_fields(spec: Object) -> None:
-    """Drop fields behind gates that are off in v1.36 without a warning (``DropDisabledPodFields``)."""
+    """Drop fields behind gates that are off in v1.36 without a warning
+    (``DropDisabledPodFields``)."""
     spec.pop("schedulingGroup", None)
     for field in ("containers", "initContainers", "ephemeralContainers"):
         for container in spec.get(field) or ():
@@ -51,7 +53,8 @@ TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
 class WorkloadStrategy(Strategy):
-    """The common part of DaemonSets, Deployments, ReplicaSets and StatefulSets: status, generation, template."""
+    """The common part of DaemonSets, Deployments, ReplicaSets and StatefulSets: status, generation,
+    template."""
 
     has_status = True
     has_generation = True
@@ -86,7 +89,8 @@ def name_warnings(obj: Object) -> list[str]:
     if not complaints:
         return []
     return [
-        "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS "
+        "metadata.name: this is used in Pod names and hostnames, which can result in surprising "
+        "behavior; a DNS "
         f"label is recommended: [{' '.join(complaints)}]"
     ]
 
@@ -140,7 +144,8 @@ class DaemonSetStrategy(WorkloadStrategy):
 
 
 def _template_generation(obj: Object) -> int:
-    """Return the template's generation. Raises BadRequest if it is no number, as upstream's conversion does."""
+    """Return the template's generation. Raises BadRequest if it is no number, as upstream's
+    conversion does."""
     text = (obj["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0")
     try:
         return parse_int(text)
@@ -270,11 +275,12 @@ def _history_warnings(obj: Object) -> list[str]:
     if (obj["spec"].get("revisionHistoryLimit") or 0) >= 0:
         return []
     return [
-        "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+        "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= "
+        "0 is recommended"
     ]
 
 
-# --- ReplicationControllers and PodTemplates -----------------------------------------------------------------------
+# --- ReplicationControllers and PodTemplates ------------------------------------------------------
 
 
 class ReplicationControllerStrategy(WorkloadStrategy):

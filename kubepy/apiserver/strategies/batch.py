@@ -52,7 +52,8 @@ class JobStrategy(WorkloadStrategy):
         return _job_warnings(obj["spec"], "spec") if changed else []
 
     def default_propagation(self) -> str:
-        """Orphan the pods: ``batch/v1`` keeps the behaviour from before there was garbage collection."""
+        """Orphan the pods: ``batch/v1`` keeps the behaviour from before there was garbage
+        collection."""
         return "Orphan"
 
     def not_selectable(self, field: str) -> str:
@@ -88,8 +89,10 @@ def _job_warnings(spec: Object, path: str) -> list[str]:
         completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0
         if completions > 100_000 and parallelism > 10_000:
             warnings.append(
-                f"{path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism "
-                "higher than 10^4, Kubernetes might not be able to track completedIndexes when a big "
+                f"{path}: In Indexed Jobs with a number of completions higher than 10^5 and a "
+                f"parallelism "
+                "higher than 10^4, Kubernetes might not be able to track completedIndexes when a "
+                "big "
                 "number of indexes fail"
             )
     return warnings + template_warnings({"spec": spec}, f"{path}.template")

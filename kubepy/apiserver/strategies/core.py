@@ -1,4 +1,5 @@
-"""Namespaces, nodes, config maps, secrets, events, service accounts, quotas (``pkg/registry/core/*/strategy.go``)."""
+"""Namespaces, nodes, config maps, secrets, events, service accounts, quotas
+(``pkg/registry/core/*/strategy.go``)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ with lazy_imports():
 KUBERNETES_FINALIZER = "kubernetes"
 NAME_LABEL = "kubernetes.io/metadata.name"
 NEW_EVENTS = "events.k8s.io/v1"
-# The fields of core events that events.k8s.io names otherwise (``pkg/apis/events/v1/conversion.go``).
+# The fields of core events that events.k8s.io names otherwise
+# (``pkg/apis/events/v1/conversion.go``).
 EVENT_FIELDS = {
     "count": "deprecatedCount",
     "firstTimestamp": "deprecatedFirstTimestamp",
@@ -88,7 +90,8 @@ def _label_with_name(obj: Object) -> None:
 
 
 class NodeStrategy(Strategy):
-    """A node's status comes with its creation (its kubelet writes it); an ordinary update keeps the old one."""
+    """A node's status comes with its creation (its kubelet writes it); an ordinary update keeps the
+    old one."""
 
     assigned = ("podCIDR", "podCIDRs", "providerID")
     selectable = ("spec.unschedulable",)
@@ -165,7 +168,8 @@ class SecretStrategy(Strategy):
 
 
 class EventStrategy(Strategy):
-    """Events of both groups, stored as those of core; ``events.k8s.io`` has other names for some fields."""
+    """Events of both groups, stored as those of core; ``events.k8s.io`` has other names for some
+    fields."""
 
     selectable_aliases = MappingProxyType(
         {
@@ -239,7 +243,8 @@ class ServiceAccountStrategy(Strategy):
         if annotation not in (obj["metadata"].get("annotations") or {}):
             return []
         return [
-            f"metadata.annotations[{annotation}]: deprecated in v1.32+; prefer separate namespaces to isolate "
+            f"metadata.annotations[{annotation}]: deprecated in v1.32+; prefer separate "
+            f"namespaces to isolate "
             "access to mounted secrets"
         ]
 
@@ -255,7 +260,7 @@ def _clean_secret_references(obj: Object) -> None:
         ]
 
 
-# --- ResourceQuotas and LimitRanges --------------------------------------------------------------------------------
+# --- ResourceQuotas and LimitRanges ---------------------------------------------------------------
 
 
 class ResourceQuotaStrategy(Strategy):

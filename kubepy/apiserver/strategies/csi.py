@@ -1,4 +1,5 @@
-"""CSI drivers, nodes and capacities, and volume attachments (``pkg/registry/storage/{csi*,volumeattachment}``)."""
+"""CSI drivers, nodes and capacities, and volume attachments
+(``pkg/registry/storage/{csi*,volumeattachment}``)."""
 
 from __future__ import annotations
 

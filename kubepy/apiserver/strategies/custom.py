@@ -61,7 +61,8 @@ def with_metadata(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class CustomStrategy(Strategy):
-    """A custom resource with the schema of its definition; generation rises with anything but metadata."""
+    """A custom resource with the schema of its definition; generation rises with anything but
+    metadata."""
 
     has_generation = True
     allow_unconditional_update = False
@@ -105,7 +106,8 @@ class CustomStrategy(Strategy):
         return Decoded(object_, unknown)
 
     def complete(self, obj: Object) -> Object:
-        """Prune and default an object that was converted to this version; ``obj`` belongs to this call."""
+        """Prune and default an object that was converted to this version; ``obj`` belongs to this
+        call."""
         prune(self._schema, obj)
         fill_in(self._schema, obj)
         return obj

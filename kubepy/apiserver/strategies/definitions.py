@@ -1,7 +1,7 @@
 """CustomResourceDefinitions (``apiextensions-apiserver/pkg/registry/customresourcedefinition``).
 
-Upstream two controllers in the API server accept the names of a definition and establish it, moments after it was
-stored. Here that is done as it is stored.
+Upstream two controllers in the API server accept the names of a definition and establish it,
+moments after it was stored. Here that is done as it is stored.
 """
 
 from __future__ import annotations
@@ -112,11 +112,12 @@ def _add_stored_version(obj: Object) -> None:
         obj["status"]["storedVersions"] = [*stored, version]
 
 
-# --- names (``controller/status/naming_controller.go``, ``controller/establish``) -----------------------------------
+# --- names (``controller/status/naming_controller.go``, ``controller/establish``) -----------------
 
 
 def _accept_names(obj: Object, definitions: list[Object]) -> None:
-    """Accept the names that no other definition of the group has; with all of them it is established."""
+    """Accept the names that no other definition of the group has; with all of them it is
+    established."""
     names, status = obj["spec"]["names"], obj["status"]
     accepted = dict(status.get("acceptedNames") or {})
     if status.get("conditions") and semantically_equal(names, accepted):
@@ -166,7 +167,8 @@ def _accept_names(obj: Object, definitions: list[Object]) -> None:
 def _in_use(
     names: str | list[str] | None, accepted: str | list[str] | None, taken: set[str]
 ) -> str:
-    """Name those of the names that another definition has, in upstream's words; "" if there are none."""
+    """Name those of the names that another definition has, in upstream's words; "" if there are
+    none."""
     if not isinstance(names, list):
         return (
             f"{quote(names)} is already in use"

@@ -1,4 +1,5 @@
-"""Endpoints and EndpointSlices (``pkg/registry/core/endpoint``, ``pkg/registry/discovery/endpointslice``)."""
+"""Endpoints and EndpointSlices (``pkg/registry/core/endpoint``,
+``pkg/registry/discovery/endpointslice``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Runtime classes, leases, and devices (``pkg/registry/{node,coordination,resource}``). Nothing allocates devices."""
+"""Runtime classes, leases, and devices (``pkg/registry/{node,coordination,resource}``). Nothing
+allocates devices."""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ class RuntimeClassStrategy(Strategy):
         return errors
 
 
-# --- devices -------------------------------------------------------------------------------------------------------
+# --- devices --------------------------------------------------------------------------------------
 
 
 class DeviceClassStrategy(Strategy):
@@ -109,13 +110,15 @@ class DeviceClassStrategy(Strategy):
 
 
 class ResourceSliceStrategy(DeviceClassStrategy):
-    """Drops the fields of features that are off: lists as attributes, and resources of nodes that devices map to."""
+    """Drops the fields of features that are off: lists as attributes, and resources of nodes that
+    devices map to."""
 
     selectable = ("spec.nodeName", "spec.driver")
 
     def not_selectable(self, field: str) -> str:
         return (
-            f"field label not supported for {self.resource.api_version}, Kind={self.resource.kind}: "
+            f"field label not supported for {self.resource.api_version}, "
+            f"Kind={self.resource.kind}: "
             f"{printable(field)}"
         )
 

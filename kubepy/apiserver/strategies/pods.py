@@ -137,7 +137,8 @@ class PodStrategy(Strategy):
 
 
 def _resized(containers: list[Object], requested: list[Object]) -> list[Object]:
-    """Return the containers with the resources and resizePolicy of the requested containers of the same name."""
+    """Return the containers with the resources and resizePolicy of the requested containers of the
+    same name."""
     by_name = {container.get("name"): container for container in requested}
     resized = []
     for container in containers:
@@ -149,7 +150,7 @@ def _resized(containers: list[Object], requested: list[Object]) -> list[Object]:
     return resized
 
 
-# --- matchLabelKeys -----------------------------------------------------------------------------------------------
+# --- matchLabelKeys -------------------------------------------------------------------------------
 
 
 def _merge_match_label_keys(pod: Object) -> None:

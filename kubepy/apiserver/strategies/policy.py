@@ -1,6 +1,7 @@
 """Disruption budgets, priority classes, autoscalers, flow control.
 
-Upstream: ``pkg/registry/{policy,scheduling,autoscaling,flowcontrol}``. Requests here never wait for a priority level.
+Upstream: ``pkg/registry/{policy,scheduling,autoscaling,flowcontrol}``. Requests here never wait for
+a priority level.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class PriorityClassStrategy(Strategy):
         return validation.validate_priority_class_update(obj, old)
 
 
-# --- HorizontalPodAutoscalers --------------------------------------------------------------------------------------
+# --- HorizontalPodAutoscalers ---------------------------------------------------------------------
 
 
 class HorizontalPodAutoscalerStrategy(Strategy):
@@ -110,7 +111,7 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         return autoscaling_validation.validate_autoscaler_status(obj)
 
 
-# --- flow control --------------------------------------------------------------------------------------------------
+# --- flow control ---------------------------------------------------------------------------------
 
 
 QUEUES = {"handSize": 8, "queueLengthLimit": 50, "queues": 64}

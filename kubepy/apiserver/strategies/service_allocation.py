@@ -1,7 +1,8 @@
-"""Allocation for a Service: addresses, IP families and node ports (``registry/core/service/storage``).
+"""Allocation for a Service: addresses, IP families and node ports
+(``registry/core/service/storage``).
 
-Upstream allocates at random. Here the search for a free address or port begins at a hash of the Service's name, so that
-the same Services get the same addresses in whatever order they are made.
+Upstream allocates at random. Here the search for a free address or port begins at a hash of the
+Service's name, so that the same Services get the same addresses in whatever order they are made.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ SINGLE, REQUIRE = "SingleStack", "RequireDualStack"
 
 
 def allocate_on_create(service: Object, others: Iterable[Object], subnet: str) -> None:
-    """Allocate for a new Service. ``others``: all Services there are; ``subnet``: the range of addresses.
+    """Allocate for a new Service. ``others``: all Services there are; ``subnet``: the range of
+    addresses.
 
     Raises Invalid.
     """
@@ -67,11 +69,12 @@ def _start(service: Object, purpose: str, size: int) -> int:
     return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big") % size
 
 
-# --- what is kept -------------------------------------------------------------------------------------------------
+# --- what is kept ---------------------------------------------------------------------------------
 
 
 def _patch_allocated(service: Object, old: Object) -> None:
-    """Keep allocated values: a client that replaces a Service need not know them (``patchAllocatedValues``)."""
+    """Keep allocated values: a client that replaces a Service need not know them
+    (``patchAllocatedValues``)."""
     spec, old_spec = service["spec"], old["spec"]
     if "ExternalName" not in (spec.get("type"), old_spec.get("type")):
         for field in ("clusterIP", "clusterIPs"):
@@ -95,7 +98,8 @@ def _patch_allocated(service: Object, old: Object) -> None:
 
 
 def _normalize_cluster_ips(service: Object, old: Object) -> None:
-    """Make ``clusterIP`` the first of ``clusterIPs``; a client that changes only one of them means both."""
+    """Make ``clusterIP`` the first of ``clusterIPs``; a client that changes only one of them means
+    both."""
     spec, old_spec = service["spec"], old["spec"]
     new_ip, old_ip = spec.get("clusterIP", ""), old_spec.get("clusterIP", "")
     ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
@@ -108,11 +112,12 @@ def _normalize_cluster_ips(service: Object, old: Object) -> None:
         spec.pop("clusterIPs", None)
 
 
-# --- IP families --------------------------------------------------------------------------------------------------
+# --- IP families ----------------------------------------------------------------------------------
 
 
 def _init_ip_families(service: Object, old: Object | None) -> None:
-    """Set the IP families of a cluster that is IPv4 only (``initIPFamilyFields``). Raises Invalid."""
+    """Set the IP families of a cluster that is IPv4 only (``initIPFamilyFields``). Raises
+    Invalid."""
     spec = service["spec"]
     if spec.get("type") == "ExternalName":
         return
@@ -191,7 +196,7 @@ def _second_value_errors(
     return [invalid_value("spec.ipFamilyPolicy", policy, detail)]
 
 
-# --- addresses ----------------------------------------------------------------------------------------------------
+# --- addresses ------------------------------------------------------------------------------------
 
 
 def _allocate_cluster_ip(service: Object, others: list[Object], subnet: str) -> None:
@@ -218,10 +223,11 @@ def _allocate_cluster_ip(service: Object, others: list[Object], subnet: str) -> 
 
 
 def addresses_to_try(service: Object, network: ipaddress.IPv4Network) -> Iterator[str]:
-    """Yield the addresses of a network in the order in which they are tried (``allocateNextService``).
+    """Yield the addresses of a network in the order in which they are tried
+    (``allocateNextService``).
 
-    The first ones are for Services that ask for them: they come last. The network's own address and the last one are
-    nobody's.
+    The first ones are for Services that ask for them: they come last. The network's own address and
+    the last one are nobody's.
     """
     size = network.num_addresses
     reserved = 0 if size <= MIN_RESERVED else min(max(MIN_RESERVED, size // 16), MAX_RESERVED)
@@ -230,7 +236,7 @@ def addresses_to_try(service: Object, network: ipaddress.IPv4Network) -> Iterato
         yield from (str(network[first + (start + step) % count]) for step in range(count))
 
 
-# --- node ports ---------------------------------------------------------------------------------------------------
+# --- node ports -----------------------------------------------------------------------------------
 
 
 def _own_node_ports(spec: Object) -> list[int]:

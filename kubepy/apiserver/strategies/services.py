@@ -1,4 +1,5 @@
-"""Services (``pkg/registry/core/service/strategy.go``). Addresses and ports: ``kubepy.api.objects.services``."""
+"""Services (``pkg/registry/core/service/strategy.go``). Addresses and ports:
+``kubepy.api.objects.services``."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ class ServiceStrategy(Strategy):
         _drop_type_dependent_fields(obj, old)
 
     def prepare_for_edit(self, obj: Object, old: Object) -> None:
-        """Keep what was allocated and the file leaves out; drop what its type cannot have, whatever it was before."""
+        """Keep what was allocated and the file leaves out; drop what its type cannot have, whatever
+        it was before."""
         service_allocation.keep_allocated(obj, old)
         _drop_type_dependent_fields(obj, {**obj, "spec": {**obj["spec"], "type": "LoadBalancer"}})
         self.prepare_for_update(obj, old)
@@ -74,13 +76,15 @@ class ServiceStrategy(Strategy):
 
 
 def _drop_internal_traffic_policy(obj: Object) -> None:
-    """Drop what a Service that is a name elsewhere never shows (``defaultOnReadInternalTrafficPolicy``)."""
+    """Drop what a Service that is a name elsewhere never shows
+    (``defaultOnReadInternalTrafficPolicy``)."""
     if obj["spec"].get("type") == "ExternalName":
         obj["spec"].pop("internalTrafficPolicy", None)
 
 
 def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
-    """Drop fields of the old type that the new one cannot have, unless the client changed them itself."""
+    """Drop fields of the old type that the new one cannot have, unless the client changed them
+    itself."""
     spec, old_spec = obj["spec"], old["spec"]
     if old_spec.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
         if all(spec.get(field) == old_spec.get(field) for field in ("clusterIP", "clusterIPs")):

@@ -1,4 +1,5 @@
-"""Claims, volumes and what is behind them (``pkg/registry/core/persistentvolume*``, ``pkg/registry/storage``)."""
+"""Claims, volumes and what is behind them (``pkg/registry/core/persistentvolume*``,
+``pkg/registry/storage``)."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ class PersistentVolumeClaimStrategy(Strategy):
 
 
 def _unite_data_sources(spec: Object, old_spec: Object) -> None:
-    """Let ``dataSource`` and ``dataSourceRef`` agree where they can; drop a source of an unknown kind."""
+    """Let ``dataSource`` and ``dataSourceRef`` agree where they can; drop a source of an unknown
+    kind."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if (
         reference is not None

@@ -1,4 +1,5 @@
-"""Webhook configurations and admission policies (:mod:`kubepy.apiserver.admission`); mutating policies are not applied.
+"""Webhook configurations and admission policies (:mod:`kubepy.apiserver.admission`); mutating
+policies are not applied.
 
 Upstream: ``pkg/registry/admissionregistration``.
 """

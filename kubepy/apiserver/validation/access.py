@@ -1,4 +1,5 @@
-"""Roles and their bindings, and CertificateSigningRequests (``pkg/apis/{rbac,certificates}/validation``)."""
+"""Roles and their bindings, and CertificateSigningRequests
+(``pkg/apis/{rbac,certificates}/validation``)."""
 
 from __future__ import annotations
 
@@ -128,14 +129,34 @@ def validate_binding_update(binding: Object, old: Object, *, namespaced: bool) -
     return errors
 
 
-# --- certificate signing requests (pkg/apis/certificates/validation); signatures are not checked --------------------
+# --- certificate signing requests (pkg/apis/certificates/validation); signatures are not checked --
 
 
 USAGES = (
-    "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
-    "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel",
-    "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime",
-    "server auth", "signing", "timestamping")  # fmt: skip
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+)
 TEN_MINUTES = 600
 _PEM = re.compile(rb"-----BEGIN (.+?)-----\s.*-----END \1-----", re.DOTALL)
 
@@ -205,7 +226,7 @@ def _validate_labels(text: str, rule: NameRule, path: str, errors: Errors) -> No
             return
 
 
-# --- reviews --------------------------------------------------------------------------------------------------------
+# --- reviews --------------------------------------------------------------------------------------
 
 
 def validate_access(spec: Object, *, of_subject: bool = False) -> list[FieldError]:

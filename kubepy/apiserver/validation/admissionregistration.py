@@ -1,4 +1,5 @@
-"""Admission webhooks and ValidatingAdmissionPolicies (``pkg/apis/admissionregistration/validation``)."""
+"""Admission webhooks and ValidatingAdmissionPolicies
+(``pkg/apis/admissionregistration/validation``)."""
 
 from __future__ import annotations
 
@@ -153,7 +154,9 @@ def _validate_conditions(conditions: list[Object], path: str, errors: Errors) ->
         if not expression:
             errors.append(required(f"{at}.expression"))
         else:
-            try:  # only the syntax: it may use ``authorizer``, which policies do not have here, and is never evaluated
+            # only the syntax: it may use ``authorizer``, which policies do not have here, and is
+            # never evaluated
+            try:
                 checker.parse_expression(expression)
             except checker.CompileError as error:
                 errors.append(
@@ -168,7 +171,7 @@ def _validate_conditions(conditions: list[Object], path: str, errors: Errors) ->
         names.add(name)
 
 
-# --- rules --------------------------------------------------------------------------------------------------------
+# --- rules ----------------------------------------------------------------------------------------
 
 
 def validate_rule(rule: Object, path: str, errors: Errors) -> None:
@@ -224,7 +227,7 @@ def _validate_list(values: list[Any], path: str, plural: str, errors: Errors) ->
         )
 
 
-# --- webhook clients (apiserver/pkg/util/webhook/validation.go) -----------------------------------------------------
+# --- webhook clients (apiserver/pkg/util/webhook/validation.go) -----------------------------------
 
 
 def validate_webhook_client(client: Object, path: str, errors: Errors) -> None:
@@ -288,7 +291,7 @@ def _validate_url_path(url_path: str, path: str, errors: Errors) -> None:
                 validate_format(url_path, complaints, path, errors)
 
 
-# --- policies and their bindings ------------------------------------------------------------------------------------
+# --- policies and their bindings ------------------------------------------------------------------
 
 
 REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")

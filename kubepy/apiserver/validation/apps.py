@@ -1,4 +1,5 @@
-"""DaemonSets, Deployments, ReplicaSets, ReplicationControllers, StatefulSets and ControllerRevisions.
+"""DaemonSets, Deployments, ReplicaSets, ReplicationControllers, StatefulSets and
+ControllerRevisions.
 
 Upstream: ``pkg/apis/apps/validation/validation.go``, ``pkg/apis/core/validation/validation.go``.
 """
@@ -41,11 +42,12 @@ IntOrString = int | str
 TOLERANT_OF_NOTHING = PodOptions()
 
 
-# --- numbers and percentages --------------------------------------------------------------------------------------
+# --- numbers and percentages ----------------------------------------------------------------------
 
 
 def validate_int_or_percent(value: IntOrString, path: str, errors: Errors) -> None:
-    """Require a number from 0 on, or a percentage like ``25%`` (``ValidatePositiveIntOrPercent``)."""
+    """Require a number from 0 on, or a percentage like ``25%``
+    (``ValidatePositiveIntOrPercent``)."""
     if isinstance(value, str):
         validate_format(value, percent(value), path, errors)
     elif value < 0:
@@ -64,7 +66,7 @@ def validate_at_most_100_percent(value: IntOrString, path: str, errors: Errors) 
         errors.append(invalid_value(path, value, "must not be greater than 100%"))
 
 
-# --- all workloads ------------------------------------------------------------------------------------------------
+# --- all workloads --------------------------------------------------------------------------------
 
 
 def validate_workload_selector(spec: Object, kind: str, path: str, errors: Errors) -> None:
@@ -118,7 +120,7 @@ def validate_count_status(
         )
 
 
-# --- DaemonSet ----------------------------------------------------------------------------------------------------
+# --- DaemonSet ------------------------------------------------------------------------------------
 
 
 DAEMON_SET_COUNTS = (
@@ -222,7 +224,7 @@ def validate_daemon_set_status_update(daemon_set: Object, old: Object) -> list[F
     return errors
 
 
-# --- ControllerRevision -------------------------------------------------------------------------------------------
+# --- ControllerRevision ---------------------------------------------------------------------------
 
 
 def validate_controller_revision(revision: Object, old: Object | None = None) -> list[FieldError]:
@@ -239,7 +241,7 @@ def validate_controller_revision(revision: Object, old: Object | None = None) ->
     return errors
 
 
-# --- Deployment and ReplicaSet ------------------------------------------------------------------------------------
+# --- Deployment and ReplicaSet --------------------------------------------------------------------
 
 
 DEPLOYMENT_COUNTS = (
@@ -321,7 +323,8 @@ def _deployment_spec(spec: Object, options: PodOptions) -> Errors:
 
 
 def _validate_replicated_template(spec: Object, options: PodOptions, errors: Errors) -> None:
-    """Validate the template of a ReplicaSet or Deployment (``ValidatePodTemplateSpecForReplicaSet``)."""
+    """Validate the template of a ReplicaSet or Deployment
+    (``ValidatePodTemplateSpecForReplicaSet``)."""
     template, selector = spec.get("template") or {}, selector_of(spec)
     if selector is None:
         errors.append(
@@ -394,7 +397,7 @@ def validate_replica_set_status_update(replica_set: Object, old: Object) -> list
     return errors
 
 
-# --- StatefulSet ----------------------------------------------------------------------------------------------------
+# --- StatefulSet ----------------------------------------------------------------------------------
 
 
 MUTABLE = (
@@ -407,8 +410,10 @@ MUTABLE = (
     "persistentVolumeClaimRetentionPolicy",
 )
 SPEC_KEPT = (
-    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+    "'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are "
+    "forbidden"
 )
 COUNTS = (
     "replicas",
@@ -423,7 +428,8 @@ LIMITED_COUNTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availa
 
 
 class _Tolerance(NamedTuple):
-    """The checks that an update leaves out: of fields that cannot change, of a template that was invalid already."""
+    """The checks that an update leaves out: of fields that cannot change, of a template that was
+    invalid already."""
 
     is_update: bool = False
     skips_template: bool = False
@@ -514,7 +520,8 @@ def _validate_strategy(strategy: Object, path: str, errors: Errors) -> None:
 
 
 def _with_claims(spec: Object) -> Object:
-    """Return the template as the controller makes pods of it: it sets host name and subdomain, and adds the claims."""
+    """Return the template as the controller makes pods of it: it sets host name and subdomain, and
+    adds the claims."""
     template: Object = spec.get("template") or {}
     pod_spec, claims = template.get("spec") or {}, spec.get("volumeClaimTemplates") or ()
     if not claims and not pod_spec.get("hostname") and not pod_spec.get("subdomain"):
@@ -543,7 +550,7 @@ def validate_stateful_set_status_update(stateful_set: Object, old: Object) -> li
     return errors
 
 
-# --- ReplicationController and PodTemplate (pkg/apis/core/validation) -----------------------------------------------
+# --- ReplicationController and PodTemplate (pkg/apis/core/validation) -----------------------------
 
 
 def validate_replication_controller(

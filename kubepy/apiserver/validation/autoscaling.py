@@ -89,7 +89,10 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
     if spec.get("minReplicas") == 0 and not any(
         metric.get("type") in ("Object", "External") for metric in metrics
     ):
-        detail = "must specify at least one Object or External metric to support scaling to zero replicas"
+        detail = (
+            "must specify at least one Object or External metric to support scaling to zero "
+            "replicas"
+        )
         errors.append(forbidden_field("spec.metrics", detail))
     for direction in ("scaleUp", "scaleDown"):
         if (rules := (spec.get("behavior") or {}).get(direction)) is not None:
@@ -118,7 +121,7 @@ def _validate_reference(
         )
 
 
-# --- metrics ------------------------------------------------------------------------------------------------------
+# --- metrics --------------------------------------------------------------------------------------
 
 
 def _validate_source(field: str, source: Object, path: str, errors: Errors) -> None:
@@ -205,7 +208,7 @@ def _validate_target_values(field: str, target: Object, path: str, errors: Error
         errors.append(forbidden_field(f"{path}.value", detail))
 
 
-# --- behaviour ----------------------------------------------------------------------------------------------------
+# --- behaviour ------------------------------------------------------------------------------------
 
 
 def _validate_rules(rules: Object, path: str, errors: Errors) -> None:

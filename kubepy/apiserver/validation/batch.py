@@ -1,4 +1,5 @@
-"""Jobs, their podFailurePolicy and successPolicy, and CronJobs (``pkg/apis/batch/validation/validation.go``)."""
+"""Jobs, their podFailurePolicy and successPolicy, and CronJobs
+(``pkg/apis/batch/validation/validation.go``)."""
 
 from __future__ import annotations
 
@@ -140,7 +141,7 @@ def _validate_generated_selector(job: Object, old: Object | None, errors: Errors
         )
 
 
-# --- spec ---------------------------------------------------------------------------------------------------------
+# --- spec -----------------------------------------------------------------------------------------
 
 
 def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Errors) -> None:
@@ -233,7 +234,7 @@ def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
             )
 
 
-# --- update -------------------------------------------------------------------------------------------------------
+# --- update ---------------------------------------------------------------------------------------
 
 
 KEPT = (
@@ -246,7 +247,8 @@ KEPT = (
 
 
 def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
-    """Refuse changes of the template, but of scheduling and resources while the job is suspended and has no pods."""
+    """Refuse changes of the template, but of scheduling and resources while the job is suspended
+    and has no pods."""
     new_template, old_template = (
         job["spec"].get("template") or {},
         old["spec"].get("template") or {},
@@ -272,7 +274,8 @@ def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
 
 
 def _with_mutable_fields(old_spec: Object, new_spec: Object) -> Object:
-    """Return the old pod spec with the fields of the new one that may change while a job is suspended."""
+    """Return the old pod spec with the fields of the new one that may change while a job is
+    suspended."""
     spec = dict(old_spec)
     for field in ("nodeSelector", "tolerations", "schedulingGates"):
         spec[field] = new_spec.get(field)
@@ -295,7 +298,7 @@ def _with_mutable_fields(old_spec: Object, new_spec: Object) -> Object:
     return spec
 
 
-# --- cron jobs ----------------------------------------------------------------------------------------------------
+# --- cron jobs ------------------------------------------------------------------------------------
 
 
 def validate_cron_job(cron_job: Object, old: Object | None = None) -> list[FieldError]:
@@ -379,7 +382,7 @@ def _validate_time_zone(zone: str, path: str, errors: Errors) -> None:
         errors.append(invalid_value(path, zone, printable(f"unknown time zone {zone}")))
 
 
-# --- when a Job has failed ------------------------------------------------------------------------------------------
+# --- when a Job has failed ------------------------------------------------------------------------
 
 
 ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
@@ -482,7 +485,7 @@ def _validate_exit_codes(codes: Object, names: set[str], path: str, errors: Erro
         errors.append(invalid_value(f"{path}.values", values, "must be ordered"))
 
 
-# --- success ------------------------------------------------------------------------------------------------------
+# --- success --------------------------------------------------------------------------------------
 
 
 def validate_success_policy(spec: Object, path: str, errors: Errors) -> None:
@@ -547,7 +550,8 @@ def count_indexes(text: str, completions: int) -> int:
 
 
 def first_common_index(text: str, other: str, completions: int) -> int | None:
-    """Return the lowest index that is in both texts; intervals that cannot be parsed count as empty."""
+    """Return the lowest index that is in both texts; intervals that cannot be parsed count as
+    empty."""
     return min(
         (
             max(low, other_low)
@@ -571,7 +575,8 @@ def _parse_interval(text: str, completions: int) -> tuple[int, int]:
     parts = text.split("-")
     if len(parts) > 2:
         raise ValueError(
-            f"the fragment {quote(text)} violates the requirement that an index interval can have at most "
+            f"the fragment {quote(text)} violates the requirement that an index interval can have "
+            f"at most "
             "two parts separated by '-'"
         )
     indexes = []

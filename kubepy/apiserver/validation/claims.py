@@ -1,4 +1,5 @@
-"""PersistentVolumeClaims and the templates of claims (``ValidatePersistentVolumeClaimSpec`` upstream)."""
+"""PersistentVolumeClaims and the templates of claims (``ValidatePersistentVolumeClaimSpec``
+upstream)."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ TEMPLATE_METADATA = (
     "managedFields",
 )
 SPEC_KEPT = (
-    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for "
+    "bound "
     "claims"
 )
 
@@ -111,7 +113,8 @@ def validate_access_modes(modes: list[str], path: str, errors: Errors) -> None:
 
 
 def validate_claim_template(template: Object, path: str, errors: Errors) -> None:
-    """Validate the template of an ephemeral volume, whose metadata may have labels and annotations only."""
+    """Validate the template of an ephemeral volume, whose metadata may have labels and annotations
+    only."""
     validate_template_metadata(template.get("metadata") or {}, f"{path}.metadata", errors)
     validate_claim_spec(template.get("spec") or {}, f"{path}.spec", errors)
 
@@ -127,7 +130,7 @@ def validate_template_metadata(metadata: Object, path: str, errors: Errors) -> N
     )
 
 
-# --- claims -------------------------------------------------------------------------------------------------------
+# --- claims ---------------------------------------------------------------------------------------
 
 
 def validate_claim(claim: Object) -> list[FieldError]:
@@ -175,7 +178,10 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
         "volumeAttributesClassName"
     ):
         shown = "nil" if new_class is None else "empty string"
-        detail = f"update to {shown} is forbidden when status.currentVolumeAttributesClassName is not nil"
+        detail = (
+            f"update to {shown} is forbidden when status.currentVolumeAttributesClassName is "
+            f"not nil"
+        )
         errors.append(forbidden_field("spec.volumeAttributesClassName", detail))
     return errors
 
@@ -254,7 +260,8 @@ def _validate_amount(amount: str, path: str, errors: Errors) -> None:
 
 
 def _validate_resource_key(name: str, path: str, errors: Errors) -> bool:
-    """Require a qualified name, of Kubernetes' own resources ``storage``. Returns whether it is one."""
+    """Require a qualified name, of Kubernetes' own resources ``storage``. Returns whether it is
+    one."""
     complaints = label_key(name)
     validate_format(name, complaints, path, errors)
     if not complaints and name != "storage" and ("/" not in name or "kubernetes.io/" in name):
@@ -267,7 +274,8 @@ def claim_warnings(claim: Object) -> list[str]:
     warnings = []
     if BETA_CLASS in (claim["metadata"].get("annotations") or {}):
         warnings.append(
-            f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute '
+            f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" '
+            f"attribute "
             "instead"
         )
     return warnings + claim_spec_warnings(claim["spec"], "spec")

@@ -1,4 +1,5 @@
-"""Namespaces, ConfigMaps, Secrets, Nodes and Events (``pkg/apis/core/validation/{validation,events}.go``)."""
+"""Namespaces, ConfigMaps, Secrets, Nodes and Events
+(``pkg/apis/core/validation/{validation,events}.go``)."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 IMMUTABLE_DATA = "field is immutable when `immutable` is set"
 
 
-# --- namespaces ---------------------------------------------------------------------------------------------------
+# --- namespaces -----------------------------------------------------------------------------------
 
 
 def validate_namespace(namespace: Object) -> list[FieldError]:
@@ -74,7 +75,7 @@ def validate_namespace_status_update(namespace: Object) -> list[FieldError]:
     return [invalid_value("status.Phase", phase, detail)]
 
 
-# --- config maps --------------------------------------------------------------------------------------------------
+# --- config maps ----------------------------------------------------------------------------------
 
 
 def validate_config_map(config_map: Object) -> list[FieldError]:
@@ -114,7 +115,7 @@ def validate_immutable_data(new: Object, old: Object, fields: tuple[str, ...]) -
     return errors + [forbidden_field(field, IMMUTABLE_DATA) for field in changed]
 
 
-# --- secrets ------------------------------------------------------------------------------------------------------
+# --- secrets --------------------------------------------------------------------------------------
 
 
 def validate_secret(secret: Object) -> list[FieldError]:
@@ -178,7 +179,8 @@ def validate_secret_type_kept(new: Object, old: Object) -> list[FieldError]:
 
 
 def secret_warnings(secret: Object) -> list[str]:
-    """Warn of a TLS secret without PEM data. Certificates and keys are not parsed: no cryptographic library is here."""
+    """Warn of a TLS secret without PEM data. Certificates and keys are not parsed: no cryptographic
+    library is here."""
     if secret.get("type") != "kubernetes.io/tls":
         return []
     data = secret.get("data") or {}
@@ -188,7 +190,7 @@ def secret_warnings(secret: Object) -> list[str]:
     return []
 
 
-# --- events: the rules of the group "" ------------------------------------------------------------------------------
+# --- events: the rules of the group "" ------------------------------------------------------------
 
 
 LIMITS = (("reportingInstance", 128), ("action", 128), ("reason", 128))
@@ -222,7 +224,7 @@ def validate_event(event: Object) -> list[FieldError]:
     return errors
 
 
-# --- nodes ----------------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 
 POD_CIDR_KEPT = 'node updates may not change podCIDR except from "" to valid'

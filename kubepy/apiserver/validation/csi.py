@@ -40,7 +40,7 @@ TEN_MINUTES, SHORTEST_PERIOD, LONGEST_NODE_ID = 600, 10, 192
 ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
-# --- drivers ------------------------------------------------------------------------------------------------------
+# --- drivers --------------------------------------------------------------------------------------
 
 
 def validate_driver(driver: Object, old: Object | None = None) -> list[FieldError]:
@@ -92,11 +92,12 @@ def validate_token_lifetime(seconds: int, path: str, errors: Errors) -> None:
         )
 
 
-# --- nodes --------------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 
 def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
-    """Validate a CSINode; an update may change of a driver's entry only the number of volumes that it attaches."""
+    """Validate a CSINode; an update may change of a driver's entry only the number of volumes that
+    it attaches."""
     errors: Errors = []
     names: set[str] = set()
     drivers = node["spec"].get("drivers") or []
@@ -140,7 +141,7 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
     return errors
 
 
-# --- capacities ---------------------------------------------------------------------------------------------------
+# --- capacities -----------------------------------------------------------------------------------
 
 
 def validate_capacity(capacity: Object, old: Object | None = None) -> list[FieldError]:
@@ -175,11 +176,12 @@ def capacity_warnings(capacity: Object) -> list[str]:
     ]
 
 
-# --- attachments --------------------------------------------------------------------------------------------------
+# --- attachments ----------------------------------------------------------------------------------
 
 
 def validate_attachment(attachment: Object, old: Object | None = None) -> list[FieldError]:
-    """Validate a VolumeAttachment: a new one's attacher must be a driver's name, an update may not change the spec."""
+    """Validate a VolumeAttachment: a new one's attacher must be a driver's name, an update may not
+    change the spec."""
     errors: Errors = []
     spec = attachment["spec"]
     attacher, node, source = (

@@ -34,11 +34,12 @@ def finalizer_warnings(finalizers: Iterable[str]) -> list[str]:
     return warnings
 
 
-# --- embedded objects -----------------------------------------------------------------------------------------------
+# --- embedded objects -----------------------------------------------------------------------------
 
 
 def validate_embedded(schema: Schema, value: Any, path: str = "") -> list[FieldError]:
-    """Require kind, version and valid metadata of every object of ``x-kubernetes-embedded-resource``.
+    """Require kind, version and valid metadata of every object of
+    ``x-kubernetes-embedded-resource``.
 
     If fields have the wrong type, only the error of the first is returned.
     """
@@ -98,7 +99,7 @@ def _invalid_fields(value: Object, path: str) -> Iterator[FieldError]:
         )
 
 
-# --- scale subresource (apiextensions-apiserver/pkg/registry/customresource/validator.go) ---------------------------
+# --- scale subresource (apiextensions-apiserver/pkg/registry/customresource/validator.go) ---------
 
 
 MAX_REPLICAS = 2**31 - 1
@@ -129,11 +130,13 @@ def validate_selector(obj: Object, path: FieldPath) -> list[FieldError]:
 
 
 def _accessor_problem(path: FieldPath, value: Any, expected: type, go_type: str) -> str:
-    """Return the error of Go's accessors of unstructured objects for a value of another type, "" for none."""
+    """Return the error of Go's accessors of unstructured objects for a value of another type, ""
+    for none."""
     if type(value) is expected:
         return ""
     return (
-        f"{dotted(path)} accessor error: {format_value(value)} is of the type {type_name(value)}, expected "
+        f"{dotted(path)} accessor error: {format_value(value)} is of the type {type_name(value)}, "
+        f"expected "
         f"{go_type}"
     )
 

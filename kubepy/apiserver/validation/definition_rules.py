@@ -19,14 +19,16 @@ from kubepy.api.schema.structural import EMBEDDED
 RULE_LIMIT = 10_000_000
 SCHEMA_LIMIT = 100_000_000
 _ADVICE = (
-    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and "
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
+    "maps, and "
     "strings are declared)"
 )
 _MOST_REPORTED = 4
 
 
 def validate_rules(schema: Object, path: str, *, limits_each: bool = True) -> list[FieldError]:
-    """Validate the rules of a schema; ``limits_each`` limits the cost of each rule besides their total."""
+    """Validate the rules of a schema; ``limits_each`` limits the cost of each rule besides their
+    total."""
     validation = _Validation(limits_each)
     errors = list(validation.walk(schema, _Place(path, is_root=True)))
     return errors + list(validation.check_total(path))
@@ -35,7 +37,8 @@ def validate_rules(schema: Object, path: str, *, limits_each: bool = True) -> li
 class _Place(NamedTuple):
     """The place of a schema.
 
-    :param uncorrelatable: the path of an enclosing list whose items cannot be matched with old items, "" for none.
+    :param uncorrelatable: the path of an enclosing list whose items cannot be matched with old
+        items, "" for none.
     :param times: the number of values that an object can have at this place; None: no limit.
     """
 
@@ -45,7 +48,8 @@ class _Place(NamedTuple):
     times: int | None = 1
 
     def below(self, step: str, limit: int | None = 1) -> _Place:
-        """Return the place of a field or item; ``limit`` is the number of them in one value of this place."""
+        """Return the place of a field or item; ``limit`` is the number of them in one value of this
+        place."""
         times = (
             None if limit is None or self.times is None else min(self.times * max(limit, 0), MAX)
         )
@@ -105,7 +109,10 @@ class _Validation:
                 "estimated messageExpression cost",
             )
         if rule.is_transition and place.uncorrelatable:
-            detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelatable}"
+            detail = (
+                f"oldSelf cannot be used on the uncorrelatable portion of the schema within "
+                f"{place.uncorrelatable}"
+            )
             yield invalid_value(f"{path}.rule", source["rule"], detail)
         elif not rule.is_transition and source.get("optionalOldSelf") is not None:
             yield invalid_value(
@@ -125,7 +132,10 @@ class _Validation:
         if self._total <= SCHEMA_LIMIT:
             return
         for _, rule in sorted(self._most, key=lambda entry: -entry[0])[:_MOST_REPORTED]:
-            detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+            detail = (
+                "contributed to estimated rule cost total exceeding cost limit for entire "
+                "OpenAPIv3 schema"
+            )
             yield forbidden_field(rule, detail)
         name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
         yield forbidden_field(path, _too_much(name, self._total, SCHEMA_LIMIT))

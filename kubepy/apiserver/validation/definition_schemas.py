@@ -1,6 +1,7 @@
 """The schemas of CustomResourceDefinitions: OpenAPI, structure and defaults.
 
-Upstream: ``apiextensions-apiserver/pkg/apis/apiextensions/validation``, ``pkg/apiserver/schema/validation.go``.
+Upstream: ``apiextensions-apiserver/pkg/apis/apiextensions/validation``,
+``pkg/apiserver/schema/validation.go``.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ RULES = "x-kubernetes-validations"
 META_FIELDS = ("metadata", "kind", "apiVersion")
 # With a status subresource only these may be at the root, in Go's names.
 ALLOWED_AT_ROOT = (
-    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern "
-    "MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields "
+    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength "
+    "MinLength Pattern "
+    "MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example "
+    "XPreserveUnknownFields "
     "XValidations"
 )
 _JSON_ALLOWED_AT_ROOT = {name[:1].lower() + name[1:] for name in ALLOWED_AT_ROOT.split()} | {
@@ -46,7 +49,8 @@ _LISTS_OF_SCHEMAS = ("allOf", "oneOf", "anyOf")
 
 
 class _Place(NamedTuple):
-    """The place of a schema: the reason why it may have no default ("": it may), and whether it is in metadata."""
+    """The place of a schema: the reason why it may have no default ("": it may), and whether it is
+    in metadata."""
 
     root: bool = False
     no_defaults: str = ""
@@ -56,14 +60,16 @@ class _Place(NamedTuple):
 def validate_schema(
     schema: Object, path: str, errors: Errors, *, with_status: bool, is_new: bool = True
 ) -> None:
-    """Validate the schema of a version. ``is_new``: it differs from the old one, so the cost of each rule counts."""
+    """Validate the schema of a version. ``is_new``: it differs from the old one, so the cost of
+    each rule counts."""
     schema_errors: Errors = []
     if with_status:
         first = [key for key in ("id", "$schema", "$ref") if schema.get(key)]
         kind = schema.get("type")
         if not first and kind and kind != "object":
             detail = (
-                'only "object" is allowed as the type at the root of the schema if the status subresource is '
+                'only "object" is allowed as the type at the root of the schema if the status '
+                "subresource is "
                 "enabled"
             )
             schema_errors.append(invalid_value(f"{path}.type", kind, detail))
@@ -73,7 +79,8 @@ def validate_schema(
             if key not in _JSON_ALLOWED_AT_ROOT
         ):
             detail = (
-                f"only [{ALLOWED_AT_ROOT}] fields are allowed at the root of the schema if the status "
+                f"only [{ALLOWED_AT_ROOT}] fields are allowed at the root of the schema if the "
+                f"status "
                 "subresource is enabled"
             )
             schema_errors.append(invalid_value(path, json_view(SCHEMA_TYPE, schema), detail))
@@ -92,7 +99,7 @@ def validate_schema(
     errors.extend(schema_errors)
 
 
-# --- a schema and its subschemas ----------------------------------------------------------------------------------
+# --- a schema and its subschemas ------------------------------------------------------------------
 
 
 def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
@@ -168,7 +175,7 @@ def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, s
         yield items, f"{path}.items", inner
 
 
-# --- the types of lists and maps ----------------------------------------------------------------------------------
+# --- the types of lists and maps ------------------------------------------------------------------
 
 
 def _validate_type_is(
@@ -218,7 +225,10 @@ def _validate_map_keys(keys: list[str], items: Object, path: str, errors: Errors
             continue
         at = f"{path}.properties[{key}]"
         if key not in (items.get("required") or ()) and "default" not in property_:
-            detail = f"this property is in {MAP_KEYS}, so it must have a default or be a required property"
+            detail = (
+                f"this property is in {MAP_KEYS}, so it must have a default or be a required "
+                f"property"
+            )
             errors.append(required(f"{at}.default", detail))
         if property_.get("nullable"):
             detail = f"this property is in {MAP_KEYS}, so it cannot be nullable"
@@ -257,7 +267,7 @@ def _validate_map_list(keys: list[str], items: Any, path: str, errors: Errors) -
                 errors.append(invalid_value(at, keys, "must not contain duplicate entries"))
 
 
-# --- rules --------------------------------------------------------------------------------------------------------
+# --- rules ----------------------------------------------------------------------------------------
 
 
 def _has_newlines(text: str) -> bool:
@@ -295,7 +305,7 @@ def _validate_rule(rule: Object, schema: Object, path: str, errors: Errors) -> N
             errors.append(invalid_value(at, field, "must be a valid path"))
 
 
-# --- formats ------------------------------------------------------------------------------------------------------
+# --- formats --------------------------------------------------------------------------------------
 
 _FORMATS = {
     "string": frozenset(
@@ -334,7 +344,8 @@ _FORMATS = {
 
 
 def unrecognized_formats(definition: Object) -> list[str]:
-    """Return the formats in the schemas of a definition that are unknown; upstream warns of each."""
+    """Return the formats in the schemas of a definition that are unknown; upstream warns of
+    each."""
     return [
         name
         for version in definition["spec"].get("versions") or ()
@@ -350,7 +361,7 @@ def _unrecognized(schema: Object) -> Iterator[str]:
         yield from _unrecognized(below)
 
 
-# --- structure (apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go) ------------------------------
+# --- structure (apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go) ------------
 
 
 _JUNCTORS = ("anyOf", "allOf", "oneOf")
@@ -379,7 +390,8 @@ _TYPE_REQUIRED = {
 
 
 def unsupported_field(schema: Any) -> str:
-    """Return why a schema cannot be parsed as a structural one, "" if it can (``NewStructural``)."""
+    """Return why a schema cannot be parsed as a structural one, "" if it can
+    (``NewStructural``)."""
     if isinstance(schema, list):
         return "OpenAPIV3Schema 'items' must be a schema, but is an array" if schema else ""
     if not isinstance(schema, dict):
@@ -409,13 +421,14 @@ def unsupported_field(schema: Any) -> str:
 
 
 def validate_structure(schema: Object, path: str) -> list[FieldError]:
-    """Return the errors of a schema that is not structural, sorted by their texts (``ValidateStructural``)."""
+    """Return the errors of a schema that is not structural, sorted by their texts
+    (``ValidateStructural``)."""
     return sorted(
         [*_invariants(schema, "root", path), *_completeness(schema, schema, path, path)], key=str
     )
 
 
-# --- invariants ---------------------------------------------------------------------------------------------------
+# --- invariants -----------------------------------------------------------------------------------
 
 
 def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
@@ -492,7 +505,8 @@ def _metadata(metadata: Object, level: str, embedded: bool, path: str) -> Iterat
 
 
 def _value_validation(schema: Object, path: str) -> Iterator[FieldError]:
-    """Validate the junctors and the pattern of a schema. An int-or-string may have ``anyOf`` integer and string."""
+    """Validate the junctors and the pattern of a schema. An int-or-string may have ``anyOf``
+    integer and string."""
     for index, subschema in enumerate(schema.get("anyOf") or ()):
         if schema["anyOf"] != _INT_OR_STRING:
             yield from _narrowing(subschema, f"{path}.anyOf[{index}]")
@@ -540,7 +554,7 @@ def _narrowing(schema: Object, path: str) -> Iterator[FieldError]:
         )
 
 
-# --- completeness -------------------------------------------------------------------------------------------------
+# --- completeness ---------------------------------------------------------------------------------
 
 
 def _completeness(narrowing: Object, schema: Object, path: str, at: str) -> Iterator[FieldError]:
@@ -573,7 +587,7 @@ def _nested_completeness(
         yield from _nested_completeness(property_, properties.get(name), below, where)
 
 
-# --- defaults (apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go) -------------------------------
+# --- defaults (apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go) -------------
 
 
 _OBJECT: Object = {"apiVersion": "validation/v1", "kind": "Validation"}
@@ -581,7 +595,8 @@ _STANDARD = ("apiVersion", "kind", "metadata")
 
 
 class _Context(NamedTuple):
-    """The object around a value: ``build`` makes it from the value; ``in_meta``: the value is in its metadata."""
+    """The object around a value: ``build`` makes it from the value; ``in_meta``: the value is in
+    its metadata."""
 
     build: Callable[[Any], Any]
     in_meta: bool = False
@@ -597,7 +612,8 @@ _ROOT = _Context(lambda value: value)
 
 
 def validate_defaults(schema: Object, path: str) -> list[FieldError]:
-    """Require defaults without unknown fields, valid by their schema and its rules, that make valid metadata."""
+    """Require defaults without unknown fields, valid by their schema and its rules, that make valid
+    metadata."""
     return list(_walk({**schema, EMBEDDED: True}, path, _ROOT))
 
 

@@ -35,7 +35,8 @@ APPROVAL = "api-approved.kubernetes.io"
 REVIEW_VERSIONS = ("v1", "v1beta1")
 COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-# The parts of a version that the internal type keeps once if all versions have the same: key → its name there.
+# The parts of a version that the internal type keeps once if all versions have the same: key → its
+# name there.
 _COMMON = {
     "schema": "validation",
     "subresources": "subresources",
@@ -88,7 +89,8 @@ def validate_definition(definition: Object, old: Object | None = None) -> list[F
         old is not None and old["spec"].get("preserveUnknownFields")
     ):
         detail = (
-            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema "
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
+            "spec.versions[*].schema "
             "instead"
         )
         errors.append(invalid_value("spec.preserveUnknownFields", True, detail))
@@ -103,7 +105,7 @@ def is_established(definition: Object) -> bool:
     )
 
 
-# --- the spec -----------------------------------------------------------------------------------------------------
+# --- the spec -------------------------------------------------------------------------------------
 
 
 def _validate_spec(spec: Object, old_schemas: dict[str, Object], errors: Errors) -> None:
@@ -186,7 +188,8 @@ def _check_warning(warning: str, deprecated: bool) -> list[str]:
     if unprintable is not None:
         at = len(warning[:unprintable].encode())
         complaints.append(
-            f"must only contain printable UTF-8 characters; non-printable character found at index {at}"
+            f"must only contain printable UTF-8 characters; non-printable character found at "
+            f"index {at}"
         )
     return complaints
 
@@ -198,7 +201,8 @@ def _validate_content(
     old_schemas: dict[str, Object],
     errors: Errors,
 ) -> None:
-    """Validate schema, subresources, columns and selectable fields of a version, or of all. ``places``: their paths."""
+    """Validate schema, subresources, columns and selectable fields of a version, or of all.
+    ``places``: their paths."""
     with_status = any("status" in (version.get("subresources") or {}) for version in versions)
     schema = (content.get("schema") or {}).get("openAPIV3Schema")
     if schema is not None:
@@ -254,7 +258,8 @@ def _validate_column(column: Object, path: str, errors: Errors) -> None:
 
 
 def _shown(versions: list[Object], common: Object) -> list[Object]:
-    """Return versions as Go prints the internal type: without common parts, schemas with JSON names."""
+    """Return versions as Go prints the internal type: without common parts, schemas with JSON
+    names."""
 
     def own(version: Object, key: str) -> Any:
         return None if key in common else json_view(_PARTS[key], version.get(key))
@@ -312,7 +317,7 @@ def _validate_labels(names: list[str] | tuple[()], path: str, errors: Errors) ->
     )
 
 
-# --- subresources and columns -------------------------------------------------------------------------------------
+# --- subresources and columns ---------------------------------------------------------------------
 
 
 def _validate_path_under(
@@ -324,7 +329,7 @@ def _validate_path_under(
         errors.append(invalid_value(path, json_path, detail))
 
 
-# --- conversion ---------------------------------------------------------------------------------------------------
+# --- conversion -----------------------------------------------------------------------------------
 
 
 def _validate_conversion(conversion: Object | None, preserve: bool, errors: Errors) -> None:
@@ -365,7 +370,7 @@ def _validate_conversion(conversion: Object | None, preserve: bool, errors: Erro
             errors.append(forbidden_field(f"{path}.{field}", detail))
 
 
-# --- stored versions and approval ---------------------------------------------------------------------------------
+# --- stored versions and approval -----------------------------------------------------------------
 
 
 def _validate_stored_versions(
@@ -384,7 +389,8 @@ def _validate_stored_versions(
     for index, name in enumerate(stored):
         if name not in names:
             detail = (
-                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+                f"missing from spec.versions; {name} was previously a storage version, and must "
+                f"remain in "
                 "spec.versions until a storage migration ensures no data remains persisted in "
                 f"{name} and removes {name} from status.storedVersions"
             )
@@ -392,7 +398,8 @@ def _validate_stored_versions(
 
 
 def _approval(definition: Object) -> tuple[str, str]:
-    """Return the state of the annotation, and the error that it deserves: missing, valid, invalid."""
+    """Return the state of the annotation, and the error that it deserves: missing, valid,
+    invalid."""
     see = "see https://github.com/kubernetes/enhancements/pull/1111"
     annotation = (definition["metadata"].get("annotations") or {}).get(APPROVAL, "")
     if not annotation:
@@ -401,12 +408,13 @@ def _approval(definition: Object) -> tuple[str, str]:
     if annotation.startswith("unapproved") or (parts.scheme and parts.netloc):
         return "valid", ""
     return "invalid", (
-        f'protected groups must have approval annotation "{APPROVAL}" with either a URL or a reason '
+        f'protected groups must have approval annotation "{APPROVAL}" with either a URL or a '
+        f"reason "
         f'starting with "unapproved", {see}'
     )
 
 
-# --- selectable fields ----------------------------------------------------------------------------------------------
+# --- selectable fields ----------------------------------------------------------------------------
 
 
 MAX_SELECTABLE_FIELDS = 8
@@ -430,7 +438,8 @@ def validate_selectable_fields(
             errors.append(invalid_value(at, json_path, "must not point to fields in metadata"))
         if target.get("type") not in ("string", "boolean", "integer"):
             detail = (
-                "must point to a field of type string, boolean or integer. Enum string fields and strings with "
+                "must point to a field of type string, boolean or integer. Enum string fields and "
+                "strings with "
                 "formats are allowed."
             )
             errors.append(invalid_value(at, json_path, detail))

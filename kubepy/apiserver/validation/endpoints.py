@@ -1,4 +1,5 @@
-"""Endpoints and EndpointSlices (``pkg/apis/core/validation``, ``pkg/apis/discovery/validation``)."""
+"""Endpoints and EndpointSlices (``pkg/apis/core/validation``,
+``pkg/apis/discovery/validation``)."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def _is_of_controller(obj: Object, label: str) -> bool:
     return (obj["metadata"].get("labels") or {}).get(label) in _CONTROLLERS[label]
 
 
-# --- Endpoints ----------------------------------------------------------------------------------------------------
+# --- Endpoints ------------------------------------------------------------------------------------
 
 
 def validate_endpoints(endpoints: Object, old: Object | None = None) -> list[FieldError]:
@@ -106,7 +107,7 @@ def endpoints_warnings(endpoints: Object) -> list[str]:
     ]
 
 
-# --- EndpointSlices -----------------------------------------------------------------------------------------------
+# --- EndpointSlices -------------------------------------------------------------------------------
 
 
 def validate_slice(slice_: Object, old: Object | None = None) -> list[FieldError]:

@@ -1,7 +1,9 @@
-"""The checks that many fields share: numbers, words, labels, selectors; and Go's view of a value in an error.
+"""The checks that many fields share: numbers, words, labels, selectors; and Go's view of a value in
+an error.
 
-Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/validation``. A validator takes a value,
-its path (``spec.template.spec``) and the list ``errors``, to which it appends.
+Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/validation``. A
+validator takes a value, its path (``spec.template.spec``) and the list ``errors``, to which it
+appends.
 """
 
 from __future__ import annotations
@@ -48,15 +50,17 @@ def validate_immutable(new: Any, old: Any, path: str, errors: Errors) -> None:
 
 
 def is_empty(value: Any) -> bool:
-    """Return whether Go's semantic equality takes a value for nil: null, or a list or map without entries."""
+    """Return whether Go's semantic equality takes a value for nil: null, or a list or map without
+    entries."""
     return value is None or (isinstance(value, dict | list) and not value)
 
 
 def semantically_equal(new: Any, old: Any) -> bool:
-    """Compare as ``equality.Semantic.DeepEqual``: an empty list or map equals an absent one, at any depth.
+    """Compare as ``equality.Semantic.DeepEqual``: an empty list or map equals an absent one, at any
+    depth.
 
-    JSON does not tell an empty struct behind a pointer, which is not nil, from an empty map. So ``emptyDir: {}`` counts
-    as no emptyDir here; callers for whom that matters look at the key.
+    JSON does not tell an empty struct behind a pointer, which is not nil, from an empty map. So
+    ``emptyDir: {}`` counts as no emptyDir here; callers for whom that matters look at the key.
     """
     if new == old:
         return True
@@ -72,7 +76,8 @@ def semantically_equal(new: Any, old: Any) -> bool:
 
 
 def validate_choice(value: str, supported: Iterable[str], path: str, errors: Errors) -> None:
-    """Require one of a set of words: none is Required, another is Unsupported (the words are listed in their order)."""
+    """Require one of a set of words: none is Required, another is Unsupported (the words are listed
+    in their order)."""
     if not value:
         errors.append(required(path))
     elif value not in supported:
@@ -126,7 +131,7 @@ def validate_local_non_reserved_path(target: str, path: str, errors: Errors) -> 
         errors.append(invalid_value(path, target, "must not start with '..'"))
 
 
-# --- labels and selectors -------------------------------------------------------------------------------------------
+# --- labels and selectors -------------------------------------------------------------------------
 
 
 # The same few label keys and values come with every pod of a workload.
@@ -154,7 +159,8 @@ def validate_label_selector(
     *,
     allow_invalid_values: bool = False,
 ) -> None:
-    """Validate a selector; ``allow_invalid_values`` tolerates values that are no label values, as in updates."""
+    """Validate a selector; ``allow_invalid_values`` tolerates values that are no label values, as
+    in updates."""
     if selector is None:
         return
     validate_labels(selector.get("matchLabels"), f"{path}.matchLabels", errors)
@@ -167,7 +173,8 @@ def validate_label_selector(
 
 
 def validate_operator(expression: Mapping[str, Any], path: str, errors: Errors) -> None:
-    """Validate the operator of a requirement, and that there are values exactly if it takes some."""
+    """Validate the operator of a requirement, and that there are values exactly if it takes
+    some."""
     operator, values = expression.get("operator", ""), expression.get("values")
     match operator:
         case "In" | "NotIn":
@@ -201,16 +208,18 @@ def has_invalid_label_value(selector: Mapping[str, Any] | None) -> bool:
     )
 
 
-# --- Go's view of a value -------------------------------------------------------------------------------------------
+# --- Go's view of a value -------------------------------------------------------------------------
 
 
 def go_view(type_name: str, value: Any) -> Any:
-    """Return a value as ``json.Marshal`` prints the internal type ``type_name`` (``apps.DaemonSetUpdateStrategy``)."""
+    """Return a value as ``json.Marshal`` prints the internal type ``type_name``
+    (``apps.DaemonSetUpdateStrategy``)."""
     return _ordered(goview.go_fields(type_name, value))
 
 
 def json_view(type_name: str, value: Any) -> Any:
-    """Return a value as ``json.Marshal`` prints a type with JSON names (``meta/v1.OwnerReference``)."""
+    """Return a value as ``json.Marshal`` prints a type with JSON names
+    (``meta/v1.OwnerReference``)."""
     return _ordered(goview.go_order(type_name, value))
 
 
@@ -225,11 +234,12 @@ def _ordered(value: Any) -> Any:
     return Ordered(value) if isinstance(value, dict) else value
 
 
-# --- the difference of two objects (apimachinery/pkg/util/diff) -----------------------------------------------------
+# --- the difference of two objects (apimachinery/pkg/util/diff) -----------------------------------
 
 
 def go_diff(type_name: str, old: Any, new: Any) -> str:
-    """Return the unified diff of two internal structs printed as indented JSON, without file names."""
+    """Return the unified diff of two internal structs printed as indented JSON, without file
+    names."""
     old_text, new_text = (
         json.dumps(go_view(type_name, value), indent=1, ensure_ascii=False) for value in (old, new)
     )

@@ -1,6 +1,8 @@
-"""The formats of values that are not names: ports, percentages, keys, addresses (``apimachinery/pkg/util/validation``).
+"""The formats of values that are not names: ports, percentages, keys, addresses
+(``apimachinery/pkg/util/validation``).
 
-Each function returns the complaints about a value in upstream's words; an empty list for a good one.
+Each function returns the complaints about a value in upstream's words; an empty list for a good
+one.
 """
 
 from __future__ import annotations
@@ -75,7 +77,8 @@ def env_var_name(name: str) -> list[str]:
     if all(" " <= letter <= "~" and letter != "=" for letter in name):
         return [] if name else ["environment variable name must be non-empty"]
     return [
-        "a valid environment variable name must consist only of printable ASCII characters other than '='"
+        "a valid environment variable name must consist only of printable ASCII characters other "
+        "than '='"
     ]
 
 
@@ -92,7 +95,7 @@ def user_or_group_id(number: int) -> list[str]:
     return [] if 0 <= number < 2**31 else [between(0, 2**31 - 1)]
 
 
-# --- addresses ----------------------------------------------------------------------------------------------------
+# --- addresses ------------------------------------------------------------------------------------
 
 
 def canonical_ip(address: str) -> list[str]:
@@ -106,7 +109,8 @@ def canonical_ip(address: str) -> list[str]:
 
 
 def ip_address(address: str) -> list[str]:
-    """Check an IPv4 or IPv6 address as v1.36 wants it in old fields: no leading zeros, no IPv4 inside IPv6."""
+    """Check an IPv4 or IPv6 address as v1.36 wants it in old fields: no leading zeros, no IPv4
+    inside IPv6."""
     import ipaddress
 
     try:
@@ -121,14 +125,16 @@ def ip_address(address: str) -> list[str]:
 
 
 def _without_zone(address: str) -> str:
-    """Return the address. Raises ValueError for one with a zone (``fe80::1%eth0``), which only Python accepts."""
+    """Return the address. Raises ValueError for one with a zone (``fe80::1%eth0``), which only
+    Python accepts."""
     if "%" in address:
         raise ValueError(address)
     return address
 
 
 def without_leading_zeros(address: str) -> str | None:
-    """Return an IPv4 address with leading zeros (``010.0.0.1``) without them; None for anything else."""
+    """Return an IPv4 address with leading zeros (``010.0.0.1``) without them; None for anything
+    else."""
     parts = address.split(".")
     if len(parts) != 4 or not all(
         part.isascii() and part.isdigit() and int(part) < 256 for part in parts
@@ -138,7 +144,8 @@ def without_leading_zeros(address: str) -> str | None:
 
 
 def cidr(network: str) -> list[str]:
-    """Check a network as v1.36 wants it in old fields: no leading zeros, no bits beyond the prefix."""
+    """Check a network as v1.36 wants it in old fields: no leading zeros, no bits beyond the
+    prefix."""
     import ipaddress
 
     address, slash, length = network.partition("/")
@@ -177,7 +184,8 @@ def ip_warnings(address: str, path: str) -> list[str]:
     if canonical == address:
         return []
     return [
-        f"{path}: IPv6 address {quote(address)} should be in RFC 5952 canonical format ({quote(canonical)})"
+        f"{path}: IPv6 address {quote(address)} should be in RFC 5952 canonical format "
+        f"({quote(canonical)})"
     ]
 
 
@@ -192,7 +200,8 @@ def cidr_warnings(network: str, path: str) -> list[str]:
     if canonical == network:
         return []
     return [
-        f"{path}: IPv6 CIDR value {quote(network)} should be in RFC 5952 canonical format ({quote(canonical)})"
+        f"{path}: IPv6 CIDR value {quote(network)} should be in RFC 5952 canonical format "
+        f"({quote(canonical)})"
     ]
 
 
@@ -209,7 +218,8 @@ def dns1123_subdomain_with_underscore(name: str) -> list[str]:
     label = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
     pattern = rf"{label}(\.{label})*"
     rule = (
-        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', "
+        "'-' or '.', and "
         "must start and end with an alphanumeric character"
     )
     return _subdomain_like(name, pattern, rule, "example.com")
@@ -220,8 +230,10 @@ def wildcard_subdomain(name: str) -> list[str]:
     label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
     pattern = rf"\*\.{label}(\.{label})*"
     rule = (
-        "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
-        "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+        "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, "
+        "which must "
+        "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric "
+        "character"
     )
     return _subdomain_like(name, pattern, rule, "*.example.com")
 

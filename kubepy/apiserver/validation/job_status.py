@@ -1,7 +1,8 @@
-"""Updates of a Job's status: no contradictions, no steps back (``validateJobStatus``, ``ValidateJobStatusUpdate``).
+"""Updates of a Job's status: no contradictions, no steps back (``validateJobStatus``,
+``ValidateJobStatusUpdate``).
 
-Only changes are checked, so that a status from before a rule existed can still be written, and one that a change of the
-spec made invalid can be repaired (``getStatusValidationOptions``).
+Only changes are checked, so that a status from before a rule existed can still be written, and one
+that a change of the spec made invalid can be repaired (``getStatusValidationOptions``).
 """
 
 from __future__ import annotations
@@ -240,7 +241,8 @@ def _validate_index_list(change: _Change, field: str) -> Errors:
 
 
 def _validate_kept(change: _Change) -> Errors:
-    """Refuse to undo final conditions, or to lower counts; but an Indexed job that shrinks loses completions."""
+    """Refuse to undo final conditions, or to lower counts; but an Indexed job that shrinks loses
+    completions."""
     errors = [
         _contradiction(f"cannot disable the terminal {condition}=True condition")
         for condition in ("Failed", "Complete", "FailureTarget")

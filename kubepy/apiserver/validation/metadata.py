@@ -1,4 +1,5 @@
-"""Validation of ``metadata``, the same for every kind (``apimachinery/pkg/api/validation/objectmeta.go``)."""
+"""Validation of ``metadata``, the same for every kind
+(``apimachinery/pkg/api/validation/objectmeta.go``)."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ FREE_FINALIZERS = frozenset(
         ),
     )
 )
-# Fields that no update changes; the API server puts the old values of most back before it validates.
+# Fields that no update changes; the API server puts the old values of most back before it
+# validates.
 IMMUTABLE_FIELDS = (
     "name",
     "namespace",
@@ -59,7 +61,8 @@ Metadata = Mapping[str, Any]
 def validate_object_meta(
     metadata: Metadata, *, namespaced: bool, name_rule: NameRule, path: str = "metadata"
 ) -> list[FieldError]:
-    """Return all errors of an object's metadata; ``name_rule`` is the kind's (``ValidateObjectMeta``)."""
+    """Return all errors of an object's metadata; ``name_rule`` is the kind's
+    (``ValidateObjectMeta``)."""
     prefix = metadata.get("generateName") or ""
     masked = mask_trailing_dash(prefix)
     errors = [
@@ -71,7 +74,8 @@ def validate_object_meta(
 
 
 def validate_path_segments(metadata: Metadata) -> list[FieldError]:
-    """Check that the name is a path segment, for kinds whose own rule allows more (upstream checks a second time)."""
+    """Check that the name is a path segment, for kinds whose own rule allows more (upstream checks
+    a second time)."""
     prefix = metadata.get("generateName") or ""
     errors = [
         invalid_value("metadata.generateName", prefix, detail)
@@ -81,7 +85,8 @@ def validate_path_segments(metadata: Metadata) -> list[FieldError]:
 
 
 def validate_common(metadata: Metadata, *, namespaced: bool) -> list[FieldError]:
-    """Return the errors of metadata that hold for every kind, in updates too (``ValidateObjectMetaAccessor``)."""
+    """Return the errors of metadata that hold for every kind, in updates too
+    (``ValidateObjectMetaAccessor``)."""
     return validate_path_segments(metadata) + _validate_common(metadata, namespaced, "metadata")
 
 
@@ -103,7 +108,8 @@ def validate_object_meta_update(new: Metadata, old: Metadata) -> list[FieldError
 
 
 def validate_kube_finalizers(resource: Resource, metadata: Metadata) -> list[FieldError]:
-    """Require qualified finalizers or standard ones, as most built-in kinds do (``validateKubeFinalizerName``)."""
+    """Require qualified finalizers or standard ones, as most built-in kinds do
+    (``validateKubeFinalizerName``)."""
     if not resource.is_core_api or resource.key in FREE_FINALIZERS:
         return []
     detail = "name is neither a standard finalizer name nor is it fully qualified"

@@ -1,4 +1,5 @@
-"""Ingresses, their classes, and NetworkPolicies (``pkg/apis/networking/validation/validation.go``)."""
+"""Ingresses, their classes, and NetworkPolicies
+(``pkg/apis/networking/validation/validation.go``)."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ BAD_SEQUENCES, BAD_ENDS = ("//", "/./", "/../", "%2f", "%2F"), ("/..", "/.")
 NOT_AN_IP = "must be a DNS name, not an IP address"
 
 
-# --- ingresses ----------------------------------------------------------------------------------------------------
+# --- ingresses ------------------------------------------------------------------------------------
 
 
 def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldError]:
@@ -183,11 +184,12 @@ def ingress_warnings(ingress: Object) -> list[str]:
     if not annotation or (ingress.get("spec") or {}).get("ingressClassName") is not None:
         return []
     return [
-        f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"
+        f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' "
+        f"instead"
     ]
 
 
-# --- ingress classes ----------------------------------------------------------------------------------------------
+# --- ingress classes ------------------------------------------------------------------------------
 
 
 def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> list[FieldError]:
@@ -223,7 +225,7 @@ def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> 
     return errors
 
 
-# --- network policies ---------------------------------------------------------------------------------------------
+# --- network policies -----------------------------------------------------------------------------
 
 
 def validate_network_policy(policy: Object, old: Object | None = None) -> list[FieldError]:
@@ -305,7 +307,10 @@ def _validate_policy_port(port: Object, path: str, errors: Errors) -> None:
             )
         return
     if end is not None:
-        detail = f"may not be specified when `port` is {'not specified' if number is None else 'non-numeric'}"
+        detail = (
+            f"may not be specified when `port` is "
+            f"{'not specified' if number is None else 'non-numeric'}"
+        )
         errors.append(invalid_value(f"{path}.endPort", end, detail))
     if number is not None:
         validate_format(number, port_name(number), f"{path}.port", errors)
@@ -387,7 +392,7 @@ def _parse(network: str) -> Any:
         return None
 
 
-# --- ranges of service addresses ----------------------------------------------------------------------------------
+# --- ranges of service addresses ------------------------------------------------------------------
 
 
 def validate_service_cidr(service_cidr: Object, old: Object | None = None) -> list[FieldError]:
@@ -419,7 +424,10 @@ def _validate_ranges(networks: list[str], path: str) -> list[FieldError]:
     if len(networks) > 2:
         return [invalid_value(path, shown, "may only hold up to 2 values")]
     if len(networks) == 2 and is_ipv6(networks[0]) == is_ipv6(networks[1]):
-        detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/96"
+        detail = (
+            "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and "
+            "2001:db8::/96"
+        )
         return [invalid_value(path, shown, detail)]
     errors: Errors = []
     for index, network in enumerate(networks):

@@ -65,7 +65,10 @@ def validate_priority_class(priority_class: Object) -> list[FieldError]:
         elif priority_class.get("globalDefault"):
             detail = f"globalDefault of {name} PriorityClass must be false"
         if detail:
-            prefix = "priority class names with 'system-' prefix are reserved for system use only. error: "
+            prefix = (
+                "priority class names with 'system-' prefix are reserved for system use "
+                "only. error: "
+            )
             errors.append(forbidden_field("metadata.name", prefix + detail))
     elif value > HIGHEST_PRIORITY:
         detail = f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}"

@@ -45,7 +45,7 @@ ONLY_EXISTS = (
 )
 
 
-# --- quotas -------------------------------------------------------------------------------------------------------
+# --- quotas ---------------------------------------------------------------------------------------
 
 
 def validate_quota(quota: Object, old: Object | None = None) -> list[FieldError]:
@@ -113,13 +113,17 @@ def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> 
         if scope in ONLY_EXISTS and operator != "Exists":
             detail = (
                 "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
-                "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort "
+                "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, "
+                "ResourceQuotaScopeNotBestEffort "
                 "or ResourceQuotaScopeCrossNamespacePodAffinity"
             )
             errors.append(invalid_value(f"{path}.operator", operator, detail))
         if operator in ("In", "NotIn"):
             if not values:
-                detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+                detail = (
+                    "must be at least one value when `operator` is 'In' or 'NotIn' for scope "
+                    "selector"
+                )
                 errors.append(required(f"{path}.values", detail))
         elif operator not in ("Exists", "DoesNotExist"):
             errors.append(
@@ -151,12 +155,13 @@ def quota_warnings(quota: Object) -> list[str]:
             and Quantity.parse(hard[request]) > Quantity.parse(hard[limit])
         ):
             warnings.append(
-                f"ResourceQuota {request} ({hard[request]}) should be less than {limit} ({hard[limit]})"
+                f"ResourceQuota {request} ({hard[request]}) should be less than {limit} "
+                f"({hard[limit]})"
             )
     return warnings
 
 
-# --- limit ranges -------------------------------------------------------------------------------------------------
+# --- limit ranges ---------------------------------------------------------------------------------
 
 
 def validate_limit_range(limit_range: Object) -> list[FieldError]:
@@ -214,7 +219,8 @@ def validate_limit_range(limit_range: Object) -> list[FieldError]:
     return errors
 
 
-# Pairs of fields, of which the first must not be greater; the field and the amount that the error shows; its text.
+# Pairs of fields, of which the first must not be greater; the field and the amount that the error
+# shows; its text.
 _ORDER = (
     ("min", "max", "min", "min", "min value {} is greater than max value {}"),
     (
@@ -272,7 +278,8 @@ def _validate_order(amounts: dict[str, str], name: str, path: str, errors: Error
     default, request = sizes.get("default"), sizes.get("defaultRequest")
     if default and request and default != request and not is_overcommit_allowed(name):
         detail = (
-            f"default value {amounts['default']} must equal to defaultRequest value {amounts['defaultRequest']} "
+            f"default value {amounts['default']} must equal to defaultRequest value "
+            f"{amounts['defaultRequest']} "
             f"in {name}"
         )
         errors.append(

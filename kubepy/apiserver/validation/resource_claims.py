@@ -58,13 +58,20 @@ NEGATIVE_GENERATION = "must be greater than or equal to zero"
 STATUSES = ("False", "True", "Unknown")
 EFFECTS = ("NoExecute", "NoSchedule", "None")
 ONE_REQUEST = "exactly one of `exactly` or `firstAvailable` is required"
-ONE_ATTRIBUTE = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
-NO_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+ONE_ATTRIBUTE = (
+    'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple '
+    "fields are set"
+)
+NO_REQUEST = (
+    "must be the name of a request in the claim or the name of a request and a "
+    "subrequest separated by '/'"
+)
 DELETED = (
     "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
 )
 NO_UID_FORM = (
-    "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase "
+    "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with "
+    "lowercase "
     "hexadecimal characters"
 )
 _IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
@@ -97,7 +104,8 @@ def validate_items(
     errors: Errors,
     key: Callable[[Any], Any] | None = None,
 ) -> None:
-    """Validate the items of a list, and with ``key`` that no two have the same (``validateSlice``, ``validateSet``)."""
+    """Validate the items of a list, and with ``key`` that no two have the same (``validateSlice``,
+    ``validateSet``)."""
     items = items or []
     if most is not None and len(items) > most:
         errors.append(too_many(path, len(items), most))
@@ -131,7 +139,8 @@ def validate_pool_name(name: str, path: str, errors: Errors) -> None:
 
 
 def validate_qualified_name(name: str, path: str, errors: Errors) -> None:
-    """Validate a C identifier, which may follow a domain and a slash; upstream takes any name with more slashes."""
+    """Validate a C identifier, which may follow a domain and a slash; upstream takes any name with
+    more slashes."""
     domain, slash, identifier = name.rpartition("/")
     if "/" in domain:
         return
@@ -174,7 +183,7 @@ def validate_binding_conditions(holder: Object, path: str, errors: Errors) -> No
             )
 
 
-# --- claims -------------------------------------------------------------------------------------------------------
+# --- claims ---------------------------------------------------------------------------------------
 
 
 def validate_claim_spec(spec: Object, path: str, errors: Errors) -> None:
@@ -358,7 +367,7 @@ def validate_json_object(value: Any, path: str, errors: Errors, *, stored: bool 
         errors.append(invalid_value(path, "<value omitted>", "must be a valid JSON object"))
 
 
-# --- the status of claims -----------------------------------------------------------------------------------------
+# --- the status of claims -------------------------------------------------------------------------
 
 
 def validate_claim_status(claim: Object, old: Object, errors: Errors) -> None:
@@ -514,7 +523,7 @@ def _validate_allocation(
         validate_node_selector(selector, f"{path}.nodeSelector", errors)
 
 
-# --- classes ------------------------------------------------------------------------------------------------------
+# --- classes --------------------------------------------------------------------------------------
 
 
 def validate_class(spec: Object, old: Object | None, errors: Errors) -> None:

@@ -1,4 +1,5 @@
-"""Slices of devices: pools, nodes, attributes, capacities, counters, taints (``pkg/apis/resource/validation``)."""
+"""Slices of devices: pools, nodes, attributes, capacities, counters, taints
+(``pkg/apis/resource/validation``)."""
 
 from __future__ import annotations
 
@@ -42,11 +43,13 @@ NODES_OF_SLICE = (
     "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 )
 NODES_OF_DEVICE = (
-    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` "
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when "
+    "`perDeviceNodeSelection` "
     "is set to true in the ResourceSlice spec"
 )
 OTHER_NODES = (
-    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true "
+    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set "
+    "to true "
     "in the ResourceSlice spec"
 )
 _NUMBER = r"(0|[1-9]\d*)"
@@ -200,7 +203,10 @@ def validate_capacity(shared: bool, capacity: Object, path: str, errors: Errors)
     if not shared:
         errors.append(forbidden_field(path, "allowMultipleAllocations must be true"))
     elif values and limits is not None:
-        detail = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
+        detail = (
+            'exactly one policy can be specified, cannot specify "validValues" and '
+            '"validRange" at the same time'
+        )
         errors.append(forbidden_field(path, detail))
     elif values or limits is not None:
         field = "validValues" if values else "validRange"

@@ -1,4 +1,5 @@
-"""Resource names and amounts (``validateResourceRequirements``, ``pkg/apis/core/helper`` upstream)."""
+"""Resource names and amounts (``validateResourceRequirements``, ``pkg/apis/core/helper``
+upstream)."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def is_huge_page(name: str) -> bool:
 
 
 def is_native(name: str) -> bool:
-    """Return whether a resource is of the ``kubernetes.io/`` namespace, as names without a prefix are too."""
+    """Return whether a resource is of the ``kubernetes.io/`` namespace, as names without a prefix
+    are too."""
     return "/" not in name or "kubernetes.io/" in name
 
 
@@ -82,7 +84,7 @@ def is_divisible_by_page(name: str, amount: str) -> bool:
     return size > 0 and size % NANO == 0 and Quantity.parse(amount).nanos % size == 0
 
 
-# --- names --------------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1024)
@@ -118,7 +120,7 @@ def validate_pod_resource_name(name: str, path: str, errors: Errors) -> None:
         errors.append(not_supported(path, name, ("cpu", "hugepages-", "memory")))
 
 
-# --- amounts ------------------------------------------------------------------------------------------------------
+# --- amounts --------------------------------------------------------------------------------------
 
 
 def validate_resource_quantity(name: str, amount: str, path: str, errors: Errors) -> None:
@@ -215,5 +217,8 @@ def _validate_claims(
             keys.add(key)
         if name and name not in claim_names:
             tail = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"
-            text = f"Not found: {quote(name)}: must be one of the names in pod.spec.resourceClaims{tail}"
+            text = (
+                f"Not found: {quote(name)}: must be one of the names in "
+                f"pod.spec.resourceClaims{tail}"
+            )
             errors.append(FieldError("FieldValueNotFound", at, text))

@@ -1,4 +1,5 @@
-"""Services (``ValidateService*`` in ``pkg/apis/core/validation/validation.go``, ``pkg/api/service/warnings.go``)."""
+"""Services (``ValidateService*`` in ``pkg/apis/core/validation/validation.go``,
+``pkg/api/service/warnings.go``)."""
 
 from __future__ import annotations
 
@@ -107,7 +108,7 @@ def _validate_type(service: Object, errors: Errors) -> None:
             validate_format(name, dns1123_subdomain(name), "spec.externalName", errors)
 
 
-# --- ports --------------------------------------------------------------------------------------------------------
+# --- ports ----------------------------------------------------------------------------------------
 
 
 def _validate_port(
@@ -167,11 +168,12 @@ def _validate_affinity(spec: Object, errors: Errors) -> None:
         errors.append(invalid_value(f"{path}.clientIP.timeoutSeconds", seconds, detail))
 
 
-# --- addresses ----------------------------------------------------------------------------------------------------
+# --- addresses ------------------------------------------------------------------------------------
 
 
 def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError]:
-    """Validate ``clusterIP``, ``clusterIPs`` and ``ipFamilies`` (``ValidateServiceClusterIPsRelatedFields``)."""
+    """Validate ``clusterIP``, ``clusterIPs`` and ``ipFamilies``
+    (``ValidateServiceClusterIPsRelatedFields``)."""
     spec = service["spec"]
     if spec.get("type") == "ExternalName":
         return []
@@ -247,7 +249,7 @@ def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
             errors.append(invalid_value(path, ip, detail))
 
 
-# --- load balancers and traffic -----------------------------------------------------------------------------------
+# --- load balancers and traffic -------------------------------------------------------------------
 
 
 def _validate_source_ranges(service: Object, old: Object | None, errors: Errors) -> None:
@@ -304,7 +306,10 @@ def _validate_traffic(service: Object, errors: Errors) -> None:
     port, at = spec.get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
     if not needs_health_check(service):
         if port:
-            detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+            detail = (
+                "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` "
+                "is 'Local'"
+            )
             errors.append(invalid_value(at, port, detail))
     elif not port:
         errors.append(required(at))
@@ -319,7 +324,7 @@ def _validate_traffic(service: Object, errors: Errors) -> None:
     )
 
 
-# --- update and status --------------------------------------------------------------------------------------------
+# --- update and status ----------------------------------------------------------------------------
 
 
 def validate_service_update(service: Object, old: Object) -> list[FieldError]:
@@ -405,7 +410,7 @@ def validate_service_status(service: Object) -> list[FieldError]:
     return errors
 
 
-# --- warnings (pkg/api/service/warnings.go) -------------------------------------------------------------------------
+# --- warnings (pkg/api/service/warnings.go) -------------------------------------------------------
 
 
 def service_warnings(service: Object) -> list[str]:

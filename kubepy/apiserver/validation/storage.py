@@ -75,7 +75,7 @@ _DEPRECATED_SOURCES = {
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
-# --- volumes ------------------------------------------------------------------------------------------------------
+# --- volumes --------------------------------------------------------------------------------------
 
 
 def validate_volume(volume: Object, old: Object | None = None) -> list[FieldError]:
@@ -202,17 +202,20 @@ def volume_warnings(volume: Object) -> list[str]:
     warnings = []
     if BETA_CLASS in annotations:
         warnings.append(
-            f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute '
+            f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" '
+            f"attribute "
             "instead"
         )
     if "volume.beta.kubernetes.io/mount-options" in annotations:
         warnings.append(
-            "metadata.annotations[volume.beta.kubernetes.io/mount-options]: deprecated since v1.31; use "
+            "metadata.annotations[volume.beta.kubernetes.io/mount-options]: deprecated since "
+            "v1.31; use "
             '"mountOptions" attribute instead'
         )
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         warnings.append(
-            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the "
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
+            "Instead, the "
             "recommended approach is to use dynamic provisioning."
         )
     terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
@@ -229,7 +232,7 @@ def volume_warnings(volume: Object) -> list[str]:
     return warnings
 
 
-# --- storage classes ----------------------------------------------------------------------------------------------
+# --- storage classes ------------------------------------------------------------------------------
 
 
 def validate_storage_class(storage_class: Object) -> list[FieldError]:
@@ -325,7 +328,8 @@ def validate_attributes_class(
 
 def storage_class_warnings(storage_class: Object) -> list[str]:
     return [
-        f"allowedTopologies[{index}].matchLabelExpressions[{position}].key: {DEPRECATED_LABELS[expression['key']]}"
+        f"allowedTopologies[{index}].matchLabelExpressions[{position}].key: "
+        f"{DEPRECATED_LABELS[expression['key']]}"
         for index, term in enumerate(storage_class.get("allowedTopologies") or ())
         for position, expression in enumerate(term.get("matchLabelExpressions") or ())
         if expression.get("key") in DEPRECATED_LABELS

@@ -1,4 +1,5 @@
-"""Volumes of storage systems, in pods and in PersistentVolumes (``validate*VolumeSource`` upstream)."""
+"""Volumes of storage systems, in pods and in PersistentVolumes (``validate*VolumeSource``
+upstream)."""
 
 from __future__ import annotations
 
@@ -106,7 +107,8 @@ def _validate_iscsi_rest(
 
 
 def _validate_iscsi_name(name: str, unknown_kind: str, path: str, errors: Errors) -> None:
-    """Validate a name by its kind, which is its first three letters. ``unknown_kind``: the error for another."""
+    """Validate a name by its kind, which is its first three letters. ``unknown_kind``: the error
+    for another."""
     pattern = ISCSI_NAMES.get(name[:3])
     if pattern is None:
         errors.append(invalid_value(path, name, unknown_kind))
@@ -172,7 +174,10 @@ def _validate_azure_disk(source: Object, path: str, errors: Errors) -> None:
     validate_optional_choice(source.get("cachingMode"), modes, f"{path}.cachingMode", errors)
     kind, uri = source.get("kind"), source.get("diskURI", "")
     validate_optional_choice(kind, ("Dedicated", "Managed", "Shared"), f"{path}.kind", errors)
-    managed = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+    managed = (
+        "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/"
+        "disks/{disk-id}"
+    )
     blob = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
         errors.append(not_supported(f"{path}.diskURI", uri, (managed,)))
@@ -225,13 +230,14 @@ _VALIDATORS: dict[str, Any] = {
 }
 
 
-# --- in PersistentVolumes -----------------------------------------------------------------------------------------
+# --- in PersistentVolumes -------------------------------------------------------------------------
 
 
 def validate_persistent_source(
     kind: str, source: Object, volume_name: str, path: str, errors: Errors
 ) -> None:
-    """Validate a source in a PersistentVolume: as in a pod, but references to secrets have a namespace."""
+    """Validate a source in a PersistentVolume: as in a pod, but references to secrets have a
+    namespace."""
     match kind:
         case "csi":
             _validate_persistent_csi(source, path, errors)

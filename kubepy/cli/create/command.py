@@ -99,7 +99,8 @@ def create(factory: Factory, options: CreateFlags) -> None:
 
 
 def _edit_and_create(factory: Factory, options: CreateFlags) -> None:
-    """Let the user edit each object before it is created (``--edit``); one that is not changed is not created."""
+    """Let the user edit each object before it is created (``--edit``); one that is not changed is
+    not created."""
 
     def change(originals: list[Info], updated: list[Info], current: Round) -> None:
         for info in updated:
@@ -116,7 +117,8 @@ def _edit_and_create(factory: Factory, options: CreateFlags) -> None:
 def created(
     factory: Factory, options: CreateFlags, info: Info, strategy: str, validation: str
 ) -> dict[str, object]:
-    """Create one object of a file; returns the object to print. Raises Status with the file in its message."""
+    """Create one object of a file; returns the object to print. Raises Status with the file in its
+    message."""
     save_last_applied(info.content, create=options.save_config)
     if options.record:
         record(info.content, options)

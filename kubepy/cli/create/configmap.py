@@ -1,4 +1,5 @@
-"""``kubepy create configmap`` and ``create secret …``. Upstream: ``create_configmap.go``, ``create_secret*.go``."""
+"""``kubepy create configmap`` and ``create secret …``. Upstream: ``create_configmap.go``,
+``create_secret*.go``."""
 
 from __future__ import annotations
 
@@ -97,7 +98,8 @@ def configmap(factory: Factory, options: CreateConfigmapOptions, name: str) -> O
         for values, field in ((data, "Data"), (binary, "BinaryData")):
             if key in values:
                 raise CliError(
-                    f"cannot add key {quote(key)}, another key by that name already exists in {field} for "
+                    f"cannot add key {quote(key)}, another key by that name already exists in "
+                    f"{field} for "
                     f"ConfigMap {quote(name)}"
                 )
         try:
@@ -151,7 +153,7 @@ kubepy create secret generic signing --from-file=key=keys/signing.pem --from-lit
 
 # Of files with lines of the form NAME=VALUE
 kubepy create secret generic variables --from-env-file=common.env --from-env-file=local.env
-""",
+""",  # noqa: E501
 )
 def generic_secret(factory: Factory, options: CreateGenericSecretOptions, name: str) -> Object:
     """Create a secret based on a file, directory, or specified literal value."""
@@ -289,7 +291,7 @@ def _sorted(data: dict[str, str]) -> dict[str, str]:
     return {key: data[key] for key in sorted(data)}
 
 
-# --- where the data comes from ------------------------------------------------------------------------------------
+# --- where the data comes from --------------------------------------------------------------------
 
 
 def _add_literals(options: SourceOptions, add: Add) -> None:
@@ -339,7 +341,8 @@ def _add_env_files(options: SourceOptions, add: Add, folder_error: str) -> None:
 
 
 def _env_lines(path: str) -> Iterator[tuple[str, str]]:
-    """Yield ``KEY=value`` of each line; a key alone has its value from the environment. Raises CliError."""
+    """Yield ``KEY=value`` of each line; a key alone has its value from the environment. Raises
+    CliError."""
     for number, line in enumerate(read_bytes(path).split(b"\n"), 1):
         line = line.removesuffix(b"\r")
         try:
@@ -357,14 +360,16 @@ def _env_lines(path: str) -> Iterator[tuple[str, str]]:
 
 
 def check_variable(key: str) -> None:
-    """Raise CliError for a name that no variable may have to a client (``IsEnvVarName``); the API takes more."""
+    """Raise CliError for a name that no variable may have to a client (``IsEnvVarName``); the API
+    takes more."""
     pattern = "[-._a-zA-Z][-._a-zA-Z0-9]*"
     problems = (
         []
         if re.fullmatch(pattern, key)
         else [
             names.regex_error(
-                "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must "
+                "a valid environment variable name must consist of alphabetic characters, digits, "
+                "'_', '-', or '.', and must "
                 "not start with a digit",
                 pattern,
                 "my.env-name",

@@ -1,4 +1,5 @@
-"""``kubepy create namespace|deployment|job|cronjob|quota|…``. Upstream: ``kubectl/pkg/cmd/create/create_*.go``."""
+"""``kubepy create namespace|deployment|job|cronjob|quota|…``. Upstream:
+``kubectl/pkg/cmd/create/create_*.go``."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def serviceaccount(factory: Factory, options: GeneratorOptions, name: str) -> Ob
     return {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": metadata(factory, name)}
 
 
-# --- workloads ----------------------------------------------------------------------------------------------------
+# --- workloads ------------------------------------------------------------------------------------
 
 
 class CreateDeploymentOptions(GeneratorOptions):
@@ -131,7 +132,8 @@ def container(name: str, image: str, command: list[str]) -> Object:
 
 
 def _container_name(factory: Factory, image: str, deployment: str) -> str:
-    """Return the last part of the image's name, with a random suffix if it has characters that a name may not have."""
+    """Return the last part of the image's name, with a random suffix if it has characters that a
+    name may not have."""
     name = image.rpartition("/")[2].partition(":")[0].partition("@")[0]
     if not re.search(r"[_.]", name):
         return name
@@ -268,7 +270,7 @@ def cronjob(factory: Factory, options: CreateCronjobOptions, name: str) -> Objec
     }
 
 
-# --- policy -------------------------------------------------------------------------------------------------------
+# --- policy ---------------------------------------------------------------------------------------
 
 
 class CreateQuotaOptions(GeneratorOptions):
@@ -360,7 +362,7 @@ kubepy create pdb batch --selector=app=batch --max-unavailable=50% --dry-run=cli
 def poddisruptionbudget(
     factory: Factory, options: CreatePoddisruptionbudgetOptions, name: str
 ) -> Object:
-    """Create a pod disruption budget with the specified name, selector, and desired minimum available pods."""
+    """Create a pod disruption budget with the specified name, selector, and desired minimum available pods."""  # noqa: E501
     if not options.selector:
         raise CliError("a selector must be specified")
     if not options.max_unavailable and not options.min_available:

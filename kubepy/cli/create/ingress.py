@@ -76,7 +76,7 @@ kubepy create ingress limited --rule="example.com/*=web:80" \\
 
 # For requests that no rule is about
 kubepy create ingress fallback --default-backend=web:80
-""",
+""",  # noqa: E501
 )
 def ingress(factory: Factory, options: CreateIngressOptions, name: str) -> Object:
     """Create an ingress with the specified name."""
@@ -101,7 +101,8 @@ def ingress(factory: Factory, options: CreateIngressOptions, name: str) -> Objec
 def _validate(options: CreateIngressOptions) -> None:
     if not options.default_backend and not options.rule:
         raise CliError(
-            "not enough information provided: every ingress has to either specify a default-backend (which "
+            "not enough information provided: every ingress has to either specify a "
+            "default-backend (which "
             "catches all traffic) or a list of rules (which catch specific paths)"
         )
     for rule in options.rule:

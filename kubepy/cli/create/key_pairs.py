@@ -1,4 +1,5 @@
-"""The check that a certificate and a private key belong together. Upstream: Go's ``tls.X509KeyPair``."""
+"""The check that a certificate and a private key belong together. Upstream: Go's
+``tls.X509KeyPair``."""
 
 from __future__ import annotations
 
@@ -34,11 +35,13 @@ def _check_certificate(blocks: list[str]) -> None:
         raise CliError("tls: failed to find any PEM data in certificate input")
     if len(blocks) == 1 and blocks[0].endswith("PRIVATE KEY"):
         raise CliError(
-            "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM "
+            "tls: failed to find certificate PEM data in certificate input, but did find a "
+            "private key; PEM "
             "inputs may have been switched"
         )
     raise CliError(
-        'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the '
+        'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM '
+        "blocks of the "
         f"following types: [{' '.join(blocks)}]"
     )
 
@@ -51,7 +54,8 @@ def _check_key(blocks: list[str]) -> None:
     if blocks == ["CERTIFICATE"]:
         raise CliError("tls: found a certificate rather than a key in the PEM for the private key")
     raise CliError(
-        'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM '
+        'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after '
+        "skipping PEM "
         f"blocks of the following types: [{' '.join(blocks)}]"
     )
 
@@ -59,7 +63,8 @@ def _check_key(blocks: list[str]) -> None:
 def _check_match(certificate: bytes, key: bytes) -> None:
     """Raise CliError unless the key is the certificate's.
 
-    ssl reads files only, and the user's may be pipes, which can be read once: so the contents go to temporary files.
+    ssl reads files only, and the user's may be pipes, which can be read once: so the contents go to
+    temporary files.
     """
     import ssl
     import tempfile

@@ -1,7 +1,8 @@
-"""The parts that the ``create KIND NAME`` commands share: flags, the name, creating the generated object.
+"""The parts that the ``create KIND NAME`` commands share: flags, the name, creating the generated
+object.
 
-A generator is a function from flags to an object, with its fields in Go's order, as ``-o json`` shows them. Upstream:
-``kubectl/pkg/cmd/create``.
+A generator is a function from flags to an object, with its fields in Go's order, as ``-o json``
+shows them. Upstream: ``kubectl/pkg/cmd/create``.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ Generate = Callable[[Factory, GeneratorOptionsT, str], Object]
 def generator(
     usage: str, options_class: type[GeneratorOptionsT], *, failure: str = "", examples: str = ""
 ) -> Callable[[Generate[GeneratorOptionsT]], Command]:
-    """Make a command of a generator. ``failure`` goes before errors of the API (``failed to create job: ``)."""
+    """Make a command of a generator. ``failure`` goes before errors of the API
+    (``failed to create job: ``)."""
 
     def decorate(generate: Generate[GeneratorOptionsT]) -> Command:
         def run(factory: Factory, options: GeneratorOptionsT) -> None:
@@ -95,7 +97,8 @@ def create_generated(
     operation: str = "created",
     strategy: str = "",
 ) -> None:
-    """Create the object that ``generate`` makes, and print it. ``strategy``: the dry run, if that is known already."""
+    """Create the object that ``generate`` makes, and print it. ``strategy``: the dry run, if that
+    is known already."""
     strategy = strategy or factory.dry_run_strategy(options)
     printer = printer_for(factory, options, operation, strategy, typed=True)
     validation = options.field_validation() if isinstance(options, ValidateOptions) else "Ignore"
@@ -127,13 +130,15 @@ def create_generated(
 
 
 def save_config(obj: Object) -> None:
-    """Annotate a generated object for a later apply (``--save-config``): with itself as Go writes the struct."""
+    """Annotate a generated object for a later apply (``--save-config``): with itself as Go writes
+    the struct."""
     configuration = goformat.to_json(obj, sort_keys=False) + "\n"
     annotations = {**obj["metadata"].get("annotations", {}), LAST_APPLIED: configuration}
     obj["metadata"] = {**obj["metadata"], "annotations": dict(sorted(annotations.items()))}
 
 
 def metadata(factory: Factory, name: str, **more: Any) -> Object:
-    """Return the metadata of a namespaced object, with its namespace only if ``-n`` is on the line."""
+    """Return the metadata of a namespaced object, with its namespace only if ``-n`` is on the
+    line."""
     namespace = {"namespace": factory.namespace} if factory.namespace_given else {}
     return {"name": name, **namespace, **{key: value for key, value in more.items() if value}}

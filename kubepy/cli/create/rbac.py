@@ -103,7 +103,7 @@ kubepy create role deployer --verb=create,patch,update --resource=deployments.ap
 
 # Change a subresource: the size of Deployments
 kubepy create role scaler --verb=get,patch --resource=deployments.apps/scale
-""",
+""",  # noqa: E501
 )
 def role(factory: Factory, options: CreateRoleOptions, name: str) -> Object:
     """Create a role with a single rule for each API group."""
@@ -157,7 +157,7 @@ kubepy create clusterrole prober --verb=get --non-resource-url=/healthz,/metrics
 
 # Have the rules of all cluster roles with a label
 kubepy create clusterrole observer --aggregation-rule="example.com/observes=true"
-""",
+""",  # noqa: E501
 )
 def clusterrole(factory: Factory, options: CreateClusterroleOptions, name: str) -> Object:
     """Create a cluster role, of rules or of other cluster roles."""
@@ -219,7 +219,8 @@ def _warn_of_unusual(factory: Factory, verbs: list[str]) -> None:
 
 
 def _check_resources(factory: Factory, resources: list[RuleResource], verbs: list[str]) -> None:
-    """Raise an error for an unknown resource, or one that a verb does not fit; resources after a ``*`` are not read."""
+    """Raise an error for an unknown resource, or one that a verb does not fit; resources after a
+    ``*`` are not read."""
     for resource in resources:
         if not resource.name:
             raise CliError("resource must be specified if apiGroup/subresource specified")
@@ -275,7 +276,7 @@ def _check_urls(urls: list[str], verbs: list[str]) -> None:
             raise CliError("nonResourceURL only supports wildcard matches when '*' is at the end")
 
 
-# --- bindings -----------------------------------------------------------------------------------------------------
+# --- bindings -------------------------------------------------------------------------------------
 
 
 class SubjectOptions(GeneratorOptions):

@@ -27,7 +27,8 @@ KINDS = {
 
 
 class ServiceOptions(GeneratorOptions):
-    """The flags of every ``create service …``. kubectl takes --save-config for services and saves nothing."""
+    """The flags of every ``create service …``. kubectl takes --save-config for services and saves
+    nothing."""
 
     checks_name = False
     saves_config = False

@@ -1,4 +1,5 @@
-"""The service that ``expose`` and ``run --expose`` make. Upstream: ``kubectl/pkg/cmd/expose/expose.go``."""
+"""The service that ``expose`` and ``run --expose`` make. Upstream:
+``kubectl/pkg/cmd/expose/expose.go``."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ DNS1035_LENGTH = 63
 
 
 class ServiceSettings(NamedTuple):
-    """The settings of a service; ``protocols``: those of each port of the object that is exposed."""
+    """The settings of a service; ``protocols``: those of each port of the object that is
+    exposed."""
 
     name: str
     selector: dict[str, str]

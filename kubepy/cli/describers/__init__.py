@@ -2,8 +2,8 @@
 
 Each describer takes a :class:`~kubepy.cli.describers.writer.PrefixWriter`, an object, and a
 :class:`~kubepy.cli.describers.writer.DescribeContext` (events, time, related objects).
-`rollout history --revision` prints pod templates with the same functions, its tabs left as they are.
-Upstream: ``k8s.io/kubectl/pkg/describe/describe.go``.
+`rollout history --revision` prints pod templates with the same functions, its tabs left as they
+are. Upstream: ``k8s.io/kubectl/pkg/describe/describe.go``.
 """
 
 from __future__ import annotations
@@ -72,5 +72,6 @@ DESCRIBERS: dict[str, Callable[[], Describer]] = {
 
 
 def describer_for(resource: str) -> Describer:
-    """Return the describer of a resource (``daemonsets.apps``); others are described field by field."""
+    """Return the describer of a resource (``daemonsets.apps``); others are described field by
+    field."""
     return DESCRIBERS.get(resource, lambda: generic.generic)()

@@ -46,7 +46,8 @@ with lazy_imports():
 
 
 def compact_rules(rules: Iterable[AnyObject]) -> list[Object]:
-    """Return a rule for each resource (and resource name) with all its verbs, and one for each verb of a URL."""
+    """Return a rule for each resource (and resource name) with all its verbs, and one for each verb
+    of a URL."""
     compacted: list[Object] = []
     simple: dict[tuple[str, ...], Object] = {}
     for rule in (part for source in rules for part in rbac.broken_down(source)):

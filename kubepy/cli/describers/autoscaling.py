@@ -57,7 +57,7 @@ def autoscaler(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
     events(writer, context)
 
 
-# --- metrics ------------------------------------------------------------------------------------------------------
+# --- metrics --------------------------------------------------------------------------------------
 
 
 def _metric(metric: AnyObject, status: AnyObject) -> str:
@@ -71,7 +71,10 @@ def _metric(metric: AnyObject, status: AnyObject) -> str:
         case "External":
             return f"{name} " + _value(target, current, "averageValue" in target)
         case "Pods":
-            return f"{name} on pods:\t{_current(current, 'averageValue')} / {target.get('averageValue', '<nil>')}"
+            return (
+                f"{name} on pods:\t{_current(current, 'averageValue')} / "
+                f"{target.get('averageValue', '<nil>')}"
+            )
         case "Object":
             described = source.get("describedObject") or {}
             return f"{name} on {described.get('kind', '')}/{described.get('name', '')} " + _value(
@@ -81,8 +84,8 @@ def _metric(metric: AnyObject, status: AnyObject) -> str:
             return f"resource {source.get('name', '')} on pods{_utilization(target, current)}"
         case "ContainerResource":
             return (
-                f"resource {source.get('name', '')} of container {quote(source.get('container', ''))} on pods"
-                + _utilization(target, current)
+                f"resource {source.get('name', '')} of container "
+                f"{quote(source.get('container', ''))} on pods" + _utilization(target, current)
             )
     return f"<unknown metric type {quote(kind)}>"
 
@@ -106,7 +109,7 @@ def _utilization(target: AnyObject, current: AnyObject | None) -> str:
     return f"  (as a percentage of request):\t{usage} / {'<auto>' if goal is None else f'{goal}%'}"
 
 
-# --- behavior -----------------------------------------------------------------------------------------------------
+# --- behavior -------------------------------------------------------------------------------------
 
 
 def _behavior(writer: PrefixWriter, behavior: AnyObject | None) -> None:

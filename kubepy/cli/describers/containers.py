@@ -25,7 +25,10 @@ def containers(
     statuses: list[AnyObject] | None = None,
     field_value: FieldValue | None = None,
 ) -> None:
-    """Write all containers of a sort; ``indent``: "  " in a template, whose names stand one further to the right."""
+    """Write all containers of a sort.
+
+    :param indent: "  " in a template, whose names stand one further to the right.
+    """
     status_by_name = {status["name"]: status for status in statuses or []}
     writer.line(0, f"{indent}{title}:" + ("" if containers else " <none>"))
     for container in containers:
@@ -123,7 +126,8 @@ def probe_text(probe: AnyObject) -> str:
     else:
         action = "unknown"
     return (
-        f"{action} delay={probe.get('initialDelaySeconds', 0)}s timeout={probe.get('timeoutSeconds', 0)}s"
+        f"{action} delay={probe.get('initialDelaySeconds', 0)}s "
+        f"timeout={probe.get('timeoutSeconds', 0)}s"
         f" period={probe.get('periodSeconds', 0)}s #success={probe.get('successThreshold', 0)}"
         f" #failure={probe.get('failureThreshold', 0)}"
     )
@@ -173,7 +177,10 @@ def _value_from(source: AnyObject, container: AnyObject, field_value: FieldValue
     for key, preposition in (("secretKeyRef", "in secret"), ("configMapKeyRef", "of config map")):
         if reference := source.get(key):
             optional = go_value(bool(reference.get("optional")))
-            return f"<set to the key '{reference['key']}' {preposition} '{reference['name']}'>\tOptional: {optional}"
+            return (
+                f"<set to the key '{reference['key']}' {preposition} "
+                f"'{reference['name']}'>\tOptional: {optional}"
+            )
     return ""
 
 

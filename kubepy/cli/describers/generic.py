@@ -26,7 +26,8 @@ SKIPPED = {
     ".metadata.annotations",
 }
 ACRONYMS = {"API", "URL", "UID", "GUID"}
-# Runs of upper case, lower case and all else; an upper-case run gives its last letter to a lower-case one.
+# Runs of upper case, lower case and all else; an upper-case run gives its last letter to a
+# lower-case one.
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|[^A-Za-z]+")
 
 
@@ -57,7 +58,8 @@ def _fields(writer: PrefixWriter, level: int, content: AnyObject, prefix: str) -
 
 
 def smart_label(field: str) -> str:
-    """Turn ``creationTimestamp`` into ``Creation Timestamp``, ``uid`` into ``UID``; other names stay as they are."""
+    """Turn ``creationTimestamp`` into ``Creation Timestamp``, ``uid`` into ``UID``; other names
+    stay as they are."""
     if not all(char.isalpha() or char == "-" for char in field):
         return field
     words = []

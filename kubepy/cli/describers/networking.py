@@ -1,4 +1,5 @@
-"""Describe Ingresses, IngressClasses, ServiceCIDRs, IPAddresses, Endpoints, EndpointSlices and NetworkPolicies."""
+"""Describe Ingresses, IngressClasses, ServiceCIDRs, IPAddresses, Endpoints, EndpointSlices and
+NetworkPolicies."""
 
 from __future__ import annotations
 
@@ -176,11 +177,12 @@ def endpoint_slice(writer: PrefixWriter, obj: AnyObject, context: DescribeContex
     events(writer, context)
 
 
-# --- in a line ----------------------------------------------------------------------------------------------------
+# --- in a line ------------------------------------------------------------------------------------
 
 
 def endpoints_of(service: str, namespace: str, port: str, context: DescribeContext) -> str:
-    """Return the ready endpoints of a Service's port (``formatEndpointSlices``): ``10.0.0.1:80 + 3 more...``.
+    """Return the ready endpoints of a Service's port (``formatEndpointSlices``):
+    ``10.0.0.1:80 + 3 more...``.
 
     Upstream writes "more" for endpoints that are not ready too, once three are shown.
     """

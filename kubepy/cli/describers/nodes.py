@@ -68,7 +68,8 @@ def node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None
 
 
 def _resource_slices(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    """Write the slices and devices of each pool that only this node has, for the first ten pools."""
+    """Write the slices and devices of each pool that only this node has, for the first ten
+    pools."""
     pools: dict[tuple[str, str], list[AnyObject]] = {}
     for resource_slice in context.list("resourceslices.resource.k8s.io", None):
         spec = resource_slice["spec"]
@@ -97,7 +98,8 @@ def roles(obj: AnyObject) -> list[str]:
 
 
 def format_taint(taint: AnyObject) -> str:
-    """Format a taint as ``key=value:effect``, without its empty parts (upstream ``Taint.ToString``)."""
+    """Format a taint as ``key=value:effect``, without its empty parts (upstream
+    ``Taint.ToString``)."""
     text = taint["key"]
     if taint.get("value"):
         text += f"={taint['value']}"

@@ -170,7 +170,8 @@ def spread_constraints(
     lines = []
     for constraint in sorted(constraints, key=lambda constraint: constraint["topologyKey"]):
         line = (
-            f"{constraint['topologyKey']}:{constraint['whenUnsatisfiable']} when max skew {constraint['maxSkew']} "
+            f"{constraint['topologyKey']}:{constraint['whenUnsatisfiable']} when max skew "
+            f"{constraint['maxSkew']} "
             "is exceeded"
         )
         if "labelSelector" in constraint:

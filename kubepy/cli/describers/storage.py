@@ -1,4 +1,5 @@
-"""Describe PersistentVolumes, PersistentVolumeClaims, StorageClasses, VolumeAttributesClasses and CSINodes."""
+"""Describe PersistentVolumes, PersistentVolumeClaims, StorageClasses, VolumeAttributesClasses and
+CSINodes."""
 
 from __future__ import annotations
 

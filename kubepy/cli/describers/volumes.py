@@ -1,4 +1,5 @@
-"""Describe the volumes of pods and pod templates: a title and some fields for each kind of source."""
+"""Describe the volumes of pods and pod templates: a title and some fields for each kind of
+source."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ SOURCES: dict[str, SourceFormat] = {
         (("Server", "server", ""), ("Path", "path", ""), READ_ONLY),
     ),
     "iscsi": SourceFormat(
-        "ISCSI (an ISCSI Disk resource that is attached to a kubelet's host machine and then exposed to the pod)",
+        "ISCSI (an ISCSI Disk resource that is attached to a kubelet's host machine and then "
+        "exposed to the pod)",
         (
             ("TargetPortal", "targetPortal", ""),
             ("IQN", "iqn", ""),
@@ -155,7 +157,8 @@ SOURCES: dict[str, SourceFormat] = {
         (("SecretName", "secretName", ""), ("ShareName", "shareName", ""), READ_ONLY),
     ),
     "flexVolume": SourceFormat(
-        "FlexVolume (a generic volume resource that is provisioned/attached using an exec based plugin)",
+        "FlexVolume (a generic volume resource that is provisioned/attached using an exec based "
+        "plugin)",
         (("Driver", "driver", ""), FS_TYPE, SECRET_REF, READ_ONLY, ("Options", "options", {})),
     ),
     "flocker": SourceFormat(
@@ -276,11 +279,13 @@ def _csi(writer: PrefixWriter, source: AnyObject) -> None:
 
 
 def _ephemeral(writer: PrefixWriter, source: AnyObject) -> None:
-    """Write the template of an ephemeral volume's claim; upstream indents its labels and annotations further."""
+    """Write the template of an ephemeral volume's claim; upstream indents its labels and
+    annotations further."""
     writer.field(
         2,
         "Type",
-        "EphemeralVolume (an inline specification for a volume that gets created and deleted with the pod)",
+        "EphemeralVolume (an inline specification for a volume that gets created and deleted with "
+        "the pod)",
     )
     if not source.get("volumeClaimTemplate"):
         return

@@ -1,4 +1,5 @@
-"""Describe DaemonSets, Deployments, ReplicaSets, ReplicationControllers, StatefulSets, Jobs and CronJobs."""
+"""Describe DaemonSets, Deployments, ReplicaSets, ReplicationControllers, StatefulSets, Jobs and
+CronJobs."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def pods_status(obj: AnyObject, context: DescribeContext) -> str:
         if is_controlled_by(pod, obj) and selector.matches(labels_of(pod))
     )
     return (
-        f"{phases['Running']} Running / {phases['Pending']} Waiting / {phases['Succeeded']} Succeeded"
+        f"{phases['Running']} Running / {phases['Pending']} Waiting / {phases['Succeeded']} "
+        f"Succeeded"
         f" / {phases['Failed']} Failed"
     )
 

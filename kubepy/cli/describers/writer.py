@@ -50,7 +50,8 @@ class PrefixWriter:
         self.line(level, f"{name}:\t{value}")
 
     def several(self, level: int, name: str, values: Iterable[str]) -> None:
-        """Write ``name:`` with one value a line, each under the first; ``<none>`` when there are no values."""
+        """Write ``name:`` with one value a line, each under the first; ``<none>`` when there are no
+        values."""
         first, *rest = list(values) or ["<none>"]
         self.line(level, f"{name}:\t{first}")
         for value in rest:
@@ -59,7 +60,8 @@ class PrefixWriter:
     def several_nested(
         self, level: int, name: str, values: Iterable[str], none: str = "<none>"
     ) -> None:
-        """Write the same with upstream's indentation of nested lists, which grows from the second value on."""
+        """Write the same with upstream's indentation of nested lists, which grows from the second
+        value on."""
         pad, items = "  " * level, list(values)
         self.lines.append(f"{pad}{name}:\t" + (pad + items[0] if items else none))
         self.lines.extend(f"{pad}{pad}\t{pad}{value}" for value in items[1:])

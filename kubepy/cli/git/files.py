@@ -69,7 +69,8 @@ def read_object(text: bytes) -> Object:
 
 
 def kind_of(obj: Object, file: StateFile | None) -> Kind:
-    """Return the kind of an object; a custom one as its definition in the same state folder describes it."""
+    """Return the kind of an object; a custom one as its definition in the same state folder
+    describes it."""
     api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
     resource = scheme.Scheme().for_kind(api_version, kind)
     if resource is not None:
@@ -85,7 +86,8 @@ def kind_of(obj: Object, file: StateFile | None) -> Kind:
 
 
 def _served_version(version: str, object_file: StateFile) -> Object | None:
-    """Return the version in the CustomResourceDefinition of the working tree; None when that cannot be read."""
+    """Return the version in the CustomResourceDefinition of the working tree; None when that cannot
+    be read."""
     path = os.path.join(object_file.state, path_of(Key(_DEFINITIONS, "", object_file.resource)))
     try:
         with open(path, "rb") as file:
@@ -107,7 +109,8 @@ def _map_at(value: Any, *names: str) -> Object:
 
 
 def render(text: bytes, obj: Object) -> bytes:
-    """Return the text of an object's file, made from the text of another version, whose comments it keeps.
+    """Return the text of an object's file, made from the text of another version, whose comments it
+    keeps.
 
     Raises ContentError for a text that holds no object.
     """
@@ -119,5 +122,6 @@ def render(text: bytes, obj: Object) -> bytes:
 
 
 def is_handmade(text: bytes, obj: Object) -> bool:
-    """Return whether the text of an object differs from what kubepy writes: it has comments, or another order."""
+    """Return whether the text of an object differs from what kubepy writes: it has comments, or
+    another order."""
     return yaml.dump(obj).encode() != text

@@ -40,7 +40,7 @@ def filter_(factory: Factory, options: Options) -> None:
     """Answer git, which hands over files of objects to be cleaned: status, generation and everything else that the
     system writes is left out.
 
-    It speaks the protocol of a filter process on stdin and stdout. A file that is no object stays as it is."""
+    It speaks the protocol of a filter process on stdin and stdout. A file that is no object stays as it is."""  # noqa: E501
     options.require_no_args()
     if sys.stdout.isatty():
         raise CliError("git runs this command, and talks to it through pipes")
@@ -48,7 +48,8 @@ def filter_(factory: Factory, options: Options) -> None:
 
 
 def clean(path: str, text: bytes) -> bytes:
-    """Return the text of an object's file without what the system writes; other files are left as they are."""
+    """Return the text of an object's file without what the system writes; other files are left as
+    they are."""
     file = state_file_at(path)
     if file is None or file.is_managers:
         return text
@@ -61,14 +62,16 @@ def clean(path: str, text: bytes) -> bytes:
 
 
 class FilterProcess:
-    """The filter's side of the protocol: packets begin with their length, lists of them end with a flush."""
+    """The filter's side of the protocol: packets begin with their length, lists of them end with a
+    flush."""
 
     def __init__(self, stdin: IO[bytes], stdout: IO[bytes]) -> None:
         self._stdin = stdin
         self._stdout = stdout
 
     def serve(self) -> None:
-        """Clean files until git closes the stream. Raises CliError when the other side is not git."""
+        """Clean files until git closes the stream. Raises CliError when the other side is not
+        git."""
         if self._texts() != ["git-filter-client", "version=2"]:
             raise CliError("this is for git to call, as filter.kubepy-intent.process")
         self._answer(b"git-filter-server\n", b"version=2\n")
@@ -78,7 +81,8 @@ class FilterProcess:
             values = {key: value for key, _, value in (line.partition("=") for line in request)}
             if "command" not in values or "pathname" not in values:
                 raise CliError(
-                    f"the request {printable(' '.join(request))} of git names no command or no pathname"
+                    f"the request {printable(' '.join(request))} of git names no command or no "
+                    f"pathname"
                 )
             text = b"".join(self._packets())
             if (
@@ -95,7 +99,8 @@ class FilterProcess:
         ]
 
     def _packets(self) -> Iterator[bytes]:
-        """Yield the packets up to the next flush, or the end of the stream. Raises CliError for what is no packet."""
+        """Yield the packets up to the next flush, or the end of the stream. Raises CliError for
+        what is no packet."""
         while (header := self._stdin.read(_HEADER)) not in (b"", _FLUSH):
             size = int(header, 16) - _HEADER if re.fullmatch(rb"[0-9a-fA-F]{4}", header) else -1
             packet = self._stdin.read(max(size, 0))
@@ -126,7 +131,7 @@ def refresh(factory: Factory, options: Options) -> None:
     """Tell git of the files below the state folder that hold what is committed, with a status beside it.
 
     Where only intent is kept, git compares sizes before it looks at contents, calls such files modified and refuses to
-    merge. Changes that `git diff` shows stay as they are, neither staged nor undone."""
+    merge. Changes that `git diff` shows stay as they are, neither staged nor undone."""  # noqa: E501
     options.require_no_args()
     factory.require_folder()
     repository = Repository(factory.folder)

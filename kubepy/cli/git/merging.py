@@ -1,6 +1,7 @@
 """``kubepy git merge-file``: the driver with which git merges the file of an object.
 
-The file holds git's own merge of the lines first, so that neither side gets lost when merging objects fails.
+The file holds git's own merge of the lines first, so that neither side gets lost when merging
+objects fails.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ kubepy git merge-file -- %O %A %B %L %P %S %X %Y
 
 # Merge three files of one Deployment by hand
 kubepy git merge-file base.yaml ours.yaml theirs.yaml 7 state/namespaces/default/deployments.apps/web.yaml
-""",
+""",  # noqa: E501
 )
 def merge_file(factory: Factory, options: MergeFileOptions) -> None:
     """Merge two versions of an object's file into OURS, as the lists and maps of the API merge.
@@ -74,7 +75,7 @@ def merge_file(factory: Factory, options: MergeFileOptions) -> None:
     PATH is the file's in the repository; without it ANCESTOR, OURS and THEIRS are merged by what they hold. The labels
     are those of the ancestor, ours and theirs. What the system writes (generation, status, managers) is never a
     conflict. A field that both sides changed to different values is left with markers around both; then, as for a file
-    that is no object and is merged by its lines, the exit status is 1."""
+    that is no object and is merged by its lines, the exit status is 1."""  # noqa: E501
     if len(options.args) < 3:
         options.usage_error("ANCESTOR, OURS and THEIRS are required")
     base, ours, theirs, size, path, *labels = [*options.args, "", ""][: max(len(options.args), 5)]
@@ -100,7 +101,8 @@ def merge_file(factory: Factory, options: MergeFileOptions) -> None:
 
 
 def _marker_style(size: str, labels: list[str]) -> MarkerStyle:
-    """Return the style that git asks for; a git before 2.44 leaves the placeholders of labels as they are.
+    """Return the style that git asks for; a git before 2.44 leaves the placeholders of labels as
+    they are.
 
     :param labels: those of the ancestor, ours and theirs.
     """
@@ -118,13 +120,14 @@ def _write(path: str, data: bytes) -> None:
         file.write(data)
 
 
-# --- objects ----------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def merge_texts(
     texts: Texts, file: StateFile | None, markers: MarkerStyle, *, is_ancestor: bool = False
 ) -> tuple[bytes, list[str]]:
-    """Return the merged content, and the fields in conflict. Raises ContentError for a text that holds no object."""
+    """Return the merged content, and the fields in conflict. Raises ContentError for a text that
+    holds no object."""
     if file is not None and file.is_managers:
         return _merge_managers(texts), []
     versions = Versions(
@@ -148,7 +151,8 @@ def merge_texts(
 
 
 def _rendered(texts: Texts, versions: Versions, merged: Object) -> bytes:
-    """Return the text of the merged object: that of a side with the same object, else made from a side's text."""
+    """Return the text of the merged object: that of a side with the same object, else made from a
+    side's text."""
     sides = _sides_to_edit(texts, versions)
     for text, obj in sides:
         if same(merged, obj):
@@ -206,11 +210,12 @@ def _merge_managers(texts: Texts) -> bytes:
     return texts.ours if merged == sides[1] else yaml.dump({"managedFields": merged}).encode()
 
 
-# --- lines ------------------------------------------------------------------------------------------------------------
+# --- lines ----------------------------------------------------------------------------------------
 
 
 def _merge_lines(texts: Texts, path: str, markers: MarkerStyle) -> bool:
-    """Leave git's merge of the lines in a file. Return whether it has no conflicts. Raises CliError."""
+    """Leave git's merge of the lines in a file. Return whether it has no conflicts. Raises
+    CliError."""
     merged, status = _git_merge(
         texts,
         f"--marker-size={markers.size}",
@@ -236,7 +241,8 @@ def _merge_strings(base: str, ours: str, theirs: str, favour: Side) -> str:
 
 
 def _git_merge(texts: Texts, *flags: str) -> tuple[bytes, int]:
-    """Return git's merge of three texts, and its exit status: the number of conflicts, above 127 for an error."""
+    """Return git's merge of three texts, and its exit status: the number of conflicts, above 127
+    for an error."""
     with TemporaryDirectory() as folder:
         paths = [os.path.join(folder, name) for name in ("ours", "base", "theirs")]
         for path, text in zip(paths, (texts.ours, texts.base, texts.theirs), strict=True):

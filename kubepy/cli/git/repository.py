@@ -22,7 +22,8 @@ class Repository:
             raise CliError(f'"{folder}" is not in the working tree of a git repository')
 
     def run(self, *words: str, expected: Collection[int] = (0,), stdin: str = "") -> str:
-        """Run a git command in the state folder, and return its output. Raises CliError with git's message."""
+        """Run a git command in the state folder, and return its output. Raises CliError with git's
+        message."""
         completed = run_git(["-C", self.folder, *words], stdin)
         if completed.returncode not in expected:
             lines = os.fsdecode(completed.stderr).splitlines()
@@ -33,7 +34,8 @@ class Repository:
         return os.fsdecode(completed.stdout)
 
     def configuration_file(self) -> str:
-        """Return the path of the repository's own configuration, which its linked worktrees share."""
+        """Return the path of the repository's own configuration, which its linked worktrees
+        share."""
         common = self.run("rev-parse", "--path-format=absolute", "--git-common-dir").rstrip("\n")
         return os.path.join(common, "config")
 
@@ -61,7 +63,8 @@ def run_git(words: Sequence[str], stdin: str = "") -> subprocess.CompletedProces
 
 
 def write_lines(path: str, lines: Sequence[str], own: Collection[str]) -> bool:
-    """Make a file hold ``lines``, and none of the other lines in ``own``, which this program wrote before.
+    """Make a file hold ``lines``, and none of the other lines in ``own``, which this program wrote
+    before.
 
     All other lines of the file stay. An empty file is removed. Return whether the file changed.
     """

@@ -1,7 +1,8 @@
 """``kubepy git resolve``: settle conflicts that git shows to no merge driver.
 
-Where one side removed a file and the other changed it, git asks what to do. The answer is known when a controller made
-the object and makes it again if it is needed, or when only the system wrote to it.
+Where one side removed a file and the other changed it, git asks what to do. The answer is known
+when a controller made the object and makes it again if it is needed, or when only the system wrote
+to it.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def resolve(factory: Factory, options: Options) -> None:
 
     An object that a controller made is removed: the controllers make it again if it is wanted. So is one that the other
     side changed in nothing but what the system writes. What is left for somebody to decide is listed, and the exit
-    status is 1."""
+    status is 1."""  # noqa: E501
     options.require_no_args()
     factory.require_folder()
     repository = Repository(factory.folder)
@@ -80,14 +81,18 @@ def resolve(factory: Factory, options: Options) -> None:
             advice = "both sides changed it: edit it, then `git add`"
         else:
             changed, removed = ("ours", "theirs") if OURS in conflict.stages else ("theirs", "ours")
-            advice = f"{changed} changed it, {removed} removed it: `git add` keeps it, `git rm` removes it"
+            advice = (
+                f"{changed} changed it, {removed} removed it: `git add` keeps it, `git rm` "
+                f"removes it"
+            )
         factory.say(f"{conflict.path}: {advice}")
     if left:
         raise SilentExit(1)
 
 
 def unmerged_paths(repository: Repository) -> list[UnmergedPath]:
-    """Return the paths in conflict below the state folder, from the repository's root; managers last."""
+    """Return the paths in conflict below the state folder, from the repository's root; managers
+    last."""
     stages: dict[str, dict[str, str]] = {}
     output = repository.run("ls-files", "-u", "-z", "--full-name", "--", ".")
     for entry in filter(None, output.split("\0")):
@@ -106,7 +111,8 @@ def _pathspec(path: str) -> str:
 def _commit_of(repository: Repository, side: str) -> str:
     """Return the commit with the files of a side.
 
-    The index will not do: where git took two new files for a renamed old one, it has merged them there.
+    The index will not do: where git took two new files for a renamed old one, it has merged them
+    there.
     """
     if side == OURS:
         return "HEAD"
@@ -117,7 +123,8 @@ def _commit_of(repository: Repository, side: str) -> str:
 
 
 def _decide(repository: Repository, unmerged: UnmergedPath) -> ConflictResolution | None:
-    """Return what settles a conflict by the side that still has the file; None when somebody has to decide."""
+    """Return what settles a conflict by the side that still has the file; None when somebody has to
+    decide."""
     stages = unmerged.stages
     file = state_file_at(unmerged.path)
     if file is None or {OURS, THEIRS} <= stages.keys():

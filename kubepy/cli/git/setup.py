@@ -1,4 +1,5 @@
-"""``kubepy git setup``: write attributes into the state folder, and drivers into git's configuration."""
+"""``kubepy git setup``: write attributes into the state folder, and drivers into git's
+configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ ATTRIBUTES, IGNORED = ".gitattributes", ".gitignore"
 _FILES = ("/cluster/**/*.yaml", "/namespaces/**/*.yaml")
 _ALL = tuple(f"{files} merge=kubepy diff=kubepy" for files in _FILES)
 _INTENT = tuple(f"{line} filter=kubepy-intent" for line in _ALL)
-# Files of objects that controllers make again. A user's own object among them is kept with `git add -f`.
+# Files of objects that controllers make again. A user's own object among them is kept with `git
+# add -f`.
 _CONTROLLED = (
     "/cluster/persistentvolumes/pvc-*.yaml",
     "/namespaces/*/controllerrevisions.apps/",
@@ -30,12 +32,14 @@ _CONTROLLED = (
 )
 # A line at most two levels deep that opens a block: the section that a hunk is in.
 _SECTIONS = "^ {0,2}([A-Za-z0-9][^:]*:)$"
-# A pod's file is never another pod's, renamed. Git's newer strategy (ort) looks for renames all the same before 2.50;
-# from then on "recursive" is another name for it.
+# A pod's file is never another pod's, renamed. Git's newer strategy (ort) looks for renames all the
+# same before 2.50; from then on "recursive" is another name for it.
 _WITHOUT_RENAMES = {"merge.renames": "false", "pull.twohead": "recursive"}
-# Without its driver (its environment was removed) git would keep ours, and nothing would show that theirs is missing.
+# Without its driver (its environment was removed) git would keep ours, and nothing would show that
+# theirs is missing.
 _FALLBACK = (
-    "status=$?; if test $status -gt 1; then git merge-file -q --marker-size=%L %A %O %B; status=$?; "
+    "status=$?; if test $status -gt 1; then git merge-file -q --marker-size=%L %A %O %B; "
+    "status=$?; "
     "fi; exit $status"
 )
 
@@ -75,7 +79,7 @@ def setup(factory: Factory, options: GitSetupOptions) -> None:
     The attributes go into ".gitattributes" in the state folder, which is to be committed. The drivers go into the
     repository's own configuration, which is no part of a clone: run this once in every clone. Detection of renames is
     turned off for merges, since a file in a state folder is never another one renamed. What stands there already stays;
-    a second run changes nothing."""
+    a second run changes nothing."""  # noqa: E501
     options.require_no_args()
     factory.require_folder()
     repository = Repository(factory.folder)
@@ -93,7 +97,8 @@ def setup(factory: Factory, options: GitSetupOptions) -> None:
         "ls-files", "-i", "-c", "--exclude-standard", "-z", "--", "."
     ):
         factory.say(
-            f"note: files that are left out from now on are still in the repository: git -C {factory.folder} "
+            f"note: files that are left out from now on are still in the repository: git -C "
+            f"{factory.folder} "
             "rm -r -q --cached . && git add ."
         )
 
@@ -148,7 +153,8 @@ def _change_setting(repository: Repository, name: str, value: str | None) -> boo
 
 
 def program_line() -> str:
-    """Return this program as a shell calls it: git runs drivers without an activated environment."""
+    """Return this program as a shell calls it: git runs drivers without an activated
+    environment."""
     installed = os.path.join(os.path.dirname(sys.executable), "kubepy")
     if program := installed if os.access(installed, os.X_OK) else shutil.which("kubepy"):
         return shlex.quote(os.path.abspath(program))

@@ -50,7 +50,8 @@ def diff_text(factory: Factory, options: Options) -> None:
 
 
 def lines_of(value: Any, schema: Schema | None, path: Path = ()) -> Iterator[str]:
-    """Yield the lines of a value; items of lists are named by their keys, without keys by their position."""
+    """Yield the lines of a value; items of lists are named by their keys, without keys by their
+    position."""
     if isinstance(value, dict) and value:
         for name in sorted(value):
             yield from lines_of(value[name], child(schema, name), (*path, field(name)))

@@ -1,8 +1,9 @@
-"""Go's ``text/template``, which ``-o go-template`` is written in, with kubectl's ``exists`` and ``base64decode``.
+"""Go's ``text/template``, which ``-o go-template`` is written in, with kubectl's ``exists`` and
+``base64decode``.
 
-A text becomes tokens (``lexer``), a tree (``parser``, ``nodes``), and is run over an object (``run``) with the built-in
-functions (``functions``, ``printf``). The output, and every error, is what kubectl prints. Upstream: Go's
-``text/template`` and ``cli-runtime/pkg/printers/template.go``.
+A text becomes tokens (``lexer``), a tree (``parser``, ``nodes``), and is run over an object
+(``run``) with the built-in functions (``functions``, ``printf``). The output, and every error, is
+what kubectl prints. Upstream: Go's ``text/template`` and ``cli-runtime/pkg/printers/template.go``.
 """
 
 from __future__ import annotations
@@ -38,25 +39,29 @@ class Template:
         self.templates = TemplateParser("output", text).parse()
 
     def render(self, obj: Any, *, missing_ok: bool = True) -> str:
-        """Return the template's output for an object. Raises ExecutionError, which holds the output before it."""
+        """Return the template's output for an object. Raises ExecutionError, which holds the output
+        before it."""
         run = Run("output", self.text, self.templates, missing_ok)
         run.execute(obj)
         return "".join(run.written)
 
     def explain(self, obj: Any, error: ExecutionError, raw: str) -> tuple[str, str]:
-        """Return what kubectl prints to standard output when rendering fails, and its error message.
+        """Return what kubectl prints to standard output when rendering fails, and its error
+        message.
 
         :param raw: the object as JSON.
         """
         details = (
-            f"{error.written}Error executing template: {error}. Printing more information for debugging the "
+            f"{error.written}Error executing template: {error}. Printing more information for "
+            f"debugging the "
             f"template:\n\ttemplate was:\n\t\t{self.text}\n\traw data was:\n\t\t{raw}\n"
             f"\tobject given to template engine was:\n\t\t{format_value(obj)}\n\n"
         )
         return details, f"error executing template {quote(self.text)}: {error}"
 
     def may_print(self, path: Sequence[str]) -> bool:
-        """Return whether the template may print a field of an object, or of the items of a list. In doubt: True."""
+        """Return whether the template may print a field of an object, or of the items of a list. In
+        doubt: True."""
         return any(
             path[-1] in names or names == tuple(path[: len(names)])
             for nodes in self.templates.values()
@@ -78,7 +83,8 @@ def _paths_in_nodes(nodes: Iterable[Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _paths_in_operand(operand: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the field names below the operand's start; strings too, which ``index`` takes for names."""
+    """Yield the field names below the operand's start; strings too, which ``index`` takes for
+    names."""
     match operand:
         case PipeNode():
             for command in operand.commands:

@@ -1,7 +1,8 @@
-"""The functions of templates: Go's own (``text/template/funcs.go``), and ``exists`` and ``base64decode``.
+"""The functions of templates: Go's own (``text/template/funcs.go``), and ``exists`` and
+``base64decode``.
 
-Values are those of JSON, ``None`` for a null (a nil interface), ``NOTHING`` for a missing value. The last two functions
-are kubectl's.
+Values are those of JSON, ``None`` for a null (a nil interface), ``NOTHING`` for a missing value.
+The last two functions are kubectl's.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class FunctionError(Exception):
 
 
 class NoFunctionError(FunctionError):
-    """``call`` of a value that is no function. Only the run knows how the template writes that value."""
+    """``call`` of a value that is no function. Only the run knows how the template writes that
+    value."""
 
 
 class Function(NamedTuple):
@@ -41,7 +43,8 @@ class Function(NamedTuple):
     :param more: any number of arguments may follow.
     :param texts: the positions of arguments that must be strings.
     :param absent: it distinguishes a missing value from null.
-    :param boxes: arguments after the first that come out of a list or map reach it as ``Boxed``, and it refuses them.
+    :param boxes: arguments after the first that come out of a list or map reach it as ``Boxed``,
+        and it refuses them.
     """
 
     call: Callable[..., Any]
@@ -61,7 +64,7 @@ def truth(value: Any) -> bool:
     return value is not NOTHING and bool(value)
 
 
-# --- comparing ----------------------------------------------------------------------------------------------------
+# --- comparing ------------------------------------------------------------------------------------
 
 
 def _kind(value: Any) -> str:
@@ -126,7 +129,7 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return ordered
 
 
-# --- reaching into values -----------------------------------------------------------------------------------------
+# --- reaching into values -------------------------------------------------------------------------
 
 
 def _len(value: Any) -> Int:
@@ -194,7 +197,8 @@ def _slice(item: Any, *indices: Any) -> Any:
 
 
 def _exists(item: Any, *indices: Any) -> bool:
-    """Return whether ``index`` would find something; it always does without indices. (kubectl's.)"""
+    """Return whether ``index`` would find something; it always does without indices.
+    (kubectl's.)"""
     for index in indices:
         if isinstance(item, dict):
             item = item.get(index) if isinstance(index, str) else None
@@ -205,7 +209,7 @@ def _exists(item: Any, *indices: Any) -> bool:
     return not indices or not _is_nil(item)
 
 
-# --- text ---------------------------------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------------------
 
 _HTML = {"\0": "\ufffd", '"': "&#34;", "'": "&#39;", "&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _JS = {
@@ -248,7 +252,8 @@ def _base64decode(text: str) -> str:
             errors="replace"
         )
     except ValueError:  # binascii.Error is one
-        # Go's decoder stops at the first character that is no digit of base 64, or where the last group is incomplete.
+        # Go's decoder stops at the first character that is no digit of base 64, or where the last
+        # group is incomplete.
         position = next(
             (
                 index

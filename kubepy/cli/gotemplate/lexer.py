@@ -30,8 +30,9 @@ KEYWORDS = frozenset(
 class TemplateToken(NamedTuple):
     """A token of a template.
 
-    :param kind: text, left, right, space, eof, error, a keyword, field, variable, identifier, dot, bool, number,
-        char-constant, string, assign (``=``), declare (``:=``), pipe, ``(``, ``)``, or char for any other character.
+    :param kind: text, left, right, space, eof, error, a keyword, field, variable, identifier, dot,
+        bool, number, char-constant, string, assign (``=``), declare (``:=``), pipe, ``(``, ``)``,
+        or char for any other character.
     """
 
     kind: str

@@ -42,7 +42,8 @@ def number(text: str) -> Int | float:
 
 
 def _number_error(text: str, digits: str) -> ValueError:
-    """Return Go's error: it takes an invalid integer (08, or a large one) for a float without its point."""
+    """Return Go's error: it takes an invalid integer (08, or a large one) for a float without its
+    point."""
     is_float = digits.isdecimal() and not math.isinf(float(digits))
     return ValueError(
         f"{'integer overflow' if is_float else 'illegal number syntax'}: {quote(text)}"

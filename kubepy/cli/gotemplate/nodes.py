@@ -13,7 +13,8 @@ class TemplateError(Exception):
 
 
 class Int(int):
-    """Go's ``int``, the type of literals and lengths. Numbers of objects are plain ints: Go's ``int64``."""
+    """Go's ``int``, the type of literals and lengths. Numbers of objects are plain ints: Go's
+    ``int64``."""
 
 
 class Byte(Int):
@@ -21,10 +22,11 @@ class Byte(Int):
 
 
 class Boxed:
-    """Go's ``interface {}`` around a value, for functions that look at the interface and not into it."""
+    """Go's ``interface {}`` around a value, for functions that look at the interface and not into
+    it."""
 
 
-# --- operands -----------------------------------------------------------------------------------------------------
+# --- operands -------------------------------------------------------------------------------------
 
 
 class DotNode(NamedTuple):
@@ -127,7 +129,7 @@ class PipeNode(NamedTuple):
         )
 
 
-# --- nodes --------------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 
 class TextNode(NamedTuple):

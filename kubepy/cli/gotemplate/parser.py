@@ -72,7 +72,7 @@ class TemplateParser:
         self.add(self.name, nodes)
         return self.templates
 
-    # --- tokens -------------------------------------------------------------------------------------------------
+    # --- tokens -----------------------------------------------------------------------------------
 
     def next(self) -> TemplateToken:
         self.token = self.tokens[self.at]
@@ -122,7 +122,7 @@ class TemplateParser:
             place = place.removeprefix(" in action") if token.value.endswith(" action") else place
         self.error(f"{token}{place}")
 
-    # --- the templates ------------------------------------------------------------------------------------------
+    # --- the templates ----------------------------------------------------------------------------
 
     def add(self, name: str, nodes: Nodes) -> None:
         if not self.templates.get(name) or _is_empty(self.templates[name]):
@@ -241,7 +241,7 @@ class TemplateParser:
         self.body_of(name, "block clause")
         return TemplateNode(token.position, name, pipe)
 
-    # --- pipelines ----------------------------------------------------------------------------------------------
+    # --- pipelines --------------------------------------------------------------------------------
 
     def pipeline(self, context: str, end: str) -> PipeNode:
         position = self.peek_word().position

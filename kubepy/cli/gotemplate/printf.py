@@ -1,4 +1,5 @@
-"""Format JSON values as Go's ``Sprintf``, ``Sprint`` and ``Sprintln`` do (``fmt/print.go``, ``fmt/format.go``)."""
+"""Format JSON values as Go's ``Sprintf``, ``Sprint`` and ``Sprintln`` do (``fmt/print.go``,
+``fmt/format.go``)."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ DIGITS = tuple("0123456789")
 
 
 def _small(digits: str) -> int | None:
-    """Return a number of a template (``parsenum``); None for other text, and for one that grows too large."""
+    """Return a number of a template (``parsenum``); None for other text, and for one that grows too
+    large."""
     if not digits.isascii() or not digits.isdecimal():
         return None
     significant = digits.lstrip("0")[: len(str(TOO_LARGE)) + 2] or "0"
@@ -139,7 +141,8 @@ class _Formatter:
         return self.good
 
     def size(self, indexed: bool, problem: str) -> tuple[int, bool]:
-        """Return a width or precision, of the template or (``*``) of a value, and whether an index is still unused."""
+        """Return a width or precision, of the template or (``*``) of a value, and whether an index
+        is still unused."""
         if self.template[self.at : self.at + 1] == "*":
             self.at += 1
             value = self.values[self.number] if self.number < len(self.values) else None

@@ -51,7 +51,8 @@ class _JumpSignal(Exception):
 
 
 class _Variable(NamedTuple):
-    """A variable; ``boxed``: its static type is ``interface {}``, as of elements of lists and maps."""
+    """A variable; ``boxed``: its static type is ``interface {}``, as of elements of lists and
+    maps."""
 
     name: str
     value: Any
@@ -61,7 +62,8 @@ class _Variable(NamedTuple):
 class Run:
     """The execution of a template.
 
-    ``variables`` is a stack, ``node`` is what errors point at, ``boxed_dot``: the dot is the element of a range.
+    ``variables`` is a stack, ``node`` is what errors point at, ``boxed_dot``: the dot is the
+    element of a range.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class Run:
             "".join(self.written),
         )
 
-    # --- nodes --------------------------------------------------------------------------------------------------
+    # --- nodes ------------------------------------------------------------------------------------
 
     def walk_all(self, dot: Any, nodes: Iterable[Any]) -> None:
         for node in nodes:
@@ -197,7 +199,7 @@ class Run:
         self.walk_inner(inner, self.templates[node.name])
         self.variables, self.template = outer, caller
 
-    # --- pipelines ----------------------------------------------------------------------------------------------
+    # --- pipelines --------------------------------------------------------------------------------
 
     def pipeline(self, dot: Any, pipe: PipeNode) -> Any:
         """Return the pipeline's value. From here on a null counts as a missing value."""
@@ -244,7 +246,7 @@ class Run:
             self.fail(f"{word} overflows int")
         return word.value
 
-    # --- fields -------------------------------------------------------------------------------------------------
+    # --- fields -----------------------------------------------------------------------------------
 
     def reach(
         self, dot: Any, node: FieldPathNode | VariableNode | ChainNode, has_arguments: bool
@@ -264,7 +266,8 @@ class Run:
         return value
 
     def field(self, value: Any, name: str, boxed: bool, has_arguments: bool) -> Any:
-        """Return one field. ``boxed``: the value's static type is ``interface {}``, as of values of maps."""
+        """Return one field. ``boxed``: the value's static type is ``interface {}``, as of values of
+        maps."""
         if value is NOTHING:
             if not self.missing_ok:
                 self.fail(f"nil data; no entry for key {quote(name)}")
@@ -273,7 +276,8 @@ class Run:
             self.fail(f"nil pointer evaluating interface {{}}.{name}")
         if not isinstance(value, dict):
             self.fail(
-                f"can't evaluate field {name} in type {'interface {}' if boxed else type_name(value)}"
+                f"can't evaluate field {name} in type "
+                f"{'interface {}' if boxed else type_name(value)}"
             )
         if has_arguments:
             self.fail(f"{name} is not a method but has arguments")
@@ -281,7 +285,7 @@ class Run:
             self.fail(f"map has no entry for key {quote(name)}")
         return value.get(name, NOTHING)
 
-    # --- functions ----------------------------------------------------------------------------------------------
+    # --- functions --------------------------------------------------------------------------------
 
     def function(
         self, dot: Any, name: FunctionNode, whole: Any, words: Sequence[Any], final: Any
@@ -373,4 +377,7 @@ def _text_error(value: Any, word: Any) -> str:
         return "cannot assign nil to string"
     if value is NOTHING:
         return "invalid value; expected string"
-    return f"wrong type for value; expected string; got {'interface {}' if value is None else type_name(value)}"
+    return (
+        f"wrong type for value; expected string; got "
+        f"{'interface {}' if value is None else type_name(value)}"
+    )

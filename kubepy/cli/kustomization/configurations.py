@@ -1,7 +1,9 @@
-"""Transformer configurations: the fields that each transformer changes, the defaults and what files add to them.
+"""Transformer configurations: the fields that each transformer changes, the defaults and what files
+add to them.
 
-``configurations`` names files of field specs, ``crds`` OpenAPI definitions whose extensions mark such fields. Upstream:
-``kustomize/api/internal/plugins/builtinconfig``, ``api/internal/accumulator/loadconfigfromcrds.go``.
+``configurations`` names files of field specs, ``crds`` OpenAPI definitions whose extensions mark
+such fields. Upstream: ``kustomize/api/internal/plugins/builtinconfig``,
+``api/internal/accumulator/loadconfigfromcrds.go``.
 """
 
 from __future__ import annotations
@@ -19,11 +21,18 @@ from kubepy.cli.kustomization.settings import FIELD_SPECS, Struct, decode
 
 # The fields of a configuration, and their names in Go.
 NAMES = {
-    "namePrefix": "NamePrefix", "nameSuffix": "NameSuffix", "namespace": "NameSpace",
-    "commonAnnotations": "CommonAnnotations", "commonLabels": "CommonLabels", "labels": "Labels",
-    "templateLabels": "TemplateLabels", "varReference": "VarReference", "nameReference": "NameReference",
-    "images": "Images", "replicas": "Replicas",
-}  # fmt: skip
+    "namePrefix": "NamePrefix",
+    "nameSuffix": "NameSuffix",
+    "namespace": "NameSpace",
+    "commonAnnotations": "CommonAnnotations",
+    "commonLabels": "CommonLabels",
+    "labels": "Labels",
+    "templateLabels": "TemplateLabels",
+    "varReference": "VarReference",
+    "nameReference": "NameReference",
+    "images": "Images",
+    "replicas": "Replicas",
+}
 _REFERENCE = Struct(
     "NameBackReferences", group="string", version="string", kind="string", fieldSpecs=FIELD_SPECS
 )
@@ -40,7 +49,8 @@ class TransformerConfig(NamedTuple):
     references: list[NameReference]
 
     def merged(self, other: TransformerConfig) -> TransformerConfig:
-        """Return both configurations as one. Raises CliError for field specs that contradict each other."""
+        """Return both configurations as one. Raises CliError for field specs that contradict each
+        other."""
         specs, references = {}, self.references
         for name, go_name in NAMES.items():
             try:
@@ -61,7 +71,8 @@ EMPTY = TransformerConfig({}, [])
 def merge_references(
     references: list[NameReference], more: list[NameReference]
 ) -> list[NameReference]:
-    """Add references; those of one kind become one. Raises CliError for field specs that conflict."""
+    """Add references; those of one kind become one. Raises CliError for field specs that
+    conflict."""
     merged = list(references)
     for reference in more:
         gvk = (reference.group, reference.version, reference.kind)
@@ -81,11 +92,16 @@ def merge_references(
 def defaults() -> TransformerConfig:
     """Return the configuration of a kustomization that has none of its own."""
     specs = {
-        "namePrefix": fieldspecs.NAMES, "nameSuffix": fieldspecs.NAMES, "namespace": fieldspecs.NAMESPACES,
-        "commonAnnotations": fieldspecs.COMMON_ANNOTATIONS, "commonLabels": fieldspecs.COMMON_LABELS,
-        "templateLabels": fieldspecs.TEMPLATE_LABELS, "varReference": fieldspecs.VARIABLES,
-        "images": fieldspecs.IMAGES, "replicas": fieldspecs.REPLICAS,
-    }  # fmt: skip
+        "namePrefix": fieldspecs.NAMES,
+        "nameSuffix": fieldspecs.NAMES,
+        "namespace": fieldspecs.NAMESPACES,
+        "commonAnnotations": fieldspecs.COMMON_ANNOTATIONS,
+        "commonLabels": fieldspecs.COMMON_LABELS,
+        "templateLabels": fieldspecs.TEMPLATE_LABELS,
+        "varReference": fieldspecs.VARIABLES,
+        "images": fieldspecs.IMAGES,
+        "replicas": fieldspecs.REPLICAS,
+    }
     return EMPTY.merged(TransformerConfig(specs, fieldspecs.NAME_REFERENCES))
 
 
@@ -124,7 +140,7 @@ def _decoded(text: str) -> Object:
         raise CliError(f"error unmarshaling JSON: while decoding JSON: {error}") from None
 
 
-# --- crds ---------------------------------------------------------------------------------------------------------
+# --- crds -----------------------------------------------------------------------------------------
 
 _EXTENSIONS = {
     "x-kubernetes-annotation": "commonAnnotations",
@@ -169,7 +185,8 @@ def _properties(definition: Object | None) -> dict[str, Any]:
 def _marked(
     definitions: dict[str, Any], name: str, kind: str, path: tuple[str, ...]
 ) -> Iterator[TransformerConfig]:
-    """Yield a configuration for each mark on a definition and on those that it refers to. Raises CliError."""
+    """Yield a configuration for each mark on a definition and on those that it refers to. Raises
+    CliError."""
     if len(path) > len(definitions) + 20:
         raise CliError(f"the definition {name} refers to itself")
     for field, node in sorted(_properties(definitions.get(name)).items()):

@@ -1,4 +1,5 @@
-"""Fields that the transformers of kustomize change, kind by kind, unless ``configurations`` add others.
+"""Fields that the transformers of kustomize change, kind by kind, unless ``configurations`` add
+others.
 
 Upstream: ``kustomize/api/internal/konfig/builtinpluginconsts``, ``api/filters/fieldspec``.
 """
@@ -17,7 +18,8 @@ FieldFunction = Callable[[Any, Any], None]
 
 
 class FieldSpec(NamedTuple):
-    """A path (``spec/template/spec/containers[]/image``) in objects of a kind; ``create``: add missing fields."""
+    """A path (``spec/template/spec/containers[]/image``) in objects of a kind; ``create``: add
+    missing fields."""
 
     path: str
     kind: str = ""
@@ -39,7 +41,8 @@ class FieldSpec(NamedTuple):
 
 
 def merge_specs(present: list[FieldSpec], more: list[FieldSpec]) -> list[FieldSpec]:
-    """Add field specs; those that are there, or selected by a wider one, stay. Raises CliError for a conflict."""
+    """Add field specs; those that are there, or selected by a wider one, stay. Raises CliError for
+    a conflict."""
     merged = list(present)
     for spec in more:
         same = next(
@@ -91,7 +94,7 @@ def _in_pods(*paths: str, specs: dict[str, str] = POD_SPECS) -> list[FieldSpec]:
     return [FieldSpec(f"{prefix}/{path}", kind) for kind, prefix in specs.items() for path in paths]
 
 
-# --- labels and annotations ---------------------------------------------------------------------------------------
+# --- labels and annotations -----------------------------------------------------------------------
 
 _IGNORED = "DuringSchedulingIgnoredDuringExecution"
 _AFFINITIES = [
@@ -152,7 +155,7 @@ COMMON_ANNOTATIONS = [
     if "Claim" not in spec.path
 ]
 
-# --- others -------------------------------------------------------------------------------------------------------
+# --- others ---------------------------------------------------------------------------------------
 
 NAMESPACES = [
     FieldSpec("metadata/name", "Namespace", create=True),
@@ -353,7 +356,7 @@ NAME_REFERENCES = [
 ]
 
 
-# --- visiting -----------------------------------------------------------------------------------------------------
+# --- visiting -------------------------------------------------------------------------------------
 
 
 def apply(
@@ -365,7 +368,8 @@ def apply(
 ) -> None:
     """Change the fields of a resource that the specs name.
 
-    :param new: the type of fields that ``create`` adds, or puts in the place of null; None: nothing is added.
+    :param new: the type of fields that ``create`` adds, or puts in the place of null; None: nothing
+        is added.
     :raises CliError: for a path that leads through text or numbers.
     """
     for spec in specs:

@@ -1,7 +1,8 @@
-"""Read the files of a kustomization, which must be in its folder; other kustomizations may be anywhere.
+"""Read the files of a kustomization, which must be in its folder; other kustomizations may be
+anywhere.
 
-A kustomization may be in a git repository, which is cloned, and a file at an HTTP address. Upstream:
-``kustomize/api/internal/loader``.
+A kustomization may be in a git repository, which is cloned, and a file at an HTTP address.
+Upstream: ``kustomize/api/internal/loader``.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class FileLoader:
         self._repository = repository
 
     def enter(self, path: str) -> FileLoader:
-        """Return the loader of another kustomization. Raises CliError for what is none, and for cycles."""
+        """Return the loader of another kustomization. Raises CliError for what is none, and for
+        cycles."""
         if not path:
             raise CliError("new root cannot be empty")
         if spec := parse_repository(path):
@@ -67,7 +69,8 @@ class FileLoader:
                 folder = loader._repository[1]
                 if not is_in(root, folder):
                     raise CliError(
-                        "security; bases in kustomizations found in cloned git repos must be within the "
+                        "security; bases in kustomizations found in cloned git repos must be "
+                        "within the "
                         f"repo, but base '{root}' is outside '{folder}'"
                     )
                 break
@@ -106,11 +109,13 @@ class FileLoader:
         return self.read(path).decode(errors="replace")
 
     def settings(self) -> tuple[str, str]:
-        """Return the name and the text of the only kustomization file of the folder. Raises CliError."""
+        """Return the name and the text of the only kustomization file of the folder. Raises
+        CliError."""
         names = [name for name in NAMES if os.path.isfile(os.path.join(self.root, name))]
         if not names:
             raise CliError(
-                "unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in "
+                "unable to find one of 'kustomization.yaml', 'kustomization.yml' or "
+                "'Kustomization' in "
                 f"directory '{self.root}'"
             )
         if len(names) > 1:
@@ -162,7 +167,8 @@ def _at_clone(spec: RepoSpec, referrer: FileLoader | None) -> FileLoader:
 
 
 def _download(url: str) -> bytes:
-    """Return the file at an address. Raises CliError; HttpStatusError where no repository can be there."""
+    """Return the file at an address. Raises CliError; HttpStatusError where no repository can be
+    there."""
     try:
         response = urls.fetch(url)
     except urls.ConnectionFailure as failure:
@@ -187,7 +193,8 @@ def _missing(shown: str, path: str) -> str:
 def contents_of(text: str, *, old_booleans: bool = False, blank: str | None = None) -> list[Any]:
     """Return the documents of a text as kustomize reads objects. Raises CliError.
 
-    :param blank: stands for nulls that are not written out, in objects, whose keys have to be unique.
+    :param blank: stands for nulls that are not written out, in objects, whose keys have to be
+        unique.
     """
     try:
         return [

@@ -23,7 +23,8 @@ LINE_LENGTH = 70  # of base64 in a Secret
 
 
 def content_hash(content: Object) -> str:
-    """Return the suffix of a generated name: a hash of ten characters (``kubectl/pkg/util/hash``)."""
+    """Return the suffix of a generated name: a hash of ten characters
+    (``kubectl/pkg/util/hash``)."""
     digest = hashlib.sha256(to_json(content).encode()).hexdigest()
     return digest[:10].translate(str.maketrans("013ae", "ghkmt"))
 
@@ -146,7 +147,7 @@ def _encoded(value: bytes) -> str:
     )
 
 
-# --- sources ------------------------------------------------------------------------------------------------------
+# --- sources --------------------------------------------------------------------------------------
 
 
 def _values(loader: FileLoader, args: Object) -> dict[str, bytes]:
@@ -174,7 +175,8 @@ def _pairs(loader: FileLoader, args: Object) -> Iterator[tuple[str, bytes]]:
         key, equals, value = literal.partition("=")
         if not key or not equals:
             raise CliError(
-                f"loading KV pairs: literal sources {_go_list(args['literals'])}: invalid literal source "
+                f"loading KV pairs: literal sources {_go_list(args['literals'])}: invalid literal "
+                f"source "
                 f"{literal}, expected key=value"
             )
         is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"

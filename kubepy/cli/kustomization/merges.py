@@ -36,7 +36,8 @@ MISSING = Missing()
 
 
 def merge(obj: Object, patch: Object) -> Object | None:
-    """Apply a patch to an object, in place; return it, None if the patch deletes it. Raises CliError."""
+    """Apply a patch to an object, in place; return it, None if the patch deletes it. Raises
+    CliError."""
     merged = _merged(obj, clone(patch), None)
     return merged if isinstance(merged, dict) else None
 
@@ -94,7 +95,8 @@ def _merged_map(old: Any, new: Any, schema: FieldSchema | None) -> Any:
 
 
 def _chosen(old: Any, new: Any) -> Any:
-    """Return the map or list to merge into, MISSING when it is deleted; directives are taken out. Raises CliError."""
+    """Return the map or list to merge into, MISSING when it is deleted; directives are taken out.
+    Raises CliError."""
     if old is MISSING or old is None:
         if isinstance(new, dict):
             new.pop(_DIRECTIVE, None)
@@ -127,7 +129,7 @@ def take_directive(patch: Any) -> str:
     return "merge"
 
 
-# --- lists with keys ----------------------------------------------------------------------------------------------
+# --- lists with keys ------------------------------------------------------------------------------
 
 
 def _merged_list(old: Any, new: Any, keys: list[str], schema: FieldSchema | None) -> Any:
@@ -180,7 +182,8 @@ def _complete(values: list[tuple[str, ...]]) -> None:
 def _valid_keys(
     all_values: Sequence[tuple[str, ...]], values: tuple[str, ...], keys: list[str]
 ) -> tuple[list[str], list[str]]:
-    """Return the keys for which any item has a value, and an item's values of them (``validateKeys``)."""
+    """Return the keys for which any item has a value, and an item's values of them
+    (``validateKeys``)."""
     valid = {keys[index] for some in all_values for index, value in enumerate(some) if value}
     if not valid:
         return keys, list(values)
@@ -205,7 +208,8 @@ def _element(items: Any, keys: list[str], values: list[str]) -> Any:
 
 
 def _set_element(items: list[Any], element: Any, keys: list[str], values: list[str]) -> None:
-    """Replace the items with these values, or append the element; MISSING removes them (``ElementSetter``)."""
+    """Replace the items with these values, or append the element; MISSING removes them
+    (``ElementSetter``)."""
     kept, is_found = [], False
     for item in items:
         if item is None or item == {}:
@@ -231,7 +235,8 @@ def _set_element(items: list[Any], element: Any, keys: list[str], values: list[s
 
 
 def _put_element(items: list[Any], item: Any, keys: list[str]) -> None:
-    """Put an item of the old list into the new one, in the place of the one with its keys (``appendListNode``)."""
+    """Put an item of the old list into the new one, in the place of the one with its keys
+    (``appendListNode``)."""
     if keys == [""]:
         _set_element(items, item, keys, [text_of(item)])
         return

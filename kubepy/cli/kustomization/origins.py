@@ -21,7 +21,8 @@ OPTIONS = {ORIGIN: "originAnnotations", TRANSFORMATIONS: "transformerAnnotations
 
 
 class Origin(NamedTuple):
-    """A file, from the folder of the build or from the root of a repository; or what configured a plugin."""
+    """A file, from the folder of the build or from the root of a repository; or what configured a
+    plugin."""
 
     path: str = ""
     repo: str = ""

@@ -108,7 +108,8 @@ def _operations(text: str) -> list[Any]:
         kind = json_type_name(operations[0] if isinstance(operations, list) else operations)
         go_type = "jsonpatch.Operation" if isinstance(operations, list) else "jsonpatch.Patch"
         raise CliError(
-            f"decoding {to_json(operations)}: json: cannot unmarshal {kind} into Go value of type {go_type}"
+            f"decoding {to_json(operations)}: json: cannot unmarshal {kind} into Go value of type "
+            f"{go_type}"
         )
     return operations
 
@@ -165,7 +166,8 @@ def _merge_selected(
     patch: KustomizedResource,
     options: Object,
 ) -> None:
-    """Merge a patch into resources; those that it deletes are left out. Raises CliError for ids that become one."""
+    """Merge a patch into resources; those that it deletes are left out. Raises CliError for ids
+    that become one."""
     change = patch.object
     meta = {**(change.get("metadata") or {})}
     for name in ("labels", "annotations"):  # upstream reads and writes them as texts
@@ -186,7 +188,8 @@ def _merge_selected(
 
 
 def _merge(resource: KustomizedResource, change: Object, options: Object) -> None:
-    """Merge a patch into a resource, whose name, kind and namespace stay unless the options say otherwise."""
+    """Merge a patch into a resource, whose name, kind and namespace stay unless the options say
+    otherwise."""
     before = resource.id
     if options.get("allowNameChange") or options.get("allowKindChange"):
         resource.remember()
@@ -208,7 +211,8 @@ def _merge(resource: KustomizedResource, change: Object, options: Object) -> Non
 
 
 def _apply_operations(resource: KustomizedResource, operations: list[Any]) -> None:
-    """Apply a JSON patch. The object has annotations meanwhile, as kustomize keeps notes of its own there."""
+    """Apply a JSON patch. The object has annotations meanwhile, as kustomize keeps notes of its own
+    there."""
     meta = resource.object["metadata"]
     annotated = {
         **resource.object,

@@ -1,7 +1,9 @@
-"""Generators and transformers by kind: those that a kustomization's fields make, and those configured in files.
+"""Generators and transformers by kind: those that a kustomization's fields make, and those
+configured in files.
 
-All are built in. What needs a program (``exec``, containers, Starlark, Go plugins) is refused. Upstream:
-``kustomize/api/internal/target/kusttarget_configplugin.go``, ``api/internal/plugins/loader``.
+All are built in. What needs a program (``exec``, containers, Starlark, Go plugins) is refused.
+Upstream: ``kustomize/api/internal/target/kusttarget_configplugin.go``,
+``api/internal/plugins/loader``.
 """
 
 from __future__ import annotations
@@ -46,11 +48,12 @@ TRANSFORMERS: dict[str, Configure[Transformer]] = {
 }
 
 
-# --- from the fields of a kustomization ---------------------------------------------------------------------------
+# --- from the fields of a kustomization -----------------------------------------------------------
 
 
 def built_in_generators(loader: FileLoader, settings: Object) -> Iterator[tuple[str, Generator]]:
-    """Yield the kind and the generator of each ConfigMap and Secret to generate. Raises CliError."""
+    """Yield the kind and the generator of each ConfigMap and Secret to generate. Raises
+    CliError."""
     general = settings.get("generatorOptions")
     for kind, field in (
         ("ConfigMapGenerator", "configMapGenerator"),
@@ -65,7 +68,8 @@ def built_in_generators(loader: FileLoader, settings: Object) -> Iterator[tuple[
 def built_in_transformers(
     loader: FileLoader, settings: Object, config: TransformerConfig
 ) -> Iterator[tuple[str, Transformer]]:
-    """Yield the kind and the transformer of each field of a kustomization, in the order of use. Raises CliError."""
+    """Yield the kind and the transformer of each field of a kustomization, in the order of use.
+    Raises CliError."""
     for kind, fields in transformer_configs(settings, config):
         yield kind, _configured(TRANSFORMERS, kind, loader, fields)
 
@@ -124,7 +128,8 @@ def transformer_configs(
 
 
 def label_configs(settings: Object, config: TransformerConfig) -> Iterator[tuple[str, Object]]:
-    """Yield the configurations for ``labels`` and ``commonLabels``. Raises CliError for specs that conflict."""
+    """Yield the configurations for ``labels`` and ``commonLabels``. Raises CliError for specs that
+    conflict."""
     labels = settings.get("labels") or ()
     for label in labels:
         specs = [spec_of(entry) for entry in label.get("fields") or ()]
@@ -160,7 +165,7 @@ def _entries(specs: list[FieldSpec]) -> list[Object]:
     return [{name: value for name, value in spec._asdict().items() if value} for spec in specs]
 
 
-# --- configured in files ------------------------------------------------------------------------------------------
+# --- configured in files --------------------------------------------------------------------------
 
 
 def external_generator(loader: FileLoader, resource: KustomizedResource) -> Generator:

@@ -1,4 +1,5 @@
-"""Follow names that changed to the objects that refer to them. Upstream: ``kustomize/api/filters/nameref``."""
+"""Follow names that changed to the objects that refer to them. Upstream:
+``kustomize/api/filters/nameref``."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from kubepy.quoting import quote
 
 
 def fix_references(resources: ResMap, references: list[NameReference]) -> None:
-    """Write the new names wherever the old ones stand. Raises CliError for a name that several objects have."""
+    """Write the new names wherever the old ones stand. Raises CliError for a name that several
+    objects have."""
     present = [(resource, resource.id) for resource in resources]
     places = [
         (
@@ -44,9 +46,11 @@ def fix_references(resources: ResMap, references: list[NameReference]) -> None:
 def _candidates(
     places: list[tuple[KustomizedResource, str, str]], referrer: KustomizedResource
 ) -> list[KustomizedResource]:
-    """Return the resources in reach of another: of its namespace, or of one that its subjects name. Raises CliError.
+    """Return the resources in reach of another: of its namespace, or of one that its subjects name.
+    Raises CliError.
 
-    :param places: all resources with their effective namespaces, "" for those that have none, and the written ones.
+    :param places: all resources with their effective namespaces, "" for those that have none, and
+        the written ones.
     """
     referrer_id = referrer.id
     if referrer_id.is_cluster_scoped:
@@ -86,7 +90,8 @@ class _NameField:
         self.spec = spec
 
     def update(self, holder: Any, key: Any) -> None:
-        """Replace the names in ``holder[key]``: a name, a map with one, or a list of either. Raises CliError."""
+        """Replace the names in ``holder[key]``: a name, a map with one, or a list of either. Raises
+        CliError."""
         value = holder[key]
         holder[key] = (
             [self._updated(item) for item in value]
@@ -126,7 +131,8 @@ class _NameField:
     def _referral(
         self, name: str, candidates: list[KustomizedResource], *, with_namespace: bool
     ) -> KustomizedResource | None:
-        """Return the object that had this name, or None. Raises CliError when several can be meant."""
+        """Return the object that had this name, or None. Raises CliError when several can be
+        meant."""
         matching = [candidate for candidate in candidates if self._can_refer_to(candidate, name)]
         for or_none in (True, False):
             if len(matching) > 1:  # one alone need not have the prefixes of the referrer
@@ -145,12 +151,14 @@ class _NameField:
             > 1
         ):
             raise CliError(
-                f"found multiple possible referrals: {', '.join(str(match.id) for match in matching)}"
+                f"found multiple possible referrals: "
+                f"{', '.join(str(match.id) for match in matching)}"
             )
         return matching[0] if matching else None
 
     def _can_refer_to(self, candidate: KustomizedResource, name: str) -> bool:
-        """Return whether a candidate had the name, is of the right kind, and is in the namespace of the referrer."""
+        """Return whether a candidate had the name, is of the right kind, and is in the namespace of
+        the referrer."""
         previous = candidate.previous
         if not any(before.name == name for before in previous):
             return False
@@ -177,7 +185,8 @@ class _NameField:
 
 
 def has_same_affixes(left: KustomizedResource, right: KustomizedResource, *, or_none: bool) -> bool:
-    """Return whether two objects went through the same kustomizations, as far as prefixes and suffixes tell.
+    """Return whether two objects went through the same kustomizations, as far as prefixes and
+    suffixes tell.
 
     :param or_none: an object without prefixes (or suffixes) agrees with any other.
     """

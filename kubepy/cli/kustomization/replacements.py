@@ -1,4 +1,5 @@
-"""``replacements``: copy a value of one object to others. Upstream: ``kustomize/api/filters/replacement``."""
+"""``replacements``: copy a value of one object to others. Upstream:
+``kustomize/api/filters/replacement``."""
 
 from __future__ import annotations
 
@@ -62,7 +63,8 @@ def replacement_transformer(loader: FileLoader, config: Object) -> Transformer:
 
 
 def _source_value(resources: ResMap, source: Object) -> Any:
-    """Return the content of the field that a source names, or the part of it that ``options`` selects."""
+    """Return the content of the field that a source names, or the part of it that ``options``
+    selects."""
     options, path = source.get("options") or {}, source.get("fieldPath") or ""
     group, version, kind = (source.get(field, "") for field in ("group", "version", "kind"))
     matching = [
@@ -165,11 +167,12 @@ def _put(holder: Any, key: Any, value: Any, options: Object) -> None:
         holder[key] = clone(value)
 
 
-# --- paths --------------------------------------------------------------------------------------------------------
+# --- paths ----------------------------------------------------------------------------------------
 
 
 def split(path: str) -> list[str]:
-    r"""Split ``spec.containers.[name=a.b].env.*`` into its parts; ``\.`` and brackets keep dots together."""
+    r"""Split ``spec.containers.[name=a.b].env.*`` into its parts; ``\.`` and brackets keep dots
+    together."""
     parts = re.findall(r"\[[^\]]*\]|(?:\\\.|[^.\[])+", path)
     return [part.replace("\\.", ".") for part in parts]
 
@@ -204,7 +207,8 @@ def walk(node: Any, parts: list[str], change: ValueFunction, *, create: bool = F
 
 
 def _selects_item(part: str, item: Any, index: int) -> bool:
-    """Return whether a part of a path (``*``, ``[name=web]``, ``[=web]``, an index) selects an item of a list."""
+    """Return whether a part of a path (``*``, ``[name=web]``, ``[=web]``, an index) selects an item
+    of a list."""
     if part == "*":
         return True
     if part.startswith("[") and "=" in part:

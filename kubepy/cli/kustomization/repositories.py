@@ -1,4 +1,5 @@
-"""Kustomizations in git repositories: addresses as kustomize reads them, and clones by the ``git`` on the PATH.
+"""Kustomizations in git repositories: addresses as kustomize reads them, and clones by the ``git``
+on the PATH.
 
 Upstream: ``kustomize/api/internal/git``.
 """
@@ -22,8 +23,10 @@ from kubepy.quoting import printable, printable_lines, quote
 TIMEOUT = 27.0  # seconds that each git command may take
 _SCHEMES = ("ssh://", "https://", "http://", "file://")
 _FORCED_GIT = (
-    "Warning: Forcing the git protocol using the 'git::' URL prefix is not supported. Kustomize currently "
-    "strips this invalid prefix, but will stop doing so in a future release. Please remove the 'git::' "
+    "Warning: Forcing the git protocol using the 'git::' URL prefix is not supported. Kustomize "
+    "currently "
+    "strips this invalid prefix, but will stop doing so in a future release. Please remove the "
+    "'git::' "
     "prefix from your configuration."
 )
 
@@ -94,7 +97,8 @@ def _host_end(rest: str, is_scp: bool) -> int:
 
 
 def split_repository_path(path: str, host: str) -> tuple[str, str] | None:
-    """Split the path of the repository from the one in it: at ``_git/NAME``, ``//``, ``.git``, or after two parts."""
+    """Split the path of the repository from the one in it: at ``_git/NAME``, ``//``, ``.git``, or
+    after two parts."""
     if (start := path.find("_git/")) >= 0:
         name, _, inner = path[start + 5 :].partition("/")
         return path[: start + 5] + name, inner
@@ -124,7 +128,8 @@ def parse_query(query: str) -> tuple[str, float, bool]:
 
 
 def clone(spec: RepoSpec) -> str:
-    """Return a new folder with the files of a repository. Raises CliError; then there is no folder."""
+    """Return a new folder with the files of a repository. Raises CliError; then there is no
+    folder."""
     program = shutil.which("git")
     if program is None:
         raise CliError(

@@ -24,11 +24,29 @@ with lazy_imports():
 BLANK = "\0blank"
 NOT_A_NAMESPACE = "_non_namespaceable_"
 ORDER_FIRST = (
-    "Namespace", "ResourceQuota", "StorageClass", "CustomResourceDefinition", "ServiceAccount", "PodSecurityPolicy",
-    "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "ConfigMap", "Secret", "Endpoints", "Service",
-    "LimitRange", "PriorityClass", "PersistentVolume", "PersistentVolumeClaim", "Deployment", "StatefulSet", "CronJob",
+    "Namespace",
+    "ResourceQuota",
+    "StorageClass",
+    "CustomResourceDefinition",
+    "ServiceAccount",
+    "PodSecurityPolicy",
+    "Role",
+    "ClusterRole",
+    "RoleBinding",
+    "ClusterRoleBinding",
+    "ConfigMap",
+    "Secret",
+    "Endpoints",
+    "Service",
+    "LimitRange",
+    "PriorityClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Deployment",
+    "StatefulSet",
+    "CronJob",
     "PodDisruptionBudget",
-)  # fmt: skip
+)
 ORDER_LAST = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
@@ -97,7 +115,8 @@ class ResId(NamedTuple):
         """Return the id as Go prints a struct with its fields."""
         scoped = str(self.is_cluster_scoped).lower()
         return (
-            f"resid.ResId{{Gvk:resid.Gvk{{Group:{quote(self.group)}, Version:{quote(self.version)}, "
+            f"resid.ResId{{Gvk:resid.Gvk{{Group:{quote(self.group)}, "
+            f"Version:{quote(self.version)}, "
             f"Kind:{quote(self.kind)}, isClusterScoped:{scoped}}}, Name:{quote(self.name)}, "
             f"Namespace:{quote(self.namespace)}}}"
         )
@@ -121,9 +140,10 @@ def take_blanks(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ..
 class KustomizedResource:
     """An object in a build.
 
-    ``previous`` are its earlier ids, the oldest first; ``prefixes`` and ``suffixes`` were put around its name, the
-    innermost first; ``variables`` are read from it. ``blanks`` are the paths to nulls that were not written out: the
-    first strategic merge patch removes them, while others stay.
+    ``previous`` are its earlier ids, the oldest first; ``prefixes`` and ``suffixes`` were put
+    around its name, the innermost first; ``variables`` are read from it. ``blanks`` are the paths
+    to nulls that were not written out: the first strategic merge patch removes them, while others
+    stay.
     """
 
     def __init__(self, obj: Object, *, behavior: str = "", needs_hash: bool = False) -> None:
@@ -161,7 +181,8 @@ class KustomizedResource:
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     def share(self, name: str, holders: list[Object]) -> None:
-        """Note maps to which a transformer has added a key: upstream puts one node there, which changes as one."""
+        """Note maps to which a transformer has added a key: upstream puts one node there, which
+        changes as one."""
         if len(holders) > 1:
             self._shared.append((name, [*holders, {name: holders[0][name]}]))
 
@@ -176,7 +197,8 @@ class KustomizedResource:
             ):
                 expected = "MappingNode" if is_map else "ScalarNode"
                 raise CliError(
-                    f"wrong node kind: expected {expected} in the field {field} of {to_json(self.object)}"
+                    f"wrong node kind: expected {expected} in the field {field} of "
+                    f"{to_json(self.object)}"
                 )
         if meta is None:
             self.object["metadata"] = {}
@@ -216,7 +238,8 @@ class KustomizedResource:
 
 
 def read_resources(text: str) -> list[KustomizedResource]:
-    """Return the resources of a text, those of Lists one by one. Raises CliError when one has no kind or name."""
+    """Return the resources of a text, those of Lists one by one. Raises CliError when one has no
+    kind or name."""
     try:
         contents = [content for content in contents_of(text, blank=BLANK) if content is not None]
     except CliError as error:
@@ -271,7 +294,8 @@ def _check_metadata(obj: Any) -> None:
         raise CliError("missing Resource metadata")
     meta = meta or {}
     pairs = [
-        f"map[{' '.join(f'{key}:{value}' for key, value in sorted((meta.get(name) or {}).items()))}]"
+        f"map["
+        f"{' '.join(f'{key}:{value}' for key, value in sorted((meta.get(name) or {}).items()))}]"
         for name in ("labels", "annotations")
         if isinstance(meta.get(name) or {}, dict)
     ]
@@ -352,7 +376,8 @@ class ResMap:
         if len(matching) != 1:
             problem = "multiple matches" if matching else "no matches"
             raise CliError(
-                f"{problem} for Id {resource_id}; failed to find unique target for patch {resource_id}"
+                f"{problem} for Id {resource_id}; failed to find unique target for patch "
+                f"{resource_id}"
             )
         return matching[0]
 
@@ -372,7 +397,8 @@ class ResMap:
         elif not changes:
             behavior = generated.behavior if generated.behavior == "create" else "unspecified"
             raise CliError(
-                f"id {shown} exists; can not use behavior: '{behavior}', behavior must be merge or replace"
+                f"id {shown} exists; can not use behavior: '{behavior}', behavior must be merge "
+                f"or replace"
             )
         else:
             _merge_data(matching[0], generated)
@@ -385,7 +411,8 @@ class ResMap:
         ]
 
     def select(self, target: dict[str, str]) -> list[KustomizedResource]:
-        """Return the resources that a patch's target selects by their first or present id. Raises CliError."""
+        """Return the resources that a patch's target selects by their first or present id. Raises
+        CliError."""
         return [
             resource
             for resource in self.all
@@ -412,7 +439,8 @@ class ResMap:
 
 
 def _merge_data(old: KustomizedResource, generated: KustomizedResource) -> None:
-    """Replace an object's data by generated data, or add it; the object keeps its metadata and gets the new one's."""
+    """Replace an object's data by generated data, or add it; the object keeps its metadata and gets
+    the new one's."""
     meta, new = old.object["metadata"], generated.object
     for name in ("labels", "annotations"):
         if merged := {**(meta.get(name) or {}), **(new["metadata"].get(name) or {})}:
@@ -429,14 +457,16 @@ def _merge_data(old: KustomizedResource, generated: KustomizedResource) -> None:
 
 
 def is_selected(resource_id: ResId, selector: dict[str, str]) -> bool:
-    """Return whether the parts of an id match those of a selector, which are anchored regular expressions."""
+    """Return whether the parts of an id match those of a selector, which are anchored regular
+    expressions."""
     return all(
         _matches(selector.get(part, ""), text) for part, text in resource_id._asdict().items()
     )
 
 
 def has_selected_metadata(resource: KustomizedResource, selector: dict[str, str]) -> bool:
-    """Return whether the labels and annotations of a resource are those that a selector wants. Raises CliError."""
+    """Return whether the labels and annotations of a resource are those that a selector wants.
+    Raises CliError."""
     return _matches_labels(
         selector.get("labelSelector", ""), labels_of(resource.object)
     ) and _matches_labels(selector.get("annotationSelector", ""), annotations_of(resource.object))

@@ -1,7 +1,9 @@
-"""What kustomize knows of types: those without namespaces, and the keys by which their lists are merged.
+"""What kustomize knows of types: those without namespaces, and the keys by which their lists are
+merged.
 
-kustomize 5.8 has the OpenAPI of Kubernetes v1.21.2; to it, everything newer is a custom resource. ``openapi`` in a
-kustomization replaces that by a file. As upstream, the schemas are one for a whole build. Upstream: ``kyaml/openapi``.
+kustomize 5.8 has the OpenAPI of Kubernetes v1.21.2; to it, everything newer is a custom resource.
+``openapi`` in a kustomization replaces that by a file. As upstream, the schemas are one for a whole
+build. Upstream: ``kyaml/openapi``.
 """
 
 from __future__ import annotations
@@ -54,11 +56,17 @@ _NEWER_KINDS = {
     "storage.k8s.io/v1": ("CSIStorageCapacity", "VolumeAttributesClass"),
 }
 _NEWER_FIELDS = {
-    ("PodSpec", "resourceClaims"), ("PodSpec", "schedulingGates"), ("EphemeralContainer", "ports"),
-    ("ContainerStatus", "allocatedResourcesStatus"), ("ContainerStatus", "volumeMounts"), ("PodStatus", "hostIPs"),
-    ("PodStatus", "resourceClaimStatuses"), ("MutatingWebhook", "matchConditions"),
-    ("ValidatingWebhook", "matchConditions"), ("JSONSchemaProps", "x-kubernetes-validations"),
-}  # fmt: skip
+    ("PodSpec", "resourceClaims"),
+    ("PodSpec", "schedulingGates"),
+    ("EphemeralContainer", "ports"),
+    ("ContainerStatus", "allocatedResourcesStatus"),
+    ("ContainerStatus", "volumeMounts"),
+    ("PodStatus", "hostIPs"),
+    ("PodStatus", "resourceClaimStatuses"),
+    ("MutatingWebhook", "matchConditions"),
+    ("ValidatingWebhook", "matchConditions"),
+    ("JSONSchemaProps", "x-kubernetes-validations"),
+}
 # Old versions with the merge keys of today's.
 _SAME_KEYS = {
     "batch/v1beta1": "batch/v1",
@@ -72,7 +80,8 @@ class FieldSchema(Protocol):
 
     @property
     def merge_keys(self) -> list[str] | None:
-        """Return the keys by which a list is merged, none for texts; None for a list that is replaced."""
+        """Return the keys by which a list is merged, none for texts; None for a list that is
+        replaced."""
 
     def field(self, name: str) -> FieldSchema | None:
         """Return the schema of a field or of a map's value, None if it is unknown."""
@@ -164,7 +173,8 @@ class Schemas:
         self._used = False
 
     def configure(self, settings: dict[str, str], document: Any, *, top: bool) -> None:
-        """Apply the field ``openapi`` of a kustomization; below the top it counts only if nothing was set before.
+        """Apply the field ``openapi`` of a kustomization; below the top it counts only if nothing
+        was set before.
 
         :param document: the content of the file that it names, or None.
         :raises CliError: for a document that is no OpenAPI, or an unknown version.

@@ -1,7 +1,8 @@
-"""Decode kustomization files and configurations of plugins as Go decodes them, and translate old fields.
+"""Decode kustomization files and configurations of plugins as Go decodes them, and translate old
+fields.
 
-A shape says what a value is decoded into: the name of a basic type of Go, a list of a shape, a map (``{"*": shape}``)
-or a Struct. Upstream: ``kustomize/api/types``.
+A shape says what a value is decoded into: the name of a basic type of Go, a list of a shape, a map
+(``{"*": shape}``) or a Struct. Upstream: ``kustomize/api/types``.
 """
 
 from __future__ import annotations
@@ -48,9 +49,14 @@ IMAGE = Struct(
 REPLICA = Struct("Replica", name="string", count="int64")
 _OPTIONS = Struct("FieldOptions", delimiter="string", index="int", encoding="string", create="bool")
 REPLACEMENT = {
-    "source": Struct("SourceSelector", **_ID, fieldPath="string", options=_OPTIONS), "sourceValue": "string",
-    "targets": [Struct("TargetSelector", select=SELECTOR, reject=[SELECTOR], fieldPaths=TEXTS, options=_OPTIONS)],
-}  # fmt: skip
+    "source": Struct("SourceSelector", **_ID, fieldPath="string", options=_OPTIONS),
+    "sourceValue": "string",
+    "targets": [
+        Struct(
+            "TargetSelector", select=SELECTOR, reject=[SELECTOR], fieldPaths=TEXTS, options=_OPTIONS
+        )
+    ],
+}
 REPLACEMENTS = [Struct("ReplacementField", path="string", **REPLACEMENT)]
 _GENERATOR_OPTIONS = Struct(
     "GeneratorOptions",
@@ -85,15 +91,42 @@ _LABEL = Struct(
     "Label", pairs=PAIRS, includeSelectors="bool", includeTemplates="bool", fields=FIELD_SPECS
 )
 KUSTOMIZATION = Struct(
-    "Kustomization", apiVersion="string", kind="string", metadata=META, openapi=PAIRS, namePrefix="string",
-    nameSuffix="string", namespace="string", commonLabels=PAIRS, labels=[_LABEL], commonAnnotations=PAIRS,
-    patchesStrategicMerge=TEXTS, patchesJson6902=[Struct("Patch", **PATCH)], patches=[Struct("Patch", **PATCH)],
-    images=[IMAGE], imageTags=[IMAGE], replacements=REPLACEMENTS, replicas=[REPLICA], vars=[_VAR], sortOptions=_SORT,
-    resources=TEXTS, components=TEXTS, crds=TEXTS, bases=TEXTS,
-    configMapGenerator=[Struct("ConfigMapArgs", **CONFIG_MAP)], secretGenerator=[Struct("SecretArgs", **SECRET)],
-    helmGlobals=None, helmCharts=None, helmChartInflationGenerator=None, generatorOptions=_GENERATOR_OPTIONS,
-    configurations=TEXTS, generators=TEXTS, transformers=TEXTS, validators=TEXTS, buildMetadata=TEXTS,
-)  # fmt: skip
+    "Kustomization",
+    apiVersion="string",
+    kind="string",
+    metadata=META,
+    openapi=PAIRS,
+    namePrefix="string",
+    nameSuffix="string",
+    namespace="string",
+    commonLabels=PAIRS,
+    labels=[_LABEL],
+    commonAnnotations=PAIRS,
+    patchesStrategicMerge=TEXTS,
+    patchesJson6902=[Struct("Patch", **PATCH)],
+    patches=[Struct("Patch", **PATCH)],
+    images=[IMAGE],
+    imageTags=[IMAGE],
+    replacements=REPLACEMENTS,
+    replicas=[REPLICA],
+    vars=[_VAR],
+    sortOptions=_SORT,
+    resources=TEXTS,
+    components=TEXTS,
+    crds=TEXTS,
+    bases=TEXTS,
+    configMapGenerator=[Struct("ConfigMapArgs", **CONFIG_MAP)],
+    secretGenerator=[Struct("SecretArgs", **SECRET)],
+    helmGlobals=None,
+    helmCharts=None,
+    helmChartInflationGenerator=None,
+    generatorOptions=_GENERATOR_OPTIONS,
+    configurations=TEXTS,
+    generators=TEXTS,
+    transformers=TEXTS,
+    validators=TEXTS,
+    buildMetadata=TEXTS,
+)
 UNSUPPORTED = ("helmCharts", "helmChartInflationGenerator")
 DEPRECATED = {
     "bases": "resources",
@@ -105,7 +138,7 @@ DEPRECATED = {
 }
 
 
-# --- decoding -----------------------------------------------------------------------------------------------------
+# --- decoding -------------------------------------------------------------------------------------
 
 
 def decode(
@@ -115,7 +148,8 @@ def decode(
 
     :param strict: other fields are errors.
     :param as_text: numbers and booleans become texts where the shape has a text.
-    :param field: the struct and the path that lead to the value, for messages: ``Patch.patches.path``.
+    :param field: the struct and the path that lead to the value, for messages:
+        ``Patch.patches.path``.
     :raises CliError: for a value of another type.
     """
     if value is None or shape is None:
@@ -210,7 +244,8 @@ def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
         if old in settings:
             experimental = " [EXPERIMENTAL]" if old == "vars" else ""
             warn(
-                f"# Warning: '{old}' is deprecated. Please use '{new}' instead.{experimental} Run 'kustomize edit "
+                f"# Warning: '{old}' is deprecated. Please use '{new}' instead.{experimental} Run "
+                f"'kustomize edit "
                 "fix' to update your Kustomization automatically."
             )
     if not any(

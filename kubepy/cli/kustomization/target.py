@@ -1,6 +1,7 @@
 """Read kustomizations one inside the other, and apply their steps in kustomize's order.
 
-Upstream: ``kustomize/api/internal/target/kusttarget.go``, ``api/internal/builtins/SortOrderTransformer.go``.
+Upstream: ``kustomize/api/internal/target/kusttarget.go``,
+``api/internal/builtins/SortOrderTransformer.go``.
 """
 
 from __future__ import annotations
@@ -45,21 +46,42 @@ LOCAL = "config.kubernetes.io/local-config"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 # Notes that upstream keeps in annotations, and removes at the end.
 BUILD_ANNOTATIONS = {
-    *(f"internal.config.kubernetes.io/{name}" for name in (
-        "previousKinds", "previousNames", "prefixes", "suffixes", "previousNamespaces", "allowNameChange",
-        "allowKindChange", "refBy", "generatorBehavior", "needsHashSuffix", "path", "index", "seqindent", "id",
-        "annotations-migration-resource-id", "helm-generated")),
-    "config.kubernetes.io/index", "config.kubernetes.io/path", "config.k8s.io/id",
-}  # fmt: skip
+    *(
+        f"internal.config.kubernetes.io/{name}"
+        for name in (
+            "previousKinds",
+            "previousNames",
+            "prefixes",
+            "suffixes",
+            "previousNamespaces",
+            "allowNameChange",
+            "allowKindChange",
+            "refBy",
+            "generatorBehavior",
+            "needsHashSuffix",
+            "path",
+            "index",
+            "seqindent",
+            "id",
+            "annotations-migration-resource-id",
+            "helm-generated",
+        )
+    ),
+    "config.kubernetes.io/index",
+    "config.kubernetes.io/path",
+    "config.k8s.io/id",
+}
 VALIDATED_BY = "validated-by"
 
 
 def build(path: str, warn: Warn, *, restricted: bool = True) -> list[Object]:
-    """Return the objects of a kustomization, in a folder or a repository, in the order in which they are printed.
+    """Return the objects of a kustomization, in a folder or a repository, in the order in which
+    they are printed.
 
     :param warn: takes warnings about deprecated fields and unused variables.
     :param restricted: files must lie in the folder of their kustomization.
-    :raises CliError: for a kustomization that kustomize refuses, or that uses what is not supported here.
+    :raises CliError: for a kustomization that kustomize refuses, or that uses what is not supported
+        here.
     """
     with schemas.renewed():
         loader = open_folder(path, restricted=restricted)
@@ -86,7 +108,8 @@ def _build(loader: FileLoader, warn: Warn) -> list[Object]:
     ]
     remove_records(resources, metadata)
     for resource in kept:
-        # Upstream rewrites all annotations when it removes its own; values that are not strings become strings.
+        # Upstream rewrites all annotations when it removes its own; values that are not strings
+        # become strings.
         annotations = resource.object["metadata"].get("annotations") or {}
         for key, value in list(annotations.items()):
             if key in BUILD_ANNOTATIONS:
@@ -104,7 +127,8 @@ def _build(loader: FileLoader, warn: Warn) -> list[Object]:
 
 @contextmanager
 def _prefixed(prefix: str) -> Iterator[None]:
-    """Put ``prefix`` before the text of a CliError, except where it says that something is not supported."""
+    """Put ``prefix`` before the text of a CliError, except where it says that something is not
+    supported."""
     try:
         yield
     except CliError as error:
@@ -114,7 +138,8 @@ def _prefixed(prefix: str) -> Iterator[None]:
 
 
 class ResAccumulator(ResMap):
-    """The objects of a kustomization, and the configuration of its transformers, which overlays take over."""
+    """The objects of a kustomization, and the configuration of its transformers, which overlays
+    take over."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -155,7 +180,8 @@ class KustTarget:
         schemas.active.configure(openapi, document if "path" in openapi else None, top=top)
 
     def accumulate(self, resources: ResAccumulator) -> None:
-        """Add the resources of the kustomization, then transform everything in there. Raises CliError."""
+        """Add the resources of the kustomization, then transform everything in there. Raises
+        CliError."""
         settings, loader = self.settings, self.loader
         with _prefixed("accumulating resources"):
             for path in settings["resources"]:
@@ -181,7 +207,8 @@ class KustTarget:
     # --- other files and kustomizations
 
     def _accumulate_path(self, path: str, resources: ResAccumulator) -> None:
-        """Add the objects of a file; when it cannot be read as one, those of the kustomization in that folder."""
+        """Add the objects of a file; when it cannot be read as one, those of the kustomization in
+        that folder."""
         step = "accumulating"
         try:
             documents = ResMap(load_resources(self.loader, path))
@@ -220,7 +247,8 @@ class KustTarget:
     def _accumulate_folder(
         self, loader: FileLoader, path: str, resources: ResAccumulator, *, component: bool = False
     ) -> None:
-        """Accumulate another kustomization, which must be a Component or must not be one. Raises CliError."""
+        """Accumulate another kustomization, which must be a Component or must not be one. Raises
+        CliError."""
         try:
             with _prefixed(f"couldn't make target for path '{loader.root}'"):
                 origin = self.origin.append(path) if self.origin is not None else None
@@ -250,7 +278,8 @@ class KustTarget:
     # --- generators, transformers, validators
 
     def _configurations(self, entries: list[str]) -> ResMap:
-        """Return the configurations of plugins, which are given inline, in files or in kustomizations."""
+        """Return the configurations of plugins, which are given inline, in files or in
+        kustomizations."""
         configurations, paths = ResAccumulator(), []
         for entry in entries:
             try:
@@ -313,7 +342,8 @@ class KustTarget:
             after = [(_without_mark(resource.object), resource.ids) for resource in resources]
             if len(before) != len(after):
                 raise CliError(
-                    "validator shouldn't modify the resource map: lists have different number of entries: "
+                    "validator shouldn't modify the resource map: lists have different number of "
+                    "entries: "
                     f"{len(before)} and {len(after)}"
                 )
             for (old, old_ids), (new, new_ids) in zip(before, after, strict=True):
@@ -347,7 +377,8 @@ def in_order(
         raise CliError("the field 'sortOptions.order' must be one of [fifo, legacy]")
     if order == "fifo" and legacy is not None:
         raise CliError(
-            "the field 'sortOptions.legacySortOptions' is set but the selected sort order is 'fifo', "
+            "the field 'sortOptions.legacySortOptions' is set but the selected sort order is "
+            "'fifo', "
             "not 'legacy'"
         )
     if order == "fifo":

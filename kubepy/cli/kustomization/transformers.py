@@ -1,8 +1,8 @@
 """Transform names, namespaces, labels, annotations, replicas, images and single values.
 
-Each function takes the loader of the kustomization and the configuration of the transformer, as a kustomization makes
-it from its fields or as a file in ``transformers`` gives it, and returns what transforms. Upstream:
-``kustomize/api/internal/builtins``, ``api/filters``.
+Each function takes the loader of the kustomization and the configuration of the transformer, as a
+kustomization makes it from its fields or as a file in ``transformers`` gives it, and returns what
+transforms. Upstream: ``kustomize/api/internal/builtins``, ``api/filters``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ UNRENAMED = (
 
 
 def untagged(old: Any, text: str) -> Any:
-    """Return the value of a text that takes the place of another as a plain scalar, unless that one was quoted."""
+    """Return the value of a text that takes the place of another as a plain scalar, unless that one
+    was quoted."""
     was_quoted = isinstance(old, str) and old != "" and not isinstance(resolve_v3(old), str)
     return text if was_quoted or not text else resolve_v3(text)
 
@@ -53,7 +54,7 @@ def _specs(config: Object) -> list[FieldSpec]:
     return [spec_of(entry) for entry in config.get("fieldSpecs") or ()]
 
 
-# --- names and namespaces -----------------------------------------------------------------------------------------
+# --- names and namespaces -------------------------------------------------------------------------
 
 HELM_GENERATED = "internal.config.kubernetes.io/helm-generated"
 SUBJECT_MODES = ("defaultOnly", "none", "allServiceAccounts")
@@ -97,7 +98,8 @@ def namespace_transformer(_: FileLoader, config: Object) -> Transformer:
             for subject in subjects if isinstance(subjects, list) else ():
                 if not isinstance(subject, dict):
                     raise CliError(_wrong_node(subject, "MappingNode"))
-                # Other accounts follow their objects, see `references`; the one named default has no object.
+                # Other accounts follow their objects, see `references`; the one named default has
+                # no object.
                 if (mode == "defaultOnly" and subject.get("name") == "default") or (
                     mode == "allServiceAccounts" and subject.get("kind") == "ServiceAccount"
                 ):
@@ -204,7 +206,8 @@ def hash_transformer(_: FileLoader, __: Object) -> Transformer:
 
 
 def _hash(obj: Object) -> str:
-    """Return ten characters that depend on the content of a generated object but not on its name (``hasher.go``)."""
+    """Return ten characters that depend on the content of a generated object but not on its name
+    (``hasher.go``)."""
     if obj["kind"] not in ("ConfigMap", "Secret"):
         return content_hash(obj)
     content = {"kind": obj["kind"], "name": "", "data": obj.get("data", "")}
@@ -216,7 +219,7 @@ def _hash(obj: Object) -> str:
     return content_hash(content)
 
 
-# --- labels, annotations, replicas --------------------------------------------------------------------------------
+# --- labels, annotations, replicas ----------------------------------------------------------------
 
 _PAIRS = Struct("PairsTransformerPlugin", labels=PAIRS, annotations=PAIRS, fieldSpecs=FIELD_SPECS)
 
@@ -245,7 +248,8 @@ def pairs_transformer(pairs: dict[str, str], specs: list[FieldSpec]) -> Transfor
 
 
 def _setter(name: str, text: str, holders: list[Object]) -> FieldFunction:
-    """Return the function that sets a key of a map, and adds maps that did not have it to ``holders``."""
+    """Return the function that sets a key of a map, and adds maps that did not have it to
+    ``holders``."""
 
     def change(holder: Any, key: Any) -> None:
         if holder[key] is None:
@@ -261,7 +265,10 @@ def _setter(name: str, text: str, holders: list[Object]) -> FieldFunction:
 
 def _wrong_node(value: Any, expected: str = "ScalarNode") -> str:
     contents = dump(value) if isinstance(value, dict | list) else f"{text_of(value)}\n"
-    return f"wrong node kind: expected {expected} but got {node_kind(value)}: node contents:\n{contents}"
+    return (
+        f"wrong node kind: expected {expected} but got {node_kind(value)}: node "
+        f"contents:\n{contents}"
+    )
 
 
 _REPLICA = Struct("ReplicaCountTransformerPlugin", replica=REPLICA, fieldSpecs=FIELD_SPECS)
@@ -290,13 +297,14 @@ def replica_count_transformer(_: FileLoader, config: Object) -> Transformer:
         if not is_found:
             kinds = " ".join(spec.gvk_text for spec in specs)
             raise CliError(
-                f"resource with name {name} does not match a config with the following GVK [{kinds}]"
+                f"resource with name {name} does not match a config with the following GVK "
+                f"[{kinds}]"
             )
 
     return transform
 
 
-# --- images -------------------------------------------------------------------------------------------------------
+# --- images ---------------------------------------------------------------------------------------
 
 
 class ImageName(NamedTuple):
@@ -307,7 +315,10 @@ class ImageName(NamedTuple):
     digest: str
 
     def __str__(self) -> str:
-        return f"{self.name}{f':{self.tag}' if self.tag else ''}{f'@{self.digest}' if self.digest else ''}"
+        return (
+            f"{self.name}{f':{self.tag}' if self.tag else ''}"
+            f"{f'@{self.digest}' if self.digest else ''}"
+        )
 
 
 def split_image(text: str) -> ImageName:
@@ -379,7 +390,7 @@ def changed_image(text: str, image: Object) -> str:
     return str(parts)
 
 
-# --- single values ------------------------------------------------------------------------------------------------
+# --- single values --------------------------------------------------------------------------------
 
 _TARGETS = [Struct("Target", selector=SELECTOR, fieldPath="string", filePathPosition="int")]
 _VALUE_ADD = Struct(
@@ -388,7 +399,8 @@ _VALUE_ADD = Struct(
 
 
 def value_add_transformer(loader: FileLoader, config: Object) -> Transformer:
-    """Put a value, or the name of the kustomization's folder, into fields, or into the paths that they hold."""
+    """Put a value, or the name of the kustomization's folder, into fields, or into the paths that
+    they hold."""
     config = decode(config, _VALUE_ADD)
     value = str(config.get("value") or "").strip() or os.path.basename(loader.root)
     targets = list(config.get("targets") or ())
@@ -436,7 +448,8 @@ def _add_value(resource: KustomizedResource, value: str, path: str, position: in
 
 
 def insert_path_part(path: str, index: int, part: str) -> str:
-    """Insert a part into a path; one that starts at the root still does (``filesys.InsertPathPart``)."""
+    """Insert a part into a path; one that starts at the root still does
+    (``filesys.InsertPathPart``)."""
     parts = [name for name in path.split("/") if name]
     parts.insert(index, part)
     return ("/" if path.startswith("/") else "") + "/".join(parts)

@@ -42,7 +42,10 @@ def written(entry: Object) -> str:
     """Return an entry of ``vars`` as messages list it."""
     reference = entry.get("objref") or {}
     kind = gvk_text(*(reference.get(part) or "" for part in ("group", "version", "kind")))
-    return f"{{{entry.get('name') or ''} {kind} {{{(entry.get('fieldref') or {}).get('fieldPath') or DEFAULT_PATH}}}}}"
+    return (
+        f"{{{entry.get('name') or ''} {kind} "
+        f"{{{(entry.get('fieldref') or {}).get('fieldPath') or DEFAULT_PATH}}}}}"
+    )
 
 
 def declare(resources: ResMap, variables: Iterable[Var]) -> None:
@@ -120,8 +123,8 @@ def _filled(value: Any, values: Mapping[str, Any], used: set[str]) -> Any:
 def expanded(text: str, values: Mapping[str, Any], used: set[str]) -> Any:
     """Replace the references in a text, and add the variables to ``used``.
 
-    A text that is only a reference becomes the value itself: a number stays a number. ``$$`` is a dollar. References
-    to unknown variables, or to lists and maps, stay.
+    A text that is only a reference becomes the value itself: a number stays a number. ``$$`` is a
+    dollar. References to unknown variables, or to lists and maps, stay.
     """
     whole = re.fullmatch(r"\$\(([^)]*)\)", text)
     if whole and _is_scalar(values.get(whole[1])):

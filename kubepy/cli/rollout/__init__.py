@@ -1,8 +1,9 @@
 """``rollout``: the status, history, restarts and undoing of workloads' updates, a command a file.
 
-``history`` reads the revisions of a workload and prints them; ``undo`` builds the patch that goes back to one and sends
-it; ``status`` says how far a rollout is and waits for it; ``restart`` also has ``pause`` and ``resume``. Upstream:
-``k8s.io/kubectl/pkg/cmd/rollout``, ``k8s.io/kubectl/pkg/polymorphichelpers``.
+``history`` reads the revisions of a workload and prints them; ``undo`` builds the patch that goes
+back to one and sends it; ``status`` says how far a rollout is and waits for it; ``restart`` also
+has ``pause`` and ``resume``. Upstream: ``k8s.io/kubectl/pkg/cmd/rollout``,
+``k8s.io/kubectl/pkg/polymorphichelpers``.
 """
 
 from __future__ import annotations
@@ -26,5 +27,6 @@ class RolloutOptions(KustomizeOptions, SelectorOptions):
 
 
 def latest_objects(factory: Factory, options: RolloutOptions) -> Result:
-    """Find the workloads, as the cluster has them now; a type without a name means all of its objects."""
+    """Find the workloads, as the cluster has them now; a type without a name means all of its
+    objects."""
     return Builder(factory, options, bare_types=True, latest=True, typed=True, related=True).do()

@@ -1,9 +1,10 @@
-"""The changes between two revisions of a workload, by path: a list, a diff that a person reads, one line.
+"""The changes between two revisions of a workload, by path: a list, a diff that a person reads, one
+line.
 
-Lists merge as server-side apply merges them, so that a container, a variable or a volume is named by its key
-(``containers[web].env[COLOUR].value``), and only lists without keys are compared line by line. Paths begin in the spec
-of the pod; ``template.labels`` and ``template.annotations`` are those of the pod template, ``annotations`` those of the
-workload itself.
+Lists merge as server-side apply merges them, so that a container, a variable or a volume is named
+by its key (``containers[web].env[COLOUR].value``), and only lists without keys are compared line by
+line. Paths begin in the spec of the pod; ``template.labels`` and ``template.annotations`` are those
+of the pod template, ``annotations`` those of the workload itself.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 class PathStep(NamedTuple):
-    """A step of a path: a field, or (``is_key``) an item of a list by its keys or an entry of a map by its key."""
+    """A step of a path: a field, or (``is_key``) an item of a list by its keys or an entry of a map
+    by its key."""
 
     name: str
     is_key: bool = False
@@ -68,7 +70,8 @@ class RevisionChange(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The path as text: ``containers[web].image``, ``template.labels[app.kubernetes.io/name]``."""
+        """The path as text: ``containers[web].image``,
+        ``template.labels[app.kubernetes.io/name]``."""
         return path_text(self.steps)
 
     @property
@@ -99,7 +102,7 @@ def path_text(steps: Sequence[PathStep]) -> str:
     return "".join(parts).removeprefix(".")
 
 
-# --- comparing ----------------------------------------------------------------------------------------------------
+# --- comparing ------------------------------------------------------------------------------------
 
 
 def changes_of(old: Object, new: Object, schema: Schema | None) -> list[RevisionChange]:
@@ -159,7 +162,8 @@ def _changes(
 def _names(
     old: list[Any], new: list[Any], schema: Schema | None
 ) -> tuple[list[str], list[str]] | None:
-    """Return the names of the items of both lists; None for lists without keys, or with one key twice."""
+    """Return the names of the items of both lists; None for lists without keys, or with one key
+    twice."""
     if schema is None or is_atomic(schema, old):
         return None
     with suppress(TypedError):
@@ -192,14 +196,15 @@ def _item_changes(
 
 
 def _item_step(element: str) -> tuple[PathStep, frozenset[str]]:
-    """Return the step to an item of a list and the fields in it, by its path element (``k:{"name":"web"}``)."""
+    """Return the step to an item of a list and the fields in it, by its path element
+    (``k:{"name":"web"}``)."""
     value = json.loads(element[2:])
     if not isinstance(value, dict):
         return PathStep(str(value), True), frozenset()
     return PathStep("/".join(map(str, value.values())), True), frozenset(value)
 
 
-# --- a diff for people --------------------------------------------------------------------------------------------
+# --- a diff for people ----------------------------------------------------------------------------
 
 
 class DiffLine(NamedTuple):
@@ -234,7 +239,8 @@ def diff_lines(change: RevisionChange) -> Iterator[DiffLine]:
 
 
 def _one_sided(change: RevisionChange) -> Iterator[DiffLine]:
-    """Yield the lines of a value that is on one side only. Fields that are alone in their map go into the path."""
+    """Yield the lines of a value that is on one side only. Fields that are alone in their map go
+    into the path."""
     mark, value, steps = "+" if change.old is ABSENT else "-", change.rest, change.steps
     if change.keys and not value:
         yield DiffLine(mark, change.path)
@@ -256,7 +262,8 @@ def _shown(value: Any) -> list[str]:
 
 
 def compared_lines(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the lines of both texts with their marks, and ``...`` for unchanged lines that are left out."""
+    """Yield the lines of both texts with their marks, and ``...`` for unchanged lines that are left
+    out."""
     end = 0
     for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT):
         if group[0][1] > end:
@@ -272,7 +279,7 @@ def compared_lines(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
         yield " ", "..."
 
 
-# --- one line -----------------------------------------------------------------------------------------------------
+# --- one line -------------------------------------------------------------------------------------
 
 
 def summary(changes: Sequence[RevisionChange], template: Object) -> str:
@@ -320,7 +327,8 @@ def _phrase(change: RevisionChange, several: bool) -> str:
 
 
 def _noun(steps: Sequence[PathStep]) -> str:
-    """Return the words for a path: ``env A``, ``label tier``, ``resources.limits.cpu``, ``volume data.configMap``."""
+    """Return the words for a path: ``env A``, ``label tier``, ``resources.limits.cpu``,
+    ``volume data.configMap``."""
     words, text = "", ""
     for step in steps:
         if step.is_key:
@@ -331,8 +339,12 @@ def _noun(steps: Sequence[PathStep]) -> str:
 
 
 def image_change(old: str, new: str) -> str:
-    """Return ``nginx:1.15 -> 1.16``: only the new tag or digest where nothing else has changed; digests are cut."""
+    """Return ``nginx:1.15 -> 1.16``: only the new tag or digest where nothing else has changed;
+    digests are cut."""
     (name, tag), (new_name, new_tag) = (
         _IMAGE.findall(DIGEST.sub(r"\1", image))[0] for image in (old, new)
     )
-    return f"{name}{tag} -> {new_tag.removeprefix(':') if name == new_name and new_tag else new_name + new_tag}"
+    return (
+        f"{name}{tag} -> "
+        f"{new_tag.removeprefix(':') if name == new_name and new_tag else new_name + new_tag}"
+    )

@@ -1,7 +1,7 @@
 """``rollout diff``: the changes between two revisions of a workload.
 
-kubectl has no such command. What counts as a revision is what ``rollout undo`` brings back: the pod template, and of a
-Deployment also the annotations that are its own.
+kubectl has no such command. What counts as a revision is what ``rollout undo`` brings back: the pod
+template, and of a Deployment also the annotations that are its own.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def diff(factory: Factory, options: RolloutDiffOptions) -> None:
 
     Containers, variables and volumes are named ("containers[web].image"). Paths begin in the spec of the pod;
     "template.labels" and "template.annotations" are those of the pod template, "annotations" those of the workload that
-    a revision keeps. The exit status is 0 with and without differences."""
+    a revision keeps. The exit status is 0 with and without differences."""  # noqa: E501
     options.require_resources()
     for number in (options.from_revision, options.to_revision):
         if number < 0:
@@ -97,7 +97,8 @@ def diff(factory: Factory, options: RolloutDiffOptions) -> None:
             pair.workloads(factory.cluster, info.resource)[1], info.content
         ):
             factory.say(
-                f"note: the pod template of {info.printed_name} has been changed since, which is not a "
+                f"note: the pod template of {info.printed_name} has been changed since, which is "
+                f"not a "
                 f"revision yet{': it is paused' if info.content['spec'].get('paused') else ''}"
             )
 
@@ -107,7 +108,8 @@ def diff(factory: Factory, options: RolloutDiffOptions) -> None:
 def choose(
     obj: Object, revisions: Sequence[Revision], from_number: int, to_number: int
 ) -> RevisionPair:
-    """Return the revisions to compare, of which 0 means the default. Raises CliError for one that does not exist."""
+    """Return the revisions to compare, of which 0 means the default. Raises CliError for one that
+    does not exist."""
     if not revisions:
         raise CliError(f"no rollout history found for {obj['kind'].lower()} {quote(name_of(obj))}")
     new = find_revision(list(revisions), to_number) if to_number else revisions[-1]
@@ -122,11 +124,12 @@ def choose(
     return RevisionPair(before[-1], new)
 
 
-# --- the changes --------------------------------------------------------------------------------------------------
+# --- the changes ----------------------------------------------------------------------------------
 
 
 def annotation_changes(pair: RevisionPair) -> list[RevisionChange]:
-    """Return the changes of the workload's annotations: all that ``undo`` restores, or the change-cause alone."""
+    """Return the changes of the workload's annotations: all that ``undo`` restores, or the
+    change-cause alone."""
 
     def kept(revision: Revision) -> dict[str, str]:
         annotations = annotations_of(revision.source)
@@ -152,11 +155,12 @@ def revision_diff(cluster: LocalCluster, resource: Resource, pair: RevisionPair)
     }
 
 
-# --- text ---------------------------------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------------------
 
 
 def diff_text(factory: Factory, info: Info, pair: RevisionPair) -> str:
-    """Return the differences for people. What was added or removed is shown without the defaults in it."""
+    """Return the differences for people. What was added or removed is shown without the defaults in
+    it."""
     cluster, paint = factory.cluster, Painter(factory.stdout)
     old, new = pair.workloads(cluster, info.resource)
     changes = changes_of_templates(old, new)
@@ -185,7 +189,10 @@ def painted(line: DiffLine, paint: Painter) -> str:
     """Return a line of a diff, its mark in front, in colours where they are shown."""
     mark, text, old, new = line.mark, *map(printable, line[1:])
     if old or new:
-        return f"{paint(mark, COLOURS['~'])} {text}{paint(old, COLOURS['-'])} -> {paint(new, COLOURS['+'])}"
+        return (
+            f"{paint(mark, COLOURS['~'])} {text}{paint(old, COLOURS['-'])} -> "
+            f"{paint(new, COLOURS['+'])}"
+        )
     if mark == "~":
         return f"{paint(mark, COLOURS[mark])} {text}"
     return paint(f"{mark} {text}".rstrip(), *([COLOURS[mark]] if mark in COLOURS else []))

@@ -1,6 +1,7 @@
 """``rollout history``: the revisions of a workload, or one of them.
 
-Upstream: ``kubectl/pkg/cmd/rollout/rollout_history.go``, ``kubectl/pkg/polymorphichelpers/history.go``.
+Upstream: ``kubectl/pkg/cmd/rollout/rollout_history.go``,
+``kubectl/pkg/polymorphichelpers/history.go``.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def history(factory: Factory, options: HistoryOptions) -> None:
     """View previous rollout revisions and configurations.
 
     With "-o wide" a last column says what each revision changed against the one before; "rollout diff" shows all of
-    it."""
+    it."""  # noqa: E501
     options.require_resources()
     if options.revision < 0:
         raise CliError(f"revision must be a positive integer: {options.revision}")
@@ -97,7 +98,8 @@ def history(factory: Factory, options: HistoryOptions) -> None:
 
 
 def history_text(obj: Object, revisions: list[Revision], number: int) -> str:
-    """Return the table of revisions, or the template of one. Raises CliError for a revision that does not exist."""
+    """Return the table of revisions, or the template of one. Raises CliError for a revision that
+    does not exist."""
     if not revisions:
         return "No rollout history found."
     if not number:
@@ -122,7 +124,8 @@ def history_text(obj: Object, revisions: list[Revision], number: int) -> str:
 
 
 def wide_table(factory: Factory, info: Info, revisions: list[Revision]) -> str:
-    """Return the table of revisions with what each changed; a terminal gets lines that fit in its width."""
+    """Return the table of revisions with what each changed; a terminal gets lines that fit in its
+    width."""
     changes = [
         "<none>",
         *(

@@ -69,7 +69,8 @@ def restart(factory: Factory, options: RestartOptions) -> None:
         stamp,
         "restarted",
         lambda name: CliError(
-            f"failed to create patch for {name}: if restart has already been triggered within the past second, please wait"
+            f"failed to create patch for {name}: if restart has already been triggered within the "
+            f"past second, please wait"
             " before attempting to trigger another"
         ),
     )
@@ -91,7 +92,7 @@ kubepy rollout pause deploy -l tier=front
 """,
 )
 def pause(factory: Factory, options: RestartOptions) -> None:
-    """Mark the provided resource as paused: changes of it are not rolled out until it is resumed."""
+    """Mark the provided resource as paused: changes of it are not rolled out until it is resumed."""  # noqa: E501
 
     def set_paused(obj: Object) -> None:
         if obj["kind"] != "Deployment":

@@ -1,7 +1,7 @@
 """The revisions of a workload, and the changes of the pod template between two of them.
 
-Those of a DaemonSet or StatefulSet are ControllerRevisions, those of a Deployment its ReplicaSets. Upstream:
-``kubectl/pkg/polymorphichelpers/history.go``.
+Those of a DaemonSet or StatefulSet are ControllerRevisions, those of a Deployment its ReplicaSets.
+Upstream: ``kubectl/pkg/polymorphichelpers/history.go``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Revision(NamedTuple):
 
     @property
     def template(self) -> Object:
-        """The pod template that the workload had. Raises CliError for a ControllerRevision without one."""
+        """The pod template that the workload had. Raises CliError for a ControllerRevision without
+        one."""
         if self.source["kind"] == "ReplicaSet":
             return cast(Object, self.source["spec"]["template"])
         try:
@@ -81,7 +82,8 @@ def require_revisions(resource: Resource, retrieving: str, missing: str) -> None
     if resource.kind in KNOWN_KINDS:
         raise CliError(f"no {missing} has been implemented for {quote(resource.qualified_kind)}")
     raise CliError(
-        f"error retrieving {retrieving} for {quote(resource.qualified_kind)}, no visitor method exists for "
+        f"error retrieving {retrieving} for {quote(resource.qualified_kind)}, no visitor method "
+        f"exists for "
         f"{{{resource.group} {resource.kind}}}"
     )
 
@@ -94,7 +96,8 @@ REVISION_RESOURCES = {
 
 
 def revisions_of(client: Client, resource: Resource, obj: Object) -> list[Revision]:
-    """Return the revisions of a workload in order; of several with one number, the last in key order counts."""
+    """Return the revisions of a workload in order; of several with one number, the last in key
+    order counts."""
     selector = from_label_selector(obj["spec"]["selector"])
     sources: dict[int, Object] = {}
     for source in client.list(REVISION_RESOURCES[resource.key], namespace=namespace_of(obj)).items:
@@ -105,7 +108,7 @@ def revisions_of(client: Client, resource: Resource, obj: Object) -> list[Revisi
     return [Revision(number, sources[number], obj) for number in sorted(sources)]
 
 
-# --- their changes ------------------------------------------------------------------------------------------------
+# --- their changes --------------------------------------------------------------------------------
 
 
 class RevisionPair(NamedTuple):
@@ -115,7 +118,8 @@ class RevisionPair(NamedTuple):
     new: Revision
 
     def workloads(self, cluster: LocalCluster, resource: Resource) -> tuple[Object, Object]:
-        """Return the workload with each pod template, defaulted: an old revision may leave defaults out."""
+        """Return the workload with each pod template, defaulted: an old revision may leave defaults
+        out."""
         old, new = (
             defaulted(
                 cluster,
@@ -133,7 +137,8 @@ class RevisionPair(NamedTuple):
         return old, new
 
     def summary(self, cluster: LocalCluster, resource: Resource) -> str:
-        """Return the changes of the pod template in one line: ``image web nginx:1.15 -> 1.16, +env A``."""
+        """Return the changes of the pod template in one line:
+        ``image web nginx:1.15 -> 1.16, +env A``."""
         try:
             changes = changes_of_templates(*self.workloads(cluster, resource))
         except CliError:  # a revision that holds no pod template

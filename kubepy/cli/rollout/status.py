@@ -1,6 +1,7 @@
 """``rollout status``: follow a rollout, and the viewers that say how far a workload's is.
 
-Upstream: ``kubectl/pkg/cmd/rollout/rollout_status.go``, ``kubectl/pkg/polymorphichelpers/rollout_status.go``.
+Upstream: ``kubectl/pkg/cmd/rollout/rollout_status.go``,
+``kubectl/pkg/polymorphichelpers/rollout_status.go``.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ class RolloutWatch:
         self.done = False
 
     def run(self) -> None:
-        """Follow the rollout. Raises CliError for a timeout, a deleted object, a rollout that failed."""
+        """Follow the rollout. Raises CliError for a timeout, a deleted object, a rollout that
+        failed."""
         if self._was_left_alone():
             self.factory.driver.react()
         if self.look() or not self.options.watch:
@@ -99,7 +101,8 @@ class RolloutWatch:
             raise CliError("timed out waiting for the condition")
 
     def _was_left_alone(self) -> bool:
-        """Return whether the workload was last changed so long ago that in a cluster its controller would have acted.
+        """Return whether the workload was last changed so long ago that in a cluster its controller
+        would have acted.
 
         After a change of just now, the states on the way are printed too, as kubectl prints them.
         """
@@ -116,7 +119,8 @@ class RolloutWatch:
         return seconds >= REACTION_SECONDS
 
     def look(self) -> bool:
-        """Print the state if it has changed; returns whether the rollout is done, which it stays."""
+        """Print the state if it has changed; returns whether the rollout is done, which it
+        stays."""
         info, factory = self.info, self.factory
         obj = unless_missing(
             factory.client.get, info.resource.gvr, info.name, namespace=info.namespace
@@ -133,7 +137,8 @@ class RolloutWatch:
             and factory.reconciles
             and not factory.driver.has_observed(obj)
         ):
-            # The controllers have yet to see the object as it is: its status may be that of another file.
+            # The controllers have yet to see the object as it is: its status may be that of another
+            # file.
             return False
         self.printed_version = version
         factory.print(state.message)
@@ -142,7 +147,7 @@ class RolloutWatch:
         return self.done
 
 
-# --- viewers ------------------------------------------------------------------------------------------------------
+# --- viewers --------------------------------------------------------------------------------------
 
 
 class RolloutStatus(NamedTuple):
@@ -201,7 +206,8 @@ def deployment(obj: Object, revision: int) -> RolloutStatus:
     name, status = name_of(obj), obj.get("status", {})
     if revision > 0 and revision_of(obj) != revision:
         raise CliError(
-            f"desired revision ({revision}) is different from the running revision ({revision_of(obj)})"
+            f"desired revision ({revision}) is different from the running revision "
+            f"({revision_of(obj)})"
         )
     if not is_observed(obj):
         return RolloutStatus("Waiting for deployment spec update to be observed...", False)
@@ -242,7 +248,8 @@ def stateful_set(obj: Object, revision: int) -> RolloutStatus:
         above = desired - rolling["partition"] if "partition" in rolling else 0
         if updated < above:
             return RolloutStatus(
-                f"Waiting for partitioned roll out to finish: {updated} out of {above} new pods have "
+                f"Waiting for partitioned roll out to finish: {updated} out of {above} new pods "
+                f"have "
                 "been updated...",
                 False,
             )

@@ -1,7 +1,8 @@
 """``rollout undo``: bring a workload back to an earlier revision.
 
-:func:`plan_rollback` builds the patch, before anything is written; :func:`_send` sends it. Upstream:
-``kubectl/pkg/cmd/rollout/rollout_undo.go``, ``kubectl/pkg/polymorphichelpers/rollback.go``.
+:func:`plan_rollback` builds the patch, before anything is written; :func:`_send` sends it.
+Upstream: ``kubectl/pkg/cmd/rollout/rollout_undo.go``,
+``kubectl/pkg/polymorphichelpers/rollback.go``.
 """
 
 from __future__ import annotations
@@ -47,8 +48,10 @@ KEPT_ANNOTATIONS = {
     "deprecated.deployment.rollback.to",
 }
 APPLIED_WARNING = (
-    "Warning: resource {name} was previously managed with 'kubectl apply'. Rolling back will not update the "
-    f"{LAST_APPLIED} annotation, which may cause unexpected behavior on future 'kubectl apply' operations. "
+    "Warning: resource {name} was previously managed with 'kubectl apply'. Rolling back will not "
+    "update the "
+    f"{LAST_APPLIED} annotation, which may cause unexpected behavior on future 'kubectl apply' "
+    f"operations. "
     "Consider using 'kubectl apply' with your previous configuration file instead."
 )
 
@@ -122,16 +125,18 @@ def require_not_paused(obj: Object) -> None:
     """Raise CliError for a paused Deployment."""
     if obj["kind"] == "Deployment" and obj["spec"].get("paused"):
         raise CliError(
-            "you cannot rollback a paused deployment; resume it first with 'kubectl rollout resume' and"
+            "you cannot rollback a paused deployment; resume it first with 'kubectl rollout "
+            "resume' and"
             " try again"
         )
 
 
-# --- the patch ----------------------------------------------------------------------------------------------------
+# --- the patch ------------------------------------------------------------------------------------
 
 
 class Rollback(NamedTuple):
-    """The patch that goes back to a revision; ``patch`` is None when the workload already has its template."""
+    """The patch that goes back to a revision; ``patch`` is None when the workload already has its
+    template."""
 
     target: Revision
     patch: Any
@@ -139,7 +144,8 @@ class Rollback(NamedTuple):
 
 
 def plan_rollback(obj: Object, revisions: list[Revision], number: int) -> Rollback:
-    """Build the patch that brings ``obj`` to revision ``number`` (0: the one before). Raises CliError."""
+    """Build the patch that brings ``obj`` to revision ``number`` (0: the one before). Raises
+    CliError."""
     if number < 0:
         raise CliError(f"unable to find specified revision {number} in history")
     is_deployment = obj["kind"] == "Deployment"

@@ -1,4 +1,5 @@
-"""The objects that a command is about: ``TYPE NAME``, ``TYPE/NAME``, ``TYPE1,TYPE2``, ``all``, ``-l``, ``-f``, ``-k``.
+"""The objects that a command is about: ``TYPE NAME``, ``TYPE/NAME``, ``TYPE1,TYPE2``, ``all``,
+``-l``, ``-f``, ``-k``.
 
 A :class:`Builder` reads words and flags into a :class:`~kubepy.cli.runtime.infos.Result`. Upstream:
 ``cli-runtime/pkg/resource/{builder,visitor}.go``.
@@ -45,15 +46,18 @@ class Builder(NamedTuple):
     """A reader of words and flags; flags count if the options have them.
 
     :param args: the words, if they are not all of ``options.args``.
-    :param bare_types: a type without a name means all of its objects (get), otherwise that is an error.
+    :param bare_types: a type without a name means all of its objects (get), otherwise that is an
+        error.
     :param latest: objects of files are read from the cluster.
     :param retrieve: named objects are read from the cluster when they are visited.
-    :param validation: see ``ValidateOptions.field_validation``; only decides whether a manifest must name its kind.
+    :param validation: see ``ValidateOptions.field_validation``; only decides whether a manifest
+        must name its kind.
     :param local: never read the cluster: only files are taken.
     :param everything: all objects of the types; names and selectors beside it are errors.
     :param selector: the label selector; None: as the flag says.
     :param typed: the command works on Go types: objects of files must fit them.
-    :param related: the command is about more than the objects that are named: their pods, for example.
+    :param related: the command is about more than the objects that are named: their pods, for
+        example.
     """
 
     factory: Factory
@@ -70,7 +74,8 @@ class Builder(NamedTuple):
     related: bool = False
 
     def do(self) -> Result:
-        """Find the objects. Raises CliError, AggregateError for words and flags that contradict each other."""
+        """Find the objects. Raises CliError, AggregateError for words and flags that contradict
+        each other."""
         options = self.options
         errors: list[Exception] = []
         kustomization = options.kustomize if isinstance(options, KustomizeOptions) else ""
@@ -107,7 +112,8 @@ class Builder(NamedTuple):
                 raise CliError(
                     "resource/name arguments cannot be provided when a path is specified"
                     if "/" in words[0]
-                    else "when paths, URLs, or stdin is provided as input, you may not specify resource "
+                    else "when paths, URLs, or stdin is provided as input, you may not specify "
+                    "resource "
                     "arguments as well"
                 )
             entries = self._of_manifests(
@@ -193,7 +199,8 @@ class Builder(NamedTuple):
     def _of_manifests(
         self, read: Iterable[manifests.Manifest], selector: str, namespace: str | None
     ) -> Iterator[InfoOrError]:
-        """Yield the objects of files, filtered by -l; with ``latest`` read from the cluster before that."""
+        """Yield the objects of files, filtered by -l; with ``latest`` read from the cluster before
+        that."""
         matches = _matcher(selector)
         for manifest in read:
             errors: list[Exception] = []
@@ -208,7 +215,8 @@ class Builder(NamedTuple):
                 yield AggregateError(errors) if manifest.is_list else errors[0]
 
     def _latest(self, info: Info, namespace: str | None) -> InfoOrError:
-        """Read an object from the cluster (``RetrieveLatest``); one without a name stays as it is, and has no table."""
+        """Read an object from the cluster (``RetrieveLatest``); one without a name stays as it is,
+        and has no table."""
         self.factory.catch_up()
         try:
             if self.typed and go_types.type_of(info.content):
@@ -216,7 +224,8 @@ class Builder(NamedTuple):
             self._place(info, namespace)
             if info.resource.namespaced and not info.namespace:
                 raise CliError(
-                    f"no namespace set on resource {resource_text(info.resource)} {quote(info.name)}"
+                    f"no namespace set on resource {resource_text(info.resource)} "
+                    f"{quote(info.name)}"
                 )
             if info.name:
                 info.get(self.factory)
@@ -229,7 +238,8 @@ class Builder(NamedTuple):
         return info
 
     def _place(self, info: Info, namespace: str | None) -> None:
-        """Give an object of a file its namespace. Raises CliError when ``-n`` names another than the file."""
+        """Give an object of a file its namespace. Raises CliError when ``-n`` names another than
+        the file."""
         if not info.resource.namespaced:
             info.content["metadata"].pop("namespace", None)
             return
@@ -239,8 +249,10 @@ class Builder(NamedTuple):
                 info.content["metadata"]["namespace"] = namespace
         elif namespace is not None and self.factory.namespace_given and info.namespace != namespace:
             raise CliError(
-                f"the namespace from the provided object {quote(info.namespace)} does not match the "
-                f"namespace {quote(namespace)}. You must pass '--namespace={info.namespace}' to perform "
+                f"the namespace from the provided object {quote(info.namespace)} does not match "
+                f"the "
+                f"namespace {quote(namespace)}. You must pass '--namespace={info.namespace}' to "
+                f"perform "
                 "this operation."
             )
 
@@ -256,19 +268,22 @@ def _matcher(selector: str) -> Callable[[Info], bool]:
     return lambda info: parsed.matches(labels_of(info.content))
 
 
-# --- words --------------------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------------------
 
 
 def _normalized(factory: Factory, args: list[str]) -> list[str]:
-    """Make ``a/x a/y b/x b/y`` of ``a,b x y``; categories (``all``) become their types. Raises CliError."""
+    """Make ``a/x a/y b/x b/y`` of ``a,b x y``; categories (``all``) become their types. Raises
+    CliError."""
     if len(args) >= 2 and len(types := _split(args[0])) > 1:
         args = [f"{kind}/{name}" for kind in types for name in args[1:]]
     slashes = sum("/" in word for word in args)
     if slashes:
         if slashes != len(args):
             raise CliError(
-                "there is no need to specify a resource type as a separate argument when passing arguments "
-                "in resource/name form (e.g. 'kubepy get resource/<resource_name>' instead of 'kubepy get "
+                "there is no need to specify a resource type as a separate argument when passing "
+                "arguments "
+                "in resource/name form (e.g. 'kubepy get resource/<resource_name>' instead of "
+                "'kubepy get "
                 "resource resource/<resource_name>'"
             )
         for word in args:
@@ -329,7 +344,8 @@ def listed(factory: Factory, scope: Scope) -> Iterator[InfoOrError]:
 def objects_of(factory: Factory, scope: Scope, *, at_once: bool) -> Iterable[Object] | Exception:
     """Return the objects of a scope, in order; or the error that listing them gave.
 
-    :param at_once: decode all of them now; else each is decoded when it is its turn, which is possible once.
+    :param at_once: decode all of them now; else each is decoded when it is its turn, which is
+        possible once.
     """
     resource, namespace, selector, fields = scope
     place = namespace if resource.namespaced else None

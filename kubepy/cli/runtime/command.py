@@ -9,8 +9,9 @@ A module of the command line declares its options and writes one function::
     def cordon(factory: Factory, options: CordonOptions) -> None:
         '''Mark node as unschedulable.'''
 
-click gives the tree of commands and their contexts. Words are read by :mod:`kubepy.cli.runtime.flags`, as kubectl's
-cobra and pflag read them: global flags stand anywhere, and the first words that are no flags name the command.
+click gives the tree of commands and their contexts. Words are read
+by :mod:`kubepy.cli.runtime.flags`, as kubectl's cobra and pflag read them: global flags stand
+anywhere, and the first words that are no flags name the command.
 """
 
 from __future__ import annotations
@@ -123,7 +124,8 @@ class Command(click.Group):
         return self.options_class(line, **{flag.name: values[flag.name] for flag in self.flags})
 
     def global_options_of(self, values: Mapping[str, Any]) -> GlobalOptions:
-        """Return the global options; those that this command's own flags stand for have their defaults."""
+        """Return the global options; those that this command's own flags stand for have their
+        defaults."""
         own = {flag.long for flag in self.flags}
         return GlobalOptions(
             **{flag.name: values[flag.name] for flag in GLOBAL_FLAGS if flag.long not in own}
@@ -179,7 +181,8 @@ class Command(click.Group):
         factory.finish()
 
     def _run_group(self, factory: Factory, options: Options) -> None:
-        """Show a group's help, or raise CliError for words that name none of its commands; either fails."""
+        """Show a group's help, or raise CliError for words that name none of its commands; either
+        fails."""
         if options.args:
             options.usage_error(f"unknown command {quote(' '.join(options.args))}")
         if self.help_on_stdout:
@@ -214,7 +217,10 @@ class Command(click.Group):
         ]
         text = renamed("\n\n".join(part for part in parts if part), program)
         text = text.replace(f" {plugin_prefix(KUBEPY)}", f" {plugin_prefix(program)}")
-        return f"{text}\n\nUsage:\n  {usage} [options]\n\n{footer(program, path if self.entries else '')}"
+        return (
+            f"{text}\n\nUsage:\n  {usage} "
+            f"[options]\n\n{footer(program, path if self.entries else '')}"
+        )
 
 
 def show_help(factory: Factory) -> None:
@@ -242,7 +248,8 @@ def ticking(command: Command) -> Command:
 
 
 class Line(NamedTuple):
-    """The command that a line names, its path (``("rollout", "undo")``), and the words that are not its name."""
+    """The command that a line names, its path (``("rollout", "undo")``), and the words that are not
+    its name."""
 
     command: Command
     path: tuple[str, ...]
@@ -306,7 +313,7 @@ def walk(entries: Mapping[str, Entry]) -> Iterator[tuple[str, Entry]]:
             yield f"{name} {inner}", inner_entry
 
 
-# --- the parts of --help ------------------------------------------------------------------------------------------
+# --- the parts of --help --------------------------------------------------------------------------
 
 
 def description(text: str) -> str:
@@ -316,7 +323,8 @@ def description(text: str) -> str:
 
 
 def options_text(title: str, flags: Iterable[Flag], *, all_flags: bool = False) -> str:
-    """Return ``title`` and, for each flag in order of name, its default and its help; "" without flags to show.
+    """Return ``title`` and, for each flag in order of name, its default and its help; "" without
+    flags to show.
 
     :param all_flags: show hidden ones as well.
     """
@@ -336,7 +344,10 @@ def options_text(title: str, flags: Iterable[Flag], *, all_flags: bool = False) 
 
 def footer(program: str, group: str) -> str:
     """Point to further help; ``group`` is the path of a command that has sub-commands, else ""."""
-    more = f'Use "{program} options" for a list of global command-line options (applies to all commands).'
+    more = (
+        f'Use "{program} options" for a list of global command-line options (applies to all '
+        f"commands)."
+    )
     return (
         f'Use "{group} <command> --help" for more information about a given command.\n{more}'
         if group

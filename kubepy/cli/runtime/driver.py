@@ -1,4 +1,5 @@
-"""Run the controllers when a command reads the cluster, and while one waits for something that they bring about."""
+"""Run the controllers when a command reads the cluster, and while one waits for something that they
+bring about."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ OTHERS_SECONDS = (
     2.0  # how long a command that must not run the controllers waits for another process to do so
 )
 ENDLESS = (
-    "this would wait for ever: nothing is due in the cluster's own time that could bring about what is waited "
+    "this would wait for ever: nothing is due in the cluster's own time that could bring about "
+    "what is waited "
     "for"
 )
 NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -93,8 +95,8 @@ class Advance(NamedTuple):
 class Driver:
     """Runs the controllers in a command: what is due before it reads, and what it waits for.
 
-    It does a burst of work at a time, and releases the manager's lock between bursts: other commands may wait as well,
-    and ``kubepy controller`` may start.
+    It does a burst of work at a time, and releases the manager's lock between bursts: other
+    commands may wait as well, and ``kubepy controller`` may start.
     """
 
     def __init__(
@@ -132,11 +134,12 @@ class Driver:
         )
 
     def react(self, watch: Callable[[], None] | None = None) -> bool:
-        """Let the controllers do what is due now, as they would have done by now in a cluster; wait for nothing.
+        """Let the controllers do what is due now, as they would have done by now in a cluster; wait
+        for nothing.
 
-        Returns whether there was work. What takes more than READ_WRITES is left to the next command. Work stays undone
-        where another process runs the controllers or writes, where git is in the midst of changing the folder, and
-        where the folder cannot be written.
+        Returns whether there was work. What takes more than READ_WRITES is left to the next
+        command. Work stays undone where another process runs the controllers or writes, where git
+        is in the midst of changing the folder, and where the folder cannot be written.
 
         :param watch: shows what has changed, after the turn of each controller.
         """
@@ -168,10 +171,12 @@ class Driver:
         return self._try(lambda: self._run(burst))
 
     def tick(self) -> bool:
-        """Move the cluster's own time to the next moment at which something falls due, by TICK_SECONDS at most.
+        """Move the cluster's own time to the next moment at which something falls due, by
+        TICK_SECONDS at most.
 
-        Returns whether it was moved. As for :meth:`react`, what is in the way of that is no error. Beside a process
-        that runs the controllers it waits until that one has done the work of the moment.
+        Returns whether it was moved. As for :meth:`react`, what is in the way of that is no error.
+        Beside a process that runs the controllers it waits until that one has done the work of the
+        moment.
         """
         if running.is_git_amid_changes(self._folder):
             return False
@@ -194,8 +199,8 @@ class Driver:
         return self._try(move)
 
     def _try(self, work: Callable[[], bool]) -> bool:
-        """Do work of the controllers in a command that only reads; return whether it was done. It waits for no lock,
-        and a folder that cannot be written is no error."""
+        """Do work of the controllers in a command that only reads; return whether it was done. It
+        waits for no lock, and a folder that cannot be written is no error."""
         store = self._cluster.store
         patience, store.lock_timeout = store.lock_timeout, 0.0
         try:
@@ -221,10 +226,11 @@ class Driver:
     ) -> bool:
         """Wait until ``done()`` holds, at most ``timeout`` seconds (None: for ever), and return it.
 
-        ``done`` is asked after every batch of the controllers, and whenever something changed. A cluster's own time is
-        moved meanwhile, and it is asked when the work of each moment is done. ``about`` names what is waited for, to be
-        shown on a terminal. ``owner``: the workload whose pods it is about, if it is one's. ``retry`` returns when
-        ``done`` is to be asked again in any case.
+        ``done`` is asked after every batch of the controllers, and whenever something changed. A
+        cluster's own time is moved meanwhile, and it is asked when the work of each moment is done.
+        ``about`` names what is waited for, to be shown on a terminal. ``owner``: the workload whose
+        pods it is about, if it is one's. ``retry`` returns when ``done`` is to be asked again in
+        any case.
 
         Raises CliError where the wait would never end.
         """
@@ -279,7 +285,8 @@ class Driver:
             if not self._reconciles and not self._warned:
                 if self._cluster.store.holder(MANAGER_LOCK) is None:
                     self._say(
-                        f"no controller is running ({reason}): waiting for another process to run one"
+                        f"no controller is running ({reason}): waiting for another process to run "
+                        f"one"
                     )
                 self._warned = True
             seconds = (
@@ -321,7 +328,8 @@ class Driver:
             is_idle = self._wait_for(horizon, done, about).is_idle
             if until is None and not is_idle and not done() and self._has_stopped(horizon):
                 raise CliError(
-                    "this would wait for more than a year, in which nothing is due but what is tried again "
+                    "this would wait for more than a year, in which nothing is due but what is "
+                    "tried again "
                     "and again: --timeout says how long to wait"
                 )
             if deadline is None and is_idle and not done():
@@ -361,13 +369,15 @@ class Driver:
         )
 
     def _find_others(self, done: Callable[[], bool]) -> None:
-        """Wait a while, in real time, until another process runs the controllers. Raises CliError."""
+        """Wait a while, in real time, until another process runs the controllers. Raises
+        CliError."""
         clock = self._cluster.clock
         end = clock.real_monotonic() + OTHERS_SECONDS
         while self._cluster.store.holder(MANAGER_LOCK) is None and not done():
             if clock.real_monotonic() > end:
                 raise CliError(
-                    "no controller is running (--reconcile=never), so nothing moves the cluster's own time"
+                    "no controller is running (--reconcile=never), so nothing moves the cluster's "
+                    "own time"
                 )
             clock.sleep(managers.POLL_SECONDS)
 
@@ -382,7 +392,8 @@ class Driver:
     ) -> Advance:
         """Let time go on with the controllers (:meth:`Manager.go_on`).
 
-        Where another process runs them, the cluster's own time is moved for it to each moment, and its work awaited.
+        Where another process runs them, the cluster's own time is moved for it to each moment, and
+        its work awaited.
         """
         self.before_time_passes()
 
@@ -438,7 +449,8 @@ class Driver:
         return None
 
     def has_observed(self, obj: Object) -> bool:
-        """Return whether controllers have seen this version of an object, in this process or before it."""
+        """Return whether controllers have seen this version of an object, in this process or before
+        it."""
         if self._has_settled:
             return True
         checkpoint = latest(self._cluster.store.meta(CHECKPOINT))
@@ -448,7 +460,8 @@ class Driver:
         )
 
     def _run(self, burst: Callable[[Manager], Summary]) -> bool:
-        """Do a burst of work, if no other process runs the controllers; return whether it was done."""
+        """Do a burst of work, if no other process runs the controllers; return whether it was
+        done."""
         clock = self._cluster.clock
         if clock.real_monotonic() < self._others_run_until:
             return False
@@ -461,19 +474,22 @@ class Driver:
             return True
 
     def tell(self, summary: Summary) -> None:
-        """Say, once, what kept the controllers from their work: others that undo it, or the bound of a read."""
+        """Say, once, what kept the controllers from their work: others that undo it, or the bound
+        of a read."""
         contests = [contest for contest in summary.contests if contest.subject not in self._told]
         self._told.update(contest.subject for contest in contests)
         for contest in contests[:MOST_CONTESTS]:
             self._say(f"note: {contest.sentence}")
         if len(contests) > MOST_CONTESTS:
             self._say(
-                f"note: controllers undo each other's work about {len(contests) - MOST_CONTESTS} more objects"
+                f"note: controllers undo each other's work about {len(contests) - MOST_CONTESTS} "
+                f"more objects"
             )
         if summary.is_cut and not self._has_told_cut:
             self._has_told_cut = True
             self._say(
-                f"note: the controllers have written {managers.READ_WRITES:,} times and are not done: the next "
+                f"note: the controllers have written {managers.READ_WRITES:,} times and are not "
+                f"done: the next "
                 f'command lets them go on, "{self._notes.program} controller --once" to the end'
             )
 
@@ -485,7 +501,8 @@ class Driver:
         return self._manager
 
     def _note_unscheduled(self, owner: Object | None, *, at_once: bool = False) -> None:
-        """Say once on a terminal why pods have no node, when the controllers have come to rest or time is up."""
+        """Say once on a terminal why pods have no node, when the controllers have come to rest or
+        time is up."""
         if (
             self._noted
             or not self._progress.is_watched

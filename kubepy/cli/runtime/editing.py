@@ -1,7 +1,8 @@
-"""Objects in the user's editor, again and again until the edited objects are accepted or the user gives up.
+"""Objects in the user's editor, again and again until the edited objects are accepted or the user
+gives up.
 
-:class:`Editing` knows the file and its rounds; the caller says what becomes of the edited objects. Upstream:
-``kubectl/pkg/cmd/util/editor/{editoptions,editor}.go``.
+:class:`Editing` knows the file and its rounds; the caller says what becomes of the edited objects.
+Upstream: ``kubectl/pkg/cmd/util/editor/{editoptions,editor}.go``.
 """
 
 from __future__ import annotations
@@ -109,7 +110,8 @@ class Editing:
         self.line_end = "\r\n" if options.windows_line_endings else "\n"
 
     def edit(self, infos: list[Info]) -> None:
-        """Edit objects. Raises CliError and Status; stderr names the files with changes that were refused."""
+        """Edit objects. Raises CliError and Status; stderr names the files with changes that were
+        refused."""
         objects = [info.content for info in infos]
         if self.style not in JSON_AND_YAML:
             raise no_printer(self.output, JSON_AND_YAML)
@@ -213,20 +215,23 @@ def problem_of(factory: Factory, text: str, validation: str) -> str:
 
 
 def place(factory: Factory, info: Info) -> None:
-    """Give an edited object its namespace. Raises CliError if it names another than the command works in."""
+    """Give an edited object its namespace. Raises CliError if it names another than the command
+    works in."""
     if not info.resource.namespaced:
         return
     if not info.namespace:
         info.namespace = info.content["metadata"]["namespace"] = factory.namespace
     if info.namespace != factory.namespace:
         raise CliError(
-            f"the namespace from the provided object {quote(info.namespace)} does not match the namespace "
-            f"{quote(factory.namespace)}. You must pass '--namespace={info.namespace}' to perform this "
+            f"the namespace from the provided object {quote(info.namespace)} does not match the "
+            f"namespace "
+            f"{quote(factory.namespace)}. You must pass '--namespace={info.namespace}' to perform "
+            f"this "
             "operation."
         )
 
 
-# --- the editor, on a temporary file ------------------------------------------------------------------------------
+# --- the editor, on a temporary file --------------------------------------------------------------
 
 
 # Scripts that look for the files of kubectl find these.
@@ -234,7 +239,8 @@ PREFIX = "kubectl-edit-"
 
 
 def launch(factory: Factory, text: str, suffix: str) -> tuple[str, str]:
-    """Let the user change a text; returns the new text, and the file that holds it. Raises CliError."""
+    """Let the user change a text; returns the new text, and the file that holds it. Raises
+    CliError."""
     import subprocess
 
     path = create_file(PREFIX, suffix, text)
@@ -252,7 +258,8 @@ def launch(factory: Factory, text: str, suffix: str) -> tuple[str, str]:
 
 
 def editor_command(path: str) -> tuple[list[str], str]:
-    """Return the words of the editor's command line, and its name in messages; one with quotes goes to the shell."""
+    """Return the words of the editor's command line, and its name in messages; one with quotes goes
+    to the shell."""
     editor = os.environ.get("KUBE_EDITOR") or os.environ.get("EDITOR") or "vi"
     if " " not in editor:
         return [editor, path], editor
@@ -262,11 +269,12 @@ def editor_command(path: str) -> tuple[list[str], str]:
     return [shell, "-c", f'{editor} "{path}"'], f"{shell} -c {editor}"
 
 
-# --- comments -----------------------------------------------------------------------------------------------------
+# --- comments -------------------------------------------------------------------------------------
 
 
 def without_comments(text: str) -> object:
-    """Return what two texts are compared by: the first document if that is YAML, else the lines without comments."""
+    """Return what two texts are compared by: the first document if that is YAML, else the lines
+    without comments."""
     try:
         return next((document.object for document in yaml.load_each(text)), None)
     except yaml.YamlError:

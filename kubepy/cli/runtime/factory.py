@@ -49,12 +49,13 @@ MAX_FILES = 20  # of which one command warns
 class Factory:
     """One run of the command line. The cluster is opened when a command first reads it.
 
-    ``may_create``: the command writes new objects, so a folder that is missing becomes a cluster; in a dry run no
-    folder is made, and an empty temporary cluster answers in its place.
+    ``may_create``: the command writes new objects, so a folder that is missing becomes a cluster;
+    in a dry run no folder is made, and an empty temporary cluster answers in its place.
 
     :ivar program: the name that the program was called by.
     :ivar open_cluster: the cluster to work on, which a Python program has opened and goes on with.
-    :ivar main: runs another command line (``kubepy.cli.main.main``), for a command that tries some on a fork.
+    :ivar main: runs another command line (``kubepy.cli.main.main``), for a command that tries some
+        on a fork.
     """
 
     program = KUBEPY
@@ -97,7 +98,8 @@ class Factory:
         self.fault_run: faults.FaultRun | None = None  # where the cluster has faults
 
     def use(self, options: GlobalOptions, *, may_create: bool) -> None:
-        """Work with the global flags of a command line from now on. Raises CliError for wrong ones."""
+        """Work with the global flags of a command line from now on. Raises CliError for wrong
+        ones."""
         options.validate()
         options.timeout_seconds()
         if self.open_cluster and options.state:
@@ -115,7 +117,8 @@ class Factory:
     def has_preferences(self, words: Sequence[str]) -> bool:
         """Return whether a file of preferences (kuberc) is read for a command line.
 
-        It is the one that --kuberc or $KUBERC names, or the user's own, which counts under the name of kubectl.
+        It is the one that --kuberc or $KUBERC names, or the user's own, which counts under the name
+        of kubectl.
         """
         if os.environ.get("KUBECTL_KUBERC", "").lower() == "false":
             return False
@@ -130,7 +133,8 @@ class Factory:
         )
 
     def dry_run_strategy(self, options: DryRunOptions) -> str:
-        """Return ``none``, ``client`` or ``server``; the old boolean values warn. In a dry run no folder is made."""
+        """Return ``none``, ``client`` or ``server``; the old boolean values warn. In a dry run no
+        folder is made."""
         strategy, warning, place = options.dry_run_value()
         self.config_access.require_file()  # also for what asks no cluster
         if strategy != NONE:
@@ -214,7 +218,8 @@ class Factory:
 
     def _no_cluster(self, folder: str) -> CliError:
         return CliError(
-            f'no cluster in {quote(folder)}: make one with "kubepy init", or name another folder with '
+            f'no cluster in {quote(folder)}: make one with "kubepy init", or name another folder '
+            f"with "
             "--state or $KUBEPY_STATE"
         )
 
@@ -232,7 +237,8 @@ class Factory:
                     self.home and os.path.samefile(self.folder, self.home)
                 ):
                     raise CliError(
-                        f"the context is one of another cluster, {quote(self.folder)}: this command line "
+                        f"the context is one of another cluster, {quote(self.folder)}: this "
+                        f"command line "
                         "works on a cluster that is open already"
                     )
             elif self._is_dry_run and not self.has_cluster:
@@ -277,7 +283,8 @@ class Factory:
         return TemporaryDirectory()
 
     def close(self) -> None:
-        """Close the cluster, if this run opened it, else leave it as it was; clear the line that shows progress."""
+        """Close the cluster, if this run opened it, else leave it as it was; clear the line that
+        shows progress."""
         if self._progress is not None:
             self._progress.clear()
         if "cluster" in self.__dict__:
@@ -318,7 +325,8 @@ class Factory:
 
     @cached_property
     def scheme(self) -> schemes.Scheme:
-        """The cluster's resources; without a cluster the built-in ones (what runs on the client needs no folder)."""
+        """The cluster's resources; without a cluster the built-in ones (what runs on the client
+        needs no folder)."""
         if self.has_cluster:
             return self.cluster.scheme
         return schemes.Scheme()
@@ -360,11 +368,12 @@ class Factory:
         return notes.Notes(self.say, " ".join(["kubepy", *words]))
 
     def catch_up(self, reads: Iterable[Key] | None = None) -> bool:
-        """Let the controllers do what is due, before a command reads the cluster for the first time.
+        """Let the controllers do what is due, before a command reads the cluster for the first
+        time.
 
-        Returns whether they did: what was read before may be stale. Where an earlier command had to leave work to
-        others, a command that writes does so first. In a cluster with ``tick: reads`` time goes on with a command that
-        reads.
+        Returns whether they did: what was read before may be stale. Where an earlier command had to
+        leave work to others, a command that writes does so first. In a cluster with ``tick: reads``
+        time goes on with a command that reads.
 
         :param reads: the objects that the command reads, if it is about some alone.
         """
@@ -376,7 +385,8 @@ class Factory:
         return has_changed
 
     def _react(self, reads: Iterable[Key] | None) -> bool:
-        """Look for edits of files, and let the controllers do what is due; return whether they did anything."""
+        """Look for edits of files, and let the controllers do what is due; return whether they did
+        anything."""
         client = self.client
         if (
             self.reconciles
@@ -409,7 +419,8 @@ class Factory:
         return self.believe_checkouts()
 
     def believe_checkouts(self) -> bool:
-        """Find out which edits git's checkouts are, unless a process that runs the controllers has taken them in."""
+        """Find out which edits git's checkouts are, unless a process that runs the controllers has
+        taken them in."""
         if (
             not self.cluster.claims
             or self.cluster.store.holder(checkpoints.MANAGER_LOCK) is not None
@@ -418,10 +429,12 @@ class Factory:
         return checkouts.believe_checkouts(self.cluster)
 
     def note_subjects(self, keys: Iterable[Key]) -> None:
-        """Hear which objects the command works on, whether it writes them or not: a plan of it is about them."""
+        """Hear which objects the command works on, whether it writes them or not: a plan of it is
+        about them."""
 
     def ticks(self, pause: float) -> Iterator[None]:
-        """Yield for each round of a watch, ``pause`` seconds apart, until --request-timeout has passed."""
+        """Yield for each round of a watch, ``pause`` seconds apart, until --request-timeout has
+        passed."""
         clock = self.cluster.clock
         end = clock.real_monotonic() + (self.options.timeout_seconds() or float("inf"))
         while True:
@@ -429,7 +442,10 @@ class Factory:
             left = end - clock.real_monotonic()
             if left <= 0:
                 if logger := self.cluster.logger:
-                    error = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
+                    error = (
+                        "context deadline exceeded (Client.Timeout or context cancellation "
+                        "while reading body)"
+                    )
                     place = klog.place_of(Factory.ticks.__code__)
                     logger.info(
                         5, place, "Unable to decode an event from the watch stream", {"err": error}
@@ -440,7 +456,8 @@ class Factory:
                 raise BrokenPipeError
 
     def _has_lost_reader(self) -> bool:
-        """Return whether the reader of stdout is gone (``grep -m1``): a watch may never write to it again."""
+        """Return whether the reader of stdout is gone (``grep -m1``): a watch may never write to it
+        again."""
         import select
 
         try:
@@ -466,7 +483,8 @@ class Factory:
         self.stdout.write(text + end)
 
     def say(self, text: str, prefix: str = "") -> None:
-        """Write a message to stderr, after everything printed so far; terminal controls in it are escaped.
+        """Write a message to stderr, after everything printed so far; terminal controls in it are
+        escaped.
 
         The program's name in it becomes the one that the program was called by.
 
@@ -479,7 +497,8 @@ class Factory:
         self.stderr.flush()
 
     def warn(self, text: str) -> None:
-        """``Warning: …`` on stderr, each only once in a command, as client-go's warning writer does."""
+        """``Warning: …`` on stderr, each only once in a command, as client-go's warning writer
+        does."""
         if text not in self._warned:
             self._warned[text] = None
             self.warn_again(text)
@@ -492,14 +511,16 @@ class Factory:
         self.say(text, f"{head} ")
 
     def log(self, place: str, text: str) -> None:
-        """A warning on stderr as Go's klog writes it: month, day, time, process, place. Each only once."""
+        """A warning on stderr as Go's klog writes it: month, day, time, process, place. Each only
+        once."""
         if (place, text) in self._logged:
             return
         self._logged.add((place, text))
         self.say(f"{klog.header('W', self.cluster.clock, place)} {text}")
 
     def warn_of_files(self) -> None:
-        """Warn of the files of the cluster that are known not to be objects, if the command has opened it."""
+        """Warn of the files of the cluster that are known not to be objects, if the command has
+        opened it."""
         if not self.tells_problems or "cluster" not in self.__dict__:
             return
         with suppress(storage_errors.StorageError):  # of which the command says more
@@ -510,11 +531,13 @@ class Factory:
                 self.warn(text)
             if len(lines) > MAX_FILES:
                 self.warn(
-                    f'{self.folder}: {len(lines) - MAX_FILES} more files have problems: "kubepy fsck" lists them'
+                    f'{self.folder}: {len(lines) - MAX_FILES} more files have problems: "kubepy '
+                    f'fsck" lists them'
                 )
 
     def finish(self) -> None:
-        """Warn of files; fail a command that succeeded with warnings, when warnings count as errors."""
+        """Warn of files; fail a command that succeeded with warnings, when warnings count as
+        errors."""
         self.warn_of_files()
         self.tells_problems = False
         if self.options.warnings_as_errors and self._warned:
@@ -524,5 +547,6 @@ class Factory:
 
 
 def guarded(stream: IO[str]) -> IO[str]:
-    """Return a stream for what a command prints: that of a terminal passes on nothing that would steer it."""
+    """Return a stream for what a command prints: that of a terminal passes on nothing that would
+    steer it."""
     return terminal.guard(stream) if stream.isatty() else stream

@@ -1,8 +1,9 @@
-"""Faults at the command line: the file of ``--faults``, the seed, and the command that repeats a run that failed.
+"""Faults at the command line: the file of ``--faults``, the seed, and the command that repeats a
+run that failed.
 
-A command that lets time pass under faults keeps the cluster as it was before, as a fork in memory. If the command
-fails, the fork is written to the state folder's own part, and the user is told how to run the command again on a copy
-of it: the same cluster and the same seed have the same faults.
+A command that lets time pass under faults keeps the cluster as it was before, as a fork in memory.
+If the command fails, the fork is written to the state folder's own part, and the user is told how
+to run the command again on a copy of it: the same cluster and the same seed have the same faults.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ PLACE_FLAGS = (
 
 
 def read_faults(path: str) -> FaultSettings:
-    """Read a file of faults: what stands under ``faults:`` in ``kubepy.yaml``, with or without that word.
+    """Read a file of faults: what stands under ``faults:`` in ``kubepy.yaml``, with or without that
+    word.
 
     Raises CliError, OSError, FolderError.
     """
@@ -101,11 +103,13 @@ class FaultRun:
         else:
             reads = not {"-", "-f-", "--filename=-"}.isdisjoint(self._words)
             self._say(
-                f"{text}; repeat{', giving it the same standard input,' if reads else ''} with: {command}"
+                f"{text}; repeat{', giving it the same standard input,' if reads else ''} with: "
+                f"{command}"
             )
 
     def _save(self, before: LocalCluster) -> str:
-        """Write the cluster from before the run, and return the command that repeats the run on a copy of it."""
+        """Write the cluster from before the run, and return the command that repeats the run on a
+        copy of it."""
         import shutil  # a failed run is rare
 
         kept = os.path.join(self._folder, FAILED_RUN)
@@ -118,7 +122,8 @@ class FaultRun:
 
 
 def called_program() -> str:
-    """Return what a shell calls this program by: its name, or its path where the name is that of another program."""
+    """Return what a shell calls this program by: its name, or its path where the name is that of
+    another program."""
     import shutil
 
     path, name = sys.argv[0], os.path.basename(sys.argv[0])

@@ -1,7 +1,9 @@
-"""Flags as Go's pflag reads them: ``--x=v``, ``--x v``, ``-xv``, ``-wo yaml``, ``--watch=false``, ``--``.
+"""Flags as Go's pflag reads them: ``--x=v``, ``--x v``, ``-xv``, ``-wo yaml``, ``--watch=false``,
+``--``.
 
-A flag with ``no_value`` (pflag's NoOptDefVal; every bool) never takes the next word. Errors are pflag's and strconv's
-words. Upstream: ``github.com/spf13/pflag/flag.go`` (parseLongArg, parseSingleShortArg).
+A flag with ``no_value`` (pflag's NoOptDefVal; every bool) never takes the next word. Errors are
+pflag's and strconv's words. Upstream: ``github.com/spf13/pflag/flag.go`` (parseLongArg,
+parseSingleShortArg).
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class FlagKind(NamedTuple):
 
     :param parse: turns the text of a value into the value, or raises ValueError with Go's words.
     :param no_value: the text that the flag alone stands for; None: a value must follow.
-    :param repeated: every value adds to a list (``parse`` returns a list), the first one replacing the default.
+    :param repeated: every value adds to a list (``parse`` returns a list), the first one replacing
+        the default.
     """
 
     parse: Callable[[str], Any]
@@ -42,9 +45,11 @@ class FlagKind(NamedTuple):
 class Flag(click.Option):
     """One flag: a field of a command's options.
 
-    :param long: the name behind the two dashes (``dry-run``); ``name``, from click, is the field's (``dry_run``).
+    :param long: the name behind the two dashes (``dry-run``); ``name``, from click, is the field's
+        (``dry_run``).
     :param short: the letter behind one dash, "" for none.
-    :param deprecated: the text to print when the flag is used, "" for a flag that is not deprecated.
+    :param deprecated: the text to print when the flag is used, "" for a flag that is not
+        deprecated.
     :param more: click's own: ``hidden``.
     """
 
@@ -98,7 +103,8 @@ class Parsed(NamedTuple):
     :param args: the words that are neither flags nor values of flags.
     :param dash: the number of ``args`` before ``--`` (-1 without one).
     :param values: the value of every flag, by the flag's ``name``.
-    :param flags_set: the flags on the line by their long names, each with its text, in the order of the words.
+    :param flags_set: the flags on the line by their long names, each with its text, in the order of
+        the words.
     """
 
     args: list[str]
@@ -107,9 +113,10 @@ class Parsed(NamedTuple):
     flags_set: list[tuple[str, str]]
 
 
-# --- fields of options --------------------------------------------------------------------------------------------
+# --- fields of options ----------------------------------------------------------------------------
 #
-# Each of these declares a field of an options class (see kubepy.cli.runtime.options), whose annotation is its type.
+# Each of these declares a field of an options class (see kubepy.cli.runtime.options), whose
+# annotation is its type.
 
 
 def bool_flag(
@@ -164,7 +171,7 @@ def typed_flag(
     return Flag(long, "", default, kind, help, **more)
 
 
-# --- values -------------------------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 
 def parse_bool(text: str) -> bool:
@@ -176,7 +183,8 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_int(text: str, bits: int = 64) -> int:
-    """Read an integer as ``strconv.ParseInt`` with base 0: ``0x10``, ``0b1``, ``0o7``, ``017``, ``1_000``."""
+    """Read an integer as ``strconv.ParseInt`` with base 0: ``0x10``, ``0b1``, ``0o7``, ``017``,
+    ``1_000``."""
     digits = text.lstrip("+-")
     try:
         if len(text) - len(digits) > 1 or digits != digits.strip():
@@ -192,7 +200,8 @@ def parse_int(text: str, bits: int = 64) -> int:
     return value
 
 
-MAX_DIGITS = 64  # integers of more digits are too large in any case; Python raises an error of its own at 4,300
+# integers of more digits are too large in any case; Python raises an error of its own at 4,300
+MAX_DIGITS = 64
 
 
 def go_duration(seconds: float) -> str:
@@ -206,7 +215,8 @@ def go_duration(seconds: float) -> str:
 
 
 def parse_flush_frequency(text: str) -> float:
-    """Return the value of --log-flush-frequency in seconds; pflag gives no details of its errors."""
+    """Return the value of --log-flush-frequency in seconds; pflag gives no details of its
+    errors."""
     try:
         return goformat.parse_duration(text)
     except ValueError:
@@ -222,7 +232,8 @@ def parse_modules(text: str) -> str:
 
 
 def parse_timeout(text: str) -> float:
-    """Read seconds or a duration as client-go's ``ParseTimeout``; returns 0 for none. Raises ValueError."""
+    """Read seconds or a duration as client-go's ``ParseTimeout``; returns 0 for none. Raises
+    ValueError."""
     if text in ("", "0"):
         return 0.0
     try:
@@ -231,7 +242,8 @@ def parse_timeout(text: str) -> float:
         return goformat.parse_duration(text)
     except ValueError:
         raise ValueError(
-            "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed "
+            "Invalid timeout value. Timeout must be a single integer in seconds, or an integer "
+            "followed "
             "by a corresponding time unit (e.g. 1s | 2m | 3h)"
         ) from None
 
@@ -266,7 +278,8 @@ def _bare_field(text: str, start: int) -> tuple[str, int]:
 
 
 def _quoted_field(text: str, start: int) -> tuple[str, int]:
-    """Return a field in quotes, in which two quotes are one, and the position of the comma behind it."""
+    """Return a field in quotes, in which two quotes are one, and the position of the comma behind
+    it."""
     field, at = "", start + 1
     while (end := text.find('"', at)) >= 0:
         field += text[at:end]
@@ -292,14 +305,15 @@ def _column(text: str, position: int) -> int:
 HELP: Flag = bool_flag("help", "h")
 
 
-# --- parsing ------------------------------------------------------------------------------------------------------
+# --- parsing --------------------------------------------------------------------------------------
 
 
 class Parser:
     """A reader of one command's words.
 
     :param flags: the command's own and the global ones; of two with one name the first counts.
-    :param interspersed: flags may stand behind other words; otherwise the first other word ends them.
+    :param interspersed: flags may stand behind other words; otherwise the first other word ends
+        them.
     """
 
     def __init__(self, flags: Iterable[Flag], *, interspersed: bool = True) -> None:
@@ -343,7 +357,8 @@ class Parser:
         return args, -1
 
     def first_word(self, words: Sequence[str]) -> int | None:
-        """Return the position of the first word that is no flag and no flag's value (cobra's stripFlags)."""
+        """Return the position of the first word that is no flag and no flag's value (cobra's
+        stripFlags)."""
         position = 0
         while position < len(words) and words[position] != "--":
             word = words[position]

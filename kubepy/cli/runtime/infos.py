@@ -1,4 +1,5 @@
-"""One object that a command is about (:class:`Info`), and several of them, visited in order (:class:`Result`).
+"""One object that a command is about (:class:`Info`), and several of them, visited in order
+(:class:`Result`).
 
 Upstream: ``cli-runtime/pkg/resource/{visitor,result}.go``.
 """
@@ -20,10 +21,11 @@ with lazy_imports():
 
 
 class Info:
-    """One object that a command is about: its type, namespace and name, and the object itself when it is known.
+    """One object that a command is about: its type, namespace and name, and the object itself when
+    it is known.
 
-    ``object`` is shared when it comes from the cluster (read-only), and this Info's own when it comes from a file.
-    ``source`` is the file ("" otherwise).
+    ``object`` is shared when it comes from the cluster (read-only), and this Info's own when it
+    comes from a file. ``source`` is the file ("" otherwise).
     """
 
     __slots__ = ("name", "namespace", "object", "resource", "source", "subresource")
@@ -71,7 +73,8 @@ class Info:
         )
 
     def get(self, factory: Factory) -> Object:
-        """Read the object from the cluster into ``object``. Raises NotFound, of the namespace if that is missing."""
+        """Read the object from the cluster into ``object``. Raises NotFound, of the namespace if
+        that is missing."""
         if not self.name:
             raise CliError("resource name may not be empty")
         try:
@@ -112,17 +115,20 @@ def printed_kind(resource: Resource) -> str:
 
 
 def resource_text(resource: Resource) -> str:
-    """``apps/v1, Resource=daemonsets``, ``/v1, Resource=pods`` (``schema.GroupVersionResource.String``)."""
+    """``apps/v1, Resource=daemonsets``, ``/v1, Resource=pods``
+    (``schema.GroupVersionResource.String``)."""
     return f"{resource.group}/{resource.version}, Resource={resource.plural}"
 
 
-# An exception stands for an object that could not be found or read; it is reported after the errors of single objects.
+# An exception stands for an object that could not be found or read; it is reported after the errors
+# of single objects.
 InfoOrError = Info | Exception
 Act = Callable[[Info], None]
 
 
 class Scope(NamedTuple):
-    """A type without names of objects on the line, which a watch follows. ``namespace`` None: all."""
+    """A type without names of objects on the line, which a watch follows. ``namespace`` None:
+    all."""
 
     resource: Resource
     namespace: str | None
@@ -166,7 +172,8 @@ class Result:
         return kept
 
     def visit(self, act: Act) -> None:
-        """Call ``act`` with each Info; errors, its own among them, are raised together at the end."""
+        """Call ``act`` with each Info; errors, its own among them, are raised together at the
+        end."""
         raise_all(self.errors_of(act))
 
     def visit_until_error(self, act: Act) -> None:
@@ -177,7 +184,8 @@ class Result:
             self._visit(info, act)
 
     def errors_of(self, act: Act) -> list[Exception]:
-        """Call ``act`` with each Info; return its errors, then those of finding the objects as one."""
+        """Call ``act`` with each Info; return its errors, then those of finding the objects as
+        one."""
         errors: list[Exception] = []
         not_found: list[Exception] = []
         for info in self._entries:

@@ -1,8 +1,9 @@
 """Contexts: the file that keeps them, and the folder and namespace that a command line chooses.
 
-A cluster is a state folder: its ``server`` is ``file:///path``. One without such a server (``https://…`` of a script
-that was written for kubectl) is home. Of users only impersonation counts. The file is the home folder's own, or the
-kubeconfig that ``--kubeconfig`` names. Upstream: ``client-go/tools/clientcmd``.
+A cluster is a state folder: its ``server`` is ``file:///path``. One without such a server
+(``https://…`` of a script that was written for kubectl) is home. Of users only impersonation
+counts. The file is the home folder's own, or the kubeconfig that ``--kubeconfig`` names. Upstream:
+``client-go/tools/clientcmd``.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ Entries = dict[str, Entry]
 class Kubeconfig(NamedTuple):
     """The entries by their names. ``rest``: the file's other fields, which are kept.
 
-    ``is_chosen``: somebody has set some of them. Else they are made up for the folder, and any other name stands for
-    its first context.
+    ``is_chosen``: somebody has set some of them. Else they are made up for the folder, and any
+    other name stands for its first context.
     """
 
     current: str
@@ -52,7 +53,8 @@ class Kubeconfig(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The folder and the namespace that a command works on. ``namespace`` "": the context names none.
+    """The folder and the namespace that a command works on. ``namespace`` "": the context names
+    none.
 
     ``user``: the context's user, whose impersonation counts.
     """
@@ -70,8 +72,8 @@ def _ignore(line: str) -> None:
 class ConfigAccess(NamedTuple):
     """The file of contexts: that of the home folder, or the one that ``--kubeconfig`` names.
 
-    ``store``: that of a cluster in memory, which keeps the contexts in place of a folder. ``warn``: tells the user of
-    contexts that do not count.
+    ``store``: that of a cluster in memory, which keeps the contexts in place of a folder. ``warn``:
+    tells the user of contexts that do not count.
     """
 
     home: str
@@ -84,7 +86,8 @@ class ConfigAccess(NamedTuple):
         return self.explicit or os.path.join(self.home, FILE)
 
     def read(self) -> Kubeconfig:
-        """Read the contexts; a kubeconfig that is not there has none. Raises CliError for a file of another form."""
+        """Read the contexts; a kubeconfig that is not there has none. Raises CliError for a file of
+        another form."""
         try:
             if self.explicit:
                 return decode(parse(files.read_bytes(self.explicit).decode(errors="replace")))
@@ -105,8 +108,8 @@ class ConfigAccess(NamedTuple):
         raise CliError(f"error loading config file {quote(self.path)}: {reason}") from None
 
     def _read_own(self) -> Kubeconfig:
-        """Read the contexts of the home folder; those that kubepy has not written there do not count. Raises OSError,
-        ValueError."""
+        """Read the contexts of the home folder; those that kubepy has not written there do not
+        count. Raises OSError, ValueError."""
         content = self._own_content()
         config = decode(json.loads(content))
         if origins.is_own_content(self.home, CONFIG, content):
@@ -133,7 +136,8 @@ class ConfigAccess(NamedTuple):
             ) from None
 
     def write(self, config: Kubeconfig) -> None:
-        """Replace the file, which only its owner may read. Raises CliError when it cannot be written, FolderError."""
+        """Replace the file, which only its owner may read. Raises CliError when it cannot be
+        written, FolderError."""
         content = as_object(config)
         if self.store and not self.explicit:
             self.store.set_meta(CONTEXTS, json.dumps(content))
@@ -159,7 +163,8 @@ def _first() -> Kubeconfig:
 
 
 def _of_folder(config: Kubeconfig) -> Kubeconfig:
-    """Return the contexts of a folder's own file, in which there may only be other names for the first one."""
+    """Return the contexts of a folder's own file, in which there may only be other names for the
+    first one."""
     first = _first()
     names_alone = config._replace(
         current=FIRST, contexts={FIRST: config.contexts.get(FIRST, {})}, is_chosen=False
@@ -168,9 +173,10 @@ def _of_folder(config: Kubeconfig) -> Kubeconfig:
     return config._replace(is_chosen=not (is_same and names_alone == first))
 
 
-# --- the file's form ------------------------------------------------------------------------------------------------
+# --- the file's form ------------------------------------------------------------------------------
 
-# Of each section: the field of an entry, its Go type, and the types of those of its fields that are read here.
+# Of each section: the field of an entry, its Go type, and the types of those of its fields that are
+# read here.
 SECTIONS = {
     "clusters": ("cluster", "Cluster", {"server": "string"}),
     "contexts": (
@@ -243,7 +249,8 @@ def decode_entries(items: object, section: str) -> Entries:
             _check(entry[key], types[key], f"{go_type}.{section}.{field}.{key}")
         if name in entries:
             raise ValueError(
-                f"error converting *[]Named{go_type} into *map[string]*api.{go_type}: duplicate name "
+                f"error converting *[]Named{go_type} into *map[string]*api.{go_type}: duplicate "
+                f"name "
                 f'"{name}" in list'
             )
         entries[name] = dict(entry)
@@ -258,7 +265,8 @@ def _check(value: object, go_type: str, path: str) -> None:
         form = str if go_type == "string" else dict
     if value is not None and not isinstance(value, form):
         raise ValueError(
-            f"json: cannot unmarshal {goformat.json_type_name(value)} into Go struct field {path} of "
+            f"json: cannot unmarshal {goformat.json_type_name(value)} into Go struct field {path} "
+            f"of "
             f"type {go_type}"
         )
     if go_type == "[]string":
@@ -286,11 +294,12 @@ def _listed(entries: Entries, kind: str) -> list[Entry]:
     return [{"name": name, kind: entries[name]} for name in sorted(entries)]
 
 
-# --- folders ------------------------------------------------------------------------------------------------------
+# --- folders --------------------------------------------------------------------------------------
 
 
 def is_folder(text: str) -> bool:
-    """Return whether a word is a state folder: a path, or the name of one in the working directory."""
+    """Return whether a word is a state folder: a path, or the name of one in the working
+    directory."""
     if not text or "://" in text:
         return False
     return (
@@ -313,8 +322,8 @@ def target(
 ) -> Target:
     """Return the folder and the namespace that a command works on.
 
-    :param context: the context that --context names, if it does. Without a file of contexts it may be
-        anything: a script written for kubectl names its own.
+    :param context: the context that --context names, if it does. Without a file of contexts it may
+        be anything: a script written for kubectl names its own.
     :param cluster: the cluster that --cluster names in place of the context's, or a folder.
     :param user: the user that --user names in place of the context's.
     :raises UnprefixedError: for a context, cluster or user that is not there.

@@ -1,4 +1,5 @@
-"""KYAML: YAML without significant whitespace, where every string that is no key stands in double quotes.
+"""KYAML: YAML without significant whitespace, where every string that is no key stands in double
+quotes.
 
 Keys stay in the order they come in. Upstream: ``sigs.k8s.io/yaml/kyaml``.
 """
@@ -55,11 +56,12 @@ def _node(value: Any, level: int) -> str:
     return _string(value, level + 1) if isinstance(value, str) else to_json(value)
 
 
-# --- strings ------------------------------------------------------------------------------------------------------
+# --- strings --------------------------------------------------------------------------------------
 
 
 def _string(text: str, level: int) -> str:
-    """Return a string in double quotes; one of several lines has a line for each, with a blank before most of them."""
+    """Return a string in double quotes; one of several lines has a line for each, with a blank
+    before most of them."""
     if "\n" not in text:
         return f'"{_escaped(text)}"'
     pad = "  " * level
@@ -95,7 +97,8 @@ def _character(character: str) -> str:
 
 
 def _key(text: str) -> str:
-    """Return a key, without quotes if it is letters, digits and ``_``, and inside it ``-``, ``.`` and ``/``."""
+    """Return a key, without quotes if it is letters, digits and ``_``, and inside it ``-``, ``.``
+    and ``/``."""
     last = len(text) - 1
     is_word = bool(text) and all(
         character.isalnum() or character == "_" or (character in "-./" and 0 < at < last)

@@ -1,7 +1,8 @@
 """Manifests: paths to files, files to documents, documents to objects with their types.
 
-A file is YAML or JSON, one document or many; a List is taken apart. Errors name the file, in kubectl's words.
-Upstream: ``cli-runtime/pkg/resource/{builder,visitor,mapper}.go``, ``apimachinery/pkg/util/yaml/decoder.go``.
+A file is YAML or JSON, one document or many; a List is taken apart. Errors name the file, in
+kubectl's words. Upstream: ``cli-runtime/pkg/resource/{builder,visitor,mapper}.go``,
+``apimachinery/pkg/util/yaml/decoder.go``.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ STDIN = "STDIN"
 STDIN_MULTI_USE = "standard input cannot be used for multiple arguments"
 
 
-# --- paths --------------------------------------------------------------------------------------------------------
+# --- paths ----------------------------------------------------------------------------------------
 
 
 def expand_paths(names: list[str], recursive: bool, errors: list[Exception]) -> list[str]:
-    """Return the files of ``-f``, in order: ``-``, addresses, files, the manifests of folders, those of patterns."""
+    """Return the files of ``-f``, in order: ``-``, addresses, files, the manifests of folders,
+    those of patterns."""
     paths: list[str] = []
     for name in names:
         try:
@@ -91,7 +93,8 @@ def _is_bad_pattern(pattern: str) -> bool:
 
 
 def _files(path: str, recursive: bool) -> list[str]:
-    """Return a file itself, or the manifests of a folder, with ``recursive`` those below, in the order of Go's Walk.
+    """Return a file itself, or the manifests of a folder, with ``recursive`` those below, in the
+    order of Go's Walk.
 
     A link to a folder is no folder.
     """
@@ -111,11 +114,12 @@ def _is_folder(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
 
 
-# --- documents ----------------------------------------------------------------------------------------------------
+# --- documents ------------------------------------------------------------------------------------
 
 
 class Manifest(NamedTuple):
-    """The object of one document of a file, or the objects of a List, whose errors are raised as one."""
+    """The object of one document of a file, or the objects of a List, whose errors are raised as
+    one."""
 
     entries: Iterable[InfoOrError]
     is_list: bool = False
@@ -161,7 +165,8 @@ def read_kustomization(
 
 
 def read_text(factory: Factory, path: str) -> str:
-    """Return the text of a file or of an address, by its byte order mark, else UTF-8. Raises CliError."""
+    """Return the text of a file or of an address, by its byte order mark, else UTF-8. Raises
+    CliError."""
     if path == "-":
         return decoded(read_standard_input(factory.stdin, MAX_MANIFESTS))
     if path.startswith(("http://", "https://")):
@@ -189,11 +194,12 @@ def decoded(data: bytes) -> str:
     return data.decode(errors="replace")
 
 
-# --- objects ------------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def manifest_of(factory: Factory, content: Any, source: str, *, local: bool = False) -> Manifest:
-    """Return the object of a document, or the objects of a List in it (``infoForData``, ``FlattenListVisitor``)."""
+    """Return the object of a document, or the objects of a List in it (``infoForData``,
+    ``FlattenListVisitor``)."""
     if problem := shape_problem(content):
         return Manifest([CliError(f"unable to decode {quote(source)}: {problem}")])
     info = _info(factory, content, source, local)
@@ -222,13 +228,19 @@ def is_list(content: Object) -> bool:
 def shape_problem(content: Any) -> str:
     """Return the reason why a document cannot be an object, in Go's words; "" if it can."""
     if not isinstance(content, dict):
-        return f"json: cannot unmarshal {json_type_name(content)} into Go value of type unstructured.detector"
+        return (
+            f"json: cannot unmarshal {json_type_name(content)} into Go value of type "
+            f"unstructured.detector"
+        )
     items = content.get("items")
     if not isinstance(items, list | None):
         return _unmarshal(items, "decodeList.items", "[]json.RawMessage")
     for item in items or ():
         if not isinstance(item, dict):
-            return f"json: cannot unmarshal {json_type_name(item)} into Go value of type map[string]interface {{}}"
+            return (
+                f"json: cannot unmarshal {json_type_name(item)} into Go value of type "
+                f"map[string]interface {{}}"
+            )
     version = content.get("apiVersion") or ""
     if (
         not isinstance(content.get("kind"), str)
@@ -242,7 +254,8 @@ def shape_problem(content: Any) -> str:
 
 
 def _metadata_problem(content: Object) -> str:
-    """Return the reason why ``metadata`` is no ObjectMeta (``metadataValidatingDecoder``), "" if it is.
+    """Return the reason why ``metadata`` is no ObjectMeta (``metadataValidatingDecoder``), "" if it
+    is.
 
     An object without metadata gets empty metadata.
     """
@@ -260,7 +273,10 @@ def _metadata_problem(content: Object) -> str:
 
 
 def _unmarshal(value: Any, field: str, go_type: str) -> str:
-    return f"json: cannot unmarshal {json_type_name(value)} into Go struct field {field} of type {go_type}"
+    return (
+        f"json: cannot unmarshal {json_type_name(value)} into Go struct field {field} of type "
+        f"{go_type}"
+    )
 
 
 def _item_info(factory: Factory, content: Object, source: str, local: bool) -> InfoOrError:
@@ -271,7 +287,8 @@ def _item_info(factory: Factory, content: Object, source: str, local: bool) -> I
     ):
         if not content.get(name):
             return CliError(
-                f'unable to get type info from the object "*unstructured.Unstructured": Object {words}'
+                f'unable to get type info from the object "*unstructured.Unstructured": Object '
+                f"{words}"
             )
     content.setdefault("metadata", {})
     metadata = content["metadata"]
@@ -305,7 +322,8 @@ def _info(factory: Factory, content: Object, source: str, local: bool) -> Info |
 def resource_for(factory: Factory, api_version: str, kind: str) -> Resource | None:
     """Return the resource that discovery maps a kind to, None for an unknown kind.
 
-    Lists of anything and of each kind are mapped too, and kinds in lower case, which the server refuses.
+    Lists of anything and of each kind are mapped too, and kinds in lower case, which the server
+    refuses.
     """
     scheme = factory.scheme
     resource = scheme.for_kind(api_version, kind) or scheme.for_lowercase_kind(api_version, kind)
@@ -332,6 +350,7 @@ class NoKindMatchError(CliError):
     def __init__(self, name: str, namespace: str, source: str, kind: str, api_version: str) -> None:
         self.reason = f"no matches for kind {quote(kind)} in version {quote(api_version)}"
         super().__init__(
-            f"resource mapping not found for name: {quote(name)} namespace: {quote(namespace)} from "
+            f"resource mapping not found for name: {quote(name)} namespace: {quote(namespace)} "
+            f"from "
             f"{quote(source)}: {self.reason}\nensure CRDs are installed first"
         )

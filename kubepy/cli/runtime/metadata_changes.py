@@ -1,4 +1,5 @@
-"""The parts that ``label`` and ``annotate`` share: which map of metadata changes, and the patch that changes it.
+"""The parts that ``label`` and ``annotate`` share: which map of metadata changes, and the patch
+that changes it.
 
 Upstream: ``kubectl/pkg/cmd/label/label.go``, ``annotate/annotate.go``.
 """
@@ -71,7 +72,8 @@ class MetadataOptions(
                 )
             if resources:
                 raise CliError(
-                    f"can only use local files by -f {example}.yaml or --filename={example}.json when "
+                    f"can only use local files by -f {example}.yaml or --filename={example}.json "
+                    f"when "
                     "--local=true is set"
                 )
             if not has_files:
@@ -88,7 +90,8 @@ class MetadataOptions(
 
 
 class MetadataChanges(NamedTuple):
-    """The keys to set, in the order of the words, and to remove in ``field`` (``labels`` or ``annotations``)."""
+    """The keys to set, in the order of the words, and to remove in ``field`` (``labels`` or
+    ``annotations``)."""
 
     field: str
     set: Mapping[str, str]
@@ -134,7 +137,8 @@ def is_local(options: MetadataOptions, changes: MetadataChanges) -> bool:
 def send(
     factory: Factory, options: MetadataOptions, info: Info, changes: MetadataChanges
 ) -> Object:
-    """Patch the map in the cluster, with the change cause of --record; returns the patched object."""
+    """Patch the map in the cluster, with the change cause of --record; returns the patched
+    object."""
     meta: Object = {"annotations": {CHANGE_CAUSE: command_line(options)}} if options.record else {}
     meta[changes.field] = {
         **meta.get(changes.field, {}),
@@ -155,7 +159,8 @@ def send(
 
 
 def print_list(factory: Factory, info: Info, changes: MetadataChanges, *, single: bool) -> None:
-    """Print the map with the changes (``--list``); a heading names the object, unless it is the only one."""
+    """Print the map with the changes (``--list``); a heading names the object, unless it is the
+    only one."""
     indent = "" if single else " "
     if not single:
         subject = printable(f"{info.resource.kind}.{info.resource.group}/{info.name}")

@@ -1,4 +1,5 @@
-"""Notes to the user about pods that have no node: why, and the command that helps, which kubectl never says."""
+"""Notes to the user about pods that have no node: why, and the command that helps, which kubectl
+never says."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ class Notes(NamedTuple):
     program: str
 
     def unscheduled_pods(self, client: Client, owner: Object | None = None) -> None:
-        """Say which pods have no node, the scheduler's reason, and the command that helps. ``owner``: only those that
-        this workload selects."""
+        """Say which pods have no node, the scheduler's reason, and the command that helps.
+        ``owner``: only those that this workload selects."""
         selector = selectors.from_label_selector(owner["spec"].get("selector")) if owner else None
         waiting: dict[
             tuple[str, str], list[Object]
@@ -71,7 +72,8 @@ class Notes(NamedTuple):
             self.say(f"note: {subject} Pending: {reason}: {help}")
 
     def _remedies(self, message: str, pod: Object, nodes: Sequence[Object]) -> Iterator[str]:
-        """Yield the commands that help an unschedulable pod, by the scheduler's message, the best one first."""
+        """Yield the commands that help an unschedulable pod, by the scheduler's message, the best
+        one first."""
 
         def on_node(command: str, arguments: Callable[[Object], str | None]) -> str:
             changes = ((node["metadata"]["name"], arguments(node["spec"])) for node in nodes)
@@ -112,7 +114,8 @@ class Notes(NamedTuple):
     def new_node(self, nodes: Sequence[Object] = (), pod: Object | None = None) -> str:
         """Return the command that makes a node of a free name, large enough for a pod.
 
-        A node whose status is empty becomes Ready when the controllers run, with a default capacity.
+        A node whose status is empty becomes Ready when the controllers run, with a default
+        capacity.
         """
         names = {node["metadata"]["name"] for node in nodes}
         name = next(name for name in (f"node-{number}" for number in count(1)) if name not in names)

@@ -1,4 +1,5 @@
-"""Objects as kubectl sends them: as Go types write them, annotated, and as the patch from one to another.
+"""Objects as kubectl sends them: as Go types write them, annotated, and as the patch from one to
+another.
 
 Upstream: ``kubectl/pkg/util/apply.go``, ``cli-runtime/pkg/genericclioptions/record_flags.go``.
 """
@@ -31,21 +32,24 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 CHANGE_CAUSE = "kubernetes.io/change-cause"
 
 
-# --- Go types -----------------------------------------------------------------------------------------------------
+# --- Go types -------------------------------------------------------------------------------------
 
 
 def type_name(obj: Object) -> str:
-    """Return the name of the object's Go type. Raises CliError for a kind that kubectl has no type for."""
+    """Return the name of the object's Go type. Raises CliError for a kind that kubectl has no type
+    for."""
     if name := go_types.type_of(obj):
         return name
     raise CliError(
-        f"no kind {quote(obj['kind'])} is registered for version {quote(obj['apiVersion'])} in scheme "
+        f"no kind {quote(obj['kind'])} is registered for version {quote(obj['apiVersion'])} in "
+        f"scheme "
         '"pkg/scheme/scheme.go:28"'
     )
 
 
 def typed(obj: Object, source: str) -> Object:
-    """Return an object of a file as its Go type writes it: without unknown fields, and with all structs.
+    """Return an object of a file as its Go type writes it: without unknown fields, and with all
+    structs.
 
     Raises CliError, which names the file (``source``).
     """
@@ -58,7 +62,8 @@ def typed(obj: Object, source: str) -> Object:
 def two_way_patch(before: Object, after: Object) -> tuple[Object, str]:
     """Return the patch from one object to another (``{}``: no difference) and its type.
 
-    It is strategic for built-in kinds, JSON merge for custom ones. Raises CliError for objects that cannot be compared.
+    It is strategic for built-in kinds, JSON merge for custom ones. Raises CliError for objects that
+    cannot be compared.
     """
     schema = openapi.schema_for(after["apiVersion"], after["kind"])
     if schema is None:
@@ -71,7 +76,7 @@ def two_way_patch(before: Object, after: Object) -> tuple[Object, str]:
         raise CliError(str(error)) from None
 
 
-# --- defaults -----------------------------------------------------------------------------------------------------
+# --- defaults -------------------------------------------------------------------------------------
 
 
 def defaulted(cluster: LocalCluster, resource: Resource, obj: Object) -> Object:
@@ -84,7 +89,8 @@ def defaulted(cluster: LocalCluster, resource: Resource, obj: Object) -> Object:
 
 
 def without_defaults(cluster: LocalCluster, resource: Resource, obj: Object) -> Object:
-    """Return an object of a built-in kind without the fields of its spec that its kind's defaults would set alike."""
+    """Return an object of a built-in kind without the fields of its spec that its kind's defaults
+    would set alike."""
     bare: Object = clone(obj)
 
     def strip(value: Any) -> None:
@@ -101,26 +107,30 @@ def without_defaults(cluster: LocalCluster, resource: Resource, obj: Object) -> 
     return bare
 
 
-# --- the last-applied annotation, in which apply keeps the manifest -------------------------------------------------
+# --- the last-applied annotation, in which apply keeps the manifest -------------------------------
 
 
 def serialized(obj: Object) -> str:
-    """Return the JSON of an object as the annotation keeps it: compact, sorted, ended by a newline."""
+    """Return the JSON of an object as the annotation keeps it: compact, sorted, ended by a
+    newline."""
     return goformat.to_json(obj) + "\n"
 
 
 def configuration_of(obj: Object) -> str:
-    """Return a manifest's own last-applied annotation: the manifest without one, with a map of annotations."""
+    """Return a manifest's own last-applied annotation: the manifest without one, with a map of
+    annotations."""
     return serialized(without_annotation(obj))
 
 
 def modified_configuration(obj: Object) -> Object:
-    """Return a manifest as apply sends it: with its own configuration as annotation (``GetModifiedConfiguration``)."""
+    """Return a manifest as apply sends it: with its own configuration as annotation
+    (``GetModifiedConfiguration``)."""
     return annotated(obj, configuration_of(obj))
 
 
 def without_annotation(obj: Object) -> Object:
-    """Return a manifest without the last-applied annotation, and with a map of annotations even if it is empty."""
+    """Return a manifest without the last-applied annotation, and with a map of annotations even if
+    it is empty."""
     meta = obj["metadata"]
     kept = {
         key: value for key, value in (meta.get("annotations") or {}).items() if key != LAST_APPLIED
@@ -136,7 +146,8 @@ def annotated(obj: Object, configuration: str) -> Object:
 
 
 def save_last_applied(obj: Object, *, create: bool) -> None:
-    """Annotate an object that is about to be written, if it has the annotation already or with ``create``.
+    """Annotate an object that is about to be written, if it has the annotation already or with
+    ``create``.
 
     Changes the object (``CreateOrUpdateAnnotation``).
     """
@@ -149,7 +160,7 @@ def original_configuration(obj: Object) -> str | None:
     return annotations_of(obj).get(LAST_APPLIED)
 
 
-# --- the change cause (--record) ----------------------------------------------------------------------------------
+# --- the change cause (--record) ------------------------------------------------------------------
 
 
 def record(obj: Object, options: Options) -> None:
@@ -167,7 +178,8 @@ def cause(options: Options) -> Object:
 
 
 def command_line(options: Options) -> str:
-    """Return the command with its words and, behind them, the flags in the order they were given in."""
+    """Return the command with its words and, behind them, the flags in the order they were given
+    in."""
     line = options.line
     program = program_of(line.path)
     return " ".join(

@@ -1,14 +1,15 @@
 """The options of a command: a class whose fields are its flags, each declared once, with its type.
 
-A command's options are a subclass of :class:`Options`, made of the flags of its own and of the sets of flags that
-commands share::
+A command's options are a subclass of :class:`Options`, made of the flags of its own and of the sets
+of flags that commands share::
 
     class CordonOptions(DryRunOptions, SelectorOptions):
         force: bool = bool_flag("force", help="Cordon a node that is cordoned already.")
 
-``options.force`` is the value; type checkers know the fields as those of a dataclass. (The standard library's
-dataclasses take longer to import than reading a command line does.) Upstream: the ``…Options`` and ``…Flags`` structs
-of ``k8s.io/cli-runtime/pkg/genericclioptions`` and ``kubectl/pkg/cmd``, ``kubectl/pkg/cmd/util/helpers.go``.
+``options.force`` is the value; type checkers know the fields as those of a dataclass. (The standard
+library's dataclasses take longer to import than reading a command line does.) Upstream: the
+``…Options`` and ``…Flags`` structs of ``k8s.io/cli-runtime/pkg/genericclioptions`` and
+``kubectl/pkg/cmd``, ``kubectl/pkg/cmd/util/helpers.go``.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class CommandLine(NamedTuple):
     :param path: the command by its names: ``kubepy rollout undo``.
     :param args: the words that are neither flags nor values of flags.
     :param dash: the number of ``args`` before ``--`` (-1 without one).
-    :param flags_set: the flags on the line by their names, each with its text, in the order of the words.
+    :param flags_set: the flags on the line by their names, each with its text, in the order of the
+        words.
     :param typed: the command as the line names it, maybe by aliases, without the program's name.
     """
 
@@ -100,7 +102,8 @@ class Options:
 
     @classmethod
     def explain(cls, message: str) -> str:
-        """Return the message for words that cannot be read as flags, for a command that knows what was meant."""
+        """Return the message for words that cannot be read as flags, for a command that knows what
+        was meant."""
         return message
 
     def require_no_args(self) -> None:
@@ -113,20 +116,23 @@ class Options:
         raise UsageError(self.line.path, message)
 
     def value_of(self, flag: str) -> Any:
-        """Return the value of a flag by its long name, for code that goes through flags by their names."""
+        """Return the value of a flag by its long name, for code that goes through flags by their
+        names."""
         return next(getattr(self, field.name) for field in self.flags if field.long == flag)
 
 
-# --- the flags of every command -----------------------------------------------------------------------------------
+# --- the flags of every command -------------------------------------------------------------------
 
 PROFILES = ("none", "cpu", "heap", "goroutine", "threadcreate", "block", "mutex", "trace")
 
 
 class GlobalOptions(Options):
-    """kubectl's flags for every command, and kubepy's own ``--state``, ``--reconcile`` and ``--faults``.
+    """kubectl's flags for every command, and kubepy's own ``--state``, ``--reconcile`` and
+    ``--faults``.
 
-    Flags that name a server or credentials are accepted, so that a script written for kubectl runs, and
-    ``kubepy options`` only names them (hidden); a wrong value of one is reported as kubectl reports it.
+    Flags that name a server or credentials are accepted, so that a script written for kubectl runs,
+    and ``kubepy options`` only names them (hidden); a wrong value of one is reported as kubectl
+    reports it.
     """
 
     state: str = string_flag(
@@ -295,7 +301,8 @@ class GlobalOptions(Options):
             raise CliError(str(error)) from None
 
     def impersonated_user(self, name: str, user: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the UserInfo that --as and the flags beside it describe, or else a user of the kubeconfig; or None.
+        """Return the UserInfo that --as and the flags beside it describe, or else a user of the
+        kubeconfig; or None.
 
         :raises CliError: for a uid, groups or extra values without --as.
         """
@@ -315,7 +322,8 @@ class GlobalOptions(Options):
             )
         if uid or groups or extra:
             raise CliError(
-                f"requesting uid, groups or user-extra for {printable(name)} without impersonating a user"
+                f"requesting uid, groups or user-extra for {printable(name)} without "
+                f"impersonating a user"
             )
         return None
 
@@ -331,7 +339,7 @@ OWN_FLAGS = (
 )  # kubectl has the others
 
 
-# --- flags that several commands share ----------------------------------------------------------------------------
+# --- flags that several commands share ------------------------------------------------------------
 
 
 def filename_flag(usage: str, **more: Any) -> Any:
@@ -369,7 +377,8 @@ def raw_flag(method: str) -> Any:
 
 
 def output_flag(
-    formats: str = "json, yaml, kyaml, name, go-template, go-template-file, template, templatefile, "
+    formats: str = "json, yaml, kyaml, name, go-template, go-template-file, template, "
+    "templatefile, "
     "jsonpath, jsonpath-as-json, jsonpath-file",
     default: str = "",
 ) -> Any:
@@ -401,7 +410,8 @@ class KustomizeOptions(RecursiveOptions):
     )
 
     def require_files(self) -> None:
-        """Raise CliError without -f and -k (``RequireFilenameOrKustomize``); the Builder refuses both together."""
+        """Raise CliError without -f and -k (``RequireFilenameOrKustomize``); the Builder refuses
+        both together."""
         if not self.filename and not self.kustomize:
             raise CliError("must specify one of -f and -k")
 
@@ -487,7 +497,8 @@ class DryRunOptions(Options):
     )
 
     def dry_run_value(self) -> tuple[str, str, str]:
-        """Return the strategy, and a warning about the value with the place that kubectl logs it at ("" for none).
+        """Return the strategy, and a warning about the value with the place that kubectl logs it at
+        ("" for none).
 
         Raises CliError.
         """
@@ -540,7 +551,8 @@ class ValidateOptions(Options):
             return "Strict" if parse_bool(self.validate) else "Ignore"
         except ValueError:
             raise CliError(
-                f"invalid - validate option {quote(self.validate)}; must be one of: strict (or true), "
+                f"invalid - validate option {quote(self.validate)}; must be one of: strict (or "
+                f"true), "
                 "warn, ignore (or false)"
             ) from None
 
@@ -564,7 +576,8 @@ class ServerSideOptions(FieldManagerOptions):
     )
 
     def apply_manager(self) -> str:
-        """Return the flag's value if it is on the line, else the manager of the side that the apply runs on."""
+        """Return the flag's value if it is on the line, else the manager of the side that the apply
+        runs on."""
         if self.server_side and not self.changed("field-manager"):
             return SERVER_SIDE_APPLY
         return self.field_manager
@@ -634,7 +647,8 @@ def is_pair(word: str) -> bool:
 def split_args(
     args: list[str], change: str, is_change: Callable[[str], bool] = is_pair
 ) -> tuple[list[str], list[str]]:
-    """Split ``TYPE NAME key=value key-`` into resources and changes (``GetResourcesAndPairs``). Raises CliError."""
+    """Split ``TYPE NAME key=value key-`` into resources and changes (``GetResourcesAndPairs``).
+    Raises CliError."""
     resources: list[str] = []
     changes: list[str] = []
     for word in args:

@@ -1,6 +1,8 @@
-"""Printing objects: ``-o yaml|json|name|jsonpath…|go-template…``, and the messages of commands that change something.
+"""Printing objects: ``-o yaml|json|name|jsonpath…|go-template…``, and the messages of commands that
+change something.
 
-:func:`printer_for` picks a printer by the flags. Tables and columns are in :mod:`kubepy.cli.runtime.tables`. Upstream:
+:func:`printer_for` picks a printer by the flags. Tables and columns are
+in :mod:`kubepy.cli.runtime.tables`. Upstream:
 ``cli-runtime/pkg/{genericclioptions/print_flags.go,printers}``.
 """
 
@@ -29,7 +31,8 @@ JSON_AND_YAML = ("json", "yaml", "kyaml")
 TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
 JSONPATHS = ("jsonpath", "jsonpath-as-json", "jsonpath-file")
 WITH_ARGUMENT = (*TEMPLATES, *JSONPATHS, "custom-columns", "custom-columns-file")
-# Printed only where it is asked for: making it costs more than everything else in printing an object.
+# Printed only where it is asked for: making it costs more than everything else in printing an
+# object.
 MANAGERS = ("metadata", "managedFields")
 PRINTED_TOGETHER = 100  # items of a list that are written at once
 FORMATS = (*JSON_AND_YAML, "name", *TEMPLATES, *JSONPATHS)
@@ -47,10 +50,11 @@ def printer_for(
     formats: tuple[str, ...] = FORMATS,
     typed: bool = False,
 ) -> Printer:
-    """Return the printer that ``-o`` and ``--template`` ask for; without them that of ``kind/name operation``.
+    """Return the printer that ``-o`` and ``--template`` ask for; without them that of
+    ``kind/name operation``.
 
-    :param typed: kubectl has the object as a Go struct, not as a map: fields stand in the struct's order, and numbers
-        lose their types on the way to a template.
+    :param typed: kubectl has the object as a Go struct, not as a map: fields stand in the struct's
+        order, and numbers lose their types on the way to a template.
     :raises CliError: for an unknown format or a wrong argument.
     """
     style, argument = requested(options)
@@ -93,7 +97,8 @@ def format_printer(
 
 
 def requested(options: PrintFlags) -> tuple[str, str]:
-    """Return format and argument: ("jsonpath", "{.x}") for ``jsonpath={.x}``; --template gives either of them."""
+    """Return format and argument: ("jsonpath", "{.x}") for ``jsonpath={.x}``; --template gives
+    either of them."""
     output, template = options.output, options.template
     if template and not output:
         output = "go-template"
@@ -107,13 +112,15 @@ def requested(options: PrintFlags) -> tuple[str, str]:
 
 def no_printer(output: str, formats: tuple[str, ...]) -> CliError:
     return CliError(
-        f"unable to match a printer suitable for the output format {quote(output)}, allowed formats are: "
+        f"unable to match a printer suitable for the output format {quote(output)}, allowed "
+        f"formats are: "
         f"{','.join(sorted(formats))}"
     )
 
 
 class ItemStream:
-    """The items of a list that is printed, each read when it is its turn, which is possible once. False without any."""
+    """The items of a list that is printed, each read when it is its turn, which is possible once.
+    False without any."""
 
     def __init__(self, items: Iterable[Object]) -> None:
         self._items = iter(items)
@@ -136,7 +143,7 @@ def is_list(obj: Object) -> bool:
     return isinstance(obj.get("items"), list | ItemStream)
 
 
-# --- names --------------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------
 
 
 def name_printer(factory: Factory, operation: str, *, short: bool = False) -> Printer:
@@ -158,7 +165,7 @@ def name_of_kind(obj: Object) -> str:
     return f"{kind}.{group}" if slash else kind
 
 
-# --- JSON, YAML and KYAML -----------------------------------------------------------------------------------------
+# --- JSON, YAML and KYAML -------------------------------------------------------------------------
 
 
 def document_printer(
@@ -184,7 +191,8 @@ def document_printer(
 
 
 def list_pieces(style: str, obj: Object, indent: int = 4) -> Iterator[str]:
-    """Yield the text of a list whose items are a stream, in JSON or YAML: the beginning, each item, the end."""
+    """Yield the text of a list whose items are a stream, in JSON or YAML: the beginning, each item,
+    the end."""
     items = obj["items"]
     empty = '"items": []' if style == "json" else "items: []\n"
     before, _, after = document(style, {**obj, "items": []}, indent=indent).partition(empty)
@@ -252,7 +260,7 @@ def without_managers(obj: Object) -> Object:
     }
 
 
-# --- templates ----------------------------------------------------------------------------------------------------
+# --- templates ------------------------------------------------------------------------------------
 
 
 def _jsonpath_printer(

@@ -81,7 +81,7 @@ def _strategically_merged(obj: Object, text: str) -> Any:
         raise CliError(str(error)) from None
 
 
-# --- JSON patches, whose errors the client words more closely than the API ----------------------------------------
+# --- JSON patches, whose errors the client words more closely than the API ------------------------
 
 OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 
@@ -114,12 +114,14 @@ def _check_operation(operation: Any) -> None:
         raise CliError(f"invalid operation {shown}: unsupported operation")
     if operation["op"] in ("add", "replace") and "value" not in operation:
         raise CliError(
-            f"invalid operation {shown}: failed to decode 'value': operation, missing value field: missing "
+            f"invalid operation {shown}: failed to decode 'value': operation, missing value "
+            f"field: missing "
             "value"
         )
     if "path" not in operation:
         raise CliError(
-            f"invalid operation {shown}: failed to decode 'path': operation missing path field: missing "
+            f"invalid operation {shown}: failed to decode 'path': operation missing path field: "
+            f"missing "
             "value"
         )
 
@@ -140,7 +142,10 @@ def _obstacle(obj: Any, operation: dict[str, Any]) -> str:
     if op == "replace" and missing:
         return f"replace operation does not apply: doc is missing key: {path}: missing value"
     if op == "remove" and missing:
-        return f"error in remove for path: '{path}': unable to remove nonexistent key: {key}: missing value"
+        return (
+            f"error in remove for path: '{path}': unable to remove nonexistent key: {key}: "
+            f"missing value"
+        )
     if op == "test" and _child(holder, key) != operation.get("value"):
         return f"testing value {path} failed: test failed"
     return ""
@@ -153,14 +158,15 @@ def _child(holder: Any, key: str) -> Any:
     return holder[index] if index is not None and 0 <= index < len(holder) else None
 
 
-# --- the type -----------------------------------------------------------------------------------------------------
+# --- the type -------------------------------------------------------------------------------------
 
 
 def _decoded(obj: Any) -> Object:
     """Return what the object's Go type keeps of it, since kubectl decodes it. Raises CliError."""
     if not isinstance(obj, dict):
         raise CliError(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of "
+            "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go "
+            "value of "
             'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
             '"json:\\"kind,omitempty\\"" }'
         )

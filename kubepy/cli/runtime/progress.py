@@ -1,6 +1,8 @@
-"""Progress of long work: one line on a terminal, overwritten again and again, and cleared when the work is done.
+"""Progress of long work: one line on a terminal, overwritten again and again, and cleared when the
+work is done.
 
-It goes to stderr, and only to a terminal: in a pipe or a file the output is kubectl's, byte for byte.
+It goes to stderr, and only to a terminal: in a pipe or a file the output is kubectl's, byte for
+byte.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ INTERVAL = 0.1  # seconds between two updates of the line
 
 
 class Progress:
-    """The line. :meth:`show` is cheap when there is nothing to draw: it may be called for every object."""
+    """The line. :meth:`show` is cheap when there is nothing to draw: it may be called for every
+    object."""
 
     def __init__(self, stream: IO[str], now: Callable[[], float] = time.monotonic) -> None:
         self._terminal = terminal.Terminal.of(stream) if stream.isatty() else None

@@ -37,10 +37,11 @@ def sort_path(field: str) -> JSONPath:
 
 
 def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
-    """Sort objects by a field. Raises CliError if no object has it, UnsortableError if its values have no order.
+    """Sort objects by a field. Raises CliError if no object has it, UnsortableError if its values
+    have no order.
 
-    Objects without the field come first, in reverse: upstream's comparison calls an absent value less than any other,
-    another absent one included.
+    Objects without the field come first, in reverse: upstream's comparison calls an absent value
+    less than any other, another absent one included.
     """
     path = sort_path(field)
     try:

@@ -1,4 +1,5 @@
-"""Tables as kubectl prints them: rows of a type, with namespace, kind and labels beside them, in aligned columns.
+"""Tables as kubectl prints them: rows of a type, with namespace, kind and labels beside them, in
+aligned columns.
 
 The columns of a type and its cells come from ``kubepy.apiserver.kinds``. Upstream:
 ``cli-runtime/pkg/printers/tableprinter.go``.
@@ -41,7 +42,8 @@ class Style(NamedTuple):
 
 
 def lines(resource: Resource, objects: Sequence[Object], style: Style, now: datetime) -> list[str]:
-    """Return the header and a line for each object, cells separated by tabs; nothing without objects."""
+    """Return the header and a line for each object, cells separated by tabs; nothing without
+    objects."""
     if not objects:
         return []
     if style.own_columns:
@@ -104,17 +106,19 @@ def escaped(text: str) -> str:
 
 
 def format_lines(text: list[str], remembered: list[int] | None = None) -> str:
-    """Align tab-separated lines in columns three spaces apart; ``remembered``: the widths of earlier lines."""
+    """Align tab-separated lines in columns three spaces apart; ``remembered``: the widths of
+    earlier lines."""
     return align(text, Layout(PADDING, MIN_WIDTH, [] if remembered is None else remembered))
 
 
-# --- elastic tab stops --------------------------------------------------------------------------------------------
+# --- elastic tab stops ----------------------------------------------------------------------------
 
 
 class Layout(NamedTuple):
     """The distances of columns.
 
-    :param remembered: the largest width of each column so far, below which none falls; None: every block is on its own.
+    :param remembered: the largest width of each column so far, below which none falls; None: every
+        block is on its own.
     """
 
     padding: int
@@ -125,8 +129,9 @@ class Layout(NamedTuple):
 def align(lines: list[str], layout: Layout) -> str:
     """Replace the tabs of lines by spaces, and end each by a newline; widens the remembered widths.
 
-    A cell ends with a tab; the last piece of a line belongs to no column. A column is a run of neighbouring lines that
-    all have a cell there, and is as wide as its widest cell plus the padding (Go's ``text/tabwriter``).
+    A cell ends with a tab; the last piece of a line belongs to no column. A column is a run of
+    neighbouring lines that all have a cell there, and is as wide as its widest cell plus the
+    padding (Go's ``text/tabwriter``).
     """
     rows = [re.split("[\t\v]", line) if "\v" in line else line.split("\t") for line in lines]
     widths: list[list[int]] = [[] for _ in rows]

@@ -1,8 +1,8 @@
 """The validation of manifests by the command line itself, before the server sees them.
 
-A document must name its kind. Fields are validated by the server, except for kinds that no server takes, Lists above
-all: kubectl checks those, and the items of Lists, by their OpenAPI. Upstream: ``kubectl/pkg/validation``,
-``kube-openapi/pkg/util/proto/validation``.
+A document must name its kind. Fields are validated by the server, except for kinds that no server
+takes, Lists above all: kubectl checks those, and the items of Lists, by their OpenAPI. Upstream:
+``kubectl/pkg/validation``, ``kube-openapi/pkg/util/proto/validation``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ with lazy_imports():
 
 STOP_VALIDATE = "if you choose to ignore these errors, turn validation off with --validate=false"
 NO_OBJECT = "invalid object to validate"
-UNSUPPORTED = "cannot perform warn validation if server-side field validation is unsupported, skipping validation"
+UNSUPPORTED = (
+    "cannot perform warn validation if server-side field validation is unsupported, "
+    "skipping validation"
+)
 
 
 def validate(factory: Factory, content: Any, source: str, validation: str) -> None:
-    """Raise CliError for a document that is no object, and for Lists with items that their types do not allow.
+    """Raise CliError for a document that is no object, and for Lists with items that their types do
+    not allow.
 
     ``validation``: ``Strict``, ``Warn`` or ``Ignore``.
     """
@@ -79,7 +83,8 @@ def type_problems(content: Any) -> list[str]:
 
 
 def _object_problems(obj: Object) -> list[str]:
-    """Return the differences of an object from the OpenAPI of its kind; none for an unknown kind."""
+    """Return the differences of an object from the OpenAPI of its kind; none for an unknown
+    kind."""
     schema = openapi.schema_for(obj["apiVersion"], obj["kind"])
     return list(_problems(obj, schema, obj["kind"], schema.name)) if schema else []
 

@@ -60,7 +60,8 @@ class SetSelectedOptions(SetOptions, KustomizeOptions, SelectorOptions):
 
 
 class Setter:
-    """The changes of a command of `set`; made before anything is looked up, as flags are checked before objects.
+    """The changes of a command of `set`; made before anything is looked up, as flags are checked
+    before objects.
 
     :param operation: what is printed of a changed object ("image updated").
     :raises CliError: for wrong values of --dry-run and -o.
@@ -73,7 +74,8 @@ class Setter:
         self.print = printer_for(factory, options, operation, self.strategy, typed=True)
 
     def refuse_local_server(self) -> None:
-        """Raise CliError for a command that may not contact the cluster, and is to do so for a dry run."""
+        """Raise CliError for a command that may not contact the cluster, and is to do so for a dry
+        run."""
         if self.options.local and self.strategy == SERVER:
             raise CliError(
                 "cannot specify --local and --dry-run=server - did you mean --dry-run=client?"
@@ -82,7 +84,8 @@ class Setter:
     def find(self, args: Sequence[str], *, drops_words: bool = False) -> Result:
         """Find the objects to change, as the cluster has them, or as their files say with --local.
 
-        :param drops_words: with --local drop words instead of refusing them; nothing can be looked up then.
+        :param drops_words: with --local drop words instead of refusing them; nothing can be looked
+            up then.
         """
         local = self.options.local
         if local and args and not drops_words:
@@ -122,7 +125,8 @@ class Setter:
         """Change every object and print it.
 
         :param failed: what comes before the message of a patch that the API refuses.
-        :param errors: filled by ``change`` with errors that do not stop it; all errors are raised at the end.
+        :param errors: filled by ``change`` with errors that do not stop it; all errors are raised
+            at the end.
         :param always: print also an object that the change leaves as it was.
         """
         errors = [] if errors is None else errors
@@ -150,7 +154,8 @@ class Setter:
         return changed
 
     def send(self, info: Info, changed: Object, *, always: bool) -> None:
-        """Patch the object and print it; ``always``: also one that does not change. Raises Status."""
+        """Patch the object and print it; ``always``: also one that does not change. Raises
+        Status."""
         patch, patch_type = two_way_patch(info.content, changed)
         if not patch and not always:
             return
@@ -174,13 +179,14 @@ def refuse_all_of_selected(options: SetSelectedOptions) -> None:
         raise CliError("cannot set --all and --selector at the same time")
 
 
-# --- words and containers -----------------------------------------------------------------------------------------
+# --- words and containers -------------------------------------------------------------------------
 
 TEMPLATED = {"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"}
 
 
 def pod_spec_of(obj: Object) -> Object:
-    """Return the pod spec inside an object. Raises CliError for kinds without one (``UpdatePodSpecForObject``)."""
+    """Return the pod spec inside an object. Raises CliError for kinds without one
+    (``UpdatePodSpecForObject``)."""
     spec: Object = obj.get("spec") or {}
     if obj["kind"] == "Pod":
         return spec
@@ -210,7 +216,8 @@ def select_containers(spec: Object, pattern: str) -> list[Object]:
 
 
 def split_pairs(words: list[str], kind: str) -> tuple[list[str], dict[str, str]]:
-    """Split words into resources and ``name=value`` pairs (``GetResourcesAndPairs``, ``ParsePairs``).
+    """Split words into resources and ``name=value`` pairs (``GetResourcesAndPairs``,
+    ``ParsePairs``).
 
     Raises CliError.
     """

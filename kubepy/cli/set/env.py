@@ -119,7 +119,7 @@ kubepy set env -f web.yaml LEVEL=warn
 """,
 )
 def env(factory: Factory, options: SetEnvOptions) -> None:
-    """Update environment variables on a pod template, list them, or take them from a config map or secret."""
+    """Update environment variables on a pod template, list them, or take them from a config map or secret."""  # noqa: E501
     refuse_all_of_selected(options)
     resources, words = split_args(options.args)
     setter = Setter(factory, options, "env updated")
@@ -179,7 +179,8 @@ def split_args(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def parse_changes(factory: Factory, words: list[str]) -> EnvChanges:
-    """Parse ``KEY=value`` and ``KEY-``; ``-`` reads lines of ``KEY=value`` from standard input. Raises CliError."""
+    """Parse ``KEY=value`` and ``KEY-``; ``-`` reads lines of ``KEY=value`` from standard input.
+    Raises CliError."""
     changes = EnvChanges([], [])
     names = set()
     for word in words:
@@ -249,7 +250,8 @@ def _change_container(options: SetEnvOptions, container: Object, changes: EnvCha
 
 
 def merged(before: list[Object], changes: EnvChanges) -> list[Object]:
-    """Replace variables by new ones of the same name, add the other new ones at the end, and remove names."""
+    """Replace variables by new ones of the same name, add the other new ones at the end, and remove
+    names."""
     new = {variable["name"]: variable for variable in reversed(changes.add)}
     covered = set(changes.remove)
     result: list[Object] = []
@@ -262,13 +264,14 @@ def merged(before: list[Object], changes: EnvChanges) -> list[Object]:
     return result
 
 
-# --- listing: references and the values that they have now --------------------------------------------------------
+# --- listing: references and the values that they have now ----------------------------------------
 
 
 def _list_variables(
     factory: Factory, options: SetEnvOptions, obj: Object, container: Object
 ) -> None:
-    """Print the container's variables, and report on stderr the references that cannot be resolved."""
+    """Print the container's variables, and report on stderr the references that cannot be
+    resolved."""
     factory.print(printable(f"# {obj['kind']} {name_of(obj)}, container {container['name']}"))
     names_by_error: dict[str, list[str]] = {}
     for variable in container.get("env") or []:

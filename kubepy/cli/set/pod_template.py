@@ -28,7 +28,7 @@ with lazy_imports():
     from kubepy.api.values import quantity
 
 
-# --- image --------------------------------------------------------------------------------------------------------
+# --- image ----------------------------------------------------------------------------------------
 
 
 class SetImageOptions(SetSelectedOptions, RecordOptions):
@@ -61,7 +61,7 @@ def image(factory: Factory, options: SetImageOptions) -> None:
     """Update existing container image(s) of resources.
 
     Possible resources: pods, replication controllers, deployments, daemon sets, stateful sets, cron jobs, replica sets.
-    """
+    """  # noqa: E501
     setter = Setter(factory, options, "image updated")
     resources, images = split_pairs(options.args, "image")
     infos = setter.infos(resources)
@@ -95,7 +95,8 @@ def image(factory: Factory, options: SetImageOptions) -> None:
 
 
 def set_images(spec: Object, images: dict[str, str]) -> list[Exception]:
-    """Set the images of containers by name (``*``: all). Return an error for each name that no container has."""
+    """Set the images of containers by name (``*``: all). Return an error for each name that no
+    container has."""
     errors: list[Exception] = []
     for name, new_image in images.items():
         containers = [
@@ -108,7 +109,7 @@ def set_images(spec: Object, images: dict[str, str]) -> list[Exception]:
     return errors
 
 
-# --- resources ----------------------------------------------------------------------------------------------------
+# --- resources ------------------------------------------------------------------------------------
 
 
 class SetResourcesOptions(SetSelectedOptions, RecordOptions):
@@ -149,7 +150,7 @@ kubepy set resources -f web.yaml --limits=memory=512Mi --local -o yaml
 """,
 )
 def resources(factory: Factory, options: SetResourcesOptions) -> None:
-    """Specify compute resource requirements (CPU, memory) for any resource that defines a pod template."""
+    """Specify compute resource requirements (CPU, memory) for any resource that defines a pod template."""  # noqa: E501
     setter = Setter(factory, options, "resource requirements updated")
     infos = setter.infos(options.args)
     setter.refuse_local_server()
@@ -179,7 +180,8 @@ def resources(factory: Factory, options: SetResourcesOptions) -> None:
 
 
 def parse_amounts(text: str) -> Object:
-    """Parse ``cpu=100m,memory=256Mi`` into a resource list of canonical quantities. Raises CliError."""
+    """Parse ``cpu=100m,memory=256Mi`` into a resource list of canonical quantities. Raises
+    CliError."""
     amounts: Object = {}
     for part in text.split(",") if text else []:
         name, equals, amount = part.partition("=")
@@ -194,7 +196,7 @@ def parse_amounts(text: str) -> Object:
     return amounts
 
 
-# --- serviceaccount -----------------------------------------------------------------------------------------------
+# --- serviceaccount -------------------------------------------------------------------------------
 
 
 class SetServiceAccountOptions(SetOptions, KustomizeOptions, RecordOptions):

@@ -44,7 +44,7 @@ class SetSelectorOptions(SetOptions, RecordOptions):
 """,
 )
 def selector(factory: Factory, options: SetSelectorOptions) -> None:
-    """Set the selector on a resource. The new selector overwrites the existing one; only services have one to set."""
+    """Set the selector on a resource. The new selector overwrites the existing one; only services have one to set."""  # noqa: E501
     parsed = parse_selector(options.args[-1]) if options.args else None
     setter = Setter(factory, options, "selector updated")
     if parsed is None:

@@ -1,10 +1,10 @@
 """The DaemonSet controller: one pod on every node that should have one (``pkg/controller/daemon``).
 
-A sync observes a :class:`~kubepy.controllers.daemonset.state.DaemonSetState`, has :mod:`decide` make
-DaemonSetActions of it, and acts: this module alone writes. :mod:`decide` is the manage step, which creates and deletes
-on each node for itself; :mod:`rolling_update` replaces old pods, with surge or without; :mod:`placement` knows the
-nodes that should run the pod, :mod:`pods` the pods, :mod:`state` what is known about all nodes. All of these are pure
-functions.
+A sync observes a :class:`~kubepy.controllers.daemonset.state.DaemonSetState`, has :mod:`decide`
+make DaemonSetActions of it, and acts: this module alone writes. :mod:`decide` is the manage step,
+which creates and deletes on each node for itself; :mod:`rolling_update` replaces old pods, with
+surge or without; :mod:`placement` knows the nodes that should run the pod, :mod:`pods` the
+pods, :mod:`state` what is known about all nodes. All of these are pure functions.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class DaemonSetController:
         }
 
     def _daemon_set_changed(self, event: WatchEvent) -> None:
-        """Reconcile a DaemonSet that others changed: after a write of its own counts the controller would find nothing
-        to do, at the price of another look at all nodes."""
+        """Reconcile a DaemonSet that others changed: after a write of its own counts the controller
+        would find nothing to do, at the price of another look at all nodes."""
         if event.new is None:
             self._expectations.forget(event.key)
             self._placements.pop(event.key, None)
@@ -134,7 +134,8 @@ class DaemonSetController:
         )
 
     def _node_changed(self, event: WatchEvent) -> None:
-        """Enqueue a node that is new, or whose labels or taints changed (``shouldIgnoreNodeUpdate``).
+        """Enqueue a node that is new, or whose labels or taints changed
+        (``shouldIgnoreNodeUpdate``).
 
         Nothing follows from the deletion of a node: its pods' deletion will be seen.
         """
@@ -192,8 +193,8 @@ class DaemonSetController:
     # --- observing
 
     def observe(self, key: Key, daemon_set: DaemonSet) -> DaemonSetState:
-        """Gather the state of a DaemonSet; its pods and revisions are claimed, and the present template gets its
-        revision. Raises Status, AdoptionError."""
+        """Gather the state of a DaemonSet; its pods and revisions are claimed, and the present
+        template gets its revision. Raises Status, AdoptionError."""
         pods, nodes = self._claim_pods(daemon_set)
         current, old = self._construct_history(daemon_set, pods)
         generation = (
@@ -217,7 +218,8 @@ class DaemonSetController:
         )
 
     def _placements_of(self, key: Key, daemon_set: DaemonSet) -> Mapping[str, Placement]:
-        """Return where all nodes stand, by name; looked at anew after a node or the template has changed."""
+        """Return where all nodes stand, by name; looked at anew after a node or the template has
+        changed."""
         nodes, template = self._node_parts.group(""), daemon_set["spec"]["template"]
         changes, known, placements = self._placements.get(key, (-1, None, {}))
         if changes != self._informers.changes(NODES) or known != template:
@@ -232,14 +234,16 @@ class DaemonSetController:
             nodes.replace(old, new)
 
     def _index_daemon_pod(self, pod: Pod) -> tuple[str, DaemonPod] | None:
-        """Group the pods that DaemonSets control by the DaemonSet's uid; those that are to be claimed are apart."""
+        """Group the pods that DaemonSets control by the DaemonSet's uid; those that are to be
+        claimed are apart."""
         controller = controller_of(pod)
         if controller is None or controller["kind"] != "DaemonSet":
             return None
         return self._owners.index_group(pod, controller["uid"]), read_daemon_pod(pod)
 
     def _claim_pods(self, daemon_set: DaemonSet) -> tuple[Collection[DaemonPod], DaemonNodes]:
-        """Return the DaemonSet's pods, with those that are claimed now, and its nodes. Raises Status, AdoptionError."""
+        """Return the DaemonSet's pods, with those that are claimed now, and its nodes. Raises
+        Status, AdoptionError."""
         to_claim, uid = (
             self._owners.to_claim(PODS, daemon_set, self._daemon_pods),
             uid_of(daemon_set),
@@ -262,8 +266,8 @@ class DaemonSetController:
     def _construct_history(
         self, daemon_set: DaemonSet, pods: Iterable[DaemonPod]
     ) -> tuple[ControllerRevision, list[ControllerRevision]]:
-        """Return the revision of the present template, made or renumbered if need be, and the others
-        (``constructHistory``). Raises Status, AdoptionError."""
+        """Return the revision of the present template, made or renumbered if need be, and the
+        others (``constructHistory``). Raises Status, AdoptionError."""
         selector = from_label_selector(daemon_set["spec"]["selector"])
         manager = RefManager(self._client, CONTROLLER_REVISIONS, DAEMON_SETS, daemon_set)
         revisions = [
@@ -285,8 +289,8 @@ class DaemonSetController:
         ), old
 
     def _snapshot(self, daemon_set: DaemonSet, number: int) -> ControllerRevision:
-        """Create a revision. Where its name is taken by another template, the collision count goes up and the sync ends
-        with an error: the next one computes another hash. Raises Status."""
+        """Create a revision. Where its name is taken by another template, the collision count goes
+        up and the sync ends with an error: the next one computes another hash. Raises Status."""
         collisions = history.collision_count(daemon_set)
         hash_ = hashing.compute_hash(daemon_set["spec"]["template"], collisions)
         revision = history.new_revision(daemon_set, number, hash_, HASH_LABEL)
@@ -299,7 +303,8 @@ class DaemonSetController:
     def _dedup_current_histories(
         self, current: list[ControllerRevision], pods: Iterable[DaemonPod]
     ) -> ControllerRevision:
-        """Keep the newest of several revisions of one template; the pods of the others become its own."""
+        """Keep the newest of several revisions of one template; the pods of the others become its
+        own."""
         *others, kept = sorted(current, key=history.number_of)
         if others:
             hash_, writer = labels_of(kept)[HASH_LABEL], ResourceClient(self._client, PODS)
@@ -313,7 +318,8 @@ class DaemonSetController:
     # --- acting
 
     def act(self, state: DaemonSetState, actions: DaemonSetActions) -> None:
-        """Do as decided, then prune the history to revisionHistoryLimit and what pods carry. Raises Status."""
+        """Do as decided, then prune the history to revisionHistoryLimit and what pods carry. Raises
+        Status."""
         for pod in actions.ended_pods:
             if pod.backoff_key:
                 self._failed_pods_backoff.step(pod.backoff_key, state.now)
@@ -335,7 +341,8 @@ class DaemonSetController:
             )
 
     def _sync_nodes(self, state: DaemonSetState, actions: DaemonSetActions) -> None:
-        """Create and delete pods, at most a burst of each; the rest follows when they were observed (``syncNodes``)."""
+        """Create and delete pods, at most a burst of each; the rest follows when they were observed
+        (``syncNodes``)."""
         nodes, names = (
             actions.nodes_needing_daemon_pods[:BURST_REPLICAS],
             actions.pods_to_delete[:BURST_REPLICAS],
@@ -363,8 +370,8 @@ class DaemonSetController:
         raise_all(errors + failures(names, delete))
 
     def _read_ahead(self, pods: Collection[Key], nodes: Iterable[str]) -> None:
-        """Read what the deletion of pods and the creation of pods for nodes ask for one by one, here and in the
-        scheduler and the kubelets."""
+        """Read what the deletion of pods and the creation of pods for nodes ask for one by one,
+        here and in the scheduler and the kubelets."""
         self._informers.read_ahead(pods)
         names = dict.fromkeys([*nodes, *map(node_name, self._pods.at(pods))])
         keys = [Key(NODES, "", name) for name in names if name]

@@ -1,8 +1,8 @@
-"""The decision of one sync: nodes that need a daemon pod and pods to delete (``manage``, ``podsShouldBeOnNode``), and
-the status (``updateDaemonSetStatus``).
+"""The decision of one sync: nodes that need a daemon pod and pods to delete (``manage``,
+``podsShouldBeOnNode``), and the status (``updateDaemonSetStatus``).
 
-Pure functions of a :class:`~kubepy.controllers.daemonset.state.DaemonSetState`. The rolling update, with and without
-surge, is in :mod:`~kubepy.controllers.daemonset.rolling_update`.
+Pure functions of a :class:`~kubepy.controllers.daemonset.state.DaemonSetState`. The rolling update,
+with and without surge, is in :mod:`~kubepy.controllers.daemonset.rolling_update`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class EndedPod(NamedTuple):
-    """A pod that ended and is deleted, to be made again: the event about it, and its entry in the back-off if any."""
+    """A pod that ended and is deleted, to be made again: the event about it, and its entry in the
+    back-off if any."""
 
     event_type: str
     reason: str
@@ -31,7 +32,8 @@ class EndedPod(NamedTuple):
 
 @dataclass
 class DaemonSetActions:
-    """The things to do, in this order. ``requeue_after``: the seconds until a failed pod's back-off is over.
+    """The things to do, in this order. ``requeue_after``: the seconds until a failed pod's back-off
+    is over.
 
     ``is_backoff_at_cap``: the back-offs of all failed pods are as long as they get.
     """
@@ -44,7 +46,8 @@ class DaemonSetActions:
 
 
 def decide(state: DaemonSetState) -> DaemonSetActions:
-    """Decide what one sync does: it manages, and when there is nothing to manage it goes on with the rolling update.
+    """Decide what one sync does: it manages, and when there is nothing to manage it goes on with
+    the rolling update.
 
     Raises ValueError where maxSurge or maxUnavailable cannot be read.
     """
@@ -60,7 +63,8 @@ def decide(state: DaemonSetState) -> DaemonSetActions:
 
 
 def manage(state: DaemonSetState) -> DaemonSetActions:
-    """Decide about each node for itself, then about pods whose node is gone, then about pods that ended."""
+    """Decide about each node for itself, then about pods whose node is gone, then about pods that
+    ended."""
     actions = DaemonSetActions()
     failed: list[DaemonPod] = []
     succeeded: list[DaemonPod] = []
@@ -90,8 +94,8 @@ def manage(state: DaemonSetState) -> DaemonSetActions:
                 )  # a pod that is going does not keep its successor away
         else:
             actions.pods_to_delete += [pod.name for pod in pods if not pod.is_being_deleted]
-    # Pods that wait for a node that is gone: no scheduler will ever bind them, and nothing else removes them
-    # (``getUnscheduledPodsWithoutNode``).
+    # Pods that wait for a node that is gone: no scheduler will ever bind them, and nothing else
+    # removes them (``getUnscheduledPodsWithoutNode``).
     actions.pods_to_delete += [
         pod.name
         for node in managed
@@ -106,8 +110,8 @@ def manage(state: DaemonSetState) -> DaemonSetActions:
 def surplus_pods(
     state: DaemonSetState, running: Sequence[DaemonPod], *, with_surge: bool
 ) -> list[str]:
-    """Return the names of a node's pods that are too many: beyond one, the oldest; with surge beyond two, an old one
-    that is ready beside a new one that is not yet available."""
+    """Return the names of a node's pods that are too many: beyond one, the oldest; with surge
+    beyond two, an old one that is ready beside a new one that is not yet available."""
     ordered = oldest_first(running)
     if not with_surge:
         return [pod.name for pod in ordered[1:]]
@@ -125,7 +129,8 @@ def _delete_ended_pods(
     failed: list[DaemonPod],
     succeeded: list[DaemonPod],
 ) -> None:
-    """Have pods that ended deleted, with an event; failed ones only after their back-off, one a node at a time."""
+    """Have pods that ended deleted, with an event; failed ones only after their back-off, one a
+    node at a time."""
     backoff, deleted_keys = state.failed_pods_backoff, set()
     for pod in failed:
         key = backoff_key(state.daemon_set, pod.target_node)

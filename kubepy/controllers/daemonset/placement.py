@@ -24,7 +24,8 @@ from kubepy.api.objects.nodes import (
 if TYPE_CHECKING:
     from kubepy.api.typed import DaemonSet, Node, PodSpec, Toleration
 
-# In upstream's order, which is the order they are appended in (``AddOrUpdateDaemonPodTolerations``).
+# In upstream's order, which is the order they are appended in
+# (``AddOrUpdateDaemonPodTolerations``).
 TOLERATED = (
     (TAINT_NOT_READY, NO_EXECUTE),
     (TAINT_UNREACHABLE, NO_EXECUTE),
@@ -40,7 +41,8 @@ PLACEMENT_PARTS = ("metadata.name", "metadata.labels", "spec.taints")  # all tha
 
 
 class Placement(NamedTuple):
-    """``should_run``: a pod is to be created where none is; ``should_continue``: one that is there may stay."""
+    """``should_run``: a pod is to be created where none is; ``should_continue``: one that is there
+    may stay."""
 
     should_run: bool
     should_continue: bool

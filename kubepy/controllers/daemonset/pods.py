@@ -21,7 +21,8 @@ HASH_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"
 GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
 
-# All that is read of a pod to make a DaemonPod of it. Of pods that nothing else asks for only these fields are read.
+# All that is read of a pod to make a DaemonPod of it. Of pods that nothing else asks for only these
+# fields are read.
 DAEMON_POD_PARTS = (
     "metadata.name",
     "metadata.namespace",
@@ -38,7 +39,8 @@ DAEMON_POD_PARTS = (
 
 
 class DaemonPod(NamedTuple):
-    """A pod of a DaemonSet, and what the controller reads of it: an index of the informers holds it ready."""
+    """A pod of a DaemonSet, and what the controller reads of it: an index of the informers holds it
+    ready."""
 
     pod: Pod  # perhaps only what is in DAEMON_POD_PARTS: not to be written
     name: str
@@ -71,7 +73,8 @@ def read_daemon_pod(pod: Pod) -> DaemonPod:
 
 
 def target_node_name(pod: Pod) -> str:
-    """Return the node that a pod runs on, or that its node affinity names; "" for none (``GetTargetNodeName``)."""
+    """Return the node that a pod runs on, or that its node affinity names; "" for none
+    (``GetTargetNodeName``)."""
     if bound := pod["spec"].get("nodeName"):
         return bound
     selector: Mapping[str, Any] = required_node_selector(pod["spec"]) or {}
@@ -86,7 +89,8 @@ def target_node_name(pod: Pod) -> str:
 def oldest_first(pods: Iterable[DaemonPod]) -> list[DaemonPod]:
     """Sort scheduled before unscheduled pods, then by age (``podByCreationTimestampAndPhase``).
 
-    Upstream goes by name among those of one second, as a rollout there takes longer than that; here UIDs tell the age.
+    Upstream goes by name among those of one second, as a rollout there takes longer than that; here
+    UIDs tell the age.
     """
     return sorted(pods, key=lambda pod: (not pod.is_scheduled, *_creation(pod.pod["metadata"])))
 
@@ -95,11 +99,12 @@ def _creation(metadata: ObjectMeta) -> tuple[str, str]:
     return metadata.get("creationTimestamp", ""), metadata.get("uid", "")
 
 
-# --- revisions ----------------------------------------------------------------------------------------------------
+# --- revisions ------------------------------------------------------------------------------------
 
 
 def template_generation(obj: DaemonSet | ControllerRevision) -> str | None:
-    """Return the number in the deprecated annotation as pods are labelled with it; None without a number there."""
+    """Return the number in the deprecated annotation as pods are labelled with it; None without a
+    number there."""
     generation = int_or_none(annotations_of(obj).get(GENERATION_ANNOTATION, ""))
     return None if generation is None else str(generation)
 
@@ -107,11 +112,13 @@ def template_generation(obj: DaemonSet | ControllerRevision) -> str | None:
 def is_generation_reused(
     daemon_set: DaemonSet, old_revisions: Iterable[ControllerRevision]
 ) -> bool:
-    """Return whether another template was recorded under the present template generation in this DaemonSet's life.
+    """Return whether another template was recorded under the present template generation in this
+    DaemonSet's life.
 
-    An API server counts on with every template; in a state folder whose index is new, a file that was edited by hand
-    has the number of the template before. Revisions older than the DaemonSet are another one's, adopted by it; one that
-    an older server wrote may hold the same template in other words.
+    An API server counts on with every template; in a state folder whose index is new, a file that
+    was edited by hand has the number of the template before. Revisions older than the DaemonSet are
+    another one's, adopted by it; one that an older server wrote may hold the same template in other
+    words.
     """
     generation, creation = template_generation(daemon_set), _creation(daemon_set["metadata"])
     return any(
@@ -122,11 +129,12 @@ def is_generation_reused(
     )
 
 
-# --- new pods -----------------------------------------------------------------------------------------------------
+# --- new pods -------------------------------------------------------------------------------------
 
 
 def new_pod(daemon_set: DaemonSet, hash_: str) -> Pod:
-    """Return a pod of the present template for any node (``CreatePodTemplate``); see :func:`for_node`."""
+    """Return a pod of the present template for any node (``CreatePodTemplate``);
+    see :func:`for_node`."""
     template = daemon_set["spec"]["template"]
     metadata = template.get("metadata") or {}
     labels = dict(metadata.get("labels") or {})
@@ -141,8 +149,8 @@ def new_pod(daemon_set: DaemonSet, hash_: str) -> Pod:
 def for_node(pod: Pod, node: str) -> Pod:
     """Return the pod for one node: its required node affinity names that node and nothing else.
 
-    The template's own required terms have been met already, and matchFields can't be combined with them
-    (``ReplaceDaemonSetPodNodeNameNodeAffinity``).
+    The template's own required terms have been met already, and matchFields can't be combined with
+    them (``ReplaceDaemonSetPodNodeNameNodeAffinity``).
     """
     terms = [{"matchFields": [{"key": METADATA_NAME, "operator": "In", "values": [node]}]}]
     affinity = pod["spec"].get("affinity") or {}

@@ -1,4 +1,5 @@
-"""The rolling update of a DaemonSet: old pods that give way to new ones (``pkg/controller/daemon/update.go``).
+"""The rolling update of a DaemonSet: old pods that give way to new ones
+(``pkg/controller/daemon/update.go``).
 
 :func:`surge` decides with maxSurge, :func:`replace` without. Pure functions of a DaemonSetState.
 """
@@ -24,9 +25,11 @@ def rolling_update(state: DaemonSetState) -> PodChanges:
 
 
 def replace(state: DaemonSetState, max_unavailable: int) -> PodChanges:
-    """Without surge: delete old pods, unavailable ones all at once, available ones as far as maxUnavailable allows.
+    """Without surge: delete old pods, unavailable ones all at once, available ones as far as
+    maxUnavailable allows.
 
-    The manage step makes their successors. A node with no pod, or with one of each, counts as unavailable.
+    The manage step makes their successors. A node with no pod, or with one of each, counts as
+    unavailable.
     """
     unavailable = 0
     allowed_replacement: list[str] = []
@@ -44,10 +47,12 @@ def replace(state: DaemonSetState, max_unavailable: int) -> PodChanges:
 
 
 def surge(state: DaemonSetState, max_surge: int, desired: int) -> PodChanges:
-    """With surge: a new pod beside an old available one on at most maxSurge nodes; beside an unavailable one at once.
+    """With surge: a new pod beside an old available one on at most maxSurge nodes; beside an
+    unavailable one at once.
 
-    An old pod goes when the new one beside it is available. On a node that should no longer run the pod it goes when
-    enough others are available, so that moving a DaemonSet from node to node leaves no gap.
+    An old pod goes when the new one beside it is available. On a node that should no longer run the
+    pod it goes when enough others are available, so that moving a DaemonSet from node to node
+    leaves no gap.
     """
     surging = available_nodes = 0
     new_nodes: list[str] = []
@@ -87,13 +92,15 @@ def nodes_to_update(state: DaemonSetState) -> list[str]:
     return sorted({*should_run, *state.nodes.pods_on})
 
 
-# --- strategy -----------------------------------------------------------------------------------------------------
+# --- strategy -------------------------------------------------------------------------------------
 
 
 def updated_desired_node_counts(daemon_set: DaemonSet, desired: int) -> tuple[int, int]:
-    """Return maxSurge and maxUnavailable as numbers of nodes; percentages are of the desired nodes and round up.
+    """Return maxSurge and maxUnavailable as numbers of nodes; percentages are of the desired nodes
+    and round up.
 
-    Never both are zero: then one may be unavailable (``updatedDesiredNodeCounts``). Raises ValueError.
+    Never both are zero: then one may be unavailable (``updatedDesiredNodeCounts``). Raises
+    ValueError.
     """
     max_surge = surge_count(daemon_set, desired)
     max_unavailable = scaled_value(
@@ -105,7 +112,8 @@ def updated_desired_node_counts(daemon_set: DaemonSet, desired: int) -> tuple[in
 
 
 def surge_count(daemon_set: DaemonSet, desired: int) -> int:
-    """Return how many nodes may have a second pod; 0 unless the strategy is RollingUpdate. Raises ValueError."""
+    """Return how many nodes may have a second pod; 0 unless the strategy is RollingUpdate. Raises
+    ValueError."""
     return scaled_value(_rolling_update(daemon_set).get("maxSurge"), desired, round_up=True)
 
 

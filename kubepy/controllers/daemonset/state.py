@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class DaemonSetState(NamedTuple):
-    """Everything that :func:`~kubepy.controllers.daemonset.decide.decide` decides by. Nobody changes it."""
+    """Everything that :func:`~kubepy.controllers.daemonset.decide.decide` decides by. Nobody
+    changes it."""
 
     key: Key
     daemon_set: DaemonSet
@@ -45,8 +46,8 @@ class DaemonSetState(NamedTuple):
         return self.nodes.pods_on.get(node, ())
 
     def is_updated(self, pod: DaemonPod) -> bool:
-        """Return whether a pod is of the present template, by its hash or by the older generation label
-        (``IsPodUpdated``)."""
+        """Return whether a pod is of the present template, by its hash or by the older generation
+        label (``IsPodUpdated``)."""
         return (pod.hash == self.hash and bool(self.hash)) or (
             self.template_generation is not None
             and pod.template_generation == self.template_generation
@@ -72,8 +73,9 @@ class DaemonSetState(NamedTuple):
         return Counts(*map(sum, zip(*numbers, strict=True)))
 
     def updated_and_old_pod(self, node: str) -> UpdatedAndOldPod:
-        """Return the new and the old pod of a node, of those that are not being deleted, and whether there are more of
-        one template, which the manage step cleans up first (``findUpdatedPodsOnNode``)."""
+        """Return the new and the old pod of a node, of those that are not being deleted, and
+        whether there are more of one template, which the manage step cleans up first
+        (``findUpdatedPodsOnNode``)."""
         new: list[DaemonPod] = []
         old: list[DaemonPod] = []
         pods = self.pods_on(node)
@@ -88,7 +90,7 @@ class DaemonSetState(NamedTuple):
 UpdatedAndOldPod = tuple["DaemonPod | None", "DaemonPod | None", bool]
 
 
-# --- nodes --------------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 
 class Counts(NamedTuple):
@@ -141,8 +143,8 @@ def facts_of(state: DaemonSetState, node: str) -> NodeFacts:
 class DaemonNodes:
     """The pods of a DaemonSet by node, and the facts about all nodes.
 
-    Of nodes that are as they were the facts stay from sync to sync: a DaemonSet has many nodes, and few of them change
-    between two syncs.
+    Of nodes that are as they were the facts stay from sync to sync: a DaemonSet has many nodes, and
+    few of them change between two syncs.
     """
 
     def __init__(self, pods: Iterable[DaemonPod] = ()) -> None:
@@ -157,8 +159,8 @@ class DaemonNodes:
             self.replace(None, pod)
 
     def replace(self, old: DaemonPod | None, new: DaemonPod | None) -> None:
-        """Take in another state of a pod. Pods that have ended and are being deleted are of no more concern
-        (``getNodesToDaemonPods``)."""
+        """Take in another state of a pod. Pods that have ended and are being deleted are of no more
+        concern (``getNodesToDaemonPods``)."""
         if old is not None and old.target_node:
             self._changed.add(old.target_node)
             kept = [pod for pod in self.pods_on.pop(old.target_node, ()) if pod.name != old.name]
@@ -203,7 +205,7 @@ class DaemonNodes:
         return self._by_facts
 
 
-# --- failed pods --------------------------------------------------------------------------------------------------
+# --- failed pods ----------------------------------------------------------------------------------
 
 INITIAL_DELAY = timedelta(seconds=1)
 MAX_DELAY = timedelta(minutes=15)
@@ -216,15 +218,16 @@ class _Delay(NamedTuple):
 
 
 class FailedPodsBackoff:
-    """The time that a node's failed pod must stay before it is replaced: 1 s, doubling to 15 min, so that a pod which
-    its node rejects is not made again in a hot loop (client-go ``util/flowcontrol/backoff.go``)."""
+    """The time that a node's failed pod must stay before it is replaced: 1 s, doubling to 15 min,
+    so that a pod which its node rejects is not made again in a hot loop (client-go
+    ``util/flowcontrol/backoff.go``)."""
 
     def __init__(self) -> None:
         self._delays: dict[str, _Delay] = {}
 
     def remaining(self, key: str, now: datetime) -> float:
-        """Return the seconds to wait; 0 when the pod may be deleted. Upstream waits the whole delay again, which comes
-        to the same state later."""
+        """Return the seconds to wait; 0 when the pod may be deleted. Upstream waits the whole delay
+        again, which comes to the same state later."""
         delay = self._delays.get(key)
         if delay is None or now - delay.since > MAX_AGE:
             return 0.0
@@ -241,7 +244,8 @@ class FailedPodsBackoff:
         return key in self._delays and self._delays[key].length == MAX_DELAY
 
     def step(self, key: str, now: datetime) -> None:
-        """Note that a failed pod is being deleted; drop the entries of others that were not used for long."""
+        """Note that a failed pod is being deleted; drop the entries of others that were not used
+        for long."""
         self._delays[key] = _Delay(self.next_delay(key, now), now)
         self._delays = {
             key: delay for key, delay in self._delays.items() if now - delay.since <= MAX_AGE
@@ -263,6 +267,7 @@ class FailedPodsBackoff:
 
 
 def backoff_key(daemon_set: DaemonSet, node: str) -> str:
-    """Return the key of a node's failed pods, another for each generation (``failedPodsBackoffKey``)."""
+    """Return the key of a node's failed pods, another for each generation
+    (``failedPodsBackoffKey``)."""
     observed = (daemon_set.get("status") or {}).get("observedGeneration", 0)
     return f"{uid_of(daemon_set)}/{observed}/{node}"

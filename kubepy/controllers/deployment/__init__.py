@@ -1,10 +1,11 @@
 """The Deployment controller: one ReplicaSet a template, scaled up and down as the strategy allows.
 
-A sync observes a :class:`~kubepy.controllers.deployment.state.DeploymentState`, has :mod:`decide` choose its steps, and
-acts on the actions of each step, which sees the state that the steps before have left: this module alone writes.
-:mod:`decide` has the steps, :mod:`rolling` and :mod:`sizes` the sizes of ReplicaSets, :mod:`replica_sets` new ones and
-their annotations, :mod:`rollback` the deprecated rollback, :mod:`status` counts and progress: pure functions.
-Upstream: ``pkg/controller/deployment``.
+A sync observes a :class:`~kubepy.controllers.deployment.state.DeploymentState`, has :mod:`decide`
+choose its steps, and acts on the actions of each step, which sees the state that the steps before
+have left: this module alone writes. :mod:`decide` has the steps, :mod:`rolling` and :mod:`sizes`
+the sizes of ReplicaSets, :mod:`replica_sets` new ones and their annotations, :mod:`rollback` the
+deprecated rollback, :mod:`status` counts and progress: pure functions. Upstream:
+``pkg/controller/deployment``.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ class DeploymentController:
             self._owners.wake(self._owners.owner_of(event.new))
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        """Wake a Deployment that is to be recreated when a pod of it is gone: its new ReplicaSet may come."""
+        """Wake a Deployment that is to be recreated when a pod of it is gone: its new ReplicaSet
+        may come."""
         if event.new is not None or event.old is None:
             return
         reference = controller_of(event.old)
@@ -127,7 +129,8 @@ class DeploymentController:
             self._deleted.pop(key, None)
 
     def observe(self, key: Key, deployment: Deployment) -> DeploymentState:
-        """Gather the state of a Deployment; its ReplicaSets are claimed. Raises Status, AdoptionError."""
+        """Gather the state of a Deployment; its ReplicaSets are claimed. Raises Status,
+        AdoptionError."""
         manager = RefManager(self._client, REPLICA_SETS, DEPLOYMENTS, deployment)
         selector = from_label_selector(deployment["spec"].get("selector"))
         replica_sets = by_age(manager.claim(self._replica_sets.claimable_by(deployment), selector))
@@ -205,7 +208,8 @@ class DeploymentController:
         )
 
     def _create(self, state: DeploymentState, action: CreateReplicaSet) -> DeploymentState:
-        """Create a ReplicaSet, or take the one that has the name already if it is the same. Raises Status."""
+        """Create a ReplicaSet, or take the one that has the name already if it is the same. Raises
+        Status."""
         replica_set, namespace = action.replica_set, namespace_of(state.deployment)
         try:
             created = self._replica_set_writer.create(replica_set, namespace)

@@ -1,7 +1,8 @@
 """The decisions of one sync of a Deployment. Pure functions of a DeploymentState.
 
-:func:`decide` chooses the steps; each step is a function that turns the state, as the steps before have left it, into
-actions. Upstream: ``syncDeployment``, ``sync.go``, ``rolling.go``, ``recreate.go``, ``progress.go``.
+:func:`decide` chooses the steps; each step is a function that turns the state, as the steps before
+have left it, into actions. Upstream: ``syncDeployment``, ``sync.go``, ``rolling.go``,
+``recreate.go``, ``progress.go``.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class DeleteReplicaSet(NamedTuple):
 
 
 class UpdateDeploymentStatus(NamedTuple):
-    """The Deployment with the status and the annotations to write, if anything of it has changed."""
+    """The Deployment with the status and the annotations to write, if anything of it has
+    changed."""
 
     deployment: Deployment
 
@@ -84,9 +86,9 @@ def decide(state: DeploymentState) -> Sequence[Step]:
         return check_paused_conditions, sync_revision, scale, cleanup_paused_deployment, sync_status
     if rollback.rollback_revision(deployment) is not None:
         return check_paused_conditions, get_new_replica_set, roll_back
-    # From here on the revision is synced twice, as upstream does in isScalingEvent and then in sync, rolloutRolling or
-    # rolloutRecreate: the first time may only bring the new ReplicaSet up to date, and then the second time gives the
-    # Deployment its revision.
+    # From here on the revision is synced twice, as upstream does in isScalingEvent and then in
+    # sync, rolloutRolling or rolloutRecreate: the first time may only bring the new ReplicaSet up
+    # to date, and then the second time gives the Deployment its revision.
     if is_scaling_event(state):
         return check_paused_conditions, sync_revision, sync_revision, scale, sync_status
     if sizes.is_rolling(deployment):
@@ -115,7 +117,7 @@ def decide(state: DeploymentState) -> Sequence[Step]:
     )
 
 
-# --- paused and scaled Deployments --------------------------------------------------------------------------------
+# --- paused and scaled Deployments ----------------------------------------------------------------
 
 
 def check_paused_conditions(state: DeploymentState) -> Sequence[Action]:
@@ -143,7 +145,8 @@ def is_scaling_event(state: DeploymentState) -> bool:
 
 
 def scale(state: DeploymentState) -> Sequence[Action]:
-    """Scale without rolling on: the only active ReplicaSet, or the old ones to 0, or all in proportion."""
+    """Scale without rolling on: the only active ReplicaSet, or the old ones to 0, or all in
+    proportion."""
     only = sizes.active_or_latest(state.new_replica_set, state.old_replica_sets)
     if only is not None:
         return (ScaleReplicaSet(only, sizes.replicas(state.deployment)),)
@@ -166,7 +169,7 @@ def roll_back(state: DeploymentState) -> Sequence[Action]:
     return (RollBack(rollback.roll_back(state.deployment, state.replica_sets, revision)),)
 
 
-# --- rollouts -----------------------------------------------------------------------------------------------------
+# --- rollouts -------------------------------------------------------------------------------------
 
 
 def rollout_rolling(state: DeploymentState) -> Sequence[Action]:
@@ -212,7 +215,7 @@ def scale_up_new_replica_set_for_recreate(state: DeploymentState) -> Sequence[Ac
     return (ScaleReplicaSet(new, sizes.replicas(state.deployment)),)
 
 
-# --- ReplicaSets --------------------------------------------------------------------------------------------------
+# --- ReplicaSets ----------------------------------------------------------------------------------
 
 
 def get_new_replica_set(state: DeploymentState) -> Sequence[Action]:
@@ -225,8 +228,8 @@ def get_new_replica_set(state: DeploymentState) -> Sequence[Action]:
 
 
 def sync_revision(state: DeploymentState) -> Sequence[Action]:
-    """Bring the new ReplicaSet's annotations and minReadySeconds up to date, else the Deployment's revision, if there
-    is such a ReplicaSet (``getAllReplicaSetsAndSyncRevision``)."""
+    """Bring the new ReplicaSet's annotations and minReadySeconds up to date, else the Deployment's
+    revision, if there is such a ReplicaSet (``getAllReplicaSetsAndSyncRevision``)."""
     new, deployment = state.new_replica_set, state.deployment
     if new is None:
         return ()
@@ -260,7 +263,8 @@ def sync_revision(state: DeploymentState) -> Sequence[Action]:
 
 
 def note_created(state: DeploymentState, created: ReplicaSet, revision: int) -> Sequence[Action]:
-    """Give the Deployment the revision of the ReplicaSet that was created, and say that it made progress."""
+    """Give the Deployment the revision of the ReplicaSet that was created, and say that it made
+    progress."""
     state = state._replace(deployment=with_revision(state.deployment, str(revision)))
     if status.has_progress_deadline(state.deployment):
         return _update_progressing(
@@ -312,7 +316,7 @@ def cleanup_deployment(state: DeploymentState) -> Sequence[Action]:
     ]
 
 
-# --- status -------------------------------------------------------------------------------------------------------
+# --- status ---------------------------------------------------------------------------------------
 
 
 def sync_status(state: DeploymentState) -> Sequence[Action]:
@@ -324,10 +328,11 @@ def sync_rollout_status(state: DeploymentState) -> Sequence[Action]:
 
 
 def requeue_stuck_deployment(state: DeploymentState) -> Sequence[Action]:
-    """Judge a rollout that is stuck again when its time is over: a second after its deadline, as upstream.
+    """Judge a rollout that is stuck again when its time is over: a second after its deadline, as
+    upstream.
 
-    In the last second before that upstream asks again and again instead, as it does without end for a Deployment whose
-    rollout is over and that has lost pods since.
+    In the last second before that upstream asks again and again instead, as it does without end for
+    a Deployment whose rollout is over and that has lost pods since.
     """
     condition = status.progressing_condition(state.deployment)
     if condition is None or not status.has_progress_deadline(state.deployment):

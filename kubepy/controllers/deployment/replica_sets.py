@@ -1,4 +1,5 @@
-"""A Deployment's ReplicaSets: new ones, their revisions and the other annotations they carry. Pure functions.
+"""A Deployment's ReplicaSets: new ones, their revisions and the other annotations they carry. Pure
+functions.
 
 Upstream: ``SetNewReplicaSetAnnotations`` and ``SetReplicasAnnotations`` of ``deployment/util``.
 """
@@ -52,10 +53,11 @@ def revision_or_zero(replica_set: ReplicaSet) -> int:
 
 
 def outlived(deployment: Deployment, deleted: Sequence[ReplicaSet]) -> Sequence[ReplicaSet]:
-    """Return those of the deleted ReplicaSets, in the order in which they went, that went after the newest.
+    """Return those of the deleted ReplicaSets, in the order in which they went, that went after the
+    newest.
 
-    A controller that sees every deletion by itself replaces the newest while they are still there, and they count for
-    its revision. Here several deletions are often seen at once.
+    A controller that sees every deletion by itself replaces the newest while they are still there,
+    and they count for its revision. Here several deletions are often seen at once.
     """
     template = deployment["spec"]["template"]
     newest = [
@@ -69,9 +71,11 @@ def outlived(deployment: Deployment, deleted: Sequence[ReplicaSet]) -> Sequence[
 def annotations_with_revision(
     deployment: Deployment, annotations: Mapping[str, str], revision: int
 ) -> dict[str, str]:
-    """Return the annotations of the newest ReplicaSet: the Deployment's own, and a revision that only ever rises.
+    """Return the annotations of the newest ReplicaSet: the Deployment's own, and a revision that
+    only ever rises.
 
-    One that had a revision already has been rolled back to: its former number goes into the history.
+    One that had a revision already has been rolled back to: its former number goes into the
+    history.
     """
     copied = {
         key: value for key, value in annotations_of(deployment).items() if key not in NOT_COPIED

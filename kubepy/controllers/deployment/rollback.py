@@ -1,4 +1,5 @@
-"""Rolling back to a revision that an annotation of the Deployment names, as ``extensions/v1beta1`` had it.
+"""Rolling back to a revision that an annotation of the Deployment names, as ``extensions/v1beta1``
+had it.
 
 ``kubectl rollout undo`` has long changed the template itself. Pure functions (``rollback.go``).
 """
@@ -31,7 +32,8 @@ class DeploymentRollback(NamedTuple):
 
 
 def rollback_revision(deployment: Deployment) -> int | None:
-    """Return the revision to roll back to, 0 for the last one before this; None without the annotation."""
+    """Return the revision to roll back to, 0 for the last one before this; None without the
+    annotation."""
     return int_or_none(annotations_of(deployment).get(ROLLBACK_TO, ""))
 
 
@@ -53,7 +55,10 @@ def roll_back(
         message = "Unable to find the revision to rollback to."
         return DeploymentRollback(_without_rollback(deployment), "Warning", NOT_FOUND, message)
     if same_template(target["spec"]["template"], deployment["spec"]["template"]):
-        message = f'The rollback revision contains the same template as current deployment "{name_of(deployment)}"'
+        message = (
+            f"The rollback revision contains the same template as current deployment "
+            f'"{name_of(deployment)}"'
+        )
         return DeploymentRollback(_without_rollback(deployment), "Warning", UNCHANGED, message)
     message = f'Rolled back deployment "{name_of(deployment)}" to revision {revision}'
     return DeploymentRollback(
@@ -69,7 +74,8 @@ def _without_rollback(deployment: Deployment) -> Deployment:
 
 
 def _with_template_of(deployment: Deployment, replica_set: ReplicaSet) -> Deployment:
-    """Return the Deployment with the template and the annotations of a revision; those of no revision stay."""
+    """Return the Deployment with the template and the annotations of a revision; those of no
+    revision stay."""
     own = {
         key: value
         for key, value in annotations_of(deployment).items()

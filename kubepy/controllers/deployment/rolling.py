@@ -17,9 +17,11 @@ Scales = list[tuple["ReplicaSet", int]]
 
 
 def scale_down_old(deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet]) -> Scales:
-    """Return the old ReplicaSets that are to be scaled down and to what (``reconcileOldReplicaSets``).
+    """Return the old ReplicaSets that are to be scaled down and to what
+    (``reconcileOldReplicaSets``).
 
-    First go replicas that are not available, which costs no availability; then as many as maxUnavailable allows.
+    First go replicas that are not available, which costs no availability; then as many as
+    maxUnavailable allows.
     """
     min_available = replicas(deployment) - max_unavailable(deployment)
     room = total([*old, new]) - min_available - _unavailable_replicas(new)
@@ -43,9 +45,11 @@ def scale_down_old(deployment: Deployment, new: ReplicaSet, old: Sequence[Replic
 
 
 def cleanup_unhealthy_replicas(old: Sequence[ReplicaSet], room: int) -> tuple[Scales, bool]:
-    """Return the scales that take unavailable replicas away, oldest first, and whether each status is of its size.
+    """Return the scales that take unavailable replicas away, oldest first, and whether each status
+    is of its size.
 
-    A status of a larger size cannot be judged: all that comes after it waits for that ReplicaSet's next status.
+    A status of a larger size cannot be judged: all that comes after it waits for that ReplicaSet's
+    next status.
     """
     scales: Scales = []
     for replica_set in old:

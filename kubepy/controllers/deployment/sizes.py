@@ -40,7 +40,8 @@ def is_rolling(deployment: Deployment) -> bool:
 
 
 def _resolve_fenceposts(deployment: Deployment) -> tuple[int, int]:
-    """Return maxSurge (rounded up) and maxUnavailable (rounded down); never both 0 (``ResolveFenceposts``)."""
+    """Return maxSurge (rounded up) and maxUnavailable (rounded down); never both 0
+    (``ResolveFenceposts``)."""
     rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
     surge = scaled_value(rolling.get("maxSurge"), replicas(deployment), round_up=True)
     unavailable = scaled_value(rolling.get("maxUnavailable"), replicas(deployment), round_up=False)
@@ -68,8 +69,8 @@ def new_replica_set_size(deployment: Deployment, others: Iterable[ReplicaSet], p
 
 
 def active_or_latest(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> ReplicaSet | None:
-    """Return the only ReplicaSet with pods, or where none has any the newest; None where several have
-    (``FindActiveOrLatest``)."""
+    """Return the only ReplicaSet with pods, or where none has any the newest; None where several
+    have (``FindActiveOrLatest``)."""
     replica_sets = [*by_age(old), *([new] if new is not None else [])]
     with_pods = active(replica_sets)
     if len(with_pods) > 1 or not replica_sets:
@@ -78,7 +79,8 @@ def active_or_latest(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> Repli
 
 
 def is_saturated(deployment: Deployment, replica_set: ReplicaSet | None) -> bool:
-    """Return whether the ReplicaSet has all pods that the Deployment desires, and all are available."""
+    """Return whether the ReplicaSet has all pods that the Deployment desires, and all are
+    available."""
     if replica_set is None:
         return False
     desired = replicas(deployment)
@@ -92,9 +94,11 @@ def is_saturated(deployment: Deployment, replica_set: ReplicaSet | None) -> bool
 def proportional_sizes(
     deployment: Deployment, replica_sets: Sequence[ReplicaSet]
 ) -> list[tuple[ReplicaSet, int]]:
-    """Return the active ReplicaSets with the sizes they are to have, in the order in which to scale them.
+    """Return the active ReplicaSets with the sizes they are to have, in the order in which to scale
+    them.
 
-    The replicas to add or take away are shared in proportion to their sizes; the largest gets what rounding leaves.
+    The replicas to add or take away are shared in proportion to their sizes; the largest gets what
+    rounding leaves.
     """
     allowed = replicas(deployment) + max_surge(deployment) if replicas(deployment) > 0 else 0
     to_add = allowed - total(replica_sets)
@@ -118,7 +122,8 @@ def proportional_sizes(
 
 
 def _replica_set_fraction(deployment: Deployment, replica_set: ReplicaSet) -> int:
-    """Return by how much the ReplicaSet would change if it kept its share (``getReplicaSetFraction``).
+    """Return by how much the ReplicaSet would change if it kept its share
+    (``getReplicaSetFraction``).
 
     Its annotation says how large all ReplicaSets could be together when this one was scaled last.
     """

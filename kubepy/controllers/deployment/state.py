@@ -1,4 +1,5 @@
-"""The state of a Deployment in one sync: as it was observed, and then as each write of the sync leaves it."""
+"""The state of a Deployment in one sync: as it was observed, and then as each write of the sync
+leaves it."""
 
 from __future__ import annotations
 
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
 
 
 class DeploymentState(NamedTuple):
-    """Everything that :mod:`~kubepy.controllers.deployment.decide` decides by. A write gives a new state.
+    """Everything that :mod:`~kubepy.controllers.deployment.decide` decides by. A write gives a new
+    state.
 
-    ``stored`` is the Deployment as the cluster has it; ``deployment`` may bear a revision annotation that the next
-    write of its status stores. ``outlived_replica_sets`` were deleted after the newest ReplicaSet
-    was, so that the next one gets a revision number above theirs.
+    ``stored`` is the Deployment as the cluster has it; ``deployment`` may bear a revision
+    annotation that the next write of its status stores. ``outlived_replica_sets`` were deleted
+    after the newest ReplicaSet was, so that the next one gets a revision number above theirs.
     """
 
     key: Key

@@ -1,4 +1,5 @@
-"""The status of a Deployment, and whether it makes progress. Pure functions (``sync.go``, ``progress.go``)."""
+"""The status of a Deployment, and whether it makes progress. Pure functions (``sync.go``,
+``progress.go``)."""
 
 from __future__ import annotations
 
@@ -105,7 +106,8 @@ def _sum(replica_sets: Iterable[ReplicaSet], field: str) -> int:
 
 
 def _terminating_replicas(replica_sets: Iterable[ReplicaSet]) -> int | None:
-    """Return their sum; None when the status of a ReplicaSet that has been looked at does not say."""
+    """Return their sum; None when the status of a ReplicaSet that has been looked at does not
+    say."""
     statuses = [replica_set.get("status") or {} for replica_set in replica_sets]
     observed = [
         status
@@ -146,14 +148,15 @@ def is_timed_out(deployment: Deployment, status: AnyObject, now: datetime) -> bo
 
 
 def progress_deadline(deployment: Deployment, progressing: AnyObject) -> datetime:
-    """Return the time from which a rollout with this last progress counts as stuck; long ago for a condition without a
-    time."""
+    """Return the time from which a rollout with this last progress counts as stuck; long ago for a
+    condition without a time."""
     seconds = deployment["spec"]["progressDeadlineSeconds"]
     return later(parse_optional_time(progressing.get("lastUpdateTime")), seconds)
 
 
 def rollout_status(state: DeploymentState) -> DeploymentStatus:
-    """Return the status of a Deployment that is rolling out: counts, progress, failures (``syncRolloutStatus``).
+    """Return the status of a Deployment that is rolling out: counts, progress, failures
+    (``syncRolloutStatus``).
 
     When the last rollout is done, a mere resync tells nothing about progress.
     """
@@ -218,7 +221,8 @@ def _progress_conditions(
 
 
 def _replica_failure(state: DeploymentState) -> Object | None:
-    """Return the failure condition of a ReplicaSet as the Deployment's; the new ReplicaSet's before the others'."""
+    """Return the failure condition of a ReplicaSet as the Deployment's; the new ReplicaSet's before
+    the others'."""
     new = state.new_replica_set
     for replica_set in [*([new] if new is not None else []), *state.old_replica_sets]:
         condition = find_condition(conditions_of(replica_set), "ReplicaFailure")

@@ -1,9 +1,12 @@
-"""The Job controller: pods that are run until enough of them have succeeded, or too many have failed.
+"""The Job controller: pods that are run until enough of them have succeeded, or too many have
+failed.
 
-A sync observes a :class:`~kubepy.controllers.job.state.JobState`, has :mod:`decide` make JobActions of it, and acts;
-then :mod:`status` counts the pods that have ended. Each pod bears a finalizer until it has been counted, so that none
-is counted twice or missed. This module alone writes. :mod:`pods` knows new pods and those to give up; :mod:`indexes`,
-:mod:`policies` and :mod:`backoff` have the rules of the fields they are named for. Upstream: ``pkg/controller/job``.
+A sync observes a :class:`~kubepy.controllers.job.state.JobState`, has :mod:`decide` make JobActions
+of it, and acts; then :mod:`status` counts the pods that have ended. Each pod bears a finalizer
+until it has been counted, so that none is counted twice or missed. This module alone
+writes. :mod:`pods` knows new pods and those to give up; :mod:`indexes`, :mod:`policies`
+and :mod:`backoff` have the rules of the fields they are named for. Upstream:
+``pkg/controller/job``.
 """
 
 from __future__ import annotations
@@ -53,10 +56,11 @@ THIS_CONTROLLER = "kubernetes.io/job-controller"
 
 
 class JobController:
-    """A key is a Job, or a pod that bears the tracking finalizer and has no Job that would take it off.
+    """A key is a Job, or a pod that bears the tracking finalizer and has no Job that would take it
+    off.
 
-    Upstream waits a second after a pod's change before it looks at the Job, to see several at once; here a turn of the
-    manager does that.
+    Upstream waits a second after a pod's change before it looks at the Job, to see several at once;
+    here a turn of the manager does that.
     """
 
     name = "job-controller"
@@ -109,8 +113,8 @@ class JobController:
             self.queue.add(event.key)
 
     def _has_tracker(self, pod: AnyObject) -> bool:
-        """Return whether a Job, or something that is none of this controller's business, looks after the pod's
-        finalizer."""
+        """Return whether a Job, or something that is none of this controller's business, looks
+        after the pod's finalizer."""
         reference = controller_of(pod)
         if reference is None:
             return False
@@ -146,7 +150,8 @@ class JobController:
         )
 
     def _index_pod(self, pod: Pod) -> tuple[str, Pod] | None:
-        """Group the pods that Jobs control by the Job's uid; those that are to be claimed are apart.
+        """Group the pods that Jobs control by the Job's uid; those that are to be claimed are
+        apart.
 
         A pod that has succeeded and is counted matters no more: a Job may have any number of them.
         """
@@ -158,7 +163,8 @@ class JobController:
         return None if is_done and group == controller["uid"] else (group, pod)
 
     def _sync_job(self, state: JobState) -> None:
-        """Act, count the pods that have ended, and write the status, whatever failed before. Raises Status."""
+        """Act, count the pods that have ended, and write the status, whatever failed before. Raises
+        Status."""
         actions = decide(state)
         outcome, errors = self.act(state, actions)
         ending, current = actions.ending if not errors else None, state.job.get("status") or {}
@@ -184,8 +190,9 @@ class JobController:
         raise_all(errors)
 
     def _flush(self, state: JobState, written: JobStatus) -> Job:
-        """Write down the pods that have ended before their finalizers go: a controller that ends in between would
-        forget them (``flushUncountedAndRemoveFinalizers``). Returns the Job as it is stored then."""
+        """Write down the pods that have ended before their finalizers go: a controller that ends in
+        between would forget them (``flushUncountedAndRemoveFinalizers``). Returns the Job as it is
+        stored then."""
         before: JobStatus = state.observed.get("status") or {}
         if all(
             (written.get(field) or None) == (before.get(field) or None)
@@ -197,7 +204,8 @@ class JobController:
     # --- acting
 
     def act(self, state: JobState, actions: JobActions) -> tuple[JobOutcome, list[Status]]:
-        """Create or delete pods; return the numbers afterwards, and the first error, which upstream alone returns."""
+        """Create or delete pods; return the numbers afterwards, and the first error, which upstream
+        alone returns."""
         if actions.requeue_after is not None:
             self.queue.add_after(state.key, actions.requeue_after)
         if actions.create:
@@ -243,7 +251,8 @@ class JobController:
         return JobOutcome(active, ready, terminating, frozenset(released)), errors
 
     def _release(self, pod: Pod, released: set[str]) -> None:
-        """Take the finalizer off a pod as it is stored, if it is there, and note its uid. Raises Status."""
+        """Take the finalizer off a pod as it is stored, if it is there, and note its uid. Raises
+        Status."""
         with suppress(NotFound):
             fresh = self._pod_writer.get(namespace_of(pod), name_of(pod))
             if uid_of(fresh) == uid_of(pod) and has_tracking_finalizer(fresh):

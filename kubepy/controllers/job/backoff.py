@@ -1,4 +1,5 @@
-"""The time that a Job waits before it replaces pods that failed (``backoff_utils.go``). Pure functions."""
+"""The time that a Job waits before it replaces pods that failed (``backoff_utils.go``). Pure
+functions."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ MAX_DELAY = timedelta(minutes=10)
 
 
 class BackoffRecord(NamedTuple):
-    """The number of pods that failed since the last one that succeeded, and the time of the last failure."""
+    """The number of pods that failed since the last one that succeeded, and the time of the last
+    failure."""
 
     failures: int = 0
     last_failure: datetime | None = None
@@ -36,7 +38,8 @@ def new_backoff_record(
 
 
 def remaining_delay(record: BackoffRecord, now: datetime) -> float:
-    """Return the seconds until the next pod may be made: 10 s after the first failure, doubling up to 10 minutes."""
+    """Return the seconds until the next pod may be made: 10 s after the first failure, doubling up
+    to 10 minutes."""
     if not record.failures or record.last_failure is None:
         return 0.0
     delay: timedelta = min(FIRST_DELAY * 2 ** min(record.failures - 1, 10), MAX_DELAY)

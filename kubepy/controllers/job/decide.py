@@ -1,4 +1,5 @@
-"""The decision of one sync of a Job: whether it ends, and the pods to create or delete (``syncJob``, ``manageJob``).
+"""The decision of one sync of a Job: whether it ends, and the pods to create or delete
+(``syncJob``, ``manageJob``).
 
 Pure functions of a :class:`~kubepy.controllers.job.state.JobState`.
 """
@@ -59,7 +60,8 @@ COMPLETED = Ending(
 
 
 class JobActions(NamedTuple):
-    """The pods to create or to delete, never both. ``requeue_after``: seconds until the next look, if any.
+    """The pods to create or to delete, never both. ``requeue_after``: seconds until the next look,
+    if any.
 
     ``release``: the pods' finalizers are taken off first, so that they are not counted as failed.
     """
@@ -72,7 +74,8 @@ class JobActions(NamedTuple):
 
 
 def decide(state: JobState) -> JobActions:
-    """Delete the active pods of a Job that ends; otherwise create and delete pods as it needs them."""
+    """Delete the active pods of a Job that ends; otherwise create and delete pods as it needs
+    them."""
     ending = find_ending(state)
     if ending is not None:
         return JobActions(ending, delete=state.active_pods)
@@ -83,7 +86,7 @@ def decide(state: JobState) -> JobActions:
     return actions
 
 
-# --- pods ---------------------------------------------------------------------------------------------------------
+# --- pods -----------------------------------------------------------------------------------------
 
 
 def manage(state: JobState) -> JobActions:
@@ -134,11 +137,12 @@ def create_pods(state: JobState, count: int) -> JobActions:
     )
 
 
-# --- the end ------------------------------------------------------------------------------------------------------
+# --- the end --------------------------------------------------------------------------------------
 
 
 def find_ending(state: JobState) -> Ending | None:
-    """Return the end of the Job, if it ends: one that is announced first, then failures, then the success policy."""
+    """Return the end of the Job, if it ends: one that is announced first, then failures, then the
+    success policy."""
     for condition_type in (SUCCESS_CRITERIA_MET, FAILURE_TARGET):
         condition = find_condition(conditions_of(state.job), condition_type)
         if condition is not None and condition["status"] == "True":
@@ -159,7 +163,8 @@ def is_complete(state: JobState, active: int) -> bool:
 
 
 def active_deadline(job: Job) -> datetime | None:
-    """Return the time at which the Job must have ended; None for one without a deadline, or that does not run."""
+    """Return the time at which the Job must have ended; None for one without a deadline, or that
+    does not run."""
     seconds, started = (
         job["spec"].get("activeDeadlineSeconds"),
         (job.get("status") or {}).get("startTime"),

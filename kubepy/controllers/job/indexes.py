@@ -1,4 +1,5 @@
-"""The completion indexes of Indexed Jobs: ``0,2-5,7`` in status, a set of numbers here (``indexed_job_utils.go``)."""
+"""The completion indexes of Indexed Jobs: ``0,2-5,7`` in status, a set of numbers here
+(``indexed_job_utils.go``)."""
 
 from __future__ import annotations
 

@@ -77,10 +77,11 @@ def _with_index_variable(container: Container) -> Container:
 
 
 def for_index(job: Job, pod: Pod, index: int, replaced: Pod | None) -> Pod:
-    """Return the new pod for one index; ``replaced`` is the failed one whose place it takes, if its failures count
-    apart.
+    """Return the new pod for one index; ``replaced`` is the failed one whose place it takes, if its
+    failures count apart.
 
-    The generated name is ``name-0-``, the name cut where that would be too long (``podGenerateNameWithIndex``).
+    The generated name is ``name-0-``, the name cut where that would be too long
+    (``podGenerateNameWithIndex``).
     """
     metadata, suffix = pod["metadata"], f"-{index}-"
     annotations = {**(metadata.get("annotations") or {}), INDEX: str(index)}
@@ -114,7 +115,8 @@ def _failure_annotations(job: Job, replaced: Pod | None) -> dict[str, str]:
 
 
 def active_pods_for_removal(job: Job, active: list[Pod], at_least: int) -> list[Pod]:
-    """Return the pods that are too many; of an Indexed Job also those without a place (``activePodsForRemoval``)."""
+    """Return the pods that are too many; of an Indexed Job also those without a place
+    (``activePodsForRemoval``)."""
     left, surplus = (
         _split_by_index(active, job["spec"]["completions"]) if is_indexed(job) else (active, [])
     )
@@ -122,7 +124,8 @@ def active_pods_for_removal(job: Job, active: list[Pod], at_least: int) -> list[
 
 
 def _split_by_index(active: Iterable[Pod], completions: int) -> tuple[list[Pod], list[Pod]]:
-    """Return one pod for each index, and the others: those of an index that has one, or that there is not."""
+    """Return one pod for each index, and the others: those of an index that has one, or that there
+    is not."""
     kept: list[Pod] = []
     surplus: list[Pod] = []
 

@@ -1,4 +1,5 @@
-"""The failure and success policies of a Job (``pod_failure_policy.go``, ``success_policy.go``). Pure functions."""
+"""The failure and success policies of a Job (``pod_failure_policy.go``, ``success_policy.go``).
+Pure functions."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class FailureMatch(NamedTuple):
-    """The failure policy's word on a failed pod. ``action``: the matching rule's, "" for none; ``message``: of a pod
-    that fails the whole Job."""
+    """The failure policy's word on a failed pod. ``action``: the matching rule's, "" for none;
+    ``message``: of a pod that fails the whole Job."""
 
     counts: bool = True
     action: str = ""
@@ -30,13 +31,15 @@ class FailureMatch(NamedTuple):
 
 
 def only_replaces_failed_pods(job: Job) -> bool:
-    """Return whether a terminating pod is replaced only when it has ended (``onlyReplaceFailedPods``)."""
+    """Return whether a terminating pod is replaced only when it has ended
+    (``onlyReplaceFailedPods``)."""
     spec = job["spec"]
     return spec.get("podReplacementPolicy") == "Failed" or spec.get("podFailurePolicy") is not None
 
 
 def is_pod_failed(pod: Pod, job: Job) -> bool:
-    """Return whether a pod counts as failed; one that is being deleted does, where it is replaced at once."""
+    """Return whether a pod counts as failed; one that is being deleted does, where it is replaced
+    at once."""
     if phase_of(pod) == "Failed":
         return True
     if only_replaces_failed_pods(job):
@@ -45,7 +48,8 @@ def is_pod_failed(pod: Pod, job: Job) -> bool:
 
 
 def match_pod_failure_policy(job: Job, pod: Pod) -> FailureMatch:
-    """Return the outcome of the first rule that a failed pod matches (``matchPodFailurePolicy``)."""
+    """Return the outcome of the first rule that a failed pod matches
+    (``matchPodFailurePolicy``)."""
     for position, rule in enumerate((job["spec"].get("podFailurePolicy") or {}).get("rules") or []):
         reason = _match(rule, pod)
         if not reason:
@@ -84,7 +88,8 @@ def _match(rule: PodFailurePolicyRule, pod: Pod) -> str:
 def _first_failed_container(
     statuses: Iterable[ContainerStatus], requirement: PodFailurePolicyOnExitCodesRequirement
 ) -> tuple[str, int]:
-    """Return name and exit code of the first container that failed as required; the code is 0 without one."""
+    """Return name and exit code of the first container that failed as required; the code is 0
+    without one."""
     for status in statuses:
         code = ((status.get("state") or {}).get("terminated") or {}).get("exitCode", 0)
         if not code or requirement.get("containerName") not in (None, status["name"]):
@@ -95,7 +100,8 @@ def _first_failed_container(
 
 
 def match_success_policy(job: Job, succeeded: Indexes) -> int | None:
-    """Return the position of the first rule of the success policy that is met, if any (``matchSuccessPolicy``)."""
+    """Return the position of the first rule of the success policy that is met, if any
+    (``matchSuccessPolicy``)."""
     rules = (job["spec"].get("successPolicy") or {}).get("rules") or []
     for position, rule in enumerate(rules if succeeded else []):
         if _is_met(rule, succeeded, job["spec"]["completions"]):

@@ -1,4 +1,5 @@
-"""The state of a Job that one sync goes by, as it was observed when the sync began. Pure functions."""
+"""The state of a Job that one sync goes by, as it was observed when the sync began. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -81,7 +82,8 @@ class JobState(NamedTuple):
         return sum(map(is_pod_terminating, self.pods))
 
     def pods_awaiting_replacement(self) -> dict[int, Pod]:
-        """Return the last failed pod of each index that is to have another one, which takes over its failures."""
+        """Return the last failed pod of each index that is to have another one, which takes over
+        its failures."""
         if not has_backoff_limit_per_index(self.job):
             return {}
         settled = self.completed | self.failed_indexes | indexes_of(self.active_pods)
@@ -105,7 +107,8 @@ class JobState(NamedTuple):
 def new_job_state(
     key: Key, job: Job, pods: Sequence[Pod], backoff: BackoffRecord, now: datetime
 ) -> JobState:
-    """Return the state of a Job with these pods; ``backoff`` is the record of the pods that were counted before."""
+    """Return the state of a Job with these pods; ``backoff`` is the record of the pods that were
+    counted before."""
     observed, status = job, job.get("status") or {}
     if not status.get("startTime") and not is_suspended(job):
         job = {**job, "status": {**status, "startTime": format_time(now)}}

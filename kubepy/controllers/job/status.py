@@ -1,8 +1,10 @@
-"""The status of a Job: pods are counted once, and the end is announced (``trackJobStatusAndRemoveFinalizers``).
+"""The status of a Job: pods are counted once, and the end is announced
+(``trackJobStatusAndRemoveFinalizers``).
 
-Upstream writes the pods that it is about to count into ``status.uncountedTerminatedPods`` first, because a crash
-between taking off their finalizers and counting them would lose them. Here both happen in one transaction, so that only
-pods whose finalizer could not be taken off wait there. Pure functions.
+Upstream writes the pods that it is about to count into ``status.uncountedTerminatedPods`` first,
+because a crash between taking off their finalizers and counting them would lose them. Here both
+happen in one transaction, so that only pods whose finalizer could not be taken off wait there. Pure
+functions.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
 
 
 class JobOutcome(NamedTuple):
-    """The numbers of pods after the sync's creations and deletions, and the uids of those without finalizer by now."""
+    """The numbers of pods after the sync's creations and deletions, and the uids of those without
+    finalizer by now."""
 
     active: int
     ready: int
@@ -80,7 +83,8 @@ def suspension_event(state: JobState) -> JobEvent | None:
 
 
 def with_suspension(state: JobState) -> JobStatus:
-    """Return the status with the Suspended condition; a Job's time begins again when it is resumed."""
+    """Return the status with the Suspended condition; a Job's time begins again when it is
+    resumed."""
     status = cast(Object, dict(state.job.get("status") or {}))
     if suspension_event(state) is not None:
         status["conditions"] = ensure_job_condition(
@@ -98,11 +102,12 @@ def _suspended_condition(state: JobState) -> Object:
     return new_job_condition("Suspended", "False", "JobResumed", "Job resumed", state.now)
 
 
-# --- counting -----------------------------------------------------------------------------------------------------
+# --- counting -------------------------------------------------------------------------------------
 
 
 def track(state: JobState, outcome: JobOutcome, ending: Ending | None) -> Tracking:
-    """Return the pods that have ended and need not be looked at again (``canRemoveFinalizer``), to be counted once."""
+    """Return the pods that have ended and need not be looked at again (``canRemoveFinalizer``), to
+    be counted once."""
     job = state.job
     awaiting = {uid_of(pod) for pod in state.pods_awaiting_replacement().values()}
     ends = is_being_deleted(job) or ending is not None
@@ -153,7 +158,8 @@ def still_uncounted(state: JobState, tracking: Tracking, released: Collection[st
 def new_status(
     state: JobState, status: JobStatus, outcome: JobOutcome, tracking: Tracking
 ) -> JobStatus:
-    """Return ``status`` with all counts (of a Job that goes on, or whose end could not be brought about)."""
+    """Return ``status`` with all counts (of a Job that goes on, or whose end could not be brought
+    about)."""
     counted = cast(
         Object,
         {
@@ -178,11 +184,12 @@ def new_status(
     return cast("JobStatus", counted)
 
 
-# --- the end ------------------------------------------------------------------------------------------------------
+# --- the end --------------------------------------------------------------------------------------
 
 
 def with_ending(state: JobState, status: JobStatus, ending: Ending) -> JobStatus:
-    """Return a counted status with the announcement of the end, and the end itself once no pod is left running."""
+    """Return a counted status with the announcement of the end, and the end itself once no pod is
+    left running."""
     changed: Object = {**status}
     announced = new_job_condition(
         ending.condition_type, "True", ending.reason, ending.message, state.now

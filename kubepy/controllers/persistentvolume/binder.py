@@ -1,4 +1,5 @@
-"""Writes both sides of a binding, their phases and statuses (``bind``, ``unbindVolume``, ``update…Phase``)."""
+"""Writes both sides of a binding, their phases and statuses (``bind``, ``unbindVolume``,
+``update…Phase``)."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class PhaseEvent(NamedTuple):
 
 
 class Binder:
-    """Writes claims and volumes for the controllers, but not what they are already; every method raises Status."""
+    """Writes claims and volumes for the controllers, but not what they are already; every method
+    raises Status."""
 
     def __init__(self, client: Client, recorder: Recorder) -> None:
         self._claims = ResourceClient(client, PERSISTENT_VOLUME_CLAIMS)
@@ -45,7 +47,8 @@ class Binder:
     # --- binding
 
     def bind(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        """Bind the volume first: when the second write fails, the claim is bound later by what the volume says."""
+        """Bind the volume first: when the second write fails, the claim is bound later by what the
+        volume says."""
         bound = with_claim(volume, claim)
         if bound is not volume:
             bound = self._volumes.update(bound)
@@ -123,7 +126,8 @@ class Binder:
 def claim_status(
     before: PersistentVolumeClaimStatus, phase: str, volume: PersistentVolume | None
 ) -> PersistentVolumeClaimStatus:
-    """Return the status of a claim in a phase, bound to a volume or to none (``updateClaimStatus``)."""
+    """Return the status of a claim in a phase, bound to a volume or to none
+    (``updateClaimStatus``)."""
     status: PersistentVolumeClaimStatus = {**before, "phase": phase}
     if volume is None:
         status.pop("accessModes", None)

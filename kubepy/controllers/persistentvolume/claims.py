@@ -53,8 +53,8 @@ NO_PLUGIN = "no volume plugin matched name: {}"
 class ClaimController:
     """Reconciles claims.
 
-    Upstream looks at all claims every 15 seconds; here a volume that becomes available, or a class that changes, wakes
-    the unbound claims.
+    Upstream looks at all claims every 15 seconds; here a volume that becomes available, or a class
+    that changes, wakes the unbound claims.
     """
 
     name = "persistentvolumeclaim-binder-controller"
@@ -103,7 +103,8 @@ class ClaimController:
             enqueue_all(self.queue, PERSISTENT_VOLUME_CLAIMS, claims)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        """Reconcile the claims of a pod that could not be scheduled: their events name the pods that they wait for."""
+        """Reconcile the claims of a pod that could not be scheduled: their events name the pods
+        that they wait for."""
         old, pod = cast("Pod | None", event.old), cast("Pod | None", event.new)
         if (
             pod is None
@@ -169,7 +170,8 @@ class ClaimController:
         self._binder.set_claim_phase(claim, "Pending")
 
     def _sync_unbound(self, claim: PersistentVolumeClaim) -> None:
-        """Bind a claim to a matching volume, give it the default class, or ask for a volume (``syncUnboundClaim``)."""
+        """Bind a claim to a matching volume, give it the default class, or ask for a volume
+        (``syncUnboundClaim``)."""
         waits = waits_for_consumer(self._class_of(claim))
         volume = find_volume(claim, self._volumes.list(), only_reserved=waits)
         if volume is not None:
@@ -192,7 +194,8 @@ class ClaimController:
         return self._classes.get("", class_of(claim))
 
     def _report_waiting(self, claim: PersistentVolumeClaim) -> None:
-        """Record that the claim waits for its first consumer, or for the pods that are not scheduled yet."""
+        """Record that the claim waits for its first consumer, or for the pods that are not
+        scheduled yet."""
         pods = [
             name_of(pod)
             for pod in self._pods.list(namespace_of(claim))
@@ -211,7 +214,8 @@ class ClaimController:
         self._binder.set_claim_phase(claim, "Pending")
 
     def _provision_external(self, claim: PersistentVolumeClaim) -> None:
-        """Annotate the claim with the provisioner of its class (``provisionClaimOperationExternal``)."""
+        """Annotate the claim with the provisioner of its class
+        (``provisionClaimOperationExternal``)."""
         storage_class = self._class_of(claim)
         provisioner = storage_class.get("provisioner", "") if storage_class is not None else ""
         if storage_class is None or provisioner.startswith(IN_TREE):
@@ -254,7 +258,9 @@ def _is_unschedulable(pod: Pod) -> bool:
 def waiting_for(provisioner: str) -> str:
     """Return the message of a claim that waits for an external provisioner."""
     return (
-        f"Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the "
-        "system administrator. If volume creation is delayed, please verify that the provisioner is running and "
+        f"Waiting for a volume to be created either by the external provisioner '{provisioner}' "
+        f"or manually by the "
+        "system administrator. If volume creation is delayed, please verify that the provisioner "
+        "is running and "
         "correctly registered."
     )

@@ -1,7 +1,8 @@
-"""Volume expansion: a controller records that a claim waits, and the simulated storage makes its volumes larger.
+"""Volume expansion: a controller records that a claim waits, and the simulated storage makes its
+volumes larger.
 
-Upstream: ``pkg/controller/volume/expand`` and the CSI ``external-resizer``, with a driver whose volumes need no
-expansion on the node, so that a claim has its new size at once.
+Upstream: ``pkg/controller/volume/expand`` and the CSI ``external-resizer``, with a driver whose
+volumes need no expansion on the node, so that a claim has its new size at once.
 """
 
 from __future__ import annotations

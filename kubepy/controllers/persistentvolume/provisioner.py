@@ -1,8 +1,10 @@
-"""The storage behind StorageClasses whose provisioner is ``kubepy.dev/simulated``: a volume for every claim that asks.
+"""The storage behind StorageClasses whose provisioner is ``kubepy.dev/simulated``: a volume for
+every claim that asks.
 
-It works as the CSI external-provisioner does (``sig-storage-lib-external-provisioner``): a claim that the binder
-annotated with its name gets a volume reserved for that claim, and a released volume whose policy is Delete is deleted.
-Every node reaches the volumes, unless the class names topologies.
+It works as the CSI external-provisioner does (``sig-storage-lib-external-provisioner``): a claim
+that the binder annotated with its name gets a volume reserved for that claim, and a released volume
+whose policy is Delete is deleted. Every node reaches the volumes, unless the class names
+topologies.
 """
 
 from __future__ import annotations
@@ -107,7 +109,10 @@ class SimulatedProvisioner:
             return
         selected = annotations_of(claim).get(SELECTED_NODE)
         node = self._nodes.get("", selected) if selected else None
-        subject = f'External provisioner is provisioning volume for claim "{namespace_of(claim)}/{name_of(claim)}"'
+        subject = (
+            f"External provisioner is provisioning volume for claim "
+            f'"{namespace_of(claim)}/{name_of(claim)}"'
+        )
         self._recorder.event(claim, "Normal", "Provisioning", subject)
         if claim["spec"].get("selector") is not None:
             self._fail(claim, storage_class, "claim Selector is not supported")
@@ -135,7 +140,8 @@ class SimulatedProvisioner:
     # --- volumes
 
     def _with_right_finalizer(self, volume: PersistentVolume) -> PersistentVolume:
-        """Add the finalizer to volumes that are to be deleted with their claim; remove it from others."""
+        """Add the finalizer to volumes that are to be deleted with their claim; remove it from
+        others."""
         if volume["spec"].get("persistentVolumeReclaimPolicy") != "Delete":
             if not has_finalizer(volume, FINALIZER):
                 return volume
@@ -159,7 +165,8 @@ def is_own(obj: AnyObject) -> bool:
 
 
 def should_provision(claim: PersistentVolumeClaim, storage_class: StorageClass) -> bool:
-    """Tell whether to provision now: a claim that waits for its first consumer must have a selected node."""
+    """Tell whether to provision now: a claim that waits for its first consumer must have a selected
+    node."""
     if claim["spec"].get("volumeName") or not is_assigned(claim) or is_being_deleted(claim):
         return False
     return not waits_for_consumer(storage_class) or bool(annotations_of(claim).get(SELECTED_NODE))
@@ -182,7 +189,8 @@ def volume_name(claim: PersistentVolumeClaim) -> str:
 def new_volume(
     claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node | None
 ) -> PersistentVolume:
-    """Return a volume reserved for a claim; ``node``: that of the pod that needs it, if selected."""
+    """Return a volume reserved for a claim; ``node``: that of the pod that needs it, if
+    selected."""
     name, claim_spec = volume_name(claim), claim["spec"]
     spec: PersistentVolumeSpec = {
         "accessModes": claim_spec.get("accessModes") or [],
@@ -213,7 +221,8 @@ def new_volume(
 
 
 def node_affinity(storage_class: StorageClass, node: Node | None) -> VolumeNodeAffinity | None:
-    """Return the node affinity for volumes of a class with topologies: all of them, or those that the node is in."""
+    """Return the node affinity for volumes of a class with topologies: all of them, or those that
+    the node is in."""
     terms = storage_class.get("allowedTopologies") or []
     if node is not None:
         labels = labels_of(node)

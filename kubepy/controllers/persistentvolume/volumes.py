@@ -1,7 +1,9 @@
-"""The volume side of the binder: what happens to a volume (``syncVolume`` in ``pv_controller.go``), and reclaiming.
+"""The volume side of the binder: what happens to a volume (``syncVolume`` in ``pv_controller.go``),
+and reclaiming.
 
-Released volumes that a provisioner made, and CSI volumes, are deleted by their provisioner. Of the others only host
-paths below ``/tmp`` can be deleted, and only host paths and NFS shares recycled; everything else fails.
+Released volumes that a provisioner made, and CSI volumes, are deleted by their provisioner. Of the
+others only host paths below ``/tmp`` can be deleted, and only host paths and NFS shares recycled;
+everything else fails.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
 
 class VolumeController:
-    """Reconciles volumes. Its turn comes before that of the claims, which look for volumes in phase Available."""
+    """Reconciles volumes. Its turn comes before that of the claims, which look for volumes in phase
+    Available."""
 
     name = "persistentvolume-binder-controller"
 
@@ -42,7 +45,8 @@ class VolumeController:
         }
 
     def _claim_changed(self, event: WatchEvent) -> None:
-        """Reconcile the volumes that the claim names, or named, and those bound to a deleted claim."""
+        """Reconcile the volumes that the claim names, or named, and those bound to a deleted
+        claim."""
         old, new = (cast("PersistentVolumeClaim | None", claim) for claim in (event.old, event.new))
         names = {claim["spec"].get("volumeName") for claim in (old, new) if claim is not None}
         if new is None and old is not None:
@@ -96,7 +100,8 @@ class VolumeController:
     ) -> PersistentVolumeClaim | None:
         """Return the claim that a volume is bound to, None if it was deleted. Raises Status.
 
-        No volume is released before the API has been asked: the informers may not know of a new claim yet.
+        No volume is released before the API has been asked: the informers may not know of a new
+        claim yet.
         """
         namespace, name, uid = claim_ref.get("namespace", ""), claim_ref["name"], claim_ref["uid"]
         claim = self._claims.get(namespace, name)
@@ -110,7 +115,8 @@ class VolumeController:
         return claim if uid_of(claim) == uid else None
 
     def _release(self, volume: PersistentVolume) -> None:
-        """Reclaim a volume whose claim was deleted. A volume that has Failed keeps that phase, but is tried again."""
+        """Reclaim a volume whose claim was deleted. A volume that has Failed keeps that phase, but
+        is tried again."""
         if (volume.get("status") or {}).get("phase") != "Failed":
             volume = self._binder.set_volume_phase(volume, "Released")
         reclaim = decide_reclaim(volume)
@@ -126,7 +132,8 @@ class VolumeController:
 
 
 class Reclaim(NamedTuple):
-    """The action that a volume's reclaim policy leads to; for ``fail`` with the event's reason and message."""
+    """The action that a volume's reclaim policy leads to; for ``fail`` with the event's reason and
+    message."""
 
     action: Literal["keep", "delete", "recycle", "fail"]
     reason: str = ""

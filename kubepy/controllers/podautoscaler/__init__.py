@@ -1,13 +1,15 @@
-"""Sets the replicas of scale targets by the metrics of their pods, between a lowest and a highest number.
+"""Sets the replicas of scale targets by the metrics of their pods, between a lowest and a highest
+number.
 
 A sync reads the target's Scale, asks :mod:`metrics` how many replicas each metric calls for
-(:mod:`replica_calculator` has the arithmetic), has :mod:`normalization` make a size of the highest answer, and writes
-the Scale and the autoscaler's status. This module alone writes. Upstream: ``pkg/controller/podautoscaler``.
+(:mod:`replica_calculator` has the arithmetic), has :mod:`normalization` make a size of the highest
+answer, and writes the Scale and the autoscaler's status. This module alone writes. Upstream:
+``pkg/controller/podautoscaler``.
 
-An autoscaler is looked at every 15 seconds. Who does not watch time pass need not wait for the first time, nor for the
-first one after a change of its spec. A round repeats for ever if the one before found nothing that will change by
-itself, and nothing that it read has changed since. Where it has not written anything either, it is not run before
-something changes: it would do as little.
+An autoscaler is looked at every 15 seconds. Who does not watch time pass need not wait for the
+first time, nor for the first one after a change of its spec. A round repeats for ever if the one
+before found nothing that will change by itself, and nothing that it read has changed since. Where
+it has not written anything either, it is not run before something changes: it would do as little.
 """
 
 from __future__ import annotations
@@ -127,7 +129,8 @@ class HorizontalController:
         self._expect_rounds(event.key.namespace, is_target)
 
     def _selector_changed(self, namespace: str, selector: str) -> None:
-        """Let the next rounds count of autoscalers with pods that another one has, or had, as well."""
+        """Let the next rounds count of autoscalers with pods that another one has, or had, as
+        well."""
         parsed = parse_labels(selector)
         pods = [
             pod
@@ -139,7 +142,8 @@ class HorizontalController:
     def _expect_rounds(
         self, namespace: str, reads: Callable[[HorizontalPodAutoscaler, ScalingHistory], bool]
     ) -> None:
-        """Let the next rounds in a namespace not count as repeating if the autoscalers read what has changed."""
+        """Let the next rounds in a namespace not count as repeating if the autoscalers read what
+        has changed."""
         for (place, name), history in self._histories.items():
             if place != namespace or not self.queue.is_repeating(
                 key := Key(AUTOSCALERS, namespace, name)
@@ -159,7 +163,9 @@ class HorizontalController:
         try:
             self._reconcile(reconciliation)
         except ReconcileError:
-            pass  # its status and events have the reason; upstream logs it, and tries again after the period
+            # its status and events have the reason; upstream logs it, and tries again after the
+            # period
+            pass
         finally:
             if (status := reconciliation.status) != (autoscaler.get("status") or {}):
                 self._autoscaler_client.update_status(autoscaler, status)
@@ -173,7 +179,8 @@ class HorizontalController:
                 self.queue.add_after(key, SYNC_PERIOD, repeating=reconciliation.is_steady)
 
     def _reconcile(self, run: Reconciliation) -> None:
-        """Bring the target to the size that it is to have (``reconcileAutoscaler``). Raises ReconcileError."""
+        """Bring the target to the size that it is to have (``reconcileAutoscaler``). Raises
+        ReconcileError."""
         target = self._scale_target(run)
         run.set_condition(
             "AbleToScale",
@@ -236,7 +243,8 @@ class HorizontalController:
         return Wanted(decision.replicas, "" if proposal.replicas == target.replicas else reason)
 
     def _compute_replicas(self, run: Reconciliation, target: Scaled) -> MetricProposal:
-        """Return the highest answer of all metrics (``computeReplicasForMetrics``). Raises ReconcileError."""
+        """Return the highest answer of all metrics (``computeReplicasForMetrics``). Raises
+        ReconcileError."""
         specs = run.spec.get("metrics") or []
         try:
             selector = self._selector(run, target)
@@ -272,7 +280,10 @@ class HorizontalController:
                 first.reason,
                 f"the HPA was unable to compute the replica count: {first.cause}",
             )
-            invalid = f"invalid metrics ({len(failures)} invalid out of {len(specs)}), first error is: {first}"
+            invalid = (
+                f"invalid metrics ({len(failures)} invalid out of {len(specs)}), first "
+                f"error is: {first}"
+            )
             raise run.failed_compute(invalid, target.replicas, statuses)
         run.set_condition(
             "ScalingActive",
@@ -283,7 +294,8 @@ class HorizontalController:
         return highest
 
     def _selector(self, run: Reconciliation, target: Scaled) -> LabelSelector:
-        """Return the selector of the target's pods (``validateAndParseSelector``). Raises ReconcileError."""
+        """Return the selector of the target's pods (``validateAndParseSelector``). Raises
+        ReconcileError."""
         text = target.scale["status"].get("selector", "")
         if not text:
             raise run.invalid_selector(
@@ -354,7 +366,8 @@ class Reconciliation:
     """One look at an autoscaler: its object, what it remembers, and the status that it is getting.
 
     :ivar metrics: the ``currentMetrics`` of this look.
-    :ivar is_steady: the next looks will find the same unless something changes: no time is waited for.
+    :ivar is_steady: the next looks will find the same unless something changes: no time is waited
+        for.
     :ivar is_silent: nothing was written, and no event told.
     """
 
@@ -407,7 +420,8 @@ class Reconciliation:
         self.set_condition("ScalingLimited", str(decision.is_limited), *decision.limited)
 
     def set_sizes(self, current: int, desired: int | None) -> None:
-        """Write the status anew with the conditions and the time of the last change (``setStatus``)."""
+        """Write the status anew with the conditions and the time of the last change
+        (``setStatus``)."""
         kept: Object = {
             key: self.status[key] for key in ("conditions", "lastScaleTime") if key in self.status
         }

@@ -1,8 +1,10 @@
-"""The metrics of an autoscaler: where they come from, what they call for, and what the status says about them.
+"""The metrics of an autoscaler: where they come from, what they call for, and what the status says
+about them.
 
-Pods have cpu and memory by their annotations (:mod:`kubepy.api.objects.usage`), as if metrics-server had measured
-them. Metrics of pods, objects and external ones need an adapter, which no cluster has by itself: asking for them fails
-as it does without one. Upstream: ``computeStatusFor…Metric`` of ``horizontal.go``, ``metrics/client.go``.
+Pods have cpu and memory by their annotations (:mod:`kubepy.api.objects.usage`), as if
+metrics-server had measured them. Metrics of pods, objects and external ones need an adapter, which
+no cluster has by itself: asking for them fails as it does without one. Upstream:
+``computeStatusFor…Metric`` of ``horizontal.go``, ``metrics/client.go``.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Pod
 
 NO_CUSTOM_METRICS = (
-    "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) "
+    "unable to fetch metrics from custom metrics API: no custom metrics API "
+    "(custom.metrics.k8s.io) "
     "registered"
 )
 NO_EXTERNAL_METRICS = (
@@ -62,7 +65,8 @@ class MetricProposal(NamedTuple):
 class MetricFailure(Exception):
     """A metric that cannot be used.
 
-    :param reason: that of the condition and the event, whose message is ``cause``; the text is for the whole result.
+    :param reason: that of the condition and the event, whose message is ``cause``; the text is for
+        the whole result.
     """
 
     def __init__(self, reason: str, cause: str, text: str) -> None:
@@ -76,7 +80,7 @@ def compute_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal:
     return COMPUTATIONS[spec["type"]](spec, target)
 
 
-# --- resources ----------------------------------------------------------------------------------------------------
+# --- resources ------------------------------------------------------------------------------------
 
 
 def compute_resource_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal:
@@ -110,7 +114,8 @@ def compute_container_resource_metric(spec: AnyObject, target: MetricTarget) -> 
 def compute_usage(
     source: AnyObject, target: MetricTarget, container: str, kind: str
 ) -> MetricProposal:
-    """Compute the replicas for the usage of a resource; the status is that of the value alone. Raises MetricsError."""
+    """Compute the replicas for the usage of a resource; the status is that of the value alone.
+    Raises MetricsError."""
     resource, goal = source["name"], source["target"]
     average, utilization = goal.get("averageValue"), goal.get("averageUtilization")
     wanted = "usage" if average is not None else "utilization"
@@ -141,7 +146,8 @@ def compute_usage(
 def resource_metrics(
     pods: Sequence[Pod], resource: str, container: str, now: datetime
 ) -> dict[str, PodMetric]:
-    """Return the usage of pods, or of one container in each (``GetResourceMetric``). Raises MetricsError."""
+    """Return the usage of pods, or of one container in each (``GetResourceMetric``). Raises
+    MetricsError."""
     measured = {name_of(pod): usage for pod in pods if (usage := container_usage(pod, now))}
     if not measured:
         raise MetricsError("no metrics returned from resource metrics API")
@@ -154,7 +160,8 @@ def resource_metrics(
 
 
 def amount_of(usage: Mapping[str, Usage], resource: str, container: str) -> int | None:
-    """Return thousandths; None where the container, or one of all containers, has no amount of the resource."""
+    """Return thousandths; None where the container, or one of all containers, has no amount of the
+    resource."""
     used = [usage.get(container, {})] if container else list(usage.values())
     if not all(resource in amounts for amounts in used):
         return None
@@ -165,7 +172,7 @@ def _quantity(resource: str, milli: int) -> str:
     return str(Quantity.of_milli(milli, BINARY_SI if resource == "memory" else DECIMAL_SI))
 
 
-# --- metrics of adapters ------------------------------------------------------------------------------------------
+# --- metrics of adapters --------------------------------------------------------------------------
 
 
 def compute_pods_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal:
@@ -183,7 +190,8 @@ def compute_object_metric(spec: AnyObject, target: MetricTarget) -> MetricPropos
         text = f"failed to get {name} object metric: {cause}"
     elif goal["type"] != "Value" or goal.get("value") is None:
         cause = text = (
-            "invalid object metric source: neither a value target nor an average value target was set"
+            "invalid object metric source: neither a value target nor an average value target was "
+            "set"
         )
     raise MetricFailure(
         "FailedGetObjectMetric", cause, f"failed to get object metric value: {text}"

@@ -1,7 +1,9 @@
-"""From the replicas that metrics call for to those that an autoscaler sets: stabilization, limits and rates.
+"""From the replicas that metrics call for to those that an autoscaler sets: stabilization, limits
+and rates.
 
-Upstream: ``normalizeDesiredReplicas`` and ``normalizeDesiredReplicasWithBehaviors`` of ``horizontal.go``. Nothing here
-writes; a :class:`ScalingHistory` is what an autoscaler remembers from sync to sync.
+Upstream: ``normalizeDesiredReplicas`` and ``normalizeDesiredReplicasWithBehaviors`` of
+``horizontal.go``. Nothing here writes; a :class:`ScalingHistory` is what an autoscaler remembers
+from sync to sync.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ MOST, LEAST = 2**31 - 1, -(2**31)
 
 
 class SizeChange(NamedTuple):
-    """A number of replicas with its time: one that was recommended, or one that was added or removed."""
+    """A number of replicas with its time: one that was recommended, or one that was added or
+    removed."""
 
     replicas: int
     time: datetime
@@ -60,7 +63,8 @@ class ScalingHistory:
         return history
 
     def selects_any(self, pods: Sequence[Pod]) -> bool:
-        """Return whether the selector of the target's pods, once it is known, matches one of these."""
+        """Return whether the selector of the target's pods, once it is known, matches one of
+        these."""
         if not self.selector:
             return False
         parsed = parse_labels(self.selector)
@@ -71,7 +75,8 @@ class ScalingHistory:
             self.recommendations = [SizeChange(replicas, now)]
 
     def end_rest(self, now: datetime, period: float) -> None:
-        """Record what the last of the rounds that were left out would have recommended: the same as the one before.
+        """Record what the last of the rounds that were left out would have recommended: the same as
+        the one before.
 
         ``period``: seconds between two rounds.
         """
@@ -94,7 +99,8 @@ class ScalingHistory:
     def store_scale_event(
         self, behavior: AnyObject | None, before: int, after: int, now: datetime
     ) -> None:
-        """Record a change of the target's size, for the rates of ``behavior``; without one nothing needs it."""
+        """Record a change of the target's size, for the rates of ``behavior``; without one nothing
+        needs it."""
         if behavior is None:
             return
         rules = behavior["scaleUp" if after > before else "scaleDown"]
@@ -109,7 +115,8 @@ class ScalingHistory:
 
 
 class ReplicaLimits(NamedTuple):
-    """The size of a target now, the size that its metrics call for, and those between which it must be."""
+    """The size of a target now, the size that its metrics call for, and those between which it must
+    be."""
 
     current: int
     desired: int
@@ -181,7 +188,7 @@ def normalize(
     )
 
 
-# --- without behavior ---------------------------------------------------------------------------------------------
+# --- without behavior -----------------------------------------------------------------------------
 
 
 def stabilize_recommendation(
@@ -203,7 +210,7 @@ def convert_desired_replicas_with_rules(limits: ReplicaLimits) -> tuple[int, Ver
     return (highest, verdict) if limits.desired > highest else (limits.desired, WITHIN_RANGE)
 
 
-# --- with behavior ------------------------------------------------------------------------------------------------
+# --- with behavior --------------------------------------------------------------------------------
 
 
 def stabilize_recommendation_with_behaviors(
@@ -258,7 +265,8 @@ def convert_desired_replicas_with_behavior_rate(
 def calculate_scale_limit(
     current: int, rules: Mapping[str, Any], history: ScalingHistory, now: datetime, *, grows: bool
 ) -> int:
-    """Return the size that the policies of one direction allow (``calculateScale{Up,Down}Limit…``)."""
+    """Return the size that the policies of one direction allow
+    (``calculateScale{Up,Down}Limit…``)."""
     select = rules.get("selectPolicy", "Max")
     if select == "Disabled":
         return current

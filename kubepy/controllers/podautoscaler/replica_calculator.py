@@ -1,4 +1,5 @@
-"""The number of replicas that a metric calls for (``pkg/controller/podautoscaler/replica_calculator.go``).
+"""The number of replicas that a metric calls for
+(``pkg/controller/podautoscaler/replica_calculator.go``).
 
 Pure functions over pods and their metrics. Amounts are in thousandths, as upstream counts them.
 """
@@ -65,7 +66,8 @@ class Sample(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Usage in relation to its target, as a percentage of the requests (where they matter), and on average."""
+    """Usage in relation to its target, as a percentage of the requests (where they matter), and on
+    average."""
 
     ratio: float
     average: int
@@ -92,7 +94,8 @@ Values = dict[str, int]  # the usage of pods, by their names
 
 
 def get_resource_replicas(sample: Sample, target: int, container: str = "") -> Proposal:
-    """Propose replicas for a target in per cent of the requests (``GetResourceReplicas``). Raises MetricsError."""
+    """Propose replicas for a target in per cent of the requests (``GetResourceReplicas``). Raises
+    MetricsError."""
     groups, values = trusted_values(sample)
     requests = calculate_requests(sample.pods, container, sample.resource)
 
@@ -145,7 +148,8 @@ def _propose(
 ) -> Proposal:
     """Propose replicas by the usage of the ready pods, and in the light of the others.
 
-    :param assumed: returns the usage of a pod without metrics that keeps fewer replicas from being too few.
+    :param assumed: returns the usage of a pod without metrics that keeps fewer replicas from being
+        too few.
     """
     usage = measure(values)
     scale_up_with_unready = bool(groups.unready) and usage.ratio > 1.0
@@ -180,7 +184,7 @@ def _replicas(number: float) -> int:
     return min(math.ceil(number), MAX_INT32)
 
 
-# --- pods ---------------------------------------------------------------------------------------------------------
+# --- pods -----------------------------------------------------------------------------------------
 
 
 def group_pods(sample: Sample) -> PodGroups:
@@ -202,8 +206,8 @@ def group_pods(sample: Sample) -> PodGroups:
 
 
 def is_usage_changing(pod: Pod, now: datetime) -> bool:
-    """Tell whether a pod's usage will change by itself, or the pod started or became Ready so lately that its samples
-    may be left out for a time."""
+    """Tell whether a pod's usage will change by itself, or the pod started or became Ready so
+    lately that its samples may be left out for a time."""
     started, ready = (pod.get("status") or {}).get("startTime"), get_condition(pod, "Ready") or {}
     times = (time for time in (started, ready.get("lastTransitionTime")) if time)
     settles_after = CPU_INITIALIZATION_PERIOD + last_usage_change(pod)
@@ -230,7 +234,8 @@ def is_unready_for_cpu(pod: Pod, metric: PodMetric, now: datetime) -> bool:
 
 
 def calculate_requests(pods: Iterable[Pod], container: str, resource: str) -> Values:
-    """Return the requests of pods or of one container in each (``calculateRequests``). Raises MetricsError."""
+    """Return the requests of pods or of one container in each (``calculateRequests``). Raises
+    MetricsError."""
     return {
         name_of(pod): calculate_pod_level_request(pod, resource)
         if is_pod_level_requests_set(pod) and not container

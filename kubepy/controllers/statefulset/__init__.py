@@ -1,9 +1,11 @@
-"""The StatefulSet controller: pods with ordinals, names and claims of their own, made and replaced in order.
+"""The StatefulSet controller: pods with ordinals, names and claims of their own, made and replaced
+in order.
 
-A sync observes a :class:`~kubepy.controllers.statefulset.state.StatefulSetState`, has :mod:`decide` make
-StatefulSetActions of it, and acts: this module and :mod:`pod_control` alone write. :mod:`decide` takes the steps of
-``updateStatefulSet``; :mod:`pods` knows identity, storage and health of pods, :mod:`claims` the claims' owners,
-:mod:`status` the counts: pure functions. Upstream: ``pkg/controller/statefulset``.
+A sync observes a :class:`~kubepy.controllers.statefulset.state.StatefulSetState`, has :mod:`decide`
+make StatefulSetActions of it, and acts: this module and :mod:`pod_control` alone
+write. :mod:`decide` takes the steps of ``updateStatefulSet``; :mod:`pods` knows identity, storage
+and health of pods, :mod:`claims` the claims' owners, :mod:`status` the counts: pure functions.
+Upstream: ``pkg/controller/statefulset``.
 """
 
 from __future__ import annotations
@@ -89,7 +91,8 @@ class StatefulSetController:
     # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Claims and revisions are handled by nobody: they are watched so that the informers have them."""
+        """Claims and revisions are handled by nobody: they are watched so that the informers have
+        them."""
         return {
             STATEFUL_SETS: self._stateful_set_changed,
             PODS: self._owners.changed,
@@ -126,8 +129,8 @@ class StatefulSetController:
     def observe(
         self, key: Key, stateful_set: StatefulSet, selector: LabelSelector
     ) -> StatefulSetState:
-        """Gather the state of a StatefulSet; its pods and revisions are claimed, and the present template gets its
-        revision. Raises Status, AdoptionError."""
+        """Gather the state of a StatefulSet; its pods and revisions are claimed, and the present
+        template gets its revision. Raises Status, AdoptionError."""
         revisions = self._adopt_revisions(stateful_set, selector)
         pods = self._claim_pods(stateful_set, selector)
         update, collisions = self._update_revision(stateful_set, revisions)
@@ -151,7 +154,8 @@ class StatefulSetController:
         )
 
     def _index_replica(self, pod: Pod) -> tuple[str, Replica] | None:
-        """Group the pods that StatefulSets control by the StatefulSet's uid; those that are to be claimed are apart."""
+        """Group the pods that StatefulSets control by the StatefulSet's uid; those that are to be
+        claimed are apart."""
         controller = controller_of(pod)
         if controller is None or controller["kind"] != "StatefulSet":
             return None
@@ -160,7 +164,8 @@ class StatefulSetController:
         return self._owners.index_group(pod, controller["uid"], matches=has_parent), replica
 
     def _claim_pods(self, stateful_set: StatefulSet, selector: LabelSelector) -> list[Replica]:
-        """Return the pods that match and have a name of the set's, by name. Raises Status, AdoptionError."""
+        """Return the pods that match and have a name of the set's, by name. Raises Status,
+        AdoptionError."""
         to_claim = self._owners.to_claim(PODS, stateful_set, self._replicas)
         replicas = list(self._replicas.group(uid_of(stateful_set)).values())
         if to_claim:
@@ -196,7 +201,8 @@ class StatefulSetController:
     def _adopt_revisions(
         self, stateful_set: StatefulSet, selector: LabelSelector
     ) -> list[ControllerRevision]:
-        """Return the set's revisions; orphans that its selector matches become its own, whatever their names."""
+        """Return the set's revisions; orphans that its selector matches become its own, whatever
+        their names."""
         manager = RefManager(self._client, CONTROLLER_REVISIONS, STATEFUL_SETS, stateful_set)
         matching = [
             revision
@@ -214,10 +220,11 @@ class StatefulSetController:
     def _update_revision(
         self, stateful_set: StatefulSet, revisions: Sequence[ControllerRevision]
     ) -> tuple[ControllerRevision, int]:
-        """Return the revision of the present template, and the collision count to keep (``getStatefulSetRevisions``).
+        """Return the revision of the present template, and the collision count to keep
+        (``getStatefulSetRevisions``).
 
-        An equal revision is used again, with the newest number; the newest one also when an older server wrote it in
-        other words, and then as it is.
+        An equal revision is used again, with the newest number; the newest one also when an older
+        server wrote it in other words, and then as it is.
         """
         collisions = history.collision_count(stateful_set) or 0
         template, number = stateful_set["spec"]["template"], history.next_number(revisions)
@@ -240,7 +247,8 @@ class StatefulSetController:
     def act(
         self, state: StatefulSetState, actions: StatefulSetActions, errors: list[Exception]
     ) -> StatefulSetStatus:
-        """Take the steps until one fails, of which ``errors`` is told; return the status to write."""
+        """Take the steps until one fails, of which ``errors`` is told; return the status to
+        write."""
         try:
             for phase in actions.phases:
                 self._run_for_all(state, phase)
@@ -252,8 +260,9 @@ class StatefulSetController:
         return actions.status
 
     def _run_for_all(self, state: StatefulSetState, steps: Sequence[Step]) -> None:
-        """Take the steps one after another; those of a parallel set in batches of 1, 2, 4, 8 …, until a batch in which
-        one fails (``runForAll``). Raises the first error, which upstream alone returns."""
+        """Take the steps one after another; those of a parallel set in batches of 1, 2, 4, 8 …,
+        until a batch in which one fails (``runForAll``). Raises the first error, which upstream
+        alone returns."""
         position, size = 0, 1 if is_ordered(state.stateful_set) else SLOW_START_INITIAL_BATCH_SIZE
         while position < len(steps):
             errors: list[Exception] = []
@@ -289,7 +298,8 @@ class StatefulSetController:
                 self._pod_control.update_claims_for_retention_policy(state.update_set, replica.pod)
 
     def _truncate_history(self, state: StatefulSetState) -> None:
-        """Delete the oldest revisions beyond the limit that neither a pod nor the status uses. Raises Status."""
+        """Delete the oldest revisions beyond the limit that neither a pod nor the status uses.
+        Raises Status."""
         limit = state.stateful_set["spec"].get("revisionHistoryLimit", DEFAULT_HISTORY_LIMIT)
         live = {
             state.current_revision,

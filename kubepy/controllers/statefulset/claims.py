@@ -1,6 +1,8 @@
-"""The claims of a StatefulSet's pods: their names, and their owners under the retention policy. Pure functions.
+"""The claims of a StatefulSet's pods: their names, and their owners under the retention policy.
+Pure functions.
 
-Upstream: ``stateful_set_utils.go``, from getPersistentVolumeClaims to updateClaimOwnerRefForSetAndPod.
+Upstream: ``stateful_set_utils.go``, from getPersistentVolumeClaims to
+updateClaimOwnerRefForSetAndPod.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ def claim_names(stateful_set: StatefulSet, ordinal: int) -> list[str]:
 
 
 def new_claims(stateful_set: StatefulSet, ordinal: int) -> list[PersistentVolumeClaim]:
-    """Return the claims of a pod, with the labels of the template, and above them those of the selector
-    (``getPersistentVolumeClaims``)."""
+    """Return the claims of a pod, with the labels of the template, and above them those of the
+    selector (``getPersistentVolumeClaims``)."""
     selector_labels = (stateful_set["spec"].get("selector") or {}).get("matchLabels") or {}
     claims: list[Object] = []
     for template in stateful_set["spec"].get("volumeClaimTemplates") or []:
@@ -74,7 +76,8 @@ def matches_owner(reference: AnyObject, owner: AnyObject) -> bool:
 
 
 def has_stale_owner_ref(claim: PersistentVolumeClaim, owner: AnyObject) -> bool:
-    """Return whether the claim belongs to an earlier object of the owner's name (``hasStaleOwnerRef``)."""
+    """Return whether the claim belongs to an earlier object of the owner's name
+    (``hasStaleOwnerRef``)."""
     first = next(
         (reference for reference in owner_references(claim) if matches_owner(reference, owner)),
         None,
@@ -104,7 +107,8 @@ def _is_owned_by(claim: PersistentVolumeClaim, owner: AnyObject) -> bool:
 
 
 def _policy_owner(stateful_set: StatefulSet, pod: AnyObject, in_range: bool) -> AnyObject | None:
-    """Return the owner that is to control the claims of a pod under the policy: the set, the pod, or None."""
+    """Return the owner that is to control the claims of a pod under the policy: the set, the pod,
+    or None."""
     when_deleted, when_scaled = retention_policy(stateful_set)
     if when_scaled == DELETE and not in_range:
         return pod
@@ -114,7 +118,8 @@ def _policy_owner(stateful_set: StatefulSet, pod: AnyObject, in_range: bool) -> 
 def is_claim_owner_up_to_date(
     claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: AnyObject, in_range: bool
 ) -> bool:
-    """Return whether the claim's owners are those of the policy, or not to be touched (``isClaimOwnerUpToDate``)."""
+    """Return whether the claim's owners are those of the policy, or not to be touched
+    (``isClaimOwnerUpToDate``)."""
     if not owner_references(claim):
         return _policy_owner(stateful_set, pod, in_range) is None
     if has_stale_owner_ref(claim, stateful_set) or has_stale_owner_ref(claim, pod):

@@ -1,7 +1,8 @@
-"""The decision of one sync of a StatefulSet: its next steps, in order (``updateStatefulSet``). Pure functions.
+"""The decision of one sync of a StatefulSet: its next steps, in order (``updateStatefulSet``). Pure
+functions.
 
-An ordered set takes one step and waits for it; a parallel one makes and removes all pods at once, but still updates
-them one at a time.
+An ordered set takes one step and waits for it; a parallel one makes and removes all pods at once,
+but still updates them one at a time.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ Step = tuple[PodAction, ...]
 
 
 class StatefulSetActions(NamedTuple):
-    """Phases of steps, a step for each pod that was looked at, and the pod to delete for an update after them all.
+    """Phases of steps, a step for each pod that was looked at, and the pod to delete for an update
+    after them all.
 
     ``status`` is the status to write, ``status_after_update`` that once the pod was deleted.
     """
@@ -52,7 +54,8 @@ class StatefulSetActions(NamedTuple):
 
 
 def decide(state: StatefulSetState) -> StatefulSetActions:
-    """Decide the steps of one sync; an ordered set's end with the first pod that is to be waited for."""
+    """Decide the steps of one sync; an ordered set's end with the first pod that is to be waited
+    for."""
     if is_being_deleted(state.stateful_set):
         status = compute_replica_status(state, state.pods)
         return StatefulSetActions((), None, status, status)
@@ -62,7 +65,8 @@ def decide(state: StatefulSetState) -> StatefulSetActions:
     ordered = is_ordered(state.stateful_set)
 
     def process_condemned(state: StatefulSetState, replica: Replica) -> tuple[Step, bool]:
-        """Delete a pod beyond the range; in an ordered set only while all others are well, or it is the sick one."""
+        """Delete a pod beyond the range; in an ordered set only while all others are well, or it is
+        the sick one."""
         if replica.is_being_deleted:
             return (), False
         if ordered and not state.is_healthy(replica) and replica is not first_unavailable:
@@ -88,7 +92,8 @@ def decide(state: StatefulSetState) -> StatefulSetActions:
 
 
 def split_by_range(state: StatefulSetState) -> tuple[list[Replica], list[Replica]]:
-    """Return the replicas by ordinal, the first missing ones among them, and the condemned pods, the highest first."""
+    """Return the replicas by ordinal, the first missing ones among them, and the condemned pods,
+    the highest first."""
     by_ordinal = {replica.ordinal: replica for replica in state.pods}
     in_range = ordinals(state.stateful_set)
     replicas = []
@@ -108,7 +113,8 @@ def split_by_range(state: StatefulSetState) -> tuple[list[Replica], list[Replica
 
 
 def process_replica(state: StatefulSetState, replica: Replica) -> tuple[Step, bool]:
-    """Return the step for a pod of the range, and whether an ordered set may go on to the next one."""
+    """Return the step for a pod of the range, and whether an ordered set may go on to the next
+    one."""
     if replica.has_ended:
         return () if replica.is_being_deleted else (PodAction("delete", replica),), False
     if not replica.is_created:
@@ -136,7 +142,8 @@ def fix_pod_claim(state: StatefulSetState, replica: Replica) -> tuple[Step, bool
 
 
 def pod_to_update(state: StatefulSetState, replicas: Sequence[Replica]) -> PodAction | None:
-    """Delete the highest pod that is not at the update revision, unless one above it is not available yet."""
+    """Delete the highest pod that is not at the update revision, unless one above it is not
+    available yet."""
     for replica in reversed(replicas[partition(state.stateful_set) :]):
         if replica.revision != state.update_revision and not replica.is_being_deleted:
             return PodAction("delete", replica)

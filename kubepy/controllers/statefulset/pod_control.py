@@ -35,7 +35,8 @@ class StatefulPodControl:
         self._recorder = recorder
 
     def create_stateful_pod(self, stateful_set: StatefulSet, pod: Pod) -> None:
-        """Create a pod, its claims first. Raises Status, ClaimError; AlreadyExists without an event."""
+        """Create a pod, its claims first. Raises Status, ClaimError; AlreadyExists without an
+        event."""
         try:
             self._create_claims(stateful_set, pod)
         except ClaimError as error:
@@ -65,7 +66,8 @@ class StatefulPodControl:
     def update_stateful_pod(
         self, stateful_set: StatefulSet, replica: Replica, *, claims_match: bool
     ) -> None:
-        """Give a pod its labels and volumes back, and its claims their owners unless they have them.
+        """Give a pod its labels and volumes back, and its claims their owners unless they have
+        them.
 
         Raises Status, ClaimError.
         """
@@ -89,7 +91,8 @@ class StatefulPodControl:
         self._update_owners_of_new_claims(stateful_set, pod)
 
     def _create_claims(self, stateful_set: StatefulSet, pod: Pod) -> None:
-        """Create the claims that are missing. Raises ClaimError if one fails or is being deleted."""
+        """Create the claims that are missing. Raises ClaimError if one fails or is being
+        deleted."""
         errors = []
         for claim in claims.new_claims(stateful_set, ordinal_of(pod)):
             observed = self._observed_claims.get(namespace_of(stateful_set), name_of(claim))
@@ -108,7 +111,8 @@ class StatefulPodControl:
             raise ClaimError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
 
     def _update_owners_of_new_claims(self, stateful_set: StatefulSet, pod: Pod) -> None:
-        """Update the owners of claims that were created with a pod. An error is recorded as an event. Raises Status."""
+        """Update the owners of claims that were created with a pod. An error is recorded as an
+        event. Raises Status."""
         try:
             self.update_claims_for_retention_policy(stateful_set, pod)
         except Status as error:
@@ -116,9 +120,11 @@ class StatefulPodControl:
             raise
 
     def update_claims_for_retention_policy(self, stateful_set: StatefulSet, pod: Pod) -> None:
-        """Give a pod's claims the owners of the retention policy (``UpdatePodClaimForRetentionPolicy``).
+        """Give a pod's claims the owners of the retention policy
+        (``UpdatePodClaimForRetentionPolicy``).
 
-        Claims are read as they are stored, since this sync may have made some of them. Raises Status.
+        Claims are read as they are stored, since this sync may have made some of them. Raises
+        Status.
         """
         ordinal = ordinal_of(pod)
         in_range = ordinal in ordinals(stateful_set)
@@ -129,7 +135,8 @@ class StatefulPodControl:
         for claim in stored:
             if claims.has_unexpected_controller(claim, stateful_set, pod):
                 message = (
-                    f"PersistentVolumeClaim {name_of(claim)} has a conflicting OwnerReference that acts as a"
+                    f"PersistentVolumeClaim {name_of(claim)} has a conflicting OwnerReference "
+                    f"that acts as a"
                     " manging controller, the retention policy is ignored for this claim"
                 )
                 self._recorder.event(stateful_set, "Warning", "ConflictingController", message)

@@ -29,7 +29,8 @@ POD_NAME = re.compile(r"(.*)-([0-9]+)")
 
 
 class Replica(NamedTuple):
-    """A pod of the set and what the controller reads of it: an index of the informers holds it ready.
+    """A pod of the set and what the controller reads of it: an index of the informers holds it
+    ready.
 
     A pod that is still to be made has only a name and a namespace, and no phase.
     """
@@ -90,7 +91,8 @@ def read_replica(pod: Pod) -> Replica:
 
 
 def parent_name_and_ordinal(pod: Pod) -> tuple[str, int]:
-    """Return the set that a pod's name belongs to, and its ordinal, or -1; ("", -1) for other names."""
+    """Return the set that a pod's name belongs to, and its ordinal, or -1; ("", -1) for other
+    names."""
     match = POD_NAME.fullmatch(name_of(pod))
     if match is None:
         return "", -1
@@ -113,8 +115,8 @@ def ordinals(stateful_set: StatefulSet) -> range:
 
 
 def considered_ordinals(stateful_set: StatefulSet, present: Collection[int]) -> list[int]:
-    """Return the ordinals that a sync looks at, in order: those that have pods, and the first that lack them, of which
-    an ordered set makes one."""
+    """Return the ordinals that a sync looks at, in order: those that have pods, and the first that
+    lack them, of which an ordered set makes one."""
     in_range, most = ordinals(stateful_set), 1 if is_ordered(stateful_set) else MOST_MISSING
     missing = islice((ordinal for ordinal in in_range if ordinal not in present), most)
     return sorted([*missing, *(ordinal for ordinal in present if ordinal in in_range)])
@@ -138,7 +140,7 @@ def partition(stateful_set: StatefulSet) -> int:
     return int((strategy.get("rollingUpdate") or {}).get("partition", 0))
 
 
-# --- new pods -----------------------------------------------------------------------------------------------------
+# --- new pods -------------------------------------------------------------------------------------
 
 
 def missing_replica(stateful_set: StatefulSet, ordinal: int, revision: str) -> Replica:
@@ -153,8 +155,8 @@ def missing_replica(stateful_set: StatefulSet, ordinal: int, revision: str) -> R
 
 
 def is_made_at_current_revision(current_set: StatefulSet, ordinal: int) -> bool:
-    """Return whether a pod is made at the current revision: below the partition; without a rollingUpdate block below
-    the count of pods still at the current revision."""
+    """Return whether a pod is made at the current revision: below the partition; without a
+    rollingUpdate block below the count of pods still at the current revision."""
     strategy = current_set["spec"].get("updateStrategy") or {}
     if strategy.get("rollingUpdate") is not None:
         return ordinal < start_ordinal(current_set) + partition(current_set)
@@ -212,7 +214,7 @@ def with_storage(stateful_set: StatefulSet, spec: PodSpec, ordinal: int) -> PodS
     return cast("PodSpec", {**spec, "volumes": [*volumes, *others]}) if volumes or others else spec
 
 
-# --- identity and storage -----------------------------------------------------------------------------------------
+# --- identity and storage -------------------------------------------------------------------------
 
 
 def storage_matches(stateful_set: StatefulSet, replica: Replica) -> bool:
@@ -225,7 +227,8 @@ def storage_matches(stateful_set: StatefulSet, replica: Replica) -> bool:
 
 
 def with_identity_and_storage(stateful_set: StatefulSet, replica: Replica) -> Pod:
-    """Return the pod with the name, the labels and the volumes that its ordinal must have (``UpdateStatefulPod``)."""
+    """Return the pod with the name, the labels and the volumes that its ordinal must have
+    (``UpdateStatefulPod``)."""
     pod, ordinal = replica.pod, replica.ordinal
     metadata, spec = pod["metadata"], pod["spec"]
     if not replica.identity_matches:

@@ -1,4 +1,5 @@
-"""The state of a StatefulSet that one sync goes by, as it was observed when the sync began. Pure functions."""
+"""The state of a StatefulSet that one sync goes by, as it was observed when the sync began. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class StatefulSetState(NamedTuple):
-    """Everything that :func:`~kubepy.controllers.statefulset.decide.decide` decides by. Nobody changes it."""
+    """Everything that :func:`~kubepy.controllers.statefulset.decide.decide` decides by. Nobody
+    changes it."""
 
     key: Key
     stateful_set: StatefulSet
@@ -45,7 +47,8 @@ class StatefulSetState(NamedTuple):
         return [self.claims[name] for name in names if name in self.claims]
 
     def claims_match_retention_policy(self, replica: Replica) -> bool:
-        """Return whether the pod's claims are owned as the policy says (``ClaimsMatchRetentionPolicy``)."""
+        """Return whether the pod's claims are owned as the policy says
+        (``ClaimsMatchRetentionPolicy``)."""
         if not self.claims:
             return True
         found = self.claims_of(replica)
@@ -56,7 +59,8 @@ class StatefulSetState(NamedTuple):
         )
 
     def pod_claim_is_stale(self, replica: Replica) -> bool:
-        """Return whether a claim still belongs to an earlier pod of the name and will go with it (``PodClaimIsStale``)."""
+        """Return whether a claim still belongs to an earlier pod of the name and will go with it
+        (``PodClaimIsStale``)."""
         if claims.retention_policy(self.stateful_set)[1] == claims.RETAIN:
             return False
         return any(

@@ -1,4 +1,5 @@
-"""The status of a StatefulSet. Pure functions (``computeReplicaStatus``, ``completeRollingUpdate``)."""
+"""The status of a StatefulSet. Pure functions (``computeReplicaStatus``,
+``completeRollingUpdate``)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ def compute_replica_status(
 ) -> StatefulSetStatus:
     """Return the status for these pods. A pod that is being deleted counts, but at no revision.
 
-    As the API writes it: replicas and availableReplicas always, other counts only when they are not 0.
+    As the API writes it: replicas and availableReplicas always, other counts only when they are not
+    0.
     """
     created = [replica for replica in replicas if replica.is_created]
     ready = [replica for replica in created if replica.is_running_and_ready]
@@ -43,7 +45,8 @@ def compute_replica_status(
 def with_one_less_current(status: StatefulSetStatus) -> StatefulSetStatus:
     """Return the status after one pod was deleted for an update.
 
-    A pod of neither revision is not in the count: upstream then writes -1, which the API server refuses.
+    A pod of neither revision is not in the count: upstream then writes -1, which the API server
+    refuses.
     """
     rest: StatefulSetStatus = {**status}
     left = rest.pop("currentReplicas", 0) - 1
@@ -53,7 +56,8 @@ def with_one_less_current(status: StatefulSetStatus) -> StatefulSetStatus:
 def complete_rolling_update(
     stateful_set: StatefulSet, status: StatefulSetStatus
 ) -> StatefulSetStatus:
-    """Return the status in which the update revision has become the current one, if all pods are updated and ready."""
+    """Return the status in which the update revision has become the current one, if all pods are
+    updated and ready."""
     replicas = stateful_set["spec"].get("replicas", 1)
     counts = (
         status.get("updatedReplicas", 0),

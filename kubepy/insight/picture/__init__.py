@@ -9,7 +9,7 @@ this        the bars: each pod from its creation to its end, in states, and the 
 ==========  ==========================================================================================
 
 A picture is derived from the timeline alone, so the same history makes the same bytes.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ class Bar:
     :ivar workload: the key of its top controller, or its own.
     :ivar start: the number of the step that created it; -1 if it was there before.
     :ivar end: the number of the step that deleted it; the number of all steps if it stays.
-    :ivar removed: the number of the step since which its workload has lost it: ``end``, or one before.
+    :ivar removed: the number of the step since which its workload has lost it: ``end``, or one
+        before.
     :ivar last: the number of its last step, -1 for a pod without one.
     :ivar owner: its controller, as steps name it.
     :ivar states: (number of the step, state), the first from ``start`` on.
@@ -125,7 +126,8 @@ def state_after(step: Step, before: str) -> str | None:
 
 
 def bars_of(timeline: Timeline) -> list[Bar]:
-    """Return the bars of a timeline's pods, those that were there first before the others, linked to successors.
+    """Return the bars of a timeline's pods, those that were there first before the others, linked
+    to successors.
 
     A pod without a step is unknown to a timeline.
     """
@@ -201,8 +203,8 @@ class TopControllers:
         self._workloads = {course.key for course in timeline.courses}
 
     def top(self, step: Step) -> Key:
-        """Return the workload at the top of an object's owners, or one below that was asked for: the object itself if
-        it has none."""
+        """Return the workload at the top of an object's owners, or one below that was asked for:
+        the object itself if it has none."""
         key, seen = step.key, set[Key]()
         if step.owner and key not in self._workloads:
             seen.add(key)
@@ -213,7 +215,8 @@ class TopControllers:
         return key
 
     def _by_name(self, key: Key, revision: str) -> Key | None:
-        """Return the workload that an owner without steps belongs to: its name begins with the workload's.
+        """Return the workload that an owner without steps belongs to: its name begins with the
+        workload's.
 
         :param revision: that of a pod: the name of a Deployment's ReplicaSet ends in it.
         """
@@ -232,9 +235,9 @@ def _owner_key(owner: str, namespace: str) -> Key:
 def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> None:
     """Link each pod of a workload that another one replaces to that one.
 
-    A pod that goes while its workload has too few is replaced by the next that comes; one that goes while there are too
-    many, as with a surge, by one that has come. A pod of a DaemonSet is replaced on its node, one of a StatefulSet by
-    that of its name.
+    A pod that goes while its workload has too few is replaced by the next that comes; one that goes
+    while there are too many, as with a surge, by one that has come. A pod of a DaemonSet is
+    replaced on its node, one of a StatefulSet by that of its name.
 
     :param steps: the number of the timeline's steps.
     """

@@ -1,7 +1,8 @@
-"""The picture as one html file, which needs nothing beside it: drawing, style, script, and the data of the steps.
+"""The picture as one html file, which needs nothing beside it: drawing, style, script, and the data
+of the steps.
 
-Without JavaScript it is the drawing with a table of the workloads. The page of ``kubepy serve`` is the same page
-without a timeline; it fetches :func:`live_document` whenever there are new steps.
+Without JavaScript it is the drawing with a table of the workloads. The page of ``kubepy serve`` is
+the same page without a timeline; it fetches :func:`live_document` whenever there are new steps.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ COLUMNS = (
     "Updated at the end",
 )
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"  # a page that asks for nothing
+# a page that asks for nothing
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 ICON = '\n<link rel="icon" href="data:,">'  # or else a browser asks for /favicon.ico
 
 
@@ -91,7 +93,8 @@ def page(title: str, main: str, data: str, thickness: float = 0) -> str:
 
 
 def page_style(thickness: float) -> str:
-    """Return the style of a page: the colours of both themes, the thickness of bars, the drawing, the rest."""
+    """Return the style of a page: the colours of both themes, the thickness of bars, the drawing,
+    the rest."""
 
     def variables(theme: int) -> str:
         return " ".join(f"--{name}: {colours[theme]};" for name, colours in COLOURS.items())
@@ -114,7 +117,8 @@ def content(drawing: Drawing) -> str:
         f'<p id="caption">{caption_of(drawing.timeline, drawing.left_out)}, '
         f"{len(drawing.timeline.steps)} steps</p>\n"
         f'<div id="picture">\n'
-        f'<svg id="drawing" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
+        f'<svg id="drawing" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+        f'role="img" '
         f'aria-label="{clean(description_of(drawing))}">\n'
         f"{body_of(drawing)}</svg>\n</div>\n{legend(drawing)}{workloads_table(drawing)}"
     )
@@ -138,7 +142,8 @@ def workloads_table(drawing: Drawing) -> str:
         rows.append(f'<tr><th scope="row">{clean(name)}</th>{others}</tr>\n')
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
     return (
-        f'<div class="scroll"><table id="workloads">\n<caption>Workloads</caption>\n<thead><tr>{head}</tr></thead>'
+        f'<div class="scroll"><table id="workloads">\n<caption>Workloads</'
+        f"caption>\n<thead><tr>{head}</tr></thead>"
         f"\n<tbody>\n{''.join(rows)}</tbody></table></div>\n"
         if rows
         else ""
@@ -177,11 +182,11 @@ class Distinct:
 def page_data(drawing: Drawing) -> Object:
     """Return the data of a page, as lists of numbers, so that thousands of pods take little room.
 
-    ``words`` are texts. A kind is [resource, namespace, owner, revision], an action [name, reason]. ``objects`` has
-    three numbers for each: name, kind, node; ``steps`` two: action, object. Names and the objects of steps are
-    differences to those before. Steps belong to the moments of the axis in their order: [place, width, steps].
-    A bar is [object, y, first step, last step, successor's bar or -1]. The numbers of a
-    workload are differences to those before.
+    ``words`` are texts. A kind is [resource, namespace, owner, revision], an action [name, reason].
+    ``objects`` has three numbers for each: name, kind, node; ``steps`` two: action, object. Names
+    and the objects of steps are differences to those before. Steps belong to the moments of the
+    axis in their order: [place, width, steps]. A bar is [object, y, first step, last step,
+    successor's bar or -1]. The numbers of a workload are differences to those before.
     """
     words, kinds, objects, actions = Distinct(), Distinct(), Distinct(), Distinct()
     timeline, steps, things = drawing.timeline, list[int](), [0]
@@ -260,7 +265,8 @@ def page_data(drawing: Drawing) -> Object:
 
 
 def times_of(timeline: Timeline) -> list[int]:
-    """Return the times of the steps: microseconds since the time before, number of steps, and so on."""
+    """Return the times of the steps: microseconds since the time before, number of steps, and so
+    on."""
     flat, before = list[int](), timeline.since
     for at, steps in groupby(step.at for step in timeline.steps):
         flat += [(at - before) // timedelta(microseconds=1), len(list(steps))]
@@ -269,8 +275,9 @@ def times_of(timeline: Timeline) -> list[int]:
 
 
 def course_data(key: Key, judged: Sequence[Availability], top: float, bottom: float) -> list[Any]:
-    """Return [resource/name, namespace, top, bottom, changes, order]: its numbers, with how many were required (-1:
-    nothing says so), as differences to those before; the order has the place of each among the distinct ones."""
+    """Return [resource/name, namespace, top, bottom, changes, order]: its numbers, with how many
+    were required (-1: nothing says so), as differences to those before; the order has the place of
+    each among the distinct ones."""
     rows = [
         (step, *numbers, -1 if required is None else required)
         for step, numbers, _, required, *_ in judged

@@ -1,8 +1,9 @@
 """Places on the time axis of a picture.
 
-Time runs in proportion, but for two things. A moment with steps has a width, which they share in their order: otherwise
-a rollout of pods that are ready at once would be a line. And a gap that would leave no room for the rest is cut short,
-and marked: the hours between two rollouts of a minute.
+Time runs in proportion, but for two things. A moment with steps has a width, which they share in
+their order: otherwise a rollout of pods that are ready at once would be a line. And a gap that
+would leave no room for the rest is cut short, and marked: the hours between two rollouts of a
+minute.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Moment(NamedTuple):
     """The place of the steps of one moment.
 
     :ivar first: the number of its first step.
-    :ivar after: the time since the beginning of the timeline, as exact as the axis can show: ``1m30s``.
+    :ivar after: the time since the beginning of the timeline, as exact as the axis can show:
+        ``1m30s``.
     """
 
     at: datetime
@@ -106,8 +108,8 @@ class Scale:
 def moments_of(timeline: Timeline) -> list[tuple[datetime, int]]:
     """Return the moments of a timeline, each with the number of its steps.
 
-    Steps that follow each other so fast that the axis could not tell them apart are of one moment: in the system's time
-    each write has a time of its own.
+    Steps that follow each other so fast that the axis could not tell them apart are of one moment:
+    in the system's time each write has a time of its own.
     """
     near = min(timedelta(seconds=NEAR_SECONDS), (timeline.until - timeline.since) / RESOLUTION)
     groups = list[tuple[datetime, int]]()
@@ -120,7 +122,8 @@ def moments_of(timeline: Timeline) -> list[tuple[datetime, int]]:
 
 
 def gap_shares(seconds: list[float]) -> tuple[list[float], list[bool]]:
-    """Return the share of the room that each gap gets, and which are cut short; all are 0 where no time passes."""
+    """Return the share of the room that each gap gets, and which are cut short; all are 0 where no
+    time passes."""
     shortest = shortest_break(seconds)
     if shortest is None:
         total = sum(seconds)
@@ -137,7 +140,8 @@ def gap_shares(seconds: list[float]) -> tuple[list[float], list[bool]]:
 
 
 def shortest_break(seconds: list[float]) -> float | None:
-    """Return from which length on gaps are cut short: far more than all shorter ones together, if those are not few."""
+    """Return from which length on gaps are cut short: far more than all shorter ones together, if
+    those are not few."""
     gaps = sorted(gap for gap in seconds if gap)
     total, shortest = 0.0, None
     for index, gap in enumerate(gaps):

@@ -1,7 +1,7 @@
 """The picture as svg: workloads with their availability above, below them the pods on their nodes.
 
-Bars are horizontal strokes, collected in one path for each state and revision: a thousand pods take little room, and
-the page zooms them by moving what stands in the paths (``page.js``).
+Bars are horizontal strokes, collected in one path for each state and revision: a thousand pods take
+little room, and the page zooms them by moving what stands in the paths (``page.js``).
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ STATE_NAMES = {
     FAILED: "failing",
     SUCCEEDED: "succeeded",
 }
-COLOURS = {  # name: light, dark. Revisions differ for colour-blind eyes too; text has a contrast of 4.5 at least
+# name: light, dark. Revisions differ for colour-blind eyes too; text has a contrast of 4.5 at least
+COLOURS = {
     "ground": ("#ffffff", "#14181d"),
     "text": ("#1b2127", "#e8edf2"),
     "faint": ("#596673", "#a2b0bd"),
@@ -112,10 +113,11 @@ def shortened(text: str, room: float, size: float = 6.3) -> str:
 class Drawing:
     """A drawing under way: paths on the time axis by class, texts on it and beside it.
 
-    :ivar plot: class: pieces of the path's ``d``. Capital letters are places on the time axis, as is the length after
-        ``h``; ``l`` and ``v`` are sizes that stay at any zoom.
+    :ivar plot: class: pieces of the path's ``d``. Capital letters are places on the time axis, as
+        is the length after ``h``; ``l`` and ``v`` are sizes that stay at any zoom.
     :ivar rows: (top, bottom, bar) of each bar.
-    :ivar events: the numbers of the steps of each node, and of each workload with what it owns, but for pods.
+    :ivar events: the numbers of the steps of each node, and of each workload with what it owns, but
+        for pods.
     :ivar left_out: how many pods without a step are not drawn.
     :ivar names: (x, width, y, bar): the longest part of a bar that has room for its name.
     :ivar charts: of each workload the top of its part, and top and bottom of its chart.
@@ -164,7 +166,8 @@ class Drawing:
 
 
 def revision_classes(bars: Iterable[Bar], workloads: Sequence[Key]) -> dict[tuple[Key, str], str]:
-    """Return the class of each revision of each workload: older ones first, those that nothing has are "none"."""
+    """Return the class of each revision of each workload: older ones first, those that nothing has
+    are "none"."""
     classes = dict[tuple[Key, str], str]()
     for bar in sorted(bars, key=lambda bar: (workloads.index(bar.workload), bar.start)):
         if bar.revision:
@@ -172,7 +175,7 @@ def revision_classes(bars: Iterable[Bar], workloads: Sequence[Key]) -> dict[tupl
     return classes
 
 
-# --- workloads ----------------------------------------------------------------------------------------------------
+# --- workloads ------------------------------------------------------------------------------------
 
 
 def draw_charts(drawing: Drawing, top: float) -> float:
@@ -188,7 +191,8 @@ def draw_charts(drawing: Drawing, top: float) -> float:
 
 
 def quartered(y: float) -> str:
-    """Write a height to a quarter of a pixel: of a thousand pods a single one makes no difference."""
+    """Write a height to a quarter of a pixel: of a thousand pods a single one makes no
+    difference."""
     return number(round(y * 4) / 4)
 
 
@@ -202,7 +206,8 @@ def runs(values: Iterable[tuple[float, tuple[Any, ...]]]) -> Iterable[tuple[Any,
 
 
 def draw_chart(drawing: Drawing, course: Course) -> None:
-    """Draw the availability of a workload against its band, with the events of it and of what it owns above."""
+    """Draw the availability of a workload against its band, with the events of it and of what it
+    owns above."""
     _, ceiling, floor = drawing.charts[course.key]
     places = [
         (drawing.scale.x(moment.step - 1), moment.numbers, moment)
@@ -283,7 +288,10 @@ def summary_of(drawing: Drawing, key: Key) -> str:
         ends = Counter(
             state for bar in drawing.bars if bar.workload == key for _, state in bar.states[-2:]
         )
-        return f"{ends[SUCCEEDED]} pod{'' if ends[SUCCEEDED] == 1 else 's'} succeeded, {ends[FAILED]} failed"
+        return (
+            f"{ends[SUCCEEDED]} pod{'' if ends[SUCCEEDED] == 1 else 's'} succeeded, "
+            f"{ends[FAILED]} failed"
+        )
     judged = drawing.judged[key]
     worst, last = extremes(judged), judged[-1].numbers
     lowest, at_end = (
@@ -300,7 +308,7 @@ def summary_of(drawing: Drawing, key: Key) -> str:
     )
 
 
-# --- nodes --------------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 
 def lanes_of(drawing: Drawing) -> dict[str, list[list[Bar]]]:
@@ -381,7 +389,9 @@ def draw_node_states(drawing: Drawing, node: str, top: float) -> None:
         drawing.stroke(state, x, top + 1.5, PLOT - x)
 
 
-STROKES = {  # of each state: classes, and the part of a bar's thickness; the first is in the colour of the revision
+# of each state: classes, and the part of a bar's thickness; the first is in the colour of the
+# revision
+STROKES = {
     PENDING: (("dotted", 0),),
     STARTING: (("", 100), ("hollow", 70)),
     READY: (("", 100), ("hollow", 30)),
@@ -393,7 +403,8 @@ STROKES = {  # of each state: classes, and the part of a bar's thickness; the fi
 
 
 def stroke_classes(state: str, colour: str, size: str) -> list[str]:
-    """Return the classes of a state's strokes, the first one below the others. They differ without their colour."""
+    """Return the classes of a state's strokes, the first one below the others. They differ without
+    their colour."""
     words = [
         [colour if not layer else "", style, f"{size}{part}" if part else ""]
         for layer, (style, part) in enumerate(STROKES[state])
@@ -402,7 +413,8 @@ def stroke_classes(state: str, colour: str, size: str) -> list[str]:
 
 
 def draw_bar(drawing: Drawing, bar: Bar, y: float) -> None:
-    """Draw a pod: a stroke for each state; its name stands in the longest part that is solid, if it fits."""
+    """Draw a pod: a stroke for each state; its name stands in the longest part that is solid, if it
+    fits."""
     colour = drawing.revisions.get((bar.workload, bar.revision), "none")
     longest, place = 0.0, 0.0
     for start, end, state in bar.spans():
@@ -440,7 +452,7 @@ def draw_link(drawing: Drawing, bar: Bar, y: float, successor_y: float) -> None:
     )
 
 
-# --- the whole ----------------------------------------------------------------------------------------------------
+# --- the whole ------------------------------------------------------------------------------------
 
 
 def draw(timeline: Timeline, top: float) -> Drawing:
@@ -499,7 +511,8 @@ LAYERS = (
 
 
 def plot_of(drawing: Drawing) -> Iterable[str]:
-    """Yield the elements of the plot from the ground up; a state of several strokes has its path once."""
+    """Yield the elements of the plot from the ground up; a state of several strokes has its path
+    once."""
     for classes in filter(drawing.plot.__contains__, LAYERS):
         yield f'<path class="{classes}" d="{"".join(drawing.plot[classes])}"/>\n'
     for name in sorted(drawing.plot.keys() - set(LAYERS)):
@@ -510,12 +523,14 @@ def plot_of(drawing: Drawing) -> Iterable[str]:
 
 
 def body_of(drawing: Drawing) -> str:
-    """Return the elements of a drawing: the plot, which moves when it is zoomed, and the texts beside it."""
+    """Return the elements of a drawing: the plot, which moves when it is zoomed, and the texts
+    beside it."""
     paths = "".join(plot_of(drawing))
     ticks = "".join(map(text_element, visible_ticks(drawing)))
     texts = "".join(map(text_element, drawing.texts))
     return (
-        f'<svg class="plot" x="{LEFT}" width="{PLOT}" height="{number(drawing.height)}">\n{paths}</svg>\n'
+        f'<svg class="plot" x="{LEFT}" width="{PLOT}" '
+        f'height="{number(drawing.height)}">\n{paths}</svg>\n'
         f'<g class="ticks">{ticks}</g>\n<g class="texts">{"".join(drawing.keys)}{texts}</g>\n'
     )
 
@@ -524,7 +539,10 @@ def text_element(label: Label) -> str:
     """Return a text; one that is shortened says the whole when it is pointed at."""
     short = shortened(label.text, label.room, 5.5 if "small" in label.classes else 6.3)
     title = f"<title>{clean(label.text)}</title>" if short != label.text else ""
-    return f'<text class="{label.classes}" x="{number(label.x)}" y="{number(label.y)}">{clean(short)}{title}</text>\n'
+    return (
+        f'<text class="{label.classes}" x="{number(label.x)}" '
+        f'y="{number(label.y)}">{clean(short)}{title}</text>\n'
+    )
 
 
 def clean(text: str) -> str:
@@ -563,7 +581,8 @@ def themed(rules: str, theme: int) -> str:
 
 
 def svg_style(drawing: Drawing) -> str:
-    """Return the style of an svg that stands alone: literal colours, since not every viewer knows variables."""
+    """Return the style of an svg that stands alone: literal colours, since not every viewer knows
+    variables."""
     rules = resource_text("drawing.css") + colour_rules()
     coloured = "".join(line for line in rules.splitlines(keepends=True) if "var(" in line)
     dark = re.sub(
@@ -592,7 +611,8 @@ def caption_of(timeline: Timeline, left_out: int = 0) -> str:
 def description_of(drawing: Drawing) -> str:
     """Say in words what a picture shows."""
     courses = "".join(
-        f" {course.key.resource}/{course.key.name} in {course.key.namespace}: {summary_of(drawing, course.key)}."
+        f" {course.key.resource}/{course.key.name} in {course.key.namespace}: "
+        f"{summary_of(drawing, course.key)}."
         for course in sorted(drawing.timeline.courses)
         if course.numbers
     )
@@ -608,7 +628,8 @@ def swatch(state: str, x: float, y: float) -> str:
 
 
 def legend_of(drawing: Drawing) -> list[tuple[str, Callable[[float, float], str]]]:
-    """Return the names of what a drawing shows, each with a function that draws a sample from x on, around y."""
+    """Return the names of what a drawing shows, each with a function that draws a sample from x on,
+    around y."""
 
     def sample(classes: str, path: str) -> Callable[[float, float], str]:
         return lambda x, y: f'<path class="{classes}" d="M{number(x)} {number(y)}{path}"/>'
@@ -658,10 +679,13 @@ def render_svg(timeline: Timeline) -> str:
     legend, bottom = legend_svg(drawing)
     height = number(bottom)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-        f'role="img" aria-labelledby="title description">\n<title id="title">Timeline: {caption_of(timeline)}</title>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
+        f'height="{height}" '
+        f'role="img" aria-labelledby="title description">\n<title id="title">Timeline: '
+        f"{caption_of(timeline)}</title>\n"
         f'<desc id="description">{clean(description_of(drawing))}</desc>\n'
-        f'<style>\n{svg_style(drawing)}</style>\n<rect class="ground" width="{WIDTH}" height="{height}"/>\n'
+        f'<style>\n{svg_style(drawing)}</style>\n<rect class="ground" width="{WIDTH}" '
+        f'height="{height}"/>\n'
         f'<text class="title" x="8" y="24">Timeline</text>\n'
         f'<text class="faint" x="8" y="42">{caption_of(timeline, drawing.left_out)}</text>\n'
         f"{body_of(drawing)}{legend}</svg>\n"

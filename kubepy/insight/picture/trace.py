@@ -1,8 +1,8 @@
 """The timeline as a Chrome trace, for chrome://tracing and Perfetto.
 
-Processes are nodes, threads are pods, slices are the states of pods; workloads are processes with counters of their
-availability and an instant for each step of theirs. Times are microseconds since the beginning of the timeline. The
-format is described in Google's "Trace Event Format".
+Processes are nodes, threads are pods, slices are the states of pods; workloads are processes with
+counters of their availability and an instant for each step of theirs. Times are microseconds since
+the beginning of the timeline. The format is described in Google's "Trace Event Format".
 """
 
 from __future__ import annotations
@@ -153,7 +153,8 @@ class Trace:
         return round((step.at - self._timeline.since).total_seconds() * 1_000_000)
 
     def _time(self, number: int) -> int:
-        """Return the microseconds from the beginning to the step of that number, 0 or the end outside of the steps."""
+        """Return the microseconds from the beginning to the step of that number, 0 or the end
+        outside of the steps."""
         if number < 0:
             return 0
         if number < len(self._timeline.steps):

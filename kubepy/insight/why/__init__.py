@@ -19,11 +19,11 @@
     services    Services behind which no pod is ready
     workloads   causes of workloads: the way down to the pod that holds them up
 
-A diagnosis returns a :class:`~kubepy.insight.Finding`: its cause, the chain from the object to the leaf, the commands
-that might help. Each module of causes ends in its tables, ``DIAGNOSES`` and for objects that are done ``NOTES``, which
-``verdict`` puts together. To add a cause: its line in ``causes``, its diagnosis in a table, its page in docs/why/,
-which is its test.
-"""
+A diagnosis returns a :class:`~kubepy.insight.Finding`: its cause, the chain from the object to the
+leaf, the commands that might help. Each module of causes ends in its tables, ``DIAGNOSES`` and for
+objects that are done ``NOTES``, which ``verdict`` puts together. To add a cause: its line in
+``causes``, its diagnosis in a table, its page in docs/why/, which is its test.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -72,14 +72,16 @@ class RemedyStep(NamedTuple):
 
 
 class RemedySequence(NamedTuple):
-    """Command lines that together brought the object to done on a fork, ``finishes_after`` seconds later."""
+    """Command lines that together brought the object to done on a fork, ``finishes_after`` seconds
+    later."""
 
     steps: tuple[RemedyStep, ...]
     finishes_after: float
 
 
 class Next(NamedTuple):
-    """The next thing that a controller does by itself about the object, or one that it waits for."""
+    """The next thing that a controller does by itself about the object, or one that it waits
+    for."""
 
     at: datetime
     controller: str
@@ -106,7 +108,8 @@ class Why(NamedTuple):
 
 
 def why_document(why: Why, program: str = "kubepy") -> Object:
-    """Return the answer as JSON data; the commands of its remedies begin with the program's name."""
+    """Return the answer as JSON data; the commands of its remedies begin with the program's
+    name."""
     return {
         "kind": "Why",
         "object": why.key._asdict(),

@@ -1,6 +1,7 @@
 """Budgets: how much the controllers of forks may do for one answer.
 
-They are counted in writes and moments, and depend on no clock: the same cluster gets the same answer on any machine.
+They are counted in writes and moments, and depend on no clock: the same cluster gets the same
+answer on any machine.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class Budget:
 
     :param most: so many of them.
     :param whole: a budget from which the same is taken.
-    :param at_once: how many more writes may be made within a moment before that is left, too; None: MOST_AT_ONCE.
+    :param at_once: how many more writes may be made within a moment before that is left, too; None:
+        MOST_AT_ONCE.
     :ivar tries: how many runs may still begin.
     """
 

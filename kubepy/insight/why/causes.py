@@ -1,6 +1,7 @@
 """The causes that ``why`` can name: a closed list, each with one line that says what it means.
 
-The line completes "deployment/web is stuck: …". Each cause has a page, ``docs/why/<cause>.md``, which is also its test.
+The line completes "deployment/web is stuck: …". Each cause has a page, ``docs/why/<cause>.md``,
+which is also its test.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ CAUSES = {
     "autoscaler-without-target": "the autoscaler's target is missing",
     "backend-missing": "a Service, or a port of it, that the Ingress leads to is missing",
     "backoff-limit": "the Job's pods failed more often than its backoffLimit allows",
-    "broken-revision": "a pod of an older, broken revision is not replaced until somebody deletes it",
+    "broken-revision": "a pod of an older, broken revision is not replaced until somebody deletes "
+    "it",
     "certificate-missing": "the Secret with the Ingress's certificate is missing",
     "claim-lost": "a claim has lost its volume",
     "claim-missing": "a claim that the pod needs is missing",
@@ -34,7 +36,8 @@ CAUSES = {
     "cronjob-suspended": "the CronJob is suspended",
     "cronjob-waiting": "the CronJob waits for its next start",
     "dead-node": "the node of a pod is dead, so nobody can end or restart the pod",
-    "dead-nodes-use-up-unavailable": "pods on dead nodes use up maxUnavailable, so no further pod is replaced",
+    "dead-nodes-use-up-unavailable": "pods on dead nodes use up maxUnavailable, so no further pod "
+    "is replaced",
     "deadline-exceeded": "the pod ran longer than its activeDeadlineSeconds",
     "deletion-refused": "the API refuses to delete an object that should go",
     "disruption-budget": "a PodDisruptionBudget forbids to evict a pod",

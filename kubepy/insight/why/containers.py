@@ -1,7 +1,8 @@
-"""Pods whose containers do not run: images, crashes, init containers, memory, deadlines, annotations of the kubelet.
+"""Pods whose containers do not run: images, crashes, init containers, memory, deadlines,
+annotations of the kubelet.
 
-Everything is read off the status that a kubelet reports. Where an annotation has made the simulated kubelet report it,
-the annotation is the last link, and taking it away is a remedy.
+Everything is read off the status that a kubelet reports. Where an annotation has made the simulated
+kubelet report it, the annotation is the last link, and taking it away is a remedy.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ class FailingContainer(NamedTuple):
 
     @property
     def end(self) -> tuple[str, Object]:
-        """The path of the end of its last run below its status, and that end; empty where none has ended."""
+        """The path of the end of its last run below its status, and that end; empty where none has
+        ended."""
         for field in ("state", "lastState"):
             if ended := (self.status.get(field) or {}).get("terminated"):
                 return f"{self.path}.{field}.terminated", ended
@@ -90,7 +92,8 @@ class FailingContainer(NamedTuple):
 
 
 def failing_containers(pod: Object) -> Iterator[FailingContainer]:
-    """Yield the containers of a pod that wait or have failed, in the order in which a kubelet starts them."""
+    """Yield the containers of a pod that wait or have failed, in the order in which a kubelet
+    starts them."""
     for field, statuses_field in LISTS:
         indexes = {
             container["name"]: index for index, container in enumerate(pod["spec"].get(field) or ())
@@ -110,13 +113,14 @@ def failing_containers(pod: Object) -> Iterator[FailingContainer]:
                 )
 
 
-# --- what the annotations say ---------------------------------------------------------------------------------------
+# --- what the annotations say ---------------------------------------------------------------------
 
 
 def without_annotation(
     scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME
 ) -> list[Words]:
-    """Return the command that takes the annotation away: from the template, the pod, or its node."""
+    """Return the command that takes the annotation away: from the template, the pod, or its
+    node."""
     workload, node = top_owner(scene, pod), scene.get("nodes", "", node_name(pod))
     if annotations_of(pod).get(annotation):
         metadata = (workload["spec"].get("template") or {}).get("metadata") or {}
@@ -138,7 +142,7 @@ def without_annotation(
     return []
 
 
-# --- images ---------------------------------------------------------------------------------------------------------
+# --- images ---------------------------------------------------------------------------------------
 
 
 def invalid_image_name(scene: Scene, pod: Object) -> Finding | None:
@@ -180,7 +184,8 @@ def image_pull(scene: Scene, pod: Object) -> Finding | None:
 
 
 def set_image(scene: Scene, failing: FailingContainer) -> list[Words]:
-    """Return the command that sets another image: that of an earlier revision, or the name as it was probably meant."""
+    """Return the command that sets another image: that of an earlier revision, or the name as it
+    was probably meant."""
     pod, image = failing.pod, failing.container["image"]
     workload = top_owner(scene, pod)
     earlier = [
@@ -226,11 +231,12 @@ def earlier_images(scene: Scene, workload: Object, container: str) -> Iterator[s
                 yield other["image"]
 
 
-# --- containers that end --------------------------------------------------------------------------------------------
+# --- containers that end --------------------------------------------------------------------------
 
 
 def failed_container(scene: Scene, pod: Object) -> Finding | None:
-    """Blame a container that ends, or has ended: out of memory, an init container, a crash loop, a failure."""
+    """Blame a container that ends, or has ended: out of memory, an init container, a crash loop, a
+    failure."""
     for failing in failing_containers(pod):
         if failing.has_failed:
             cause, links = cause_of_failure(failing), [*annotated(scene, pod)]
@@ -253,7 +259,8 @@ def cause_of_failure(failing: FailingContainer) -> str:
 
 
 def failure_links(scene: Scene, failing: FailingContainer, cause: str) -> Iterator[Link]:
-    """Yield the links of a container that ends: that it waits for its restart, and how its last run ended."""
+    """Yield the links of a container that ends: that it waits for its restart, and how its last run
+    ended."""
     pod, (path, ended) = failing.pod, failing.end
     if failing.reason == CRASH_LOOP:
         restarts = plural(int(failing.status.get("restartCount") or 0), "restart")
@@ -302,11 +309,12 @@ def failed_pod(scene: Scene, pod: Object) -> Finding | None:
     return scene.finding("pod-rejected", scene.link(pod, "status.reason", text.rstrip(".")))
 
 
-# --- pods that the kubelet does not start ---------------------------------------------------------------------------
+# --- pods that the kubelet does not start ---------------------------------------------------------
 
 
 def not_started(scene: Scene, pod: Object) -> Finding | None:
-    """Blame an annotation that keeps the simulated kubelet from starting a pod, or that it cannot read."""
+    """Blame an annotation that keeps the simulated kubelet from starting a pod, or that it cannot
+    read."""
     node = scene.get("nodes", "", node_name(pod))
     if (
         node is None

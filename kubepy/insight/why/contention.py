@@ -43,8 +43,8 @@ def contention_below(scene: Scene, deployment: Object) -> Finding | None:
 
 
 def finding_of(scene: Scene, obj: Object, contest: Contest) -> Finding:
-    """Return the finding about an object in a contest: what both controllers do, and the taint or the autoscalers
-    behind it."""
+    """Return the finding about an object in a contest: what both controllers do, and the taint or
+    the autoscalers behind it."""
     deeds = f"{contest.deeds}: {contest.rounds} times by now, without end"
     links = [scene.link(obj, "", deeds)]
     remedies: list[Words] = []
@@ -58,7 +58,8 @@ def finding_of(scene: Scene, obj: Object, contest: Contest) -> Finding:
 
 
 def taints_of_named_node(scene: Scene, owner: Object) -> list[tuple[Link, Words]]:
-    """Return the NoExecute taints of the node that a pod template names, each with the command that removes it."""
+    """Return the NoExecute taints of the node that a pod template names, each with the command that
+    removes it."""
     spec = (owner["spec"].get("template") or {}).get("spec") or {}
     node = scene.get("nodes", "", spec.get("nodeName", ""))
     if node is None:

@@ -1,8 +1,9 @@
 """Objects that are being deleted and do not go: what holds them, and what would let them go.
 
-A pod is held until its containers have stopped; then, as every object, by its finalizers. Those that a controller of
-the cluster removes tell what it waits for (:data:`KEEPERS`): dependents, pods, claims, custom resources, which are
-diagnosed in turn. Any other finalizer is for a program that does not run here, so that only a patch removes it.
+A pod is held until its containers have stopped; then, as every object, by its finalizers. Those
+that a controller of the cluster removes tell what it waits for (:data:`KEEPERS`): dependents, pods,
+claims, custom resources, which are diagnosed in turn. Any other finalizer is for a program that
+does not run here, so that only a patch removes it.
 """
 
 from __future__ import annotations
@@ -86,18 +87,25 @@ def holder(scene: Scene, obj: Object) -> Finding:
     return next(filter(is_stuck, findings), findings[0])
 
 
-# --- pods ---------------------------------------------------------------------------------------------------------
+# --- pods -----------------------------------------------------------------------------------------
 
 
 def terminating_pod(scene: Scene, pod: Object) -> Finding:
-    """Diagnose a pod that is being deleted and whose containers have not stopped, as far as anybody knows."""
+    """Diagnose a pod that is being deleted and whose containers have not stopped, as far as anybody
+    knows."""
     node = scene.get(NODES, "", node_name(pod))
     force = scene.command(pod, "delete", "pod", name_of(pod), *AT_ONCE)
     if node is None:
-        text = f"no kubelet can end it: node {node_name(pod)} does not exist; pods of such a node are deleted after 40s"
+        text = (
+            f"no kubelet can end it: node {node_name(pod)} does not exist; pods of such a node "
+            f"are deleted after 40s"
+        )
         return scene.finding(GOING, scene.link(pod, "spec.nodeName", text), remedies=[force])
     if is_down(node, scene.now):
-        text = f"it is being deleted, and the kubelet of {node_name(pod)}, which would stop it, does not answer"
+        text = (
+            f"it is being deleted, and the kubelet of {node_name(pod)}, which would stop it, "
+            f"does not answer"
+        )
         return scene.lead(
             dead_node(scene, node, of_terminating=True), scene.link(pod, DELETED_AT, text), [force]
         )
@@ -116,7 +124,8 @@ def terminating_pod(scene: Scene, pod: Object) -> Finding:
 def dead_node(scene: Scene, node: Object, *, of_terminating: bool) -> Finding:
     """Return the finding about a node whose kubelet is silent.
 
-    :param of_terminating: the pods there that are being deleted are asked about, not those that should run.
+    :param of_terminating: the pods there that are being deleted are asked about, not those that
+        should run.
     """
     name, until = name_of(node), down_until(node)
     back = f", and will not before {format_time(until)}" if until else ""
@@ -162,7 +171,8 @@ def pod_of_dead_node(scene: Scene, pod: Object) -> Finding | None:
 def terminating_pods(scene: Scene, workload: Object, pods: Iterable[Object]) -> Finding | None:
     """Diagnose a workload that waits until pods of it are gone.
 
-    :param pods: its pods, or the pods that it waits for. One that does not go by itself comes before those that do.
+    :param pods: its pods, or the pods that it waits for. One that does not go by itself comes
+        before those that do.
     """
     leaving = [pod for pod in pods if is_being_deleted(pod)]
     finding = worst(scene, leaving)
@@ -203,8 +213,9 @@ def is_stuck(finding: Finding | None) -> bool:
 
 
 def worst(scene: Scene, objects: Iterable[Object]) -> Finding | None:
-    """Return the finding about the first object that could not be deleted, or does not go by itself, with remedies that
-    let all such objects go; if there is none, the finding about the first object that is being deleted."""
+    """Return the finding about the first object that could not be deleted, or does not go by
+    itself, with remedies that let all such objects go; if there is none, the finding about the
+    first object that is being deleted."""
     findings = [
         finding
         for obj in objects
@@ -238,7 +249,8 @@ def merged(commands: tuple[Words, ...]) -> Words:
 
 
 def undeleted(scene: Scene, obj: Object) -> Finding | None:
-    """Return the finding about an object that should have been deleted, where the API refuses that."""
+    """Return the finding about an object that should have been deleted, where the API refuses
+    that."""
     key = scene.key(obj)
     try:
         scene.client.delete(
@@ -249,7 +261,7 @@ def undeleted(scene: Scene, obj: Object) -> Finding | None:
     return None
 
 
-# --- finalizers ---------------------------------------------------------------------------------------------------
+# --- finalizers -----------------------------------------------------------------------------------
 
 
 def foreign_finalizers(scene: Scene, obj: Object) -> list[str]:
@@ -277,7 +289,8 @@ def foreign_finalizer(scene: Scene, obj: Object, foreign: list[str]) -> Finding:
     patch = json.dumps({"metadata": {"finalizers": kept or None}}, separators=(",", ":"))
     names = ", ".join(foreign)
     text = (
-        f"no controller of this cluster removes {names}{whose}: that is for the operator of {obj['kind']} objects"
+        f"no controller of this cluster removes {names}{whose}: that is for the operator of "
+        f"{obj['kind']} objects"
         if is_custom
         else f"no controller of this cluster removes {names}{whose}"
     )
@@ -327,7 +340,8 @@ def foreground(scene: Scene, obj: Object) -> Finding:
 
 
 def dependents_of(scene: Scene, owner: Object) -> Iterator[Object]:
-    """Yield the objects that name an owner; pods come last, since those between them and the owner say more."""
+    """Yield the objects that name an owner; pods come last, since those between them and the owner
+    say more."""
     namespaces = namespace_of(owner) or None
     for resource in sorted(scene.cluster.store.resources(), key=lambda name: (name == PODS, name)):
         if resource != "events":
@@ -368,7 +382,7 @@ def tracked_pod(scene: Scene, pod: Object) -> Finding:
     return scene.finding(GOING, scene.link(pod, FINALIZERS, text))
 
 
-# --- claims, volumes, custom resources ------------------------------------------------------------------------------
+# --- claims, volumes, custom resources ------------------------------------------------------------
 
 
 def protected_claim(scene: Scene, claim: Object) -> Finding:
@@ -422,7 +436,8 @@ def users_of(scene: Scene, claim: Object) -> list[Object]:
 
 
 def top_owner(scene: Scene, obj: Object) -> Object | None:
-    """Return the controller of an object, or that one's controller, up to the last; None for one without."""
+    """Return the controller of an object, or that one's controller, up to the last; None for one
+    without."""
     owner = scene.owner(obj)
     return (top_owner(scene, owner) or owner) if owner is not None else None
 
@@ -476,11 +491,12 @@ def definition_with_objects(scene: Scene, definition: Object) -> Finding:
     return scene.lead(finding, link) if finding is not None else scene.finding(GOING, link)
 
 
-# --- namespaces ---------------------------------------------------------------------------------------------------
+# --- namespaces -----------------------------------------------------------------------------------
 
 
 def terminating_namespace(scene: Scene, namespace: Object) -> Finding:
-    """Diagnose a namespace that is being deleted: by its content, of which pods go first, then by its finalizers."""
+    """Diagnose a namespace that is being deleted: by its content, of which pods go first, then by
+    its finalizers."""
     content = list(content_of(scene, name_of(namespace)))
     if not content:
         return empty_namespace(scene, namespace)
@@ -516,7 +532,8 @@ def empty_namespace(scene: Scene, namespace: Object) -> Finding:
     if KUBERNETES not in spec and spec:
         text = (
             f"no controller of this cluster removes {', '.join(spec)}: only `replace --raw "
-            f"/api/v1/namespaces/{name_of(namespace)}/finalize -f FILE` can, with a namespace without it"
+            f"/api/v1/namespaces/{name_of(namespace)}/finalize -f FILE` can, with a namespace "
+            f"without it"
         )
         return scene.finding("namespace-finalizer", scene.link(namespace, "spec.finalizers", text))
     if kept:
@@ -527,7 +544,8 @@ def empty_namespace(scene: Scene, namespace: Object) -> Finding:
 
 
 def content_of(scene: Scene, namespace: str) -> Iterator[Object]:
-    """Yield the objects of a namespace that hold it, pods first: nothing else is deleted before they are gone."""
+    """Yield the objects of a namespace that hold it, pods first: nothing else is deleted before
+    they are gone."""
     resources = [
         PODS,
         *(
@@ -542,7 +560,8 @@ def content_of(scene: Scene, namespace: str) -> Iterator[Object]:
             yield from scene.list(resource, namespace)
 
 
-# By resource ("" for all) and finalizer: the diagnosis of an object that a controller of the cluster keeps by it.
+# By resource ("" for all) and finalizer: the diagnosis of an object that a controller of the
+# cluster keeps by it.
 KEEPERS: dict[tuple[str, str], Callable[[Scene, Object], Finding]] = {
     ("", FOREGROUND): foreground,
     ("", ORPHAN): orphaning,

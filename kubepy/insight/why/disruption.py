@@ -1,7 +1,9 @@
-"""Nodes that are not ready, and nodes, budgets and pods where a PodDisruptionBudget is in the way of a drain.
+"""Nodes that are not ready, and nodes, budgets and pods where a PodDisruptionBudget is in the way
+of a drain.
 
-A cordoned node is done when nothing keeps its pods from being evicted, so that a drain would end. A budget is done when
-enough of its pods are healthy and it keeps no pod on a cordoned node. A dry run asks the API about each eviction.
+A cordoned node is done when nothing keeps its pods from being evicted, so that a drain would end. A
+budget is done when enough of its pods are healthy and it keeps no pod on a cordoned node. A dry run
+asks the API about each eviction.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ CAUSE = "disruption-budget"
 MOST_MORE = 1000  # pods that a remedy adds
 
 
-# --- nodes --------------------------------------------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------------
 
 
 def node_not_ready(scene: Scene, node: Object) -> Finding | None:
@@ -91,7 +93,8 @@ def kept_pods(scene: Scene, node: Object) -> list[Object]:
 
 
 def is_drained(pod: Object) -> bool:
-    """Return whether a drain evicts such a pod: it is not a DaemonSet's, not a static one, and has not ended."""
+    """Return whether a drain evicts such a pod: it is not a DaemonSet's, not a static one, and has
+    not ended."""
     owner = (controller_of(pod) or {}).get("kind")
     return not (
         owner == "DaemonSet"
@@ -171,7 +174,7 @@ def node_is_done(scene: Scene, node: Object) -> bool:
     )
 
 
-# --- budgets ------------------------------------------------------------------------------------------------------
+# --- budgets --------------------------------------------------------------------------------------
 
 
 def kept_by_budget(scene: Scene, pod: Object) -> Finding:
@@ -193,7 +196,8 @@ def kept_by_budget(scene: Scene, pod: Object) -> Finding:
 def strict_budget(
     scene: Scene, budget: Object, pod: Object | None = None, *, is_note: bool = False
 ) -> Finding:
-    """Return the finding about a budget that allows no eviction, with a pod that is not healthy, if there is one.
+    """Return the finding about a budget that allows no eviction, with a pod that is not healthy, if
+    there is one.
 
     :param is_note: nobody wants to evict anything: the budget alone is described.
     """
@@ -271,7 +275,8 @@ def looser_budgets(scene: Scene, budget: Object, pod: Object | None) -> list[Wor
 
 
 def larger_workloads(scene: Scene, budget: Object, pods: list[Object]) -> list[Words]:
-    """Return the command that scales up the workload of a budget's pods so that one may be evicted, if that helps."""
+    """Return the command that scales up the workload of a budget's pods so that one may be evicted,
+    if that helps."""
     owners = {
         scene.key(owner): owner for pod in pods if (owner := top_owner(scene, pod)) is not None
     }
@@ -337,7 +342,8 @@ def note_strict_budget(scene: Scene, obj: Object) -> Finding | None:
 
 
 def budget_is_done(scene: Scene, obj: Object) -> bool:
-    """Return whether a budget counts its pods, has enough healthy ones, and keeps none on a cordoned node."""
+    """Return whether a budget counts its pods, has enough healthy ones, and keeps none on a
+    cordoned node."""
     status = obj.get("status") or {}
     observed = status.get("observedGeneration", 0) >= obj["metadata"].get("generation", 0)
     is_healthy = (status.get("currentHealthy") or 0) >= (status.get("desiredHealthy") or 0)
@@ -347,7 +353,8 @@ def budget_is_done(scene: Scene, obj: Object) -> bool:
 
 
 def note_kept_pod(scene: Scene, pod: Object) -> Finding | None:
-    """Say about a pod that is ready that a drain of its node, which is cordoned, cannot evict it."""
+    """Say about a pod that is ready that a drain of its node, which is cordoned, cannot evict
+    it."""
     node = scene.get(NODES, "", node_name(pod))
     if node is None or not is_unschedulable(node) or not is_drained(pod):
         return None

@@ -1,4 +1,5 @@
-"""The finding about a stuck object: of the scene of now, or of the end to which the controllers bring it."""
+"""The finding about a stuck object: of the scene of now, or of the end to which the controllers
+bring it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding | None, bool]:
-    """Return the finding about an object that is stuck, and whether the cluster shows it now, not only in the end.
+    """Return the finding about an object that is stuck, and whether the cluster shows it now, not
+    only in the end.
 
     :param scene: that of the end.
     :param at_first: the finding of now.

@@ -1,6 +1,8 @@
-"""Running a cluster forward: the controllers of a fork work until an object is done, or it is clear that it never is.
+"""Running a cluster forward: the controllers of a fork work until an object is done, or it is clear
+that it never is.
 
-A run has a budget. One that is cut off shows that the object does not get there, unless it has come on.
+A run has a budget. One that is cut off shows that the object does not get there, unless it has come
+on.
 """
 
 from __future__ import annotations
@@ -24,8 +26,10 @@ from kubepy.storage import Key
 if TYPE_CHECKING:
     from kubepy.insight.why.question import Question
 
-MANY_PODS = 200  # in a cluster with more of them not all of them go on at first, and not all remedies are tried
-MOST_WRITES = 2000  # of the controllers, where there are many pods: an object that has come on by then is on its way
+# in a cluster with more of them not all of them go on at first, and not all remedies are tried
+MANY_PODS = 200
+# of the controllers, where there are many pods: an object that has come on by then is on its way
+MOST_WRITES = 2000
 MOST_WRITES_OF_FEW = 300  # the same while most pods lie still
 MOST_MOMENTS = 20  # after which an object that has come on is on its way
 MOST_IDLE = 5  # moments at the end of a run in which the object has not come on
@@ -38,7 +42,8 @@ class RunForward:
 
     :param enough: writes of the controllers; from then on it is enough if the object has come on.
     :ivar has_moved: a pod has become ready, has ended or has gone.
-    :ivar is_enough: the object has come on after so many moments or writes, still does, and no pod has broken again.
+    :ivar is_enough: the object has come on after so many moments or writes, still does, and no pod
+        has broken again.
     """
 
     def __init__(self, question: Question, asked: Object, enough: float) -> None:
@@ -54,7 +59,8 @@ class RunForward:
     def predict(self, still: Set[Key] = frozenset()) -> LocalCluster:
         """Let the controllers of a fork work until the run is over; return the fork as it is then.
 
-        :param still: pods that lie still: the kubelets do nothing about them, and the run may end early.
+        :param still: pods that lie still: the kubelets do nothing about them, and the run may end
+            early.
         """
         try:
             return predict(
@@ -111,12 +117,13 @@ class RunForward:
         )
 
     def _comes_on(self) -> bool:
-        """Return whether the object is further than at the beginning, and no pod that became ready has broken."""
+        """Return whether the object is further than at the beginning, and no pod that became ready
+        has broken."""
         return self._best != self._begun and all(self._ready.values())
 
     def reaches(self, end: LocalCluster, still: Set[Key]) -> bool | None:
-        """Return whether a run in which only a few pods went on shows that the object gets there, or that it does not;
-        None: all of them have to go on.
+        """Return whether a run in which only a few pods went on shows that the object gets there,
+        or that it does not; None: all of them have to go on.
 
         :param still: pods that lay still in it; each looks like some that did not.
         """
@@ -133,12 +140,13 @@ class RunForward:
 
 
 def run_forward(question: Question, scene: Scene, asked: Object) -> tuple[LocalCluster, bool]:
-    """Let the controllers work on a fork; return it as it is in the end, and whether the object is done there.
+    """Let the controllers work on a fork; return it as it is in the end, and whether the object is
+    done there.
 
-    Where there are many pods, those that look alike first lie still but for a few of them: if none of these becomes
-    ready or goes, neither would the others, and the object is stuck. If the object comes on with them, it gets there.
-    Otherwise all of them go on, and a workload that has come on after so many moments, or writes, counts as one that
-    gets there.
+    Where there are many pods, those that look alike first lie still but for a few of them: if none
+    of these becomes ready or goes, neither would the others, and the object is stuck. If the object
+    comes on with them, it gets there. Otherwise all of them go on, and a workload that has come on
+    after so many moments, or writes, counts as one that gets there.
     """
     has_many = len(scene.list("pods")) > MANY_PODS
     if has_many and scene.settings.faults is None and (still := alike(scene) - {question.key}):
@@ -180,7 +188,8 @@ def _own_annotations(obj: Object) -> tuple[tuple[str, str], ...]:
 
 
 def _lay_still(fork: LocalCluster, still: Set[Key]) -> None:
-    """Drop pods from what the kubelets of a fork have to do; one that somebody changes is taken up again."""
+    """Drop pods from what the kubelets of a fork have to do; one that somebody changes is taken up
+    again."""
     text = fork.store.meta(CHECKPOINT)
     record = json.loads(text) if text else {"pending": []}
     record["pending"] = [

@@ -1,7 +1,7 @@
 """Diagnoses of every kind that has none of its own: custom resources, definitions, owners.
 
-An object without a controller of kubepy's is judged by its own status, and by what it owns: the workloads, pods, claims
-and Services below it are looked at like any other.
+An object without a controller of kubepy's is judged by its own status, and by what it owns: the
+workloads, pods, claims and Services below it are looked at like any other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def owned_objects(scene: Scene, obj: Object) -> Finding | None:
 
 
 def unhealthy(scene: Scene, obj: Object) -> Finding | None:
-    """Blame a condition of an object's own status, its phase, or a controller that has not seen it."""
+    """Blame a condition of an object's own status, its phase, or a controller that has not seen
+    it."""
     status = obj.get("status")
     if not isinstance(status, dict) or is_being_deleted(obj):
         return None

@@ -1,7 +1,7 @@
 """The goal of each kind: the state in which ``why`` calls an object done.
 
-An object that is being deleted is done when it is gone; every other by the goal of its kind, and where the kind has
-none, when no condition of its status says that it is not.
+An object that is being deleted is done when it is gone; every other by the goal of its kind, and
+where the kind has none, when no condition of its status says that it is not.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def count(obj: Object, field: str) -> int:
 
 
 def desired_replicas(obj: Object) -> int:
-    """Return the number of pods that a workload should have; one of a DaemonSet is counted by its controller."""
+    """Return the number of pods that a workload should have; one of a DaemonSet is counted by its
+    controller."""
     if obj["kind"] == "DaemonSet":
         return count(obj, "desiredNumberScheduled")
     replicas = obj["spec"].get("replicas")
@@ -53,7 +54,8 @@ def desired_replicas(obj: Object) -> int:
 
 
 def progress(obj: Object) -> tuple[int, int] | None:
-    """Return how many pods of a workload are new, and how many are available, or have succeeded; None for other kinds."""
+    """Return how many pods of a workload are new, and how many are available, or have succeeded;
+    None for other kinds."""
     if obj["kind"] == "DaemonSet":
         return count(obj, "updatedNumberScheduled"), count(obj, "numberAvailable")
     if obj["kind"] == "Job":
@@ -66,7 +68,8 @@ def progress(obj: Object) -> tuple[int, int] | None:
 
 
 def is_done_with(scene: Scene, obj: Object, pods: int) -> bool:
-    """Return whether a workload is where it should be as soon as so many more of its pods are ready, or succeed."""
+    """Return whether a workload is where it should be as soon as so many more of its pods are
+    ready, or succeed."""
     if obj["kind"] == "Job":
         completions = obj["spec"].get("completions")
         return (
@@ -79,7 +82,8 @@ def is_done_with(scene: Scene, obj: Object, pods: int) -> bool:
 
 
 def deployment(scene: Scene, obj: Object) -> bool:
-    """Return whether it is rolled out, as ``rollout status`` says, whether or not its deadline was exceeded."""
+    """Return whether it is rolled out, as ``rollout status`` says, whether or not its deadline was
+    exceeded."""
     desired, updated = desired_replicas(obj), count(obj, "updatedReplicas")
     return (
         is_observed(obj)
@@ -107,8 +111,8 @@ def partition_of(obj: Object) -> int:
 def stateful_set(scene: Scene, obj: Object) -> bool:
     """Return whether all its pods are available, and all that a rollout replaces are new.
 
-    After a template that was there before came back, the current revision is the new one again, while pods may still be
-    of the one between.
+    After a template that was there before came back, the current revision is the new one again,
+    while pods may still be of the one between.
     """
     desired, start = (
         desired_replicas(obj),
@@ -145,12 +149,14 @@ def job(scene: Scene, obj: Object) -> bool:
 
 
 def goes_on(scene: Scene, obj: Object | None) -> bool:
-    """Return whether an object is on its way though nothing is due: a Job whose pods run, nobody knows for how long."""
+    """Return whether an object is on its way though nothing is due: a Job whose pods run, nobody
+    knows for how long."""
     return obj is not None and scene.key(obj).resource == "jobs.batch" and jobs.goes_on(scene, obj)
 
 
 def has_failed(obj: Object | None) -> bool:
-    """Return whether nothing can bring an object further: a Job that has failed, which may be gone soon."""
+    """Return whether nothing can bring an object further: a Job that has failed, which may be gone
+    soon."""
     return obj is not None and obj["kind"] == "Job" and condition_status(obj, "Failed") == "True"
 
 
@@ -221,7 +227,8 @@ def service(scene: Scene, obj: Object) -> bool:
 
 
 def backends_of(ingress: Object) -> Iterator[tuple[str, Object]]:
-    """Yield the Services that an Ingress leads to, as it names them, each with the path of that field."""
+    """Yield the Services that an Ingress leads to, as it names them, each with the path of that
+    field."""
     spec = ingress["spec"]
     backends = [("spec.defaultBackend", spec.get("defaultBackend") or {})]
     for index, rule in enumerate(spec.get("rules") or ()):
@@ -235,7 +242,8 @@ def backends_of(ingress: Object) -> Iterator[tuple[str, Object]]:
 
 
 def port_of_backend(service: Object, backend: Object) -> Object | None:
-    """Return the port of a Service that an Ingress means; None where the Service does not have it."""
+    """Return the port of a Service that an Ingress means; None where the Service does not have
+    it."""
     wanted = backend.get("port") or {}
     ports = service["spec"].get("ports") or ()
     if "name" in wanted:
@@ -244,7 +252,8 @@ def port_of_backend(service: Object, backend: Object) -> Object | None:
 
 
 def ingress(scene: Scene, obj: Object) -> bool:
-    """Return whether there is a Service with the port, and a ready pod, behind each of its backends."""
+    """Return whether there is a Service with the port, and a ready pod, behind each of its
+    backends."""
     return all(_leads_to_pods(scene, obj, backend) for _, backend in backends_of(obj))
 
 
@@ -256,7 +265,8 @@ def _leads_to_pods(scene: Scene, ingress: Object, backend: Object) -> bool:
 
 
 def autoscaler(scene: Scene, obj: Object) -> bool:
-    """Return whether it can scale, alone, and its target has the size that it wants, with all of its pods."""
+    """Return whether it can scale, alone, and its target has the size that it wants, with all of
+    its pods."""
     is_able = (
         condition_status(obj, "AbleToScale") == "True"
         and condition_status(obj, "ScalingActive") != "False"
@@ -272,7 +282,8 @@ def autoscaler(scene: Scene, obj: Object) -> bool:
 
 
 def generic(scene: Scene, obj: Object) -> bool:
-    """Return whether nothing says that it is not done: a generation unseen, a condition not True, an object it owns."""
+    """Return whether nothing says that it is not done: a generation unseen, a condition not True,
+    an object it owns."""
     if not all(
         is_done(scene, child, child) for resource in OWNED for child in scene.owned(obj, resource)
     ):
@@ -312,7 +323,8 @@ def is_done(scene: Scene, obj: Object | None, asked: Object) -> bool:
     """Return whether the object that was asked about is where it should be.
 
     :param obj: the object as it is in the scene; None where it is missing.
-    :param asked: the object as it was when it was asked about: one that was being deleted then must be gone.
+    :param asked: the object as it was when it was asked about: one that was being deleted then must
+        be gone.
     """
     if is_being_deleted(asked):
         return obj is None or uid_of(obj) != uid_of(asked)

@@ -1,7 +1,8 @@
-"""Ingresses that lead nowhere: a Service that does not exist, a port that it does not have, a Service without pods.
+"""Ingresses that lead nowhere: a Service that does not exist, a port that it does not have, a
+Service without pods.
 
-An Ingress is done when a ready pod stands behind each of its backends. No ingress controller runs here: whether one
-gives it an address is not asked.
+An Ingress is done when a ready pod stands behind each of its backends. No ingress controller runs
+here: whether one gives it an address is not asked.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ EXPOSED = (
 
 
 def backend_missing(scene: Scene, ingress: Object) -> Finding | None:
-    """Diagnose an Ingress with a backend that is no port of a Service, or behind which no pod is ready."""
+    """Diagnose an Ingress with a backend that is no port of a Service, or behind which no pod is
+    ready."""
     for field, backend in goals.backends_of(ingress):
         service = scene.get(SERVICES, namespace_of(ingress), backend["name"])
         if service is None:
@@ -56,8 +58,8 @@ def behind_service(scene: Scene, service: Object, link: Link) -> Finding:
 
 
 def missing_service(scene: Scene, ingress: Object, field: str, backend: Object) -> Finding:
-    """Return the finding about a backend whose Service does not exist, with Services that may have been meant, and a
-    workload that can be exposed under the name."""
+    """Return the finding about a backend whose Service does not exist, with Services that may have
+    been meant, and a workload that can be exposed under the name."""
     namespace, name = namespace_of(ingress), backend["name"]
     present = [
         service
@@ -83,7 +85,8 @@ def missing_service(scene: Scene, ingress: Object, field: str, backend: Object) 
 
 
 def expose(scene: Scene, namespace: str, name: str, backend: Object) -> list[Words]:
-    """Return the command that makes a Service of a name for the workload of that name, with the port by number."""
+    """Return the command that makes a Service of a name for the workload of that name, with the
+    port by number."""
     number = (backend.get("port") or {}).get("number")
     workloads = [
         workload
@@ -145,7 +148,8 @@ def certificate_missing(scene: Scene, ingress: Object) -> Finding | None:
                 scene.link(
                     ingress,
                     f"spec.tls[{index}].secretName",
-                    f"its pods are reached, but clients of {hosts} get another certificate, or none",
+                    f"its pods are reached, but clients of {hosts} get another certificate, or "
+                    f"none",
                 ),
                 absent(SECRETS, namespace_of(ingress), name, "there is no such Secret"),
             )

@@ -1,7 +1,8 @@
 """Changes that do nothing, or are undone: what a hand wants, and what the controllers go by.
 
-A ConfigMap or Secret that was changed replaces no pods, and neither does a change of a workload beside its template. An
-autoscaler undoes the size that a hand sets, or cannot set one itself. Managed fields say who changed what, and when.
+A ConfigMap or Secret that was changed replaces no pods, and neither does a change of a workload
+beside its template. An autoscaler undoes the size that a hand sets, or cannot set one itself.
+Managed fields say who changed what, and when.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ NEW_SIZE = re.compile(r"New size: (\d+)")
 ROOT_CA = "kube-root-ca.crt"  # of every pod's token volume; its content never changes
 
 
-# --- ConfigMaps and Secrets -----------------------------------------------------------------------------------------
+# --- ConfigMaps and Secrets -----------------------------------------------------------------------
 
 
 class ConfigSource(NamedTuple):
@@ -99,8 +100,9 @@ def named(holder: Object, path: str, fields: tuple[str, str]) -> Iterator[Config
 def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
     """Return whether a ConfigMap or Secret was written after the containers of a pod had started.
 
-    Times are whole seconds, and an edited file leaves none. In a cluster with a time of its own and a seed the UID of
-    the pod has the resource version that was the newest when it was made, which decides where times do not.
+    Times are whole seconds, and an edited file leaves none. In a cluster with a time of its own and
+    a seed the UID of the pod has the resource version that was the newest when it was made, which
+    decides where times do not.
     """
     states = [
         (status.get("state") or {}).get("running") or {}
@@ -121,8 +123,8 @@ def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
 
 
 def is_late(content: Object, pod: Object) -> bool:
-    """Return whether a ConfigMap or Secret was made after a pod, and is as it was then. A pod that must have it would
-    have waited, and started with what it has."""
+    """Return whether a ConfigMap or Secret was made after a pod, and is as it was then. A pod that
+    must have it would have waited, and started with what it has."""
     is_unchanged = (
         value_at(content, changed_field(content)) <= content["metadata"]["creationTimestamp"]
     )
@@ -132,7 +134,8 @@ def is_late(content: Object, pod: Object) -> bool:
 
 
 def creation_revision(obj: Object) -> int:
-    """Return the revision at which an object was created, from a UID of version 7 that was made with a seed."""
+    """Return the revision at which an object was created, from a UID of version 7 that was made
+    with a seed."""
     digits = uid_of(obj).replace("-", "")
     return int(digits[13:16], 16) << 30 | int(digits[16:24], 16) & 0x3FFFFFFF
 
@@ -184,7 +187,8 @@ def config_changed(scene: Scene, obj: Object) -> Finding | None:
         if content is None or not pods:
             continue
         use = (
-            "it uses this as files, which the kubelet brings up to date; a program that read them before goes on "
+            "it uses this as files, which the kubelet brings up to date; a program that read them "
+            "before goes on "
             "with the old ones"
             if source.is_live
             else "it uses this, which its containers read when they start"
@@ -208,7 +212,7 @@ def config_changed(scene: Scene, obj: Object) -> Finding | None:
     return None
 
 
-# --- templates ----------------------------------------------------------------------------------------------------
+# --- templates ------------------------------------------------------------------------------------
 
 
 def template_unchanged(scene: Scene, obj: Object) -> Finding | None:
@@ -230,7 +234,10 @@ def template_unchanged(scene: Scene, obj: Object) -> Finding | None:
             or is_change_cause(fields)
         ):
             continue
-        text = f"{entry.get('manager')} changed {changed_fields(fields)} at this time, but not the template"
+        text = (
+            f"{entry.get('manager')} changed {changed_fields(fields)} at this time, but not "
+            f"the template"
+        )
         return scene.finding(
             "template-unchanged",
             scene.link(obj, f"metadata.managedFields[{index}].time", text),
@@ -244,7 +251,8 @@ def template_unchanged(scene: Scene, obj: Object) -> Finding | None:
 
 
 def is_change_cause(fields: Object) -> bool:
-    """Return whether a managed fields entry is about the annotation that describes a revision alone."""
+    """Return whether a managed fields entry is about the annotation that describes a revision
+    alone."""
     annotations = (fields.get("f:metadata") or {}).get("f:annotations") or {}
     return (
         set(fields) == {"f:metadata"}
@@ -272,7 +280,7 @@ def changed_fields(fields: Object) -> str:
     return ", ".join(names) or "it"
 
 
-# --- autoscalers --------------------------------------------------------------------------------------------------
+# --- autoscalers ----------------------------------------------------------------------------------
 
 
 def autoscalers_of(scene: Scene, workload: Object) -> list[Object]:
@@ -312,8 +320,8 @@ def target_of(scene: Scene, autoscaler: Object) -> Object | None:
 
 
 def autoscaler_conflict(scene: Scene, workload: Object) -> Finding | None:
-    """Say that the autoscaler of a workload will undo, or has undone, the size that a hand set, or that several of them
-    undo each other's."""
+    """Say that the autoscaler of a workload will undo, or has undone, the size that a hand set, or
+    that several of them undo each other's."""
     autoscalers = autoscalers_of(scene, workload)
     if len(autoscalers) > 1:
         return rivalry(scene, autoscalers, workload)
@@ -400,7 +408,10 @@ def manifest_conflict(scene: Scene, workload: Object) -> Finding | None:
     if not autoscalers or applied is None or not replicas or applied == replicas:
         return None
     [autoscaler, *_] = autoscalers
-    text = f"its manifest has {applied} replicas, and each `apply` sets them again: leave replicas out of it"
+    text = (
+        f"its manifest has {applied} replicas, and each `apply` sets them again: leave "
+        f"replicas out of it"
+    )
     return scene.finding(
         "autoscaler-conflict",
         scene.link(workload, "spec.replicas", f"hpa/{name_of(autoscaler)} set this size"),
@@ -418,7 +429,8 @@ def applied_replicas(workload: Object) -> int | None:
 
 
 def undone_size(scene: Scene, workload: Object, autoscaler: Object) -> tuple[int, Object] | None:
-    """Return the size that an autoscaler replaced last, if somebody else had set it, and the event that says so."""
+    """Return the size that an autoscaler replaced last, if somebody else had set it, and the event
+    that says so."""
     events = {
         int(size[0]): event
         for event in scene.events(autoscaler)
@@ -437,7 +449,8 @@ def undone_size(scene: Scene, workload: Object, autoscaler: Object) -> tuple[int
 
 
 def autoscaler(scene: Scene, obj: Object) -> Finding | None:
-    """Diagnose an autoscaler that cannot scale: no target or none with pods, a rival, no metrics."""
+    """Diagnose an autoscaler that cannot scale: no target or none with pods, a rival, no
+    metrics."""
     target = target_of(scene, obj)
     if condition_status(obj, "AbleToScale") == "False" or target is None:
         link = (

@@ -1,7 +1,8 @@
 """Jobs that fail or wait, and CronJobs that do not start them.
 
-A Job is done when it is complete. One that has failed stays so: it has to be made anew, so that remedies are about Jobs
-that will fail. A CronJob is done when every start that is due has been made; the next one is in the future.
+A Job is done when it is complete. One that has failed stays so: it has to be made anew, so that
+remedies are about Jobs that will fail. A CronJob is done when every start that is due has been
+made; the next one is in the future.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def patch(scene: Scene, obj: Object, spec: Object) -> Words:
     return scene.command(obj, "patch", scene.word(obj), "--type=merge", "-p", text)
 
 
-# --- Jobs ---------------------------------------------------------------------------------------------------------
+# --- Jobs -----------------------------------------------------------------------------------------
 
 
 def failed_job(scene: Scene, job: Object) -> Finding | None:
@@ -146,7 +147,8 @@ def unmanaged_job(scene: Scene, job: Object) -> Finding | None:
 
 
 def waiting_job(scene: Scene, job: Object) -> Finding | None:
-    """Diagnose a Job by its pods: one that does not run, or that does not go; else it is under way."""
+    """Diagnose a Job by its pods: one that does not run, or that does not go; else it is under
+    way."""
     pods = scene.owned(job, PODS)
     ends = condition_status(job, SUCCESS_CRITERIA_MET) == "True"
     replaces_late = job["spec"].get("podReplacementPolicy") == FAILED
@@ -173,7 +175,10 @@ def running_job(scene: Scene, job: Object) -> Finding | None:
     if status.get("active"):
         text = f"{plural(status['active'], 'pod')} at work{until}"
         return scene.finding("job-running", scene.link(job, "status.active", text))
-    text = f"its next pod waits for the back-off after {plural(status.get('failed') or 0, 'failure')}{until}"
+    text = (
+        f"its next pod waits for the back-off after "
+        f"{plural(status.get('failed') or 0, 'failure')}{until}"
+    )
     return (
         scene.finding("job-running", scene.link(job, "status.failed", text))
         if status.get("failed")
@@ -182,7 +187,8 @@ def running_job(scene: Scene, job: Object) -> Finding | None:
 
 
 def goes_on(scene: Scene, job: Object) -> bool:
-    """Return whether a Job is under way though nothing is due any more: its pods run, and nobody knows for how long."""
+    """Return whether a Job is under way though nothing is due any more: its pods run, and nobody
+    knows for how long."""
     status = job.get("status") or {}
     return (
         bool(status.get("ready"))
@@ -191,7 +197,7 @@ def goes_on(scene: Scene, job: Object) -> bool:
     )
 
 
-# --- CronJobs -----------------------------------------------------------------------------------------------------
+# --- CronJobs -------------------------------------------------------------------------------------
 
 
 class CronJobStarts(NamedTuple):
@@ -267,7 +273,8 @@ def is_behind(scene: Scene, cron_job: Object) -> bool:
 
 
 def has_new_schedule(cron_job: Object, since: datetime) -> bool:
-    """Return whether the schedule may have been changed after a moment: then starts before it count for nothing."""
+    """Return whether the schedule may have been changed after a moment: then starts before it count
+    for nothing."""
     return any(
         entry.get("time", "") > format_time(since)
         and "f:schedule" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
@@ -377,7 +384,8 @@ def note_cron_job(scene: Scene, cron_job: Object) -> Finding | None:
 
 
 def cron_job_is_done(scene: Scene, cron_job: Object) -> bool:
-    """Return whether no start waits to be made, and its Jobs run. A start that is too late is over."""
+    """Return whether no start waits to be made, and its Jobs run. A start that is too late is
+    over."""
     if (
         cron_job["spec"].get("suspend")
         or schedule_error(scene, cron_job)

@@ -1,5 +1,5 @@
-"""Remedies that make an object that no command makes by itself: a node, a claim, a StorageClass. They read its manifest
-from standard input.
+"""Remedies that make an object that no command makes by itself: a node, a claim, a StorageClass.
+They read its manifest from standard input.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def new_node(
 ) -> RemedyCommand:
     """Return the command that makes a node, which its kubelet makes ready.
 
-    :param pod: a pod that it has to be large enough for, with the labels that its nodeSelector wants.
+    :param pod: a pod that it has to be large enough for, with the labels that its nodeSelector
+        wants.
     :param name: "": a free one.
     :param labels: further ones.
     """
@@ -77,7 +78,7 @@ def known_hosts(scene: Scene) -> set[str]:
     return {name_of(node) for node in nodes} | {labels_of(node).get(HOSTNAME, "") for node in nodes}
 
 
-# --- claims -------------------------------------------------------------------------------------------------------
+# --- claims ---------------------------------------------------------------------------------------
 
 
 def new_claim(namespace: str, name: str) -> RemedyCommand:
@@ -94,7 +95,8 @@ def new_claim(namespace: str, name: str) -> RemedyCommand:
 
 
 def replaced_claim(claim: Object, **changes: Any) -> RemedyCommand:
-    """Return the command that makes a claim anew, without its volume; its spec cannot be changed otherwise.
+    """Return the command that makes a claim anew, without its volume; its spec cannot be changed
+    otherwise.
 
     :param changes: fields of its spec.
     """

@@ -1,11 +1,12 @@
-"""What kind of deed a remedy is: one that an operator can do, one that only changes the simulation, one that destroys.
+"""What kind of deed a remedy is: one that an operator can do, one that only changes the simulation,
+one that destroys.
 
 real         an operator of such a cluster can do it, and nothing is lost by it
 simulated    it changes what kubepy simulates (annotations that kubelets follow), or says of a disk or a machine
              what only another disk or machine makes true
 destructive  data, the state of something outside, or a safeguard is lost: finalizers, webhooks, objects that nobody
              makes again, pods that are ended by force
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ def _has_volume(scene: Scene, manifest: str) -> bool:
 
 
 def _destroys(scene: Scene, words: Words) -> bool:
-    """Return whether a deletion loses something: an object that no controller makes again, or a pod by force."""
+    """Return whether a deletion loses something: an object that no controller makes again, or a pod
+    by force."""
     return FORCE in words or not all(
         controller_of(obj) is not None or is_being_deleted(obj)
         for obj in _named_objects(scene, words)
@@ -76,8 +78,8 @@ def _destroys(scene: Scene, words: Words) -> bool:
 
 
 def _named_objects(scene: Scene, words: Words) -> Iterator[Object]:
-    """Yield the objects that ``delete TYPE NAME…`` or ``delete TYPE/NAME…`` names; a missing one counts as an empty
-    object, which nobody makes again."""
+    """Yield the objects that ``delete TYPE NAME…`` or ``delete TYPE/NAME…`` names; a missing one
+    counts as an empty object, which nobody makes again."""
     namespace = words[words.index("-n") + 1] if "-n" in words else scene.namespace
     names = [
         word

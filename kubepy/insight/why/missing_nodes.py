@@ -1,5 +1,5 @@
-"""Pods that are meant for a node that does not exist: by their selector, their affinity, where their volume is, or by
-the nodeName of their template.
+"""Pods that are meant for a node that does not exist: by their selector, their affinity, where
+their volume is, or by the nodeName of their template.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class MissingNode(NamedTuple):
     """A node that a pod is meant for and that does not exist.
 
     :ivar links: how the pod, or its volume, names it.
-    :ivar before: remedies that come before that of making the node; ``after``: those that come after it.
+    :ivar before: remedies that come before that of making the node; ``after``: those that come
+        after it.
     """
 
     name: str
@@ -51,7 +52,8 @@ def meant_for_missing_node(scene: Scene, pod: Object) -> Finding | None:
 
 
 def bound_by_template(scene: Scene, pod: Object) -> Finding | None:
-    """Diagnose a pod whose template names a node that does not exist: each pod that is made will be deleted again."""
+    """Diagnose a pod whose template names a node that does not exist: each pod that is made will be
+    deleted again."""
     name, workload = node_name(pod), top_owner(scene, pod)
     is_named = workload["kind"] != "Pod" and pod_spec_of(workload).get("nodeName") == name
     if not name or not is_named or is_pod_terminal(pod) or scene.get("nodes", "", name) is not None:
@@ -77,12 +79,16 @@ def by_selector(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNod
 
 
 def by_affinity(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNode | None:
-    """Return the node that the pod's affinity wants, if each of its terms names nodes that do not exist."""
+    """Return the node that the pod's affinity wants, if each of its terms names nodes that do not
+    exist."""
     selector: Any = required_node_selector(pod["spec"]) or {}
     named = [hosts_of(term) for term in selector.get("nodeSelectorTerms") or ()]
     if not named or not all(named) or any(name in hosts for names in named for name in names):
         return None
-    path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+    path = (
+        "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."
+        "nodeSelectorTerms"
+    )
     link = scene.link(pod, path, "it is meant for nodes that do not exist")
     return MissingNode(
         named[0][0],
@@ -126,7 +132,8 @@ def by_volume(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNode 
 
 
 def without_volume(scene: Scene, pod: Object, claim: Object) -> list[Words]:
-    """Return the command after which a StatefulSet makes a pod and its claim anew, with an empty volume."""
+    """Return the command after which a StatefulSet makes a pod and its claim anew, with an empty
+    volume."""
     if top_owner(scene, pod)["kind"] != "StatefulSet" or not name_of(claim).endswith(name_of(pod)):
         return []
     assert namespace_of(pod) == namespace_of(claim)

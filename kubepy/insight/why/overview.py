@@ -1,8 +1,8 @@
-"""A cheap look at all objects of a cluster whose controllers have done what is due: which of them are not done, and
-which workloads are stuck.
+"""A cheap look at all objects of a cluster whose controllers have done what is due: which of them
+are not done, and which workloads are stuck.
 
-No fork runs forward, as for ``why``. A workload that is not done is stuck where nothing that is due later can bring it
-on; where that cannot be told without trying, it is not called stuck.
+No fork runs forward, as for ``why``. A workload that is not done is stuck where nothing that is due
+later can bring it on; where that cannot be told without trying, it is not called stuck.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ DEADLINES = (
 
 
 def stuck_workloads(cluster: LocalCluster) -> list[Object]:
-    """Return the workloads that do not come on by themselves, as far as a look shows it, in the order of their kinds.
+    """Return the workloads that do not come on by themselves, as far as a look shows it, in the
+    order of their kinds.
 
     With faults, whatever is due may be what was missing.
     """
@@ -62,8 +63,8 @@ def stuck_workloads(cluster: LocalCluster) -> list[Object]:
 
 
 def unfinished(cluster: LocalCluster) -> list[Key]:
-    """Return the keys of the objects that are not done, in the order of their kinds; those that an object of a built-in
-    kind owns are left out, as its answer is about them."""
+    """Return the keys of the objects that are not done, in the order of their kinds; those that an
+    object of a built-in kind owns are left out, as its answer is about them."""
     scene = Scene(cluster, Diagnoses({}))
     return [
         scene.key(obj)
@@ -110,7 +111,8 @@ class Outlook:
 
 
 def may_become_ready(scene: Scene, pod: Object) -> bool:
-    """Return whether time alone may make a pod ready, or let it go: whether its outcome is to be ready some day."""
+    """Return whether time alone may make a pod ready, or let it go: whether its outcome is to be
+    ready some day."""
     if is_being_deleted(pod):
         return True
     node = scene.get("nodes", "", node_name(pod))

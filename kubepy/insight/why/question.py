@@ -32,8 +32,9 @@ from kubepy.insight.why.scene import Diagnoses, Scene, Words, merged
 from kubepy.runtime.checkpoint import CHECKPOINT
 from kubepy.storage import Key
 
-# For each kind first what keeps an object from going, then what undoes its work, what refuses its pods, what keeps them
-# from a node, what breaks their containers, and last what only says how far it is.
+# For each kind first what keeps an object from going, then what undoes its work, what refuses its
+# pods, what keeps them from a node, what breaks their containers, and last what only says how far
+# it is.
 TABLES = (
     missing_nodes,
     deletions,
@@ -79,7 +80,8 @@ class Question(NamedTuple):
     budget: Budget | None = None
 
     def of_fork(self) -> Question:
-        """Return the same question about a fork, with a budget: what is read there once is read for all forks of it."""
+        """Return the same question about a fork, with a budget: what is read there once is read for
+        all forks of it."""
         is_held = self.cluster.store.holder(MANAGER_LOCK) is not None
         return self._replace(
             cluster=self.cluster.fork(),
@@ -99,13 +101,15 @@ class Question(NamedTuple):
         )
 
     def is_done(self, cluster: LocalCluster, asked: Object, *, or_goes_on: bool = False) -> bool:
-        """Return whether the object is done in a fork, or is on its way there though nothing is due."""
+        """Return whether the object is done in a fork, or is on its way there though nothing is
+        due."""
         scene = Scene(cluster, DIAGNOSES)
         obj = scene.get(*self.key)
         return goals.is_done(scene, obj, asked) or (or_goes_on and goals.goes_on(scene, obj))
 
 
 def is_run(cluster: LocalCluster) -> bool:
-    """Return whether the process that holds the lock of the controllers runs all of them, not only the kubelets."""
+    """Return whether the process that holds the lock of the controllers runs all of them, not only
+    the kubelets."""
     text = cluster.store.meta(CHECKPOINT)
     return not text or not set(json.loads(text)["reconcilers"][:-1]) <= set(OF_SERVER)

@@ -1,8 +1,9 @@
-"""Objects that pods name and that are not there: ConfigMaps, Secrets, their keys; ServiceAccounts, PriorityClasses,
-RuntimeClasses.
+"""Objects that pods name and that are not there: ConfigMaps, Secrets, their keys; ServiceAccounts,
+PriorityClasses, RuntimeClasses.
 
-A kubelet does not start a pod without the former, the API does not create one without the latter. Where the simulated
-kubelet starts it all the same (docs/kubelet.md), the object is done, and its answer says what a real one would lack.
+A kubelet does not start a pod without the former, the API does not create one without the latter.
+Where the simulated kubelet starts it all the same (docs/kubelet.md), the object is done, and its
+answer says what a real one would lack.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ WITH_TEMPLATE = (
 RUNS_HERE = "the pod runs here, but a real kubelet would not start it"
 
 
-# --- ConfigMaps and Secrets -----------------------------------------------------------------------------------------
+# --- ConfigMaps and Secrets -----------------------------------------------------------------------
 
 
 def missing_configuration(scene: Scene, pod: Object) -> Finding | None:
@@ -66,7 +67,8 @@ def missing_configuration(scene: Scene, pod: Object) -> Finding | None:
 
 
 def is_about(problem: MissingReference, failing: FailingContainer) -> bool:
-    """Tell whether a missing object keeps this container waiting: of its environment, or of a volume of the pod."""
+    """Tell whether a missing object keeps this container waiting: of its environment, or of a
+    volume of the pod."""
     if failing.reason == CONFIG_ERROR:
         return problem.reference.container == failing.name
     return bool(problem.reference.volume)
@@ -75,7 +77,8 @@ def is_about(problem: MissingReference, failing: FailingContainer) -> bool:
 def missing_finding(
     scene: Scene, obj: Object, missing: list[MissingReference], *links: Link, note: str = ""
 ) -> Finding:
-    """Return the finding about the first of the missing references of a pod or of a workload's template."""
+    """Return the finding about the first of the missing references of a pod or of a workload's
+    template."""
     problem, path = missing[0], "" if obj["kind"] == "Pod" else "spec.template."
     reference, resource = problem.reference, problem.reference.resource
     noun = reference.kind
@@ -107,7 +110,8 @@ def missing_finding(
 def provide(
     scene: Scene, obj: Object, missing: Iterable[MissingReference], present: Object | None
 ) -> Words:
-    """Return the command that makes the first missing object with all its keys that are read, or adds the keys."""
+    """Return the command that makes the first missing object with all its keys that are read, or
+    adds the keys."""
     problems = [*missing]
     first = problems[0].reference
     same = [
@@ -126,8 +130,8 @@ def provide(
 
 
 def runs_without_configuration(scene: Scene, obj: Object) -> Finding | None:
-    """Say of a pod or workload that is done that a real kubelet would not start it, unless somebody has said whether
-    it matters (``references``)."""
+    """Say of a pod or workload that is done that a real kubelet would not start it, unless somebody
+    has said whether it matters (``references``)."""
     pods = [pod for pod in pods_of(scene, obj) if phase_of(pod) == "Running"]
     if not pods or scene.settings.kubelet.references:
         return None
@@ -142,7 +146,8 @@ def runs_without_configuration(scene: Scene, obj: Object) -> Finding | None:
 
 
 def runs_without_account(scene: Scene, obj: Object) -> Finding | None:
-    """Say of a pod or workload that is done that a real cluster would refuse its pods, as their account is missing."""
+    """Say of a pod or workload that is done that a real cluster would refuse its pods, as their
+    account is missing."""
     path = "spec" if obj["kind"] == "Pod" else "spec.template.spec"
     spec = obj["spec"] if obj["kind"] == "Pod" else obj["spec"]["template"]["spec"]
     name = spec.get("serviceAccountName") or "default"
@@ -166,7 +171,7 @@ def runs_without_account(scene: Scene, obj: Object) -> Finding | None:
     )
 
 
-# --- what the API demands -------------------------------------------------------------------------------------------
+# --- what the API demands -------------------------------------------------------------------------
 
 
 class DemandedObject(NamedTuple):
@@ -186,7 +191,8 @@ class DemandedObject(NamedTuple):
 
 
 def demanded_objects(scene: Scene, spec: Object) -> Iterable[DemandedObject]:
-    """Yield the objects that the API demands for a pod, as far as they are missing from its namespace or cluster."""
+    """Yield the objects that the API demands for a pod, as far as they are missing from its
+    namespace or cluster."""
     if name := spec.get("priorityClassName"):
         yield DemandedObject(
             "priority-class-missing",
@@ -227,7 +233,8 @@ def demanded_objects(scene: Scene, spec: Object) -> Iterable[DemandedObject]:
 
 
 def missing_for_creation(scene: Scene, owner: Object) -> Finding | None:
-    """Blame a missing object for which the API refuses the pods of an owner: with it the answer is another."""
+    """Blame a missing object for which the API refuses the pods of an owner: with it the answer is
+    another."""
     template: Any = owner["spec"].get("template") or {}
     if scene.key(owner).resource == "deployments.apps" or not template:
         return None

@@ -1,9 +1,11 @@
-"""Why a controller's objects cannot be created, or a kubelet's reports are not taken: what refuses them.
+"""Why a controller's objects cannot be created, or a kubelet's reports are not taken: what refuses
+them.
 
-Nothing is parsed. The creation that the controller tries, or the status that a kubelet reports, is tried as a dry
-run on a fork, by that user; the API's answer is the evidence. Then everything that might be to blame is taken away
-on a fork of its own, one thing after the other (:class:`Suspect`: a limit of a quota, a rule of a LimitRange, a
-label, an expression of a policy, a webhook), until the answer changes: that one is the cause.
+Nothing is parsed. The creation that the controller tries, or the status that a kubelet reports, is
+tried as a dry run on a fork, by that user; the API's answer is the evidence. Then everything that
+might be to blame is taken away on a fork of its own, one thing after the other (:class:`Suspect`: a
+limit of a quota, a rule of a LimitRange, a label, an expression of a policy, a webhook), until the
+answer changes: that one is the cause.
 """
 
 from __future__ import annotations
@@ -78,7 +80,8 @@ RESTRICTED = {
 
 
 class Creation(NamedTuple):
-    """An object that a controller would create now, or the binding or status of one that it would write.
+    """An object that a controller would create now, or the binding or status of one that it would
+    write.
 
     :ivar missing: how many of its kind are missing.
     """
@@ -102,7 +105,7 @@ class Suspect(NamedTuple):
     harmless: Object
 
 
-# --- what the controllers would create ------------------------------------------------------------------------------
+# --- what the controllers would create ------------------------------------------------------------
 
 
 def of_replica_set(scene: Scene, owner: Object) -> Iterator[Creation]:
@@ -131,7 +134,8 @@ def daemon_pods(scene: Scene, owner: Object) -> Iterator[Any]:
 
 
 def typed(obj: Any) -> Any:
-    """Return an object, or a list of objects, for a function that asks for a type of ``kubepy.api.typed``."""
+    """Return an object, or a list of objects, for a function that asks for a type of
+    ``kubepy.api.typed``."""
     return obj
 
 
@@ -196,7 +200,8 @@ def of_cron_job(scene: Scene, owner: Object) -> Iterator[Creation]:
 
 
 def of_pod(scene: Scene, owner: Object) -> Iterator[Creation]:
-    """Yield the missing claims of a pod's ephemeral volumes, and the binding that the scheduler has failed to make."""
+    """Yield the missing claims of a pod's ephemeral volumes, and the binding that the scheduler has
+    failed to make."""
     for volume in ephemeral_volumes(typed(owner)):
         claim = dict(new_claim(typed(owner), volume))
         if not node_name(owner) and scene.get(CLAIMS, namespace_of(owner), name_of(claim)) is None:
@@ -207,7 +212,8 @@ def of_pod(scene: Scene, owner: Object) -> Iterator[Creation]:
 
 
 def of_kubelet(scene: Scene, owner: Object) -> Iterator[Creation]:
-    """Yield the report of a node that its kubelet would call ready, and the status of a pod that has none yet."""
+    """Yield the report of a node that its kubelet would call ready, and the status of a pod that
+    has none yet."""
     if owner["kind"] == "Pod":
         if (
             node_name(owner)
@@ -238,7 +244,7 @@ SENDERS: dict[str, tuple[tuple[str, Creations], ...]] = {
 }
 
 
-# --- trying it ------------------------------------------------------------------------------------------------------
+# --- trying it ------------------------------------------------------------------------------------
 
 
 class Trial(NamedTuple):
@@ -253,7 +259,8 @@ class Trial(NamedTuple):
     user: Object
 
     def run(self, change: Callable[[LocalCluster], object] = lambda fork: None) -> Object | Status:
-        """Try the creation on a fork that was changed first; return what would be created, or the API's answer."""
+        """Try the creation on a fork that was changed first; return what would be created, or the
+        API's answer."""
         fork = self.scene.cluster.fork(is_prediction=True)
         client = fork.client
         client.warn = lambda _: None
@@ -283,7 +290,8 @@ class Trial(NamedTuple):
             return error
 
     def named(self) -> Object:
-        """Return the object under a name that stays the same: generated ones would make every answer another one."""
+        """Return the object under a name that stays the same: generated ones would make every
+        answer another one."""
         obj: Object = clone(self.creation.obj)
         if not obj["metadata"].get("name"):
             obj["metadata"]["name"] = f"{obj['metadata']['generateName']}xxxxx"
@@ -315,12 +323,13 @@ def first_refusal(scene: Scene, owner: Object) -> tuple[Trial, Status] | None:
 
 
 def creation_error(scene: Scene, owner: Object) -> Status | None:
-    """Return the API's answer to the creation that an owner's controller would try now; None where it succeeds."""
+    """Return the API's answer to the creation that an owner's controller would try now; None where
+    it succeeds."""
     refusal = first_refusal(scene, owner)
     return refusal[1] if refusal is not None else None
 
 
-# --- suspects -------------------------------------------------------------------------------------------------------
+# --- suspects -------------------------------------------------------------------------------------
 
 
 def changed(obj: Object, parts: Iterable[str | int], value: Any = None) -> Object:
@@ -353,7 +362,8 @@ LIMITS = ("max", "min", "maxLimitRequestRatio", "default", "defaultRequest")
 
 
 def in_limit_ranges(scene: Scene, namespace: str) -> Iterator[Suspect]:
-    """Yield each rule, then all rules about a resource together (a maximum makes a default), then all of an item."""
+    """Yield each rule, then all rules about a resource together (a maximum makes a default), then
+    all of an item."""
     for limits in scene.list(LIMIT_RANGES, namespace):
         for index, item in enumerate(limits["spec"].get("limits") or ()):
             rules = [(field, name) for field in LIMITS for name in item.get(field) or ()]
@@ -498,7 +508,7 @@ def culprit(trial: Trial, error: Status) -> tuple[Suspect, Object | Status] | No
     return None
 
 
-# --- the finding ----------------------------------------------------------------------------------------------------
+# --- the finding ----------------------------------------------------------------------------------
 
 
 class Refusal(NamedTuple):
@@ -521,7 +531,8 @@ class Refusal(NamedTuple):
 
 
 def refused(scene: Scene, owner: Object) -> Finding | None:
-    """Find out what refuses the objects that an owner's controller would create now; None where nothing does."""
+    """Find out what refuses the objects that an owner's controller would create now; None where
+    nothing does."""
     refusal = first_refusal(scene, owner)
     blamed = culprit(*refusal) if refusal is not None else None
     if refusal is None or blamed is None:
@@ -555,7 +566,8 @@ COUNTS = {
 
 
 def refused_link(case: Refusal) -> Link:
-    """Return the link that shows the refusal at the owner: its condition where it has one, else a count."""
+    """Return the link that shows the refusal at the owner: its condition where it has one, else a
+    count."""
     owner, request = case.trial.owner, REQUESTS[case.trial.creation.resource]
     if get_condition(owner, "ReplicaFailure"):
         return case.scene.condition_link(
@@ -586,7 +598,8 @@ def quota_exceeded(case: Refusal) -> Evidence:
     links = [
         case.link(
             field_path("status.used", name),
-            f"{used[name]} of {hard[name]} {name} are in use, and {usage[name]} more would be too many",
+            f"{used[name]} of {hard[name]} {name} are in use, and {usage[name]} more would be too "
+            f"many",
         )
     ]
     default = (
@@ -645,7 +658,8 @@ def unnamed_resource(case: Refusal) -> Evidence:
 
 
 def modest(hard: Object, name: str, flag: str) -> str:
-    """Return a modest amount of a resource: a small one, or the quota's own where that is smaller."""
+    """Return a modest amount of a resource: a small one, or the quota's own where that is
+    smaller."""
     usual = {"cpu": "100m", "memory": "128Mi"}.get(name, "1")
     limit = hard.get(f"{flag}.{name}", hard.get(name, usual))
     return usual if Quantity.parse(usual) < Quantity.parse(str(limit)) else str(limit)

@@ -1,5 +1,6 @@
-"""Commands that might bring an object to done, for several causes: changes of a pod template, other sizes, smaller
-requests. :mod:`kubepy.insight.why` tries each of them on a fork before it calls it proven.
+"""Commands that might bring an object to done, for several causes: changes of a pod template, other
+sizes, smaller requests. :mod:`kubepy.insight.why` tries each of them on a fork before it calls it
+proven.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ Operation = tuple[str, Sequence[str | int], Any]
 
 
 def field_path(parent: str, *names: str) -> str:
-    """Return the path of a field in a map: ``status.used.pods``, ``metadata.labels['example.com/disk']``."""
+    """Return the path of a field in a map: ``status.used.pods``,
+    ``metadata.labels['example.com/disk']``."""
     return parent + "".join(
         f".{name}" if PLAIN.fullmatch(name) else f"['{name}']" for name in names
     )
@@ -74,19 +76,20 @@ def absent(resource: str, namespace: str, name: str, text: str) -> Link:
     return Link(Key(resource, namespace, name), "", None, text)
 
 
-# --- owners ---------------------------------------------------------------------------------------------------------
+# --- owners ---------------------------------------------------------------------------------------
 
 
 def top_owner(scene: Scene, obj: Object) -> Object:
-    """Return the object at the top of an object's owners, custom resources left out: of a pod its Deployment, or
-    itself."""
+    """Return the object at the top of an object's owners, custom resources left out: of a pod its
+    Deployment, or itself."""
     while (owner := scene.owner(obj)) is not None and not scene.is_custom(owner):
         obj = owner
     return obj
 
 
 def pods_of(scene: Scene, workload: Object) -> list[Object]:
-    """Return the pods that belong to a workload and neither have ended nor are being deleted; a pod's is itself."""
+    """Return the pods that belong to a workload and neither have ended nor are being deleted; a
+    pod's is itself."""
     if workload["kind"] == "Pod":
         return [workload]
     owners = (
@@ -103,19 +106,22 @@ def waiting_pods(scene: Scene, workload: Object) -> int:
 
 
 def replaces_pods(workload: Object) -> bool:
-    """Return whether a new template comes to a pod that is not ready without a hand: a StatefulSet waits for it."""
+    """Return whether a new template comes to a pod that is not ready without a hand: a StatefulSet
+    waits for it."""
     if workload["kind"] == "DaemonSet":
         return (workload["spec"].get("updateStrategy") or {}).get("type") != "OnDelete"
     return workload["kind"] == "Deployment" and not workload["spec"].get("paused")
 
 
-# --- commands -------------------------------------------------------------------------------------------------------
+# --- commands -------------------------------------------------------------------------------------
 
 
 def patch_template(scene: Scene, pod: Object, *operations: Operation) -> list[Words]:
-    """Return the command that changes the template of a pod's workload; a Job, or a pod of nobody, is made anew.
+    """Return the command that changes the template of a pod's workload; a Job, or a pod of nobody,
+    is made anew.
 
-    :param operations: ``add``, ``replace`` or ``remove``; the parts of a path below the pod's ``spec``; the value.
+    :param operations: ``add``, ``replace`` or ``remove``; the parts of a path below the pod's
+        ``spec``; the value.
     """
     workload = top_owner(scene, pod)
     if workload["kind"] not in POD_SPECS:
@@ -134,14 +140,16 @@ def patch_template(scene: Scene, pod: Object, *operations: Operation) -> list[Wo
 
 
 def of_template(workload: Object, words: Words) -> list[Words]:
-    """Return a command that changes a workload's template, as one that needs others where it does not replace pods."""
+    """Return a command that changes a workload's template, as one that needs others where it does
+    not replace pods."""
     return [RemedyCommand(words, needs_more=not replaces_pods(workload))]
 
 
 def set_resources(
     scene: Scene, workload: Object, amounts: Mapping[str, Mapping[str, str]], container: str = ""
 ) -> list[Words]:
-    """Return the command that sets requests and limits in a workload's template; a Job is made anew.
+    """Return the command that sets requests and limits in a workload's template; a Job is made
+    anew.
 
     :param amounts: those of ``requests`` and ``limits``, by resource.
     :param container: the only one that gets them; "": all.
@@ -184,7 +192,8 @@ def merged_amounts(resources: Object, amounts: Mapping[str, Mapping[str, str]]) 
 
 
 def pod_spec_of(workload: Object) -> Object:
-    """Return the pod spec in a workload's template; of a pod its own, of other kinds an empty one."""
+    """Return the pod spec in a workload's template; of a pod its own, of other kinds an empty
+    one."""
     spec = workload
     for part in POD_SPECS.get(workload["kind"], ("spec", "template", "spec")):
         spec = spec.get(part) or {}
@@ -192,7 +201,8 @@ def pod_spec_of(workload: Object) -> Object:
 
 
 def made_anew(scene: Scene, obj: Object, patch: list[Object]) -> list[Words]:
-    """Return the command that makes a Job or a pod anew with a change, if it has not come to anything yet."""
+    """Return the command that makes a Job or a pod anew with a change, if it has not come to
+    anything yet."""
     if any(phase_of(pod) in ("Running", "Succeeded") for pod in owned_pods(scene, obj)):
         return []
     try:
@@ -247,7 +257,8 @@ def placed_pods(scene: Scene, obj: Object) -> tuple[int, int]:
 
 
 def scale_down(scene: Scene, obj: Object) -> list[Words]:
-    """Return the command that scales an object's workload to the number of its new pods that have a node."""
+    """Return the command that scales an object's workload to the number of its new pods that have a
+    node."""
     workload = top_owner(scene, obj)
     if workload["kind"] not in SCALED:
         return []
@@ -258,8 +269,8 @@ def scale_down(scene: Scene, obj: Object) -> list[Words]:
 
 
 def replace_in_place(scene: Scene, obj: Object) -> list[Words]:
-    """Return the command that lets a rollout delete an old pod before it makes the new one, where one is under way and
-    there are places enough for that."""
+    """Return the command that lets a rollout delete an old pod before it makes the new one, where
+    one is under way and there are places enough for that."""
     workload = top_owner(scene, obj)
     field = {"Deployment": "strategy", "DaemonSet": "updateStrategy"}.get(workload["kind"])
     new, all_pods = placed_pods(scene, obj)
@@ -314,18 +325,20 @@ def tolerate(scene: Scene, pod: Object, taints: Iterable[Object]) -> list[Words]
 def on_nodes(
     scene: Scene, pod: Object, nodes: Sequence[str], *words: str, after: Sequence[str] = ()
 ) -> list[Words]:
-    """Return a command about the first of several nodes; where more pods wait also about all of them."""
+    """Return a command about the first of several nodes; where more pods wait also about all of
+    them."""
     commands: list[Words] = [(*words, nodes[0], *after)]
     if len(nodes) > 1 and waiting_pods(scene, top_owner(scene, pod)) > 1:
         commands.append((*words, *nodes, *after))
     return commands
 
 
-# --- requests -------------------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 def show_amount(resource: str, amount: int) -> str:
-    """Return an amount as a manifest has it; cpu comes in thousandths, everything else in whole units."""
+    """Return an amount as a manifest has it; cpu comes in thousandths, everything else in whole
+    units."""
     if resource == "cpu":
         return f"{amount // 1000}" if amount % 1000 == 0 else f"{amount}m"
     if resource in SMALLEST and amount >= MEBI:
@@ -347,7 +360,8 @@ def largest_share(rooms: Sequence[int], number: int) -> int:
 def request_less(scene: Scene, pod: Object, amounts: Mapping[str, int]) -> list[Words]:
     """Return the command that lowers what a pod requests of resources to these amounts.
 
-    The one container that requests them gives what is too much; none if several do, or too little would be left.
+    The one container that requests them gives what is too much; none if several do, or too little
+    would be left.
     """
     workload, containers = top_owner(scene, pod), pod["spec"]["containers"]
     asking = [

@@ -1,5 +1,5 @@
-"""Pods that find too little room on nodes for a reason that lies elsewhere: a LimitRange that gives them requests, or
-pods of higher priority, which have taken the room.
+"""Pods that find too little room on nodes for a reason that lies elsewhere: a LimitRange that gives
+them requests, or pods of higher priority, which have taken the room.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ LIMIT_RANGES = "limitranges"
 SYSTEM_PRIORITY = 2_000_000_000
 
 
-# --- LimitRanges --------------------------------------------------------------------------------------------------
+# --- LimitRanges ----------------------------------------------------------------------------------
 
 
 def default_request(scene: Scene, pod: Object, resource: str) -> Link | None:
-    """Return the link of the LimitRange that gives a container of a pod its request; None where none does."""
+    """Return the link of the LimitRange that gives a container of a pod its request; None where
+    none does."""
     if ANNOTATION not in annotations_of(pod):
         return None
     requested = [
@@ -51,7 +52,7 @@ def is_among(amount: Any, amounts: Iterable[Any]) -> bool:
     return any(Quantity.parse(str(other)) == wanted for other in amounts)
 
 
-# --- priorities ---------------------------------------------------------------------------------------------------
+# --- priorities -----------------------------------------------------------------------------------
 
 
 def outranking(

@@ -1,8 +1,9 @@
 """The scene: one cluster at one moment, as diagnoses read it.
 
-A diagnosis is a function of a :class:`Scene` and an object. It returns the :class:`~kubepy.insight.Finding` of its
-cause, or None where its cause does not apply to the object as it is. That of a workload finds the child to blame, asks
-:meth:`Scene.diagnose` about it, and puts its own link in front (:meth:`Scene.lead`). Nothing here writes.
+A diagnosis is a function of a :class:`Scene` and an object. It returns
+the :class:`~kubepy.insight.Finding` of its cause, or None where its cause does not apply to the
+object as it is. That of a workload finds the child to blame, asks :meth:`Scene.diagnose` about it,
+and puts its own link in front (:meth:`Scene.lead`). Nothing here writes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ PART = re.compile(r"""([^.\[\]]+)|\[(\d+)\]|\[['"](.*?)['"]\]|\[\?\(@\.(\w+)==['
 
 
 class Diagnoses(NamedTuple):
-    """The diagnoses by resource, in the order in which they are tried; the first that applies is the answer.
+    """The diagnoses by resource, in the order in which they are tried; the first that applies is
+    the answer.
 
     :ivar first: tried for every kind, before those of the kind.
     :ivar others: tried for a kind that has none of its own.
@@ -69,7 +71,8 @@ class Scene:
     :param reconciles: whether anybody runs the controllers of the cluster that is asked about.
     :param namespace: the namespace that a command line without ``-n`` works in.
     :ivar now: the moment of the scene.
-    :ivar asked_at: the moment of the question: before ``now`` where the scene is the end of a prediction.
+    :ivar asked_at: the moment of the question: before ``now`` where the scene is the end of a
+        prediction.
     :ivar is_stuck: a prediction has shown that the object does not get there.
     """
 
@@ -117,7 +120,8 @@ class Scene:
             return None
 
     def list(self, resource: str, namespace: str | None = None) -> Objects:
-        """Return the objects of a kind, in the order of their keys, of one namespace or of all (None)."""
+        """Return the objects of a kind, in the order of their keys, of one namespace or of all
+        (None)."""
         key = resource, namespace
         if key not in self._lists:
             try:
@@ -176,14 +180,16 @@ class Scene:
         return resource is not None and resource.custom
 
     def word(self, obj: Object) -> str:
-        """Return ``deployment/web``, ``pod/web-0``: an object on a command line and in a sentence."""
+        """Return ``deployment/web``, ``pod/web-0``: an object on a command line and in a
+        sentence."""
         kind = self.key(obj).resource if self.is_custom(obj) else obj["kind"].lower()
         return f"{kind}/{name_of(obj)}"
 
     # --- findings
 
     def diagnose(self, obj: Object) -> Finding | None:
-        """Return the first diagnosis of the object's kind that applies to it; None where none does."""
+        """Return the first diagnosis of the object's kind that applies to it; None where none
+        does."""
         key = self.key(obj)
         if key in self._under_way:
             return None
@@ -201,13 +207,15 @@ class Scene:
         )
 
     def link(self, obj: Object, field: str, text: str) -> Link:
-        """Return a link of the chain: an object, a field's path (see :func:`value_at`) with its value, a sentence."""
+        """Return a link of the chain: an object, a field's path (see :func:`value_at`) with its
+        value, a sentence."""
         return Link(self.key(obj), field, value_at(obj, field) if field else None, text)
 
     def condition_link(
         self, obj: Object, condition_type: str, text: str, field: str = "status"
     ) -> Link:
-        """Return a link that shows a field of a condition: its ``status``, ``reason``, ``message``."""
+        """Return a link that shows a field of a condition: its ``status``, ``reason``,
+        ``message``."""
         return self.link(obj, f'status.conditions[?(@.type=="{condition_type}")].{field}', text)
 
     def finding(
@@ -217,7 +225,8 @@ class Scene:
         remedies: Iterable[Words] = (),
         fallbacks: Iterable[Words] = (),
     ) -> Finding:
-        """Return a finding; a remedy that occurs twice counts once, and one that needs another is a fallback."""
+        """Return a finding; a remedy that occurs twice counts once, and one that needs another is a
+        fallback."""
         unique = dict.fromkeys(remedies)
         alone = tuple(words for words in unique if not needs_more(words))
         others = dict.fromkeys([*(words for words in unique if needs_more(words)), *fallbacks])
@@ -230,7 +239,8 @@ class Scene:
         remedies: Iterable[Words] = (),
         fallbacks: Iterable[Words] = (),
     ) -> Finding:
-        """Put the link of an object above in front of a finding, and the object's own remedies before its remedies."""
+        """Put the link of an object above in front of a finding, and the object's own remedies
+        before its remedies."""
         return self.finding(
             finding.cause,
             link,
@@ -240,7 +250,8 @@ class Scene:
         )
 
     def command(self, obj: Object, *words: str) -> Words:
-        """Return a command line about an object, with ``-n`` where it is in another namespace than the usual one."""
+        """Return a command line about an object, with ``-n`` where it is in another namespace than
+        the usual one."""
         namespace = namespace_of(obj)
         return (
             (*words, "-n", namespace)
@@ -252,8 +263,8 @@ class Scene:
 def value_at(obj: Any, path: str) -> Any:
     """Return the value of a field, None where it is missing.
 
-    :param path: as for kubectl's jsonpath: ``status.containerStatuses[0].state``, ``metadata.annotations['a.b/c']``,
-        ``status.conditions[?(@.type=="Ready")].status``.
+    :param path: as for kubectl's jsonpath: ``status.containerStatuses[0].state``,
+        ``metadata.annotations['a.b/c']``, ``status.conditions[?(@.type=="Ready")].status``.
     """
     for name, index, quoted, field, wanted in PART.findall(path):
         if field:
@@ -268,7 +279,8 @@ def value_at(obj: Any, path: str) -> Any:
 
 
 def time_of_event(event: Object) -> str:
-    """Return when an event happened last, as the API writes times; series and old events have other fields."""
+    """Return when an event happened last, as the API writes times; series and old events have other
+    fields."""
     series = event.get("series") or {}
     return str(
         series.get("lastObservedTime")
@@ -289,13 +301,14 @@ def plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-# --- pods ---------------------------------------------------------------------------------------------------------
+# --- pods -----------------------------------------------------------------------------------------
 
 
 def annotated(
     scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME
 ) -> Iterator[Link]:
-    """Yield the link of what the simulated kubelet follows: an annotation of the pod or its node, or kubepy.yaml."""
+    """Yield the link of what the simulated kubelet follows: an annotation of the pod or its node,
+    or kubepy.yaml."""
     node = scene.get("nodes", "", node_name(pod))
     for obj, name in ((pod, annotation), (node, of_node)):
         if obj is not None and annotations_of(obj).get(name):
@@ -318,7 +331,8 @@ def annotated(
 
 
 def unready_link(scene: Scene, pod: Object) -> Link:
-    """Return the link that shows that a pod is not ready: a container that runs, or the condition."""
+    """Return the link that shows that a pod is not ready: a container that runs, or the
+    condition."""
     for index, status in enumerate((pod.get("status") or {}).get("containerStatuses") or ()):
         if not status.get("ready") and "running" in (status.get("state") or {}):
             return scene.link(

@@ -1,14 +1,15 @@
 """Why a pod has no node: the scheduler's own filters are asked about every node.
 
-Nothing here decides whether a pod fits; :func:`attempt` runs the plugins of :mod:`kubepy.scheduler` as the scheduler
-does, so that the chain has the reasons and counts of its FailedScheduling event. Where nodes have different reasons,
-:func:`nearest` chooses those that are closest to fitting, and the reason of most of them is the cause:
+Nothing here decides whether a pod fits; :func:`attempt` runs the plugins of :mod:`kubepy.scheduler`
+as the scheduler does, so that the chain has the reasons and counts of its FailedScheduling event.
+Where nodes have different reasons, :func:`nearest` chooses those that are closest to fitting, and
+the reason of most of them is the cause:
 
-1. Nodes that the pod itself rules out (selector, affinity, the zone of its volume), control-plane nodes and nodes that
-   are too small even when they are empty count only if there are no others.
+1. Nodes that the pod itself rules out (selector, affinity, the zone of its volume), control-plane
+   nodes and nodes that are too small even when they are empty count only if there are no others.
 2. Of the rest, those with the fewest reasons are nearest.
-3. Of these, first the ones whose reason a hand removes most easily: a cordon or another passing state of the node,
-   then too little room, then taints, then rules about other pods.
+3. Of these, first the ones whose reason a hand removes most easily: a cordon or another passing
+   state of the node, then too little room, then taints, then rules about other pods.
 """
 
 from __future__ import annotations
@@ -172,7 +173,8 @@ class NodeObstacle(NamedTuple):
 class SchedulingAttempt(NamedTuple):
     """One attempt to schedule a pod.
 
-    :ivar obstacles: by node: all of its reasons, not only those of the first filter that rejects it.
+    :ivar obstacles: by node: all of its reasons, not only those of the first filter that rejects
+        it.
     """
 
     pod: PodInfo
@@ -186,7 +188,7 @@ class SchedulingAttempt(NamedTuple):
         return node_info
 
 
-# --- asking the scheduler -------------------------------------------------------------------------------------------
+# --- asking the scheduler -------------------------------------------------------------------------
 
 handles: WeakKeyDictionary[Scene, Handle] = WeakKeyDictionary()
 
@@ -234,7 +236,8 @@ def obstacles_on(pod: PodInfo, result: FitResult, node_info: NodeInfo) -> list[N
 
 
 def repeats_cordon(plugin: FilterPlugin, pod: PodInfo, node_info: NodeInfo) -> bool:
-    """Tell whether a node is rejected only for the taint that comes with its cordon, which has a filter of its own."""
+    """Tell whether a node is rejected only for the taint that comes with its cordon, which has a
+    filter of its own."""
     return (
         plugin.name == "TaintToleration"
         and node_info.unschedulable
@@ -291,7 +294,8 @@ def distance(obstacles: Sequence[NodeObstacle]) -> tuple[int, ...]:
 
 
 def nearest(obstacles: dict[str, list[NodeObstacle]]) -> tuple[str, list[str]]:
-    """Return the cause, and the nodes closest to fitting for which it is the first reason, by name."""
+    """Return the cause, and the nodes closest to fitting for which it is the first reason, by
+    name."""
     shortest = min(map(distance, obstacles.values()))
     first = {
         name: of_node[0].cause
@@ -302,7 +306,7 @@ def nearest(obstacles: dict[str, list[NodeObstacle]]) -> tuple[str, list[str]]:
     return cause, [name for name in first if first[name] == cause]
 
 
-# --- evidence and remedies ------------------------------------------------------------------------------------------
+# --- evidence and remedies ------------------------------------------------------------------------
 
 
 class PlacementCase(NamedTuple):
@@ -375,7 +379,8 @@ def node_selector(case: PlacementCase) -> Evidence:
 
 
 def label_node(case: PlacementCase, labels: dict[str, str | None]) -> list[Words]:
-    """Return the command that gives the node labels (None: takes one away), unless they are facts about the machine."""
+    """Return the command that gives the node labels (None: takes one away), unless they are facts
+    about the machine."""
     if not labels or any(key in NOT_TO_RELABEL for key in labels):
         return []
     words = [f"{key}-" if value is None else f"{key}={value}" for key, value in labels.items()]
@@ -392,7 +397,10 @@ def label_node(case: PlacementCase, labels: dict[str, str | None]) -> list[Words
 def node_affinity(case: PlacementCase) -> Evidence:
     selector: Any = required_node_selector(case.pod["spec"]) or {}
     terms = selector.get("nodeSelectorTerms") or []
-    path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+    path = (
+        "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."
+        "nodeSelectorTerms"
+    )
     links = [case.pod_link(path, "it wants a node that meets one of these terms")]
     labels: dict[str, str | None] = {}
     term = next((term for term in terms if not term.get("matchFields")), None)
@@ -419,7 +427,8 @@ def node_affinity(case: PlacementCase) -> Evidence:
 
 
 def label_that_meets(expression: Object) -> str | None:
-    """Return a value of the label that a node selector's expression accepts; None: the label must be gone."""
+    """Return a value of the label that a node selector's expression accepts; None: the label must
+    be gone."""
     values = expression.get("values") or [""]
     match expression["operator"]:
         case "In":
@@ -441,7 +450,8 @@ def show_expression(expression: Object) -> str:
 
 
 def make_room(case: PlacementCase) -> list[Words]:
-    """Return the commands that need fewer places for the pod's workload, or let a DaemonSet's pod displace others."""
+    """Return the commands that need fewer places for the pod's workload, or let a DaemonSet's pod
+    displace others."""
     if any(obstacle.hopeless for obstacle in case.attempt.obstacles[case.nodes[0]]):
         return []
     return [
@@ -452,7 +462,8 @@ def make_room(case: PlacementCase) -> list[Words]:
 
 
 def displace_others(case: PlacementCase) -> list[Words]:
-    """Return the command that makes a DaemonSet's pods more important than all that is not critical to the system."""
+    """Return the command that makes a DaemonSet's pods more important than all that is not critical
+    to the system."""
     workload = top_owner(case.scene, case.pod)
     has_others = any(
         not is_controlled_by(other.pod, workload) and other.priority < room.SYSTEM_PRIORITY
@@ -515,8 +526,8 @@ def resources(case: PlacementCase) -> Evidence:
 
 
 def sensible_request(case: PlacementCase, resource: str) -> int:
-    """Return the largest request with which all pods of the workload would fit, and beside the old ones as many as a
-    rollout needs before it deletes the first."""
+    """Return the largest request with which all pods of the workload would fit, and beside the old
+    ones as many as a rollout needs before it deletes the first."""
     workload = top_owner(case.scene, case.pod)
     own = {name_of(pod) for pod in pods_of(case.scene, workload)}
     free, rooms = [], []
@@ -598,7 +609,8 @@ def port_paths(pod: Object) -> Iterator[tuple[str, int]]:
 
 
 def delete_bare(case: PlacementCase, other: Object) -> list[Words]:
-    """Return the command that deletes a pod that nobody would make again; other pods would only come back."""
+    """Return the command that deletes a pod that nobody would make again; other pods would only
+    come back."""
     if case.scene.owner(other) is not None:
         return []
     return [case.scene.command(other, "delete", case.scene.word(other))]
@@ -670,7 +682,8 @@ def pod_affinity(case: PlacementCase) -> Evidence:
 
 
 def awaited_pods(case: PlacementCase) -> Iterator[Object]:
-    """Yield the pods of others that the pod's affinity selects, and that have no node themselves."""
+    """Yield the pods of others that the pod's affinity selects, and that have no node
+    themselves."""
     for other in case.scene.list(PODS):
         own = case.attempt.handle.namespace_labels(namespace_of(other))
         if (
@@ -816,11 +829,12 @@ EVIDENCE: dict[str, Callable[[PlacementCase], Evidence]] = {
 }
 
 
-# --- diagnoses ------------------------------------------------------------------------------------------------------
+# --- diagnoses ------------------------------------------------------------------------------------
 
 
 def unscheduled(scene: Scene, pod: Object) -> Finding | None:
-    """Find out why a pod has no node; None where it has one, has ended, is being deleted, or fits and only waits."""
+    """Find out why a pod has no node; None where it has one, has ended, is being deleted, or fits
+    and only waits."""
     if node_name(pod) or is_pod_terminal(pod) or is_being_deleted(pod):
         return None
     spec = pod["spec"]
@@ -868,7 +882,8 @@ def of_other_scheduler(scene: Scene, pod: Object) -> Finding:
 
 
 def head(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Link:
-    """Return the link with the scheduler's message; where that is older, its words as of now are in the sentence."""
+    """Return the link with the scheduler's message; where that is older, its words as of now are in
+    the sentence."""
     number = len(tried.handle.cache.nodes())
     message = fit_error_message(number, tried.result.diagnosis, "")
     text = "the only node does not fit" if number == 1 else f"none of the {number} nodes fits"
@@ -882,7 +897,8 @@ def head(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Link:
 
 
 def rejected_at_once(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding | None:
-    """Find out why a pod was rejected before any node was looked at: its claims, or contradictory terms."""
+    """Find out why a pod was rejected before any node was looked at: its claims, or contradictory
+    terms."""
     link = head(scene, pod, tried)._replace(text="it is not scheduled, whatever the nodes")
     if "NodeAffinity" in tried.result.diagnosis.unschedulable_plugins:
         terms = scene.link(
@@ -901,7 +917,8 @@ def rejected_at_once(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Fin
 
 
 def held_by_terminating(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding | None:
-    """Find out whether the pod fits as soon as pods are gone that are being deleted; those are to blame then."""
+    """Find out whether the pod fits as soon as pods are gone that are being deleted; those are to
+    blame then."""
     for name in tried.obstacles:
         going = [other for other in tried.node(name).pods.values() if is_being_deleted(other.pod)]
         if going and fits_without(tried, name, going):
@@ -921,7 +938,8 @@ def fits_without(tried: SchedulingAttempt, node: str, others: Iterable[PodInfo])
 
 
 def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding:
-    """Name the cause that keeps the pod from the nodes closest to fitting, with the other reasons before it."""
+    """Name the cause that keeps the pod from the nodes closest to fitting, with the other reasons
+    before it."""
     link = head(scene, pod, tried)
     if (finding := meant_for_missing_node(scene, pod)) is not None:
         return scene.lead(finding, link)
@@ -954,7 +972,8 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
 
 
 def labels_of_new_node(case: PlacementCase) -> dict[str, str]:
-    """Return the labels of a node that reaches the pod's volumes; a node without a zone would only seem to."""
+    """Return the labels of a node that reaches the pod's volumes; a node without a zone would only
+    seem to."""
     if case.cause != "volume-zone":
         return {}
     _, labels = volumes.elsewhere(case.scene, case.pod, case.node)
@@ -983,7 +1002,8 @@ def reason_for_lack(case: PlacementCase, links: list[Link]) -> tuple[str, list[L
 
 
 def links_of_priorities(case: PlacementCase, other: PodInfo) -> Iterator[Link]:
-    """Yield the links about a pod of higher priority, and how it got its place, if that is known."""
+    """Yield the links about a pod of higher priority, and how it got its place, if that is
+    known."""
     own, priority = case.attempt.pod.priority, other.priority
     yield case.pod_link("spec.priority", f"its priority is {own}")
     event = room.preemption_link(case.scene, case.obj(other))
@@ -997,7 +1017,8 @@ def links_of_priorities(case: PlacementCase, other: PodInfo) -> Iterator[Link]:
 
 
 def state_of_node(case: PlacementCase) -> Finding | None:
-    """Return the finding of a node that is tainted for the state that it is in (not ready, unreachable)."""
+    """Return the finding of a node that is tainted for the state that it is in (not ready,
+    unreachable)."""
     taints = untolerated_taints(case.attempt.pod, case.node)
     if not all(taint["key"].startswith(STATE) for taint in taints):
         return None
@@ -1007,7 +1028,8 @@ def state_of_node(case: PlacementCase) -> Finding | None:
 
 
 def other_reasons(case: PlacementCase) -> Iterator[Link]:
-    """Yield what shows each further reason that nodes were rejected for, on the first of these nodes."""
+    """Yield what shows each further reason that nodes were rejected for, on the first of these
+    nodes."""
     examples: dict[str, tuple[str, NodeObstacle]] = {}
     for name, obstacles in sorted(case.attempt.obstacles.items()):
         for obstacle in obstacles:

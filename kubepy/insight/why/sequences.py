@@ -1,9 +1,10 @@
-"""Sequences of remedies, for objects that several causes hold up: after each remedy the fork is asked again.
+"""Sequences of remedies, for objects that several causes hold up: after each remedy the fork is
+asked again.
 
-The search goes on with what is nearest to an end: it follows a remedy that has changed the answer before it tries
-others, and sequences of real remedies before those with a simulated or destructive one. It ends with the first sequence
-that brings the object to done, or with the budget of the answer. Remedies that the sequence does not need are left out
-of it.
+The search goes on with what is nearest to an end: it follows a remedy that has changed the answer
+before it tries others, and sequences of real remedies before those with a simulated or destructive
+one. It ends with the first sequence that brings the object to done, or with the budget of the
+answer. Remedies that the sequence does not need are left out of it.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ class SequenceSearch:
         return None
 
     def _expand(self, stage: SearchStage) -> RemedySequence | None:
-        """Ask again, and try each remedy of the answer; return the sequence if one brings the object to done."""
+        """Ask again, and try each remedy of the answer; return the sequence if one brings the
+        object to done."""
         question, end = self._question_at(stage.trial.begun), stage.trial.end
         if question is None or end is None:
             return None
@@ -92,7 +94,8 @@ class SequenceSearch:
     def _follow(
         self, stage: SearchStage, finding: Finding, trials: Iterable[RemedyTrial]
     ) -> RemedySequence | None:
-        """Note the stages after further remedies; return the sequence if one of them brings the object to done."""
+        """Note the stages after further remedies; return the sequence if one of them brings the
+        object to done."""
         for trial in trials:
             base = stage.trial.begun
             if (
@@ -145,8 +148,8 @@ class SequenceSearch:
         return (cluster.clock.now() - self._started).total_seconds()
 
     def _signature(self, question: Question, finding: Finding, end: LocalCluster) -> object:
-        """Return what tells an answer from that before a remedy: the cause, the place that it is in, and how far the
-        object comes."""
+        """Return what tells an answer from that before a remedy: the cause, the place that it is
+        in, and how far the object comes."""
         obj = question.scene(end).get(*question.key)
         return (
             finding.cause,
@@ -156,8 +159,8 @@ class SequenceSearch:
 
 
 def place_of(question: Question, finding: Finding) -> tuple[object, ...]:
-    """Return the object that an answer ends at, the field and its value; a pod, which may be made anew, counts as its
-    owner."""
+    """Return the object that an answer ends at, the field and its value; a pod, which may be made
+    anew, counts as its owner."""
     if not finding.chain:
         return ()
     leaf, scene = finding.chain[-1], question.scene()

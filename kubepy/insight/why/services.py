@@ -1,7 +1,8 @@
-"""Services that lead nowhere: no pod is chosen, none of those is ready, none has the port, or there is no address.
+"""Services that lead nowhere: no pod is chosen, none of those is ready, none has the port, or there
+is no address.
 
-A Service is done when a pod that is ready stands behind each of its ports. One without a selector, or of type
-ExternalName, leads where others say.
+A Service is done when a pod that is ready stands behind each of its ports. One without a selector,
+or of type ExternalName, leads where others say.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ def template_labels(workload: Object) -> dict[str, str]:
     return dict(metadata.get("labels") or {})
 
 
-# --- pods ---------------------------------------------------------------------------------------------------------
+# --- pods -----------------------------------------------------------------------------------------
 
 
 def without_pods(scene: Scene, service: Object) -> Finding:
-    """Return the finding about a Service whose selector matches no pod, with a workload that would have such pods, or
-    that the selector may have meant."""
+    """Return the finding about a Service whose selector matches no pod, with a workload that would
+    have such pods, or that the selector may have meant."""
     link = scene.link(service, "spec.selector", "no pod has these labels")
     workloads = [
         workload
@@ -79,7 +80,8 @@ def without_pods(scene: Scene, service: Object) -> Finding:
 
 
 def of_workload_without_pods(scene: Scene, workload: Object, link: Link) -> Finding:
-    """Return the finding about a workload whose pods the Service would choose, if there were any."""
+    """Return the finding about a workload whose pods the Service would choose, if there were
+    any."""
     if workload["spec"].get("replicas") == 0:
         return scene.finding(
             "no-endpoints",
@@ -94,8 +96,8 @@ def of_workload_without_pods(scene: Scene, workload: Object, link: Link) -> Find
 
 
 def may_be_meant(service: Object, workload: Object) -> bool:
-    """Return whether a Service may be meant to choose the pods of a workload: by its own name, or by a label that is
-    mistyped."""
+    """Return whether a Service may be meant to choose the pods of a workload: by its own name, or
+    by a label that is mistyped."""
     values = [str(value) for value in service["spec"]["selector"].values()]
     labels = template_labels(workload)
     return bool(labels) and (
@@ -132,7 +134,7 @@ def no_endpoints(scene: Scene, service: Object) -> Finding | None:
     return scene.lead(finding, link) if finding is not None else scene.finding("no-endpoints", link)
 
 
-# --- ports --------------------------------------------------------------------------------------------------------
+# --- ports ----------------------------------------------------------------------------------------
 
 
 def target_port(scene: Scene, service: Object) -> Finding | None:
@@ -174,15 +176,16 @@ def target_port(scene: Scene, service: Object) -> Finding | None:
 
 
 def ports_of(pod: Object) -> Iterator[tuple[str, Object]]:
-    """Yield the ports that the containers of a pod name, each with the path of the list that has it."""
+    """Yield the ports that the containers of a pod name, each with the path of the list that has
+    it."""
     for index, container in enumerate(pod["spec"]["containers"]):
         for port in container.get("ports") or ():
             yield f"spec.containers[{index}].ports", port
 
 
 def targets(port: Object, declared: list[Object]) -> list[str | int]:
-    """Return what a port of a Service may be meant to lead to: the port of that number, one with a name like the
-    target's, then others; the same number where the pods name no ports."""
+    """Return what a port of a Service may be meant to lead to: the port of that number, one with a
+    name like the target's, then others; the same number where the pods name no ports."""
 
     def rank(candidate: Object) -> tuple[bool, float]:
         return (
@@ -196,7 +199,7 @@ def targets(port: Object, declared: list[Object]) -> list[str | int]:
     ]
 
 
-# --- addresses ----------------------------------------------------------------------------------------------------
+# --- addresses ------------------------------------------------------------------------------------
 
 
 def load_balancer_pending(scene: Scene, service: Object) -> Finding | None:

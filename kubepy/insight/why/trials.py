@@ -1,5 +1,5 @@
-"""Trials: command lines are run on a fork, whose controllers then work on; a remedy that brings the object to done is
-proven.
+"""Trials: command lines are run on a fork, whose controllers then work on; a remedy that brings the
+object to done is proven.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ class TrialRun:
         return self._budget.is_spent or (self._since is not None and self._is_enough)
 
     def _helps(self, fork: LocalCluster) -> bool:
-        """Return whether the object is done. What was noted of a done one must be gone then, and nothing else be left
-        to do."""
+        """Return whether the object is done. What was noted of a done one must be gone then, and
+        nothing else be left to do."""
         if not self._question.is_done(fork, self._asked):
             return False
         obj = self._question.scene(fork).get(*self._question.key) if self._noted else None
@@ -135,7 +135,8 @@ class TrialRun:
         return note is None or (note.cause != self._noted and not note.remedies)
 
     def _starts_again(self, end: LocalCluster) -> bool:
-        """Return whether a CronJob is done after its next start, too; other objects do not start again."""
+        """Return whether a CronJob is done after its next start, too; other objects do not start
+        again."""
         scene = self._question.scene(end)
         obj = scene.get(*self._question.key)
         if obj is None or obj["kind"] != "CronJob" or self._is_enough:
@@ -155,12 +156,14 @@ class TrialRun:
 def try_remedies(
     question: Question, asked: Object, finding: Finding, *, is_note: bool = False
 ) -> list[RemedyTrial]:
-    """Try each remedy of a finding alone, then, as long as no real one has helped, each of its fallbacks.
+    """Try each remedy of a finding alone, then, as long as no real one has helped, each of its
+    fallbacks.
 
-    :param is_note: the object is done, so that a remedy has to change what there is to say about it.
+    :param is_note: the object is done, so that a remedy has to change what there is to say about
+        it.
 
-    With many pods they are tried until one helps, or has written too much: what would make hundreds of pods anew is
-    soon given up.
+    With many pods they are tried until one helps, or has written too much: what would make hundreds
+    of pods anew is soon given up.
     """
     noted = finding.cause if is_note else ""
     budget = shared_budget(question, is_note=is_note)
@@ -181,7 +184,8 @@ def try_remedies(
 
 
 def shared_budget(question: Question, *, is_note: bool = False) -> Budget | None:
-    """Return the budget that all trials share where there are many pods, None where there are few."""
+    """Return the budget that all trials share where there are many pods, None where there are
+    few."""
     pods, settled = _settled_pods(question.scene())
     if pods <= forward.MANY_PODS:
         return None
@@ -207,8 +211,8 @@ def try_commands(
 ) -> RemedyTrial:
     """Run command lines on a fork, and see whether the object gets there.
 
-    Unless there are many pods, the object must still be there when all has come to rest: it might get there for a
-    moment only, between two crashes.
+    Unless there are many pods, the object must still be there when all has come to rest: it might
+    get there for a moment only, between two crashes.
 
     :param budget: one that several trials share, because there are many pods.
     """
@@ -223,8 +227,9 @@ def try_commands(
 def remedies_of(
     scene: Scene, finding: Finding, trials: Sequence[RemedyTrial]
 ) -> tuple[Remedy, ...]:
-    """Return trials of single commands as remedies: real ones before those that only change the simulation, and these
-    before those that destroy something; of each kind those that help come first. Fallbacks are named only if they do.
+    """Return trials of single commands as remedies: real ones before those that only change the
+    simulation, and these before those that destroy something; of each kind those that help come
+    first. Fallbacks are named only if they do.
     """
     remedies = [
         Remedy(

@@ -1,8 +1,9 @@
 """The verdict about an object: done, on its way or stuck, by running a fork of the cluster forward.
 
-An object whose goal is not reached is *progressing* if the controllers of a fork bring it there, else *stuck*. What is
-to blame is read off the cluster as it is now, if that shows the same cause as the end of the run; else off the end.
-Each remedy is tried on a fork of its own; where none suffices, a sequence of them is looked for.
+An object whose goal is not reached is *progressing* if the controllers of a fork bring it there,
+else *stuck*. What is to blame is read off the cluster as it is now, if that shows the same cause as
+the end of the run; else off the end. Each remedy is tried on a fork of its own; where none
+suffices, a sequence of them is looked for.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def explain(question: Question) -> Why:
 
 
 def answer(question: Question) -> Why:
-    """Find out how an object stands, and why, on forks of the cluster of the question. Raises NotFound."""
+    """Find out how an object stands, and why, on forks of the cluster of the question. Raises
+    NotFound."""
     scene = question.scene()
     asked = scene.get(*question.key)
     if asked is None:
@@ -98,7 +100,8 @@ def why_of(question: Question, scene: Scene, asked: Object, state: str, finding:
 def _is_replaced(
     question: Question, end: LocalCluster, asked: Object, finding: Finding | None
 ) -> bool:
-    """Return whether a pod that only takes its time, or whose node is dead, makes room for another in the end."""
+    """Return whether a pod that only takes its time, or whose node is dead, makes room for another
+    in the end."""
     obj = question.scene(end).get(*question.key)
     is_gone = (obj is None or uid_of(obj) != uid_of(asked)) and not is_being_deleted(asked)
     return (
@@ -109,14 +112,18 @@ def _is_replaced(
 
 
 def no_controllers(question: Question, scene: Scene, obj: Object) -> Why:
-    """Say that nobody runs the controllers, and which command runs them until the object is done."""
+    """Say that nobody runs the controllers, and which command runs them until the object is
+    done."""
     field = (
         "status.observedGeneration"
         if (obj.get("status") or {}).get("observedGeneration")
         else "status"
     )
     if question.is_held:
-        text = "the process that holds the lock of the controllers runs only kubelets (serve --controllers=off)"
+        text = (
+            "the process that holds the lock of the controllers runs only kubelets (serve "
+            "--controllers=off)"
+        )
     else:
         text = "no process runs the controllers, and no command does (reconcile: never)"
     finding = scene.finding("no-controllers", scene.link(obj, field, text))
@@ -135,11 +142,12 @@ def no_controllers(question: Question, scene: Scene, obj: Object) -> Why:
     return why._replace(remedies=remedies, sequence=sequence)
 
 
-# --- what happens next --------------------------------------------------------------------------------------------
+# --- what happens next ----------------------------------------------------------------------------
 
 
 def next_for(scene: Scene, obj: Object, finding: Finding) -> Next | None:
-    """Return the next work of a controller on the object, on what it owns, or on an object of the chain."""
+    """Return the next work of a controller on the object, on what it owns, or on an object of the
+    chain."""
     checkpoint = latest(scene.cluster.store.meta(CHECKPOINT)) if scene.reconciles else None
     concerned = {scene.key(obj), *(link.key for link in finding.chain)}
     pending = (

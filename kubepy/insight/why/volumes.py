@@ -1,7 +1,7 @@
 """Why a claim is not bound, and why the claims of a pod keep it from being scheduled.
 
-The binder's own functions say whether a volume can serve a claim; this module finds the volume that comes closest, and
-the field that is wrong with it.
+The binder's own functions say whether a volume can serve a claim; this module finds the volume that
+comes closest, and the field that is wrong with it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class Defect(NamedTuple):
 
 
 class NearestVolume(NamedTuple):
-    """The volume that comes closest to serving a claim, by what is wrong with it; without defects: there is none."""
+    """The volume that comes closest to serving a claim, by what is wrong with it; without defects:
+    there is none."""
 
     links: list[Link]
     remedies: list[Words]
@@ -82,11 +83,12 @@ class NearestVolume(NamedTuple):
 NONE_NEAR = NearestVolume([], [])
 
 
-# --- a claim that is not bound --------------------------------------------------------------------------------------
+# --- a claim that is not bound --------------------------------------------------------------------
 
 
 def pending_claim(scene: Scene, claim: Object) -> Finding | None:
-    """Find out why a claim is not bound; None where it is, is being deleted, or gets its volume by and by."""
+    """Find out why a claim is not bound; None where it is, is being deleted, or gets its volume by
+    and by."""
     if is_being_deleted(claim):
         return None
     if phase_of(claim) == "Lost":
@@ -112,7 +114,8 @@ def class_object(scene: Scene, claim: Object) -> Object | None:
 
 
 def waiting_for_consumer(scene: Scene, claim: Object) -> Finding | None:
-    """Find out why a claim whose class waits for a pod does not get a node: the pod's reason is the cause."""
+    """Find out why a claim whose class waits for a pod does not get a node: the pod's reason is the
+    cause."""
     storage_class = class_object(scene, claim)
     if (
         storage_class is None
@@ -143,7 +146,8 @@ def waiting_for_consumer(scene: Scene, claim: Object) -> Finding | None:
 
 
 def unserved(scene: Scene, claim: Object) -> Finding | None:
-    """Find out why no volume serves a claim: the class, the provisioner, or the volumes that there are."""
+    """Find out why no volume serves a claim: the class, the provisioner, or the volumes that there
+    are."""
     if name := claim["spec"].get("volumeName"):
         return refused_by_named(scene, claim, name)
     name, storage_class = class_of(claim), class_object(scene, claim)
@@ -167,7 +171,8 @@ def unserved(scene: Scene, claim: Object) -> Finding | None:
 
 
 def with_other_class(scene: Scene, claim: Object) -> list[Words]:
-    """Return the commands that make a claim anew with a class whose volumes are made here, the default class first."""
+    """Return the commands that make a claim anew with a class whose volumes are made here, the
+    default class first."""
     able = [
         storage_class
         for storage_class in scene.list(CLASSES)
@@ -182,7 +187,8 @@ def with_other_class(scene: Scene, claim: Object) -> list[Words]:
 
 
 def without_class(scene: Scene, claim: Object, near: NearestVolume) -> Finding:
-    """Make the finding of a claim whose class does not exist, or that names none where there is no default class."""
+    """Make the finding of a claim whose class does not exist, or that names none where there is no
+    default class."""
     links, remedies, _ = near
     if name := class_of(claim):
         link = scene.link(claim, "spec.storageClassName", "it asks for a class that does not exist")
@@ -232,7 +238,8 @@ def without_class(scene: Scene, claim: Object, near: NearestVolume) -> Finding:
 def not_provisioned(
     scene: Scene, claim: Object, storage_class: Object, provisioner: str
 ) -> Finding | None:
-    """Make the finding of a claim that waits for its class's provisioner; None where the simulated one will do it."""
+    """Make the finding of a claim that waits for its class's provisioner; None where the simulated
+    one will do it."""
     link = scene.link(
         claim,
         "spec.storageClassName",
@@ -274,7 +281,7 @@ def refused_by_named(scene: Scene, claim: Object, name: str) -> Finding | None:
     )
 
 
-# --- volumes that do not match --------------------------------------------------------------------------------------
+# --- volumes that do not match --------------------------------------------------------------------
 
 
 def defects_of(
@@ -322,7 +329,8 @@ def defects_of(
 
 
 def taken(scene: Scene, volume: Object) -> Defect:
-    """Return the defect of a volume that is another claim's, or was: then its data may still be wanted."""
+    """Return the defect of a volume that is another claim's, or was: then its data may still be
+    wanted."""
     if phase_of(volume) != "Released":
         return Defect("spec.claimRef.name", "it is another claim's", [])
     free = json_patch(scene, volume, {"op": "remove", "path": "/spec/claimRef"})
@@ -332,7 +340,8 @@ def taken(scene: Scene, volume: Object) -> Defect:
 
 
 def too_small(scene: Scene, volume: Object, claim: Object) -> Defect:
-    """Return the defect of a volume that is smaller than the claim asks; the claim can be made anew with less."""
+    """Return the defect of a volume that is smaller than the claim asks; the claim can be made anew
+    with less."""
     size, smaller = str(requested_size(claim)), {"requests": {"storage": str(capacity(volume))}}
     return Defect(
         "spec.capacity.storage",
@@ -366,7 +375,7 @@ def nearest_volume(scene: Scene, claim: Object) -> NearestVolume:
     )
 
 
-# --- the claims of a pod --------------------------------------------------------------------------------------------
+# --- the claims of a pod --------------------------------------------------------------------------
 
 
 def claims_of(scene: Scene, pod: Object) -> list[Object]:
@@ -384,7 +393,8 @@ def unbound(scene: Scene, pod: Object) -> Finding | None:
 
 
 def unusable_claim(scene: Scene, pod: Object) -> Finding | None:
-    """Find out which claim keeps a pod from being scheduled at all: missing, lost, being deleted, or not bound."""
+    """Find out which claim keeps a pod from being scheduled at all: missing, lost, being deleted,
+    or not bound."""
     namespace = namespace_of(pod)
     for index, volume in enumerate(pod["spec"].get("volumes") or ()):
         for use in uses_of({**pod, "spec": {"volumes": [volume]}}):
@@ -424,7 +434,8 @@ def lost_volume(scene: Scene, pod: Object) -> list[Link]:
 
 
 def unprovided(scene: Scene, pod: Object) -> Iterator[Object]:
-    """Yield the claims of a pod for which a node has no volume, nor can one be provisioned there."""
+    """Yield the claims of a pod for which a node has no volume, nor can one be provisioned
+    there."""
     for claim in claims_of(scene, pod):
         storage_class = class_object(scene, claim) or {}
         provisioner = storage_class.get("provisioner") or NO_PROVISIONER
@@ -438,9 +449,11 @@ def unprovided(scene: Scene, pod: Object) -> Iterator[Object]:
 def reachable_from_elsewhere(
     scene: Scene, claim: Object
 ) -> Iterator[tuple[Object, str, str, list[str]]]:
-    """Yield where the volumes for a claim can be reached: an object, its field, a node's label, the label's values.
+    """Yield where the volumes for a claim can be reached: an object, its field, a node's label, the
+    label's values.
 
-    The object is the volume that the claim is bound to, one that matches it, or the class with its topologies.
+    The object is the volume that the claim is bound to, one that matches it, or the class with its
+    topologies.
     """
     volumes = (
         [scene.get(VOLUMES, "", claim["spec"].get("volumeName") or "")]
@@ -462,7 +475,8 @@ def reachable_from_elsewhere(
 
 
 def cause_of_nothing_to_bind(scene: Scene, pod: Object) -> str:
-    """Return volume-zone where there is a volume for each claim, or a class that makes one, but elsewhere."""
+    """Return volume-zone where there is a volume for each claim, or a class that makes one, but
+    elsewhere."""
     claims = list(unprovided(scene, pod))
     are_elsewhere = all(
         any(True for _ in reachable_from_elsewhere(scene, claim)) for claim in claims
@@ -471,7 +485,8 @@ def cause_of_nothing_to_bind(scene: Scene, pod: Object) -> str:
 
 
 def nothing_to_bind(scene: Scene, pod: Object) -> NearestVolume:
-    """Return the links of the pod's claim for which there is no volume, and the commands that mend the nearest one."""
+    """Return the links of the pod's claim for which there is no volume, and the commands that mend
+    the nearest one."""
     for claim in unprovided(scene, pod):
         link = scene.link(
             claim, "spec.storageClassName", "no free volume that a node reaches matches the claim"
@@ -496,8 +511,8 @@ def nothing_to_bind(scene: Scene, pod: Object) -> NearestVolume:
 def elsewhere(
     scene: Scene, pod: Object, node_info: NodeInfo
 ) -> tuple[list[Link], dict[str, str | None]]:
-    """Return the links that show why a volume of the pod cannot be reached from a node, and the labels of a node that
-    could reach it."""
+    """Return the links that show why a volume of the pod cannot be reached from a node, and the
+    labels of a node that could reach it."""
     for claim in claims_of(scene, pod):
         field = "spec.volumeName" if is_bound(claim) else "spec.storageClassName"
         first = scene.link(
@@ -526,7 +541,8 @@ def elsewhere(
 
 
 def zones_of(volume: Object) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the fields of a volume that say from where it is reached, each with a node's label and its values."""
+    """Yield the fields of a volume that say from where it is reached, each with a node's label and
+    its values."""
     labels = labels_of(volume)
     for key in ZONE_LABELS:
         if key in labels:
@@ -535,7 +551,10 @@ def zones_of(volume: Object) -> Iterator[tuple[str, str, list[str]]]:
     for index, term in enumerate(required.get("nodeSelectorTerms") or ()):
         for place, expression in enumerate(term.get("matchExpressions") or ()):
             if expression["operator"] == "In":
-                path = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}].matchExpressions[{place}].values"
+                path = (
+                    f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]."
+                    f"matchExpressions[{place}].values"
+                )
                 yield path, expression["key"], list(expression["values"])
 
 

@@ -1,7 +1,8 @@
-"""Diagnoses of workloads and of pods that are not ready: the way from a workload down to the pod that holds it up.
+"""Diagnoses of workloads and of pods that are not ready: the way from a workload down to the pod
+that holds it up.
 
-The causes of a pod itself are other modules': a workload's diagnosis picks the pods to blame, and puts its own link in
-front of what they say.
+The causes of a pod itself are other modules': a workload's diagnosis picks the pods to blame, and
+puts its own link in front of what they say.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ LOOKED_AT = 40  # pods that are diagnosed, of those that differ
 MOST_REVISIONS = 3  # that are tried beside the one before
 
 
-# --- pods ---------------------------------------------------------------------------------------------------------
+# --- pods -----------------------------------------------------------------------------------------
 
 
 def readiness_gate(scene: Scene, pod: Object) -> Finding | None:
@@ -79,7 +80,8 @@ def readiness_gate(scene: Scene, pod: Object) -> Finding | None:
                 scene.condition_link(
                     pod,
                     name,
-                    f"its containers are ready, but nobody has set its readiness gate {name} to True",
+                    f"its containers are ready, but nobody has set its readiness gate {name} to "
+                    f"True",
                 ),
                 remedies=patch_template(scene, pod, ("remove", ("readinessGates",), None)),
             )
@@ -87,7 +89,8 @@ def readiness_gate(scene: Scene, pod: Object) -> Finding | None:
 
 
 def not_ready(scene: Scene, pod: Object) -> Finding | None:
-    """Say of a pod that runs that it is not ready, and of one without a node that nobody has seen it."""
+    """Say of a pod that runs that it is not ready, and of one without a node that nobody has seen
+    it."""
     if goals.pod(scene, pod) or is_pod_terminal(pod) or is_being_deleted(pod):
         return None
     if not node_name(pod):
@@ -96,7 +99,8 @@ def not_ready(scene: Scene, pod: Object) -> Finding | None:
 
 
 def appearance(scene: Scene, pod: Object) -> tuple[object, ...]:
-    """Return what tells the state of a pod from those of others: pods that look alike have the same cause."""
+    """Return what tells the state of a pod from those of others: pods that look alike have the same
+    cause."""
     status = pod.get("status") or {}
     reasons = [
         (state.get("waiting") or state.get("terminated") or {}).get("reason")
@@ -124,7 +128,8 @@ def appearance(scene: Scene, pod: Object) -> tuple[object, ...]:
 
 
 def blame(scene: Scene, pods: Iterable[Object]) -> Finding | None:
-    """Return the finding about the pod that is most to blame: the first one with a cause of its own."""
+    """Return the finding about the pod that is most to blame: the first one with a cause of its
+    own."""
     different: dict[tuple[object, ...], list[Object]] = {}
     for pod in pods:
         if not _is_done(scene, pod):
@@ -140,7 +145,8 @@ def blame(scene: Scene, pods: Iterable[Object]) -> Finding | None:
 
 
 def _finding_about(scene: Scene, alike: list[Object]) -> Finding | None:
-    """Return the finding about the first of some pods that look alike; remedies of pods that do not go are for all."""
+    """Return the finding about the first of some pods that look alike; remedies of pods that do not
+    go are for all."""
     findings = [
         scene.diagnose(pod) for pod in alike[: MOST_MERGED if is_being_deleted(alike[0]) else 1]
     ]
@@ -185,7 +191,7 @@ def waits_for_min_ready_seconds(
     )
 
 
-# --- all workloads ------------------------------------------------------------------------------------------------
+# --- all workloads --------------------------------------------------------------------------------
 
 
 def shares_pods(scene: Scene, obj: Object) -> Finding | None:
@@ -214,8 +220,8 @@ def undo(scene: Scene, obj: Object) -> list[Words]:
 
 
 def undo_further(scene: Scene, obj: Object) -> list[Words]:
-    """Return the commands that go back to earlier revisions than the one before: first to one that has pods which are
-    ready, then to the latest ones."""
+    """Return the commands that go back to earlier revisions than the one before: first to one that
+    has pods which are ready, then to the latest ones."""
     earlier = revisions_of(scene, obj)[2:]
     earlier.sort(key=lambda revision: (not ready_pods(scene, obj, revision), -number_of(revision)))
     return [
@@ -281,7 +287,7 @@ def held_up(
     return scene.lead(finding, link, undo(scene, obj), undo_further(scene, obj))
 
 
-# --- Deployments and ReplicaSets ----------------------------------------------------------------------------------
+# --- Deployments and ReplicaSets ------------------------------------------------------------------
 
 
 def paused(scene: Scene, deployment: Object) -> Finding | None:
@@ -365,7 +371,7 @@ def replica_set(scene: Scene, obj: Object) -> Finding | None:
     )
 
 
-# --- DaemonSets ---------------------------------------------------------------------------------------------------
+# --- DaemonSets -----------------------------------------------------------------------------------
 
 
 def on_delete(scene: Scene, obj: Object) -> Finding | None:
@@ -407,7 +413,8 @@ def is_new(scene: Scene, obj: Object, pod: Object) -> bool:
 
 
 def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
-    """Blame dead nodes, when their pods alone are as many as may be unavailable and others are still old."""
+    """Blame dead nodes, when their pods alone are as many as may be unavailable and others are
+    still old."""
     if (
         goals.daemon_set(scene, obj)
         or (obj["spec"].get("updateStrategy") or {}).get("type") == "OnDelete"
@@ -434,7 +441,8 @@ def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
         scene.link(
             obj,
             "spec.updateStrategy.rollingUpdate.maxUnavailable",
-            f"{plural(len(waiting), 'pod')} still to update; at most {allowed} may be unavailable, and so "
+            f"{plural(len(waiting), 'pod')} still to update; at most {allowed} may be "
+            f"unavailable, and so "
             f"{'is one' if len(dead) == 1 else f'are {len(dead)}'} on dead nodes",
         ),
         scene.condition_link(pod, "Ready", "it is not ready"),
@@ -477,7 +485,7 @@ def daemon_set(scene: Scene, obj: Object) -> Finding | None:
     )
 
 
-# --- StatefulSets -------------------------------------------------------------------------------------------------
+# --- StatefulSets ---------------------------------------------------------------------------------
 
 
 def ordinal(pod: Object) -> int:
@@ -542,7 +550,8 @@ def name_is_taken(scene: Scene, obj: Object) -> Finding | None:
 def behind_broken_pod(
     scene: Scene, obj: Object, pods: list[Object], broken: list[Object]
 ) -> Finding | None:
-    """Blame the order of pods (OrderedReady): the first broken pod keeps the others from being made or replaced."""
+    """Blame the order of pods (OrderedReady): the first broken pod keeps the others from being made
+    or replaced."""
     is_ordered = obj["spec"].get("podManagementPolicy") != "Parallel"
     if not broken or not is_ordered or not scene.is_stuck or is_being_deleted(broken[0]):
         return None
@@ -581,7 +590,7 @@ def behind_broken_pod(
     return None
 
 
-# --- what a done object has to say --------------------------------------------------------------------------------
+# --- what a done object has to say ----------------------------------------------------------------
 
 
 def scaled_to_zero(scene: Scene, obj: Object) -> Finding | None:
@@ -638,8 +647,8 @@ def misscheduled(scene: Scene, obj: Object) -> Finding | None:
 
 
 def left_out(scene: Scene, obj: Object) -> Finding | None:
-    """Say that a DaemonSet has no pod on a node that it chooses, for a taint; nodes that are kept for their role do not
-    count."""
+    """Say that a DaemonSet has no pod on a node that it chooses, for a taint; nodes that are kept
+    for their role do not count."""
     template = obj["spec"]["template"]
     tolerations, occupied = (
         daemon_tolerations(template["spec"]),
@@ -682,7 +691,8 @@ def left_out(scene: Scene, obj: Object) -> Finding | None:
 
 
 def without_nodes(scene: Scene, obj: Object) -> Finding | None:
-    """Say that a DaemonSet has no pods, as there are no nodes, none that it chooses, or only tainted ones."""
+    """Say that a DaemonSet has no pods, as there are no nodes, none that it chooses, or only
+    tainted ones."""
     nodes, template = scene.list("nodes"), obj["spec"]["template"]
     if desired_replicas(obj) or scene.owned(obj, "pods"):
         return None

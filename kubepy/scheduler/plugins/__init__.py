@@ -1,7 +1,7 @@
 """The filters of the default profile, in upstream's order (``apis/config/v1/default_plugins.go``).
 
-The order shows: a node's message is that of the first plugin that rejects it. Plugins for objects that kubepy does not
-simulate are left out: DynamicResources (ResourceClaim), NodeDeclaredFeatures.
+The order shows: a node's message is that of the first plugin that rejects it. Plugins for objects
+that kubepy does not simulate are left out: DynamicResources (ResourceClaim), NodeDeclaredFeatures.
 """
 
 from kubepy.scheduler.framework import FilterPlugin

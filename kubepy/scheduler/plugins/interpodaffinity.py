@@ -1,4 +1,5 @@
-"""The filter by pod affinity and anti-affinity: pods that must, or must not, share a domain (``interpodaffinity``)."""
+"""The filter by pod affinity and anti-affinity: pods that must, or must not, share a domain
+(``interpodaffinity``)."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ Labels = Mapping[str, str]
 
 
 class AffinityState(NamedTuple):
-    """For each domain the number of pods that match the incoming pod's terms, or have terms that it matches."""
+    """For each domain the number of pods that match the incoming pod's terms, or have terms that it
+    matches."""
 
     handle: Handle
     affinity: Counts
@@ -56,7 +58,8 @@ def match_all(terms: Terms, namespace: str, labels: Labels, namespace_labels: La
 
 
 class InterPodAffinity(FilterPlugin):
-    """Enforce required terms of the incoming pod, and required anti-affinity of the pods that run."""
+    """Enforce required terms of the incoming pod, and required anti-affinity of the pods that
+    run."""
 
     name = "InterPodAffinity"
     events_to_register = frozenset(
@@ -138,7 +141,8 @@ class InterPodAffinity(FilterPlugin):
                 _count(state.anti_affinity, term.topology_key, labels, count)
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Accept more events than upstream's hints, which leave the others to a retry every five minutes."""
+        """Accept more events than upstream's hints, which leave the others to a retry every five
+        minutes."""
         if SELF_UPDATE in event.actions:
             return event.new is not None and uid_of(event.new) == uid_of(pod.pod)
         if NAMESPACE in event.actions:
@@ -187,6 +191,7 @@ def _may_match_all(terms: Terms, pod: AnyObject) -> bool:
 
 
 def _may_match(term: AffinityTerm, pod: AnyObject) -> bool:
-    """Tell whether a term could match a pod, as far as can be said without the labels of the pod's namespace."""
+    """Tell whether a term could match a pod, as far as can be said without the labels of the pod's
+    namespace."""
     in_namespace = namespace_of(pod) in term.namespaces or term.namespace_selector is not NOTHING
     return in_namespace and term.selector.matches(labels_of(pod))

@@ -1,4 +1,5 @@
-"""The filters by properties of the node: cordoned, named, tainted, labelled, with its ports taken."""
+"""The filters by properties of the node: cordoned, named, tainted, labelled, with its ports
+taken."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ class NodeUnschedulable(FilterPlugin):
 
 
 class NodeName(FilterPlugin):
-    """Allow only the node that a pod names; the scheduler never sees such a pod, but preemption may."""
+    """Allow only the node that a pod names; the scheduler never sees such a pod, but preemption
+    may."""
 
     name = "NodeName"
     looks_at_node_only = True
@@ -107,7 +109,8 @@ def _repels(pod: PodInfo, node: Mapping[str, Any] | None) -> bool:
 
 
 class NodeAffinity(FilterPlugin):
-    """Match nodeSelector and required node affinity. Affinity that names nodes spares looking at any other."""
+    """Match nodeSelector and required node affinity. Affinity that names nodes spares looking at
+    any other."""
 
     name = "NodeAffinity"
     looks_at_node_only = True
@@ -138,7 +141,8 @@ class NodeAffinity(FilterPlugin):
 
 
 def named_nodes(selector: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the nodes that a selector's ``matchFields`` allow; None when a term does not go by name."""
+    """Return the nodes that a selector's ``matchFields`` allow; None when a term does not go by
+    name."""
     terms = selector.get("nodeSelectorTerms")
     if not terms:
         return None

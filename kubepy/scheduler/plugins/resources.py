@@ -1,4 +1,5 @@
-"""The filter by room on the node: number of pods, cpu, memory and every other resource (``noderesources/fit.go``)."""
+"""The filter by room on the node: number of pods, cpu, memory and every other resource
+(``noderesources/fit.go``)."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ class InsufficientResource(NamedTuple):
 
 
 def insufficient_resources(requests: Resources, node_info: NodeInfo) -> list[InsufficientResource]:
-    """List the resources of which the node has too little for these requests, in upstream's order (``Fits``)."""
+    """List the resources of which the node has too little for these requests, in upstream's order
+    (``Fits``)."""
     taken, capacity = len(node_info.pods), node_info.allocatable.get("pods", 0)
     full = [InsufficientResource("pods", 1, taken, capacity)] if taken + 1 > capacity else []
     return full + [

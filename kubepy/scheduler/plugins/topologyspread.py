@@ -1,4 +1,5 @@
-"""The filter by topology spread constraints: the number of like pods in two domains may differ only so far.
+"""The filter by topology spread constraints: the number of like pods in two domains may differ only
+so far.
 
 Upstream: ``plugins/podtopologyspread``.
 """
@@ -45,7 +46,8 @@ SCHEDULE_ANYWAY = "ScheduleAnyway"
 
 
 class Constraint(NamedTuple):
-    """One parsed constraint. ``honor_*``: domains count only nodes that the pod's affinity, its tolerations allow."""
+    """One parsed constraint. ``honor_*``: domains count only nodes that the pod's affinity, its
+    tolerations allow."""
 
     max_skew: int
     topology_key: str
@@ -129,9 +131,19 @@ class PodTopologySpread(FilterPlugin):
     """Enforce constraints of the kind DoNotSchedule."""
 
     name = "PodTopologySpread"
-    events_to_register = frozenset({
-        POD_ADD, POD_LABEL, POD_DELETE, POD_TERMINATING, NODE_ADD, NODE_DELETE, NODE_LABEL, NODE_TAINT, SELF_UPDATE,
-    })  # fmt: skip
+    events_to_register = frozenset(
+        {
+            POD_ADD,
+            POD_LABEL,
+            POD_DELETE,
+            POD_TERMINATING,
+            NODE_ADD,
+            NODE_DELETE,
+            NODE_LABEL,
+            NODE_TAINT,
+            SELF_UPDATE,
+        }
+    )
     REJECTION = PluginStatus(("node(s) didn't match pod topology spread constraints",), True, name)
     NO_LABEL = PluginStatus((REJECTION.reasons[0] + " (missing required label)",), False, name)
 
@@ -214,5 +226,8 @@ def _pod_queueing_hint(pod: PodInfo, constraints: Constraints, event: ClusterEve
         constraint.honor_taints for constraint in constraints
     ):
         return True
-    return any(constraint.selector.matches(labels_of(event.old)) != constraint.selector.matches(labels_of(event.new))
-               for constraint in constraints)  # fmt: skip
+    return any(
+        constraint.selector.matches(labels_of(event.old))
+        != constraint.selector.matches(labels_of(event.new))
+        for constraint in constraints
+    )

@@ -1,4 +1,5 @@
-"""The filter by the number of volumes of a CSI driver that a node's CSINode allows (``nodevolumelimits/csi.go``)."""
+"""The filter by the number of volumes of a CSI driver that a node's CSINode allows
+(``nodevolumelimits/csi.go``)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ CSI_NODES: TypedResource[CSINode] = TypedResource("csinodes.storage.k8s.io")
 
 
 class AttachedVolume(NamedTuple):
-    """A volume that a driver attaches to the nodes of its pods; pods that share it have the same handle."""
+    """A volume that a driver attaches to the nodes of its pods; pods that share it have the same
+    handle."""
 
     driver: str
     handle: str

@@ -1,4 +1,5 @@
-"""The filters by the claims of a pod: bound or bindable, reachable from the node, not in use by another pod."""
+"""The filters by the claims of a pod: bound or bindable, reachable from the node, not in use by
+another pod."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ ZONE_LABELS = (
 
 
 class PodVolumeClaims(NamedTuple):
-    """The claims of a pod, and the handle in which to find volumes and classes (``PodVolumeClaims``)."""
+    """The claims of a pod, and the handle in which to find volumes and classes
+    (``PodVolumeClaims``)."""
 
     handle: Handle
     bound: list[PersistentVolumeClaim]
@@ -62,14 +64,16 @@ class PodVolumeClaims(NamedTuple):
 
 
 class PodVolumes(NamedTuple):
-    """The volumes for the delayed claims of a pod on one node: those that are free, and claims that need a new one."""
+    """The volumes for the delayed claims of a pod on one node: those that are free, and claims that
+    need a new one."""
 
     static_bindings: list[tuple[PersistentVolume, PersistentVolumeClaim]]
     dynamic_provisions: list[PersistentVolumeClaim]
 
 
 class VolumeBinding(FilterPlugin):
-    """Require bound claims, or claims of a class that waits for the first consumer (``volumebinding/binder.go``)."""
+    """Require bound claims, or claims of a class that waits for the first consumer
+    (``volumebinding/binder.go``)."""
 
     name = "VolumeBinding"
     events_to_register = frozenset({VOLUME, NODE_ADD, NODE_LABEL})
@@ -113,7 +117,8 @@ class VolumeBinding(FilterPlugin):
         return PluginStatus(tuple(reasons), False, self.name) if reasons else None
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Accept a class that is new or reaches other nodes, any volume, a claim of the pod's own, any node."""
+        """Accept a class that is new or reaches other nodes, any volume, a claim of the pod's own,
+        any node."""
         old, new = event.old, event.new or {}
         if new.get("kind") == "StorageClass":
             return old is None or old.get("allowedTopologies") != new.get("allowedTopologies")
@@ -130,7 +135,10 @@ def _is_claim_of(pod: PodInfo, claim: AnyObject) -> bool:
 def _why_unusable(pod: PodInfo, use: Use, claim: PersistentVolumeClaim | None) -> str:
     """Say why a claim cannot be used at all, in upstream's words, or "" (``podHasPVCs``)."""
     if claim is None and use.ephemeral:
-        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{use.claim}"'
+        return (
+            f"waiting for ephemeral volume controller to create the persistentvolumeclaim "
+            f'"{use.claim}"'
+        )
     if claim is None:
         return f'persistentvolumeclaim "{use.claim}" not found'
     if (claim.get("status") or {}).get("phase") == "Lost":
@@ -148,7 +156,8 @@ def _class_of(claim: PersistentVolumeClaim, handle: Handle) -> StorageClass | No
 
 
 def find_pod_volumes(claims: PodVolumeClaims, node: Node) -> PodVolumes | None:
-    """Find volumes for the delayed claims on this node; None when there are not enough (``FindPodVolumes``)."""
+    """Find volumes for the delayed claims on this node; None when there are not enough
+    (``FindPodVolumes``)."""
     if not claims.delayed:
         return PodVolumes([], [])
     provisions = [claim for claim in claims.delayed if SELECTED_NODE in annotations_of(claim)]
@@ -169,7 +178,8 @@ def find_pod_volumes(claims: PodVolumeClaims, node: Node) -> PodVolumes | None:
 
 
 def _can_be_provisioned(claim: PersistentVolumeClaim, node: Node, handle: Handle) -> bool:
-    """Tell whether the claim's class can provision a volume that reaches the node, by its ``allowedTopologies``."""
+    """Tell whether the claim's class can provision a volume that reaches the node, by its
+    ``allowedTopologies``."""
     storage_class = _class_of(claim, handle)
     if storage_class is None or storage_class.get("provisioner") in (None, "", NO_PROVISIONER):
         return False
@@ -196,14 +206,20 @@ def _shared_claims(pod: PodInfo) -> list[str]:
 
 
 class VolumeRestrictions(FilterPlugin):
-    """Allow one pod for a ReadWriteOncePod claim, and one pod on each node for a disk unless all only read it."""
+    """Allow one pod for a ReadWriteOncePod claim, and one pod on each node for a disk unless all
+    only read it."""
 
     name = "VolumeRestrictions"
     events_to_register = frozenset({POD_DELETE, NODE_ADD, VOLUME})
-    IN_USE = PluginStatus((
-        "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
-        "another pod",
-    ), True, name)  # fmt: skip
+    IN_USE = PluginStatus(
+        (
+            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+            "already in-use by "
+            "another pod",
+        ),
+        True,
+        name,
+    )
 
     NO_DISK = PluginStatus(("node(s) had no available disk",), True, name)
 
@@ -252,7 +268,8 @@ class VolumeRestrictions(FilterPlugin):
             state.users.remove(other.key)
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Accept a new claim of the pod, a deleted pod with one of its claims or disks, a new node."""
+        """Accept a new claim of the pod, a deleted pod with one of its claims or disks, a new
+        node."""
         if VOLUME in event.actions:
             claim = event.new or {}
             return (

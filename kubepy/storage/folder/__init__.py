@@ -1,7 +1,7 @@
 """The store in a folder of YAML files, one object a file, and a SQLite database beside them.
 
-The files are the truth. ``.kubepy/index.db`` is this machine's own (parsed objects, resource versions, the journal, the
-change log, events) and is made again from the files when it is gone.
+The files are the truth. ``.kubepy/index.db`` is this machine's own (parsed objects, resource
+versions, the journal, the change log, events) and is made again from the files when it is gone.
 
     store          the public face: snapshots, transactions, the change log
     transaction    changes gathered in memory, until they are committed together
@@ -23,4 +23,4 @@ change log, events) and is made again from the files when it is gone.
     locks          locks that die with their process
     fsck           everything in which files and index disagree, and its repair
     misplaced      the files that are read by nobody
-"""
+"""  # noqa: E501

@@ -1,4 +1,5 @@
-"""Open a state folder and its index, with the lock or without, and keep the index up to date with the files."""
+"""Open a state folder and its index, with the lock or without, and keep the index up to date with
+the files."""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ FileObject = tuple[
     Stamp | None, Object | None, bytes
 ]  # the stamp, unless it is racy; what is read; the digest
 
-# The exceptions that reading garbage raises. A defect of ours raises them too, so the index is checked before it is
-# blamed.
+# The exceptions that reading garbage raises. A defect of ours raises them too, so the index is
+# checked before it is blamed.
 _UNEXPECTED = (
     TypeError,
     ValueError,
@@ -57,7 +58,8 @@ _UNEXPECTED = (
 
 
 class Access:
-    """The folder and the open index of one process; the index is reopened or rebuilt when it is not usable.
+    """The folder and the open index of one process; the index is reopened or rebuilt when it is not
+    usable.
 
     :param now: the cluster's time in seconds.
     """
@@ -80,7 +82,8 @@ class Access:
         self._warn: Callable[[str], None] | None = None
         self._lock: locks.Lock | None = None  # the folder's, while this process has it
         self._newest = 1  # the newest revision of the indexes that were removed
-        self._outlived = 0  # the newest revision of the index that was removed last, until another one is in its place
+        # the newest revision of the index that was removed last, until another one is in its place
+        self._outlived = 0
         self._looked = (
             -math.inf
         )  # when it has recorded all edits last, on the clock of :func:`time.monotonic`
@@ -101,8 +104,8 @@ class Access:
         new_recorder: NewRecorder | None = None,
         links: NewLinks = tuple,
     ) -> None:
-        """Take the functions of the API server, the cluster's time, a function for its timeline, and what objects are
-        looked up by."""
+        """Take the functions of the API server, the cluster's time, a function for its timeline,
+        and what objects are looked up by."""
         self.links = links
         self.now = now
         self.recorder: Callable[[], TimelineRecorder | None] = new_recorder or (lambda: None)
@@ -121,7 +124,8 @@ class Access:
                 self.watch.doubt()
 
     def sync(self) -> None:
-        """Make what was committed durable; where the index was removed, all of the file system. Raises FolderError."""
+        """Make what was committed durable; where the index was removed, all of the file system.
+        Raises FolderError."""
         try:
             with self.errors():
                 if self._database is not None and not self._database.is_replaced():
@@ -134,7 +138,8 @@ class Access:
     # --- opening ---
 
     def database(self) -> Database:
-        """Return the index, in memory where nothing can be written. Raises NoClusterError, FolderError."""
+        """Return the index, in memory where nothing can be written. Raises NoClusterError,
+        FolderError."""
         self._check_settings()
         if self._database is not None:
             was_only_locked_out = self._database.in_memory and self._unwritable is None
@@ -177,7 +182,8 @@ class Access:
         return self._settings[1]
 
     def _check_settings(self) -> None:
-        """Read ``kubepy.yaml`` before anything else is touched: the folder may be of a newer version."""
+        """Read ``kubepy.yaml`` before anything else is touched: the folder may be of a newer
+        version."""
         stamp = settings.check_cluster(self.folder)
         if self._settings is not None and self._settings[0] == stamp and not self._settings[2]:
             return
@@ -196,7 +202,8 @@ class Access:
         self._settings = stamp, values, is_racy(stamp, read_ns)
 
     def _read_settings(self, database: Database | None, stamp: Stamp, read_ns: int) -> Object:
-        """Return the settings of the file, which had a stamp at ``read_ns``. Raises DamagedError."""
+        """Return the settings of the file, which had a stamp at ``read_ns``. Raises
+        DamagedError."""
         if database is None:
             return settings.read(self.folder)[2]
         values = settings.cached(database, self.folder, stamp)
@@ -206,8 +213,8 @@ class Access:
         return settings.with_recorded_changes(database, values)
 
     def _open_existing(self) -> Database | None:
-        """Open the index if there is a usable one. Of damage the user is warned; the next process that may write makes
-        the index anew."""
+        """Open the index if there is a usable one. Of damage the user is warned; the next process
+        that may write makes the index anew."""
         self._examine_origin()
         try:
             database = index.open_existing(self.folder.root)
@@ -246,7 +253,8 @@ class Access:
     # --- what an edited file is checked by ---
 
     def object_of_file(self, key: Key) -> Object | None:
-        """Return an object as its file is at this moment; None without a file, or if it cannot be an object.
+        """Return an object as its file is at this moment; None without a file, or if it cannot be
+        an object.
 
         The same object is returned as long as the file stays the same.
         """
@@ -293,10 +301,12 @@ class Access:
     def locked(
         self, timeout: float, extents: Extents | Callable[[], Extents] = EVERYTHING
     ) -> Iterator[None]:
-        """Hold the folder's lock, with every commit finished and every edit from outside in some extents recorded.
+        """Hold the folder's lock, with every commit finished and every edit from outside in some
+        extents recorded.
 
-        ``timeout``: seconds that one other process may hold it, 0 for not at all. ``extents``: a function is called
-        with the lock, and returns where there may be edits that are not recorded. Raises LockTimeoutError, FolderError.
+        ``timeout``: seconds that one other process may hold it, 0 for not at all. ``extents``: a
+        function is called with the lock, and returns where there may be edits that are not
+        recorded. Raises LockTimeoutError, FolderError.
         """
         lock = locks.Lock(self.own_path(locks.LOCK))
         with self.errors():
@@ -315,8 +325,8 @@ class Access:
             lock.release()
 
     def _catch_up(self, was_left: bool, extents: Extents | Callable[[], Extents]) -> None:
-        """Finish commits and record edits, in an index that can be written. ``was_left``: the last holder of the lock
-        died with it."""
+        """Finish commits and record edits, in an index that can be written. ``was_left``: the last
+        holder of the lock died with it."""
         if self._database is not None and (
             self._database.in_memory or self._database.is_replaced()
         ):
@@ -357,7 +367,8 @@ class Access:
             self.note_look(is_recorded=True)
 
     def _let_go(self) -> None:
-        """Close an index that was removed, or one in memory; those that come after it go on from its revisions."""
+        """Close an index that was removed, or one in memory; those that come after it go on from
+        its revisions."""
         with suppress(sqlite3.Error):
             newest = self.opened().counter("revision")
             self._newest = max(self._newest, newest)
@@ -365,16 +376,17 @@ class Access:
         self.close()
 
     def _goes_back(self, database: Database) -> bool:
-        """Return whether the index in the place of one that was removed has given revisions of that one again.
+        """Return whether the index in the place of one that was removed has given revisions of that
+        one again.
 
-        It was made by a process that did not know the removed one, at a time that stands. Whoever goes on from a
-        revision of the removed one would miss what changed meanwhile.
+        It was made by a process that did not know the removed one, at a time that stands. Whoever
+        goes on from a revision of the removed one would miss what changed meanwhile.
         """
         return self._outlived > 0 and database.counter("compacted") < self._outlived
 
     def _go_beyond(self, database: Database) -> None:
-        """Let the change log begin after all revisions of the index that was removed: everybody lists again. For the
-        holder of the lock."""
+        """Let the change log begin after all revisions of the index that was removed: everybody
+        lists again. For the holder of the lock."""
         with database.write():
             revision = max(self._outlived, database.counter("revision")) + 1
             database.set_counter("revision", revision)
@@ -382,8 +394,9 @@ class Access:
         self._outlived = 0
 
     def _create(self) -> Database:
-        """Make a new index. Others read it before the files are in it: its counter is never 0, the resource version
-        that everything matches, and its first revisions are beyond those of the index before."""
+        """Make a new index. Others read it before the files are in it: its counter is never 0, the
+        resource version that everything matches, and its first revisions are beyond those of the
+        index before."""
         self.close()
         try:
             self._database = index.create(
@@ -395,7 +408,8 @@ class Access:
         return self._database
 
     def _check_lock(self, cause: Exception | None = None) -> None:
-        """Raise RemovedIndexError where the lock of this process was removed: another one may have it now."""
+        """Raise RemovedIndexError where the lock of this process was removed: another one may have
+        it now."""
         if self._lock and self._lock.is_lost():
             raise RemovedIndexError(
                 f"{self.own_path('')} was removed while it was written to"
@@ -431,8 +445,8 @@ class Access:
             self.watch = None
 
     def unseen(self) -> Extents:
-        """Return where there may be edits from outside that are not recorded: where the watch names files; without one,
-        and where the index may not have what was recorded, everywhere."""
+        """Return where there may be edits from outside that are not recorded: where the watch names
+        files; without one, and where the index may not have what was recorded, everywhere."""
         database = self.opened()
         if (
             self.watch is None
@@ -452,8 +466,8 @@ class Access:
         return outside_edits.OutsideEdits(self.opened(), self.examiner, self.now(), self.recorder())
 
     def try_catch_up(self, extents: Extents = EVERYTHING) -> bool:
-        """Catch up in some extents, unless another process has the lock, or this process cannot write here; return
-        whether it did."""
+        """Catch up in some extents, unless another process has the lock, or this process cannot
+        write here; return whether it did."""
         if self._database is not None and self._database.in_memory:
             self.record_outside_edits(extents if self._database.is_built() else EVERYTHING)
             return True
@@ -480,7 +494,8 @@ class Access:
     # --- errors ---
 
     def run(self, operation: Callable[[], T]) -> T:
-        """Run a read, a second time with a new index where it turns out to be damaged. Raises FolderError."""
+        """Run a read, a second time with a new index where it turns out to be damaged. Raises
+        FolderError."""
         try:
             with self.errors():
                 return operation()
@@ -491,7 +506,8 @@ class Access:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Raise the errors of SQLite and the system as FolderError, those of a damaged index as DamagedError."""
+        """Raise the errors of SQLite and the system as FolderError, those of a damaged index as
+        DamagedError."""
         try:
             with self.index_errors():
                 yield
@@ -515,9 +531,11 @@ class Access:
             raise
 
     def make_room(self, error: StorageError, *, for_deletion: bool) -> bool:
-        """Make room on the disk where an error has come of a full one; return whether there is some now.
+        """Make room on the disk where an error has come of a full one; return whether there is some
+        now.
 
-        The index's log of writes is taken into it. ``for_deletion``: the reserve is given up as well.
+        The index's log of writes is taken into it. ``for_deletion``: the reserve is given up as
+        well.
         """
         if not reserve.is_full(error):
             return False

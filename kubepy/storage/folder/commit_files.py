@@ -1,5 +1,5 @@
-"""Commit changes to the files of the folder: no file under its final name is ever half written, and no recorded change
-is ever lost.
+"""Commit changes to the files of the folder: no file under its final name is ever half written, and
+no recorded change is ever lost.
 
     1. stage    new contents go to temporary files in their folders, and are synced; what cannot be written fails here
     2. record   one SQLite transaction (one fsync): rows PENDING, change log, counter. Now it is committed
@@ -7,11 +7,12 @@ is ever lost.
     4. mark     a SQLite transaction that need not be on disk: rows WRITTEN
     5. sync     before the command ends: the entries of the folders are synced, rows DURABLE
 
-A file under its final name is always whole, since its content is on disk before it gets the name. A process that dies
-before 2 leaves temporary files; one that dies after it, or whose disk fills up, leaves PENDING rows, which the next
-holder of the lock settles (``recovery``). An edit by somebody else in between is seen by its stamp, or when the file
-has come out of its place (``replacing``), and wins: it came after the commit.
-"""
+A file under its final name is always whole, since its content is on disk before it gets the name. A
+process that dies before 2 leaves temporary files; one that dies after it, or whose disk fills up,
+leaves PENDING rows, which the next holder of the lock settles (``recovery``). An edit by somebody
+else in between is seen by its stamp, or when the file has come out of its place (``replacing``),
+and wins: it came after the commit.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -64,7 +65,8 @@ class ObjectWrite(NamedTuple):
 
     :ivar before: the row of the object; None or a tombstone where there was no object.
     :ivar json: the object; None deletes it.
-    :ivar expires: the time at which an object that is kept in the index alone is over; None for one with a file.
+    :ivar expires: the time at which an object that is kept in the index alone is over; None for one
+        with a file.
     :ivar plain: the object itself, where it holds nothing but what its JSON does.
     """
 
@@ -87,7 +89,8 @@ class Commit(NamedTuple):
     :ivar revision: the newest after them.
     :ivar meta: values of the table ``meta``.
     :ivar settings: a change of ``kubepy.yaml`` that is staged.
-    :ivar edited_places: where objects were edited from outside whose rows are not those of the index.
+    :ivar edited_places: where objects were edited from outside whose rows are not those of the
+        index.
     :ivar write_history: writes the entries of the timeline, and what else has happened before.
     """
 
@@ -118,7 +121,8 @@ class Staged(NamedTuple):
 
 
 def temporary_path(row: Row, directory: str) -> str:
-    """Return the name of a row's file in a folder until it gets its own; no other commit has this name."""
+    """Return the name of a row's file in a folder until it gets its own; no other commit has this
+    name."""
     return f"{directory}/{TEMPORARY_PREFIX}{row.revision}{TEMPORARY_SUFFIX}"
 
 
@@ -132,9 +136,10 @@ def stage(
 ) -> Staged:
     """Write the content of a row's file beside it, under a name of its own; the row gets its stamp.
 
-    ``sync``: make the content durable. ``before``: the JSON of the object in the present file, where it is known.
-    ``content``: the content in canonical form, where that is known to be the file's.
-    Raises FolderError for an object that is too large and for a present file that cannot be read, OSError.
+    ``sync``: make the content durable. ``before``: the JSON of the object in the present file,
+    where it is known. ``content``: the content in canonical form, where that is known to be the
+    file's. Raises FolderError for an object that is too large and for a present file that cannot be
+    read, OSError.
     """
     path = path_of(row.key)
     data, canonical = (content, 1) if content is not None else _content_of(folder, row, before)
@@ -157,8 +162,8 @@ def stage(
 
 
 def _content_of(folder: StateFolder, row: Row, before: str | None) -> tuple[bytes, int]:
-    """Return the content of a row's file, and 1 if it is canonical. A file to which somebody gave another form keeps
-    that form."""
+    """Return the content of a row's file, and 1 if it is canonical. A file to which somebody gave
+    another form keeps that form."""
     assert row.json is not None
     if row.canonical:
         return to_file(row.json), 1
@@ -174,7 +179,8 @@ def _content_of(folder: StateFolder, row: Row, before: str | None) -> tuple[byte
 
 
 def stage_managers(folder: StateFolder, row: Row, *, sync: bool) -> str:
-    """Write the managers of an object that server-side apply has touched to a temporary file; return its path or "".
+    """Write the managers of an object that server-side apply has touched to a temporary file;
+    return its path or "".
 
     They are kept in a file beside the object's, so that a clone has them too.
     """
@@ -198,13 +204,15 @@ class Journal:
         self.folder = folder
         self.boot = boot
         self.is_recorded = False
-        self._written: yaml.Written = {}  # parts of the objects of a commit, many of which have some in common
+        # parts of the objects of a commit, many of which have some in common
+        self._written: yaml.Written = {}
 
     def commit(self, database: Database, commit: Commit) -> None:
         """Commit changes.
 
-        Raises ConflictError when a file was edited since it was compared, FolderError when one cannot be written; then
-        nothing is changed. Where a disk fills up after the commit is recorded, the FolderError says so.
+        Raises ConflictError when a file was edited since it was compared, FolderError when one
+        cannot be written; then nothing is changed. Where a disk fills up after the commit is
+        recorded, the FolderError says so.
         """
         staged: list[Staged] = []
         try:
@@ -246,7 +254,8 @@ class Journal:
     # --- steps ---
 
     def _make_directories(self, writes: Iterable[ObjectWrite]) -> None:
-        """Raise FolderError where something is in the way of a folder, that of managers included."""
+        """Raise FolderError where something is in the way of a folder, that of managers
+        included."""
         with_files = [write for write in writes if write.json is not None and write.expires is None]
         for directory in sorted({write.directory for write in with_files}):
             self.folder.make_directory(directory)
@@ -330,7 +339,8 @@ class Journal:
                 commit.settings.record(database)
 
     def _sums_after(self, database: Database, commit: Commit) -> dict[Place, int]:
-        """Return the sums of the folders that the commit changes, without the files that it replaces."""
+        """Return the sums of the folders that the commit changes, without the files that it
+        replaces."""
         with_files = [write for write in commit.writes if write.expires is None]
         sums = database.sums_to_change(
             {write.key[:2] for write in with_files} - commit.edited_places
@@ -347,7 +357,8 @@ class Journal:
         settings: SettingsEdit | None,
         sums: dict[Place, int],
     ) -> None:
-        """Rename the staged files into place and mark their rows WRITTEN. ``sums``: as :meth:`_sums_after`."""
+        """Rename the staged files into place and mark their rows WRITTEN. ``sums``:
+        as :meth:`_sums_after`."""
         rows = [settle(self.folder, file) for file in staged if file.row.expires is None]
         rows = [
             row._replace(racy=int(row.json is not None and may_hide_edit(self.folder, row)))
@@ -386,7 +397,8 @@ class Journal:
 
 
 def _versions_to_replace(before: Row | None, *, has_file: bool) -> str:
-    """Return the versions of a file that a power cut may bring back once it is replaced (``Row.replaces``)."""
+    """Return the versions of a file that a power cut may bring back once it is replaced
+    (``Row.replaces``)."""
     if before is None:
         return NO_FILE
     newest = [str(before.version) if has_file else NO_FILE]
@@ -403,7 +415,8 @@ def _versions_to_replace(before: Row | None, *, has_file: bool) -> str:
 def settle(folder: StateFolder, staged: Staged) -> Row:
     """Bring the files of a PENDING row to what it says, unless somebody else edited them since.
 
-    Return the row with the change time and the stamp of managers that the files have now. Raises FolderError.
+    Return the row with the change time and the stamp of managers that the files have now. Raises
+    FolderError.
     """
     row, path = staged.row, path_of(staged.row.key)
     try:
@@ -422,7 +435,8 @@ def settle(folder: StateFolder, staged: Staged) -> Row:
 
 
 def _replace(folder: StateFolder, staged: Staged, path: str) -> bool:
-    """Put a staged file in its place; return False where somebody has edited the present one since. Raises OSError."""
+    """Put a staged file in its place; return False where somebody has edited the present one since.
+    Raises OSError."""
     if staged.present is None:
         return replacing.create(folder, staged.temporary, path)
     if folder.stamp(path) != staged.present:
@@ -432,8 +446,9 @@ def _replace(folder: StateFolder, staged: Staged, path: str) -> bool:
 
 
 def rescue_all(folder: StateFolder, rows: Iterable[Row], settings: SettingsEdit | None) -> bool:
-    """Give the edits their names back that a commit of PENDING rows had in hand when it was cut short; return False
-    where that fails: then they keep their temporary names, for whoever recovers."""
+    """Give the edits their names back that a commit of PENDING rows had in hand when it was cut
+    short; return False where that fails: then they keep their temporary names, for whoever
+    recovers."""
     try:
         for row in rows:
             if row.expires is None:
@@ -446,7 +461,8 @@ def rescue_all(folder: StateFolder, rows: Iterable[Row], settings: SettingsEdit 
 
 
 def rescue(folder: StateFolder, row: Row) -> None:
-    """Remove the temporary file of a PENDING row; an edit that it holds gets its name back. Raises OSError."""
+    """Remove the temporary file of a PENDING row; an edit that it holds gets its name back. Raises
+    OSError."""
     path = path_of(row.key)
     versions = row.replaced() if row.json is not None else [row.version, *row.replaced()]
     content = row.digest if row.json is not None else None
@@ -460,8 +476,9 @@ def rescue(folder: StateFolder, row: Row) -> None:
 
 
 def may_hide_edit(folder: StateFolder, row: Row) -> bool:
-    """Return whether a file that was written may have been edited since with nothing to see in its stamp, or still may:
-    as long as an edit could leave the change time that the file got by its rename. The content of an older one tells.
+    """Return whether a file that was written may have been edited since with nothing to see in its
+    stamp, or still may: as long as an edit could leave the change time that the file got by its
+    rename. The content of an older one tells.
     """
     return (
         is_racy(row.stamp, time.time_ns())
@@ -470,7 +487,8 @@ def may_hide_edit(folder: StateFolder, row: Row) -> bool:
 
 
 def settle_managers(folder: StateFolder, row: Row, temporary: str) -> str:
-    """Rename the staged managers into place, or remove those of an object that has none; return their stamp.
+    """Rename the staged managers into place, or remove those of an object that has none; return
+    their stamp.
 
     A folder in that place stays: the managers are lost then, but not the commit.
     """
@@ -497,7 +515,8 @@ def tidy(folder: StateFolder, rows: Iterable[Row]) -> None:
 
 
 def sync_written(database: Database, folder: StateFolder) -> None:
-    """Make the folder entries of all WRITTEN files durable, and mark their rows so. No lock is needed for it.
+    """Make the folder entries of all WRITTEN files durable, and mark their rows so. No lock is
+    needed for it.
 
     Raises OSError, sqlite3.Error.
     """

@@ -1,8 +1,9 @@
-"""Compare the rows of the index with the files, and examine the files that differ: unchanged, edited, removed, or no
-object.
+"""Compare the rows of the index with the files, and examine the files that differ: unchanged,
+edited, removed, or no object.
 
-Comparing needs the stamps of files alone; only files that differ are read. Nothing here writes, so readers show what
-they find here while another process holds the lock, and the holder of the lock records the same.
+Comparing needs the stamps of files alone; only files that differ are read. Nothing here writes, so
+readers show what they find here while another process holds the lock, and the holder of the lock
+records the same.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, Memo
 UNKNOWN = Stamp(0, 0, 0, 0)  # of a problem file that is to be read again
 NO_PROBLEM = Problem("", 0, "")
 EDIT_NS = 20_000_000  # the age at which an edit is taken for finished
-REMOVAL_NS = 100_000_000  # the age at which a removal or an unreadable file is taken for more than a step of an edit
+# the age at which a removal or an unreadable file is taken for more than a step of an edit
+REMOVAL_NS = 100_000_000
 MAX_READS = 5
 
 
@@ -77,7 +79,8 @@ class Removed(NamedTuple):
 
 
 class Retained(NamedTuple):
-    """The file of the row was removed, but the object stays for now: it is written again as ``json``."""
+    """The file of the row was removed, but the object stays for now: it is written again as
+    ``json``."""
 
     row: Row
     json: str
@@ -110,10 +113,10 @@ class KnownState(NamedTuple):
     """The state of the index that a comparison goes by.
 
     :ivar problems: the problem files with their stamps.
-    :ivar same_boot: the machine was not started anew since the index was last recovered; else the files of WRITTEN rows
-        may be lost.
-    :ivar compared: takes the racy rows whose files are as they say, and so old by now that later edits show
-        in their stamps.
+    :ivar same_boot: the machine was not started anew since the index was last recovered; else the
+        files of WRITTEN rows may be lost.
+    :ivar compared: takes the racy rows whose files are as they say, and so old by now that later
+        edits show in their stamps.
     """
 
     problems: KnownProblems
@@ -132,7 +135,8 @@ def is_settled(row: Row, known: KnownState) -> bool:
 def compare(
     rows: Iterable[Row], scan: FolderScan, folder: StateFolder, known: KnownState
 ) -> Iterator[Difference]:
-    """Yield the differences between rows and the files at their places, in no order; none behind an obstacle."""
+    """Yield the differences between rows and the files at their places, in no order; none behind an
+    obstacle."""
     by_place = {
         (listing.directory.resource, listing.directory.namespace): listing
         for listing in scan.listings
@@ -203,8 +207,9 @@ def _has_stamp(row: Row, status: os.stat_result) -> bool:
 
 
 def _is_edit_of_unsettled(row: Row, status: os.stat_result, folder: StateFolder) -> bool:
-    """Return whether a file is an edit, and not a version that a commit is about to replace or has just made. An edit
-    in place may have the size and time of one of these, so the content counts."""
+    """Return whether a file is an edit, and not a version that a commit is about to replace or has
+    just made. An edit in place may have the size and time of one of these, so the content
+    counts."""
     if not status.st_size:
         return False
     version = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -219,8 +224,8 @@ def _is_edit_of_unsettled(row: Row, status: os.stat_result, folder: StateFolder)
 
 
 def _is_left_by_power_cut(row: Row, status: os.stat_result) -> bool:
-    """Return whether a file is one that a power cut left and the recovery restores or removes, and no edit: an empty
-    one, and the file of a deleted object that is back."""
+    """Return whether a file is one that a power cut left and the recovery restores or removes, and
+    no edit: an empty one, and the file of a deleted object that is back."""
     if not status.st_size:
         return True
     version = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -289,8 +294,8 @@ class Examiner:
         self._now = now
 
     def examine(self, difference: Difference) -> Outcome | None:
-        """Read a file that differs, once whoever edits it has had the time to finish: git removes a file before it
-        makes it anew, an editor may empty it before it writes.
+        """Read a file that differs, once whoever edits it has had the time to finish: git removes a
+        file before it makes it anew, an editor may empty it before it writes.
 
         Return None where there is neither file nor row (any more), or something hides the file now.
         """
@@ -361,7 +366,8 @@ class Examiner:
         return Edited(key, row, text, stamp, digest, racy, file.managers)
 
     def _examine_removed(self, row: Row) -> Outcome:
-        """Decide whether an object is gone with its file where there are files in the namespace of its name."""
+        """Decide whether an object is gone with its file where there are files in the namespace of
+        its name."""
         if self._removal is None or row.namespace or not row.json:
             return Removed(row)
         if not any(
@@ -374,7 +380,8 @@ class Examiner:
     def _load(
         self, data: bytes, file: ScannedFile, row: Row | None, stamp: Stamp
     ) -> tuple[Key, str]:
-        """Return the key of a file's object and its JSON, complete, as its row will hold it. Raises ContentError."""
+        """Return the key of a file's object and its JSON, complete, as its row will hold it. Raises
+        ContentError."""
         expected = key_of_file(file)
         content = parse(data)
         directory_key = Key(file.directory.resource, file.directory.namespace, "")
@@ -466,7 +473,8 @@ def managers_path(key: Key) -> str:
 
 
 def read_managers(folder: StateFolder, key: Key) -> object:
-    """Return the managers in the file beside an object's file; None when it is not there or cannot be read."""
+    """Return the managers in the file beside an object's file; None when it is not there or cannot
+    be read."""
     path = managers_path(key)
     if not folder.is_directory(parent_of(path)):
         return None

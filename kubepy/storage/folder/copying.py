@@ -1,12 +1,13 @@
 """``kubepy fork``: a new state folder with all that is in another store.
 
-A state folder is copied file by file, byte for byte, while nobody writes to it; its index goes along with the stamps of
-the copies, so that no command has to read the files again. What another store holds is written as new files.
+A state folder is copied file by file, byte for byte, while nobody writes to it; its index goes
+along with the stamps of the copies, so that no command has to read the files again. What another
+store holds is written as new files.
 
-``kubepy.yaml`` comes last: without it nothing is a cluster, so whoever is killed leaves no half of one. Until then a
-mark says so, and nobody makes another cluster of that half. Everything else that fails removes what it has made. The
-index is on disk when the command ends, and has all objects, so that a power cut loses none of them; the files follow
-when the system writes them.
+``kubepy.yaml`` comes last: without it nothing is a cluster, so whoever is killed leaves no half of
+one. Until then a mark says so, and nobody makes another cluster of that half. Everything else that
+fails removes what it has made. The index is on disk when the command ends, and has all objects, so
+that a power cut loses none of them; the files follow when the system writes them.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ MAX_TRIES = 5  # to copy what others are changing
 
 
 class CopiedFile(NamedTuple):
-    """The stamps of a file and of its copy. They have the same modification time, size and content."""
+    """The stamps of a file and of its copy. They have the same modification time, size and
+    content."""
 
     original: Stamp
     copy: Stamp
@@ -69,7 +71,8 @@ Copied = dict[str, CopiedFile]  # by path
 
 @contextmanager
 def new_folder(target: str, origin: str = "") -> Iterator[None]:
-    """Make the folder of a new cluster for the length of a block; what fails in it leaves nothing behind.
+    """Make the folder of a new cluster for the length of a block; what fails in it leaves nothing
+    behind.
 
     :param target: where nothing may be but an empty folder.
     :param origin: the state folder that is copied, if one is.
@@ -96,7 +99,8 @@ def new_folder(target: str, origin: str = "") -> Iterator[None]:
 
 
 def _make_folder(target: str, origin: str) -> list[str]:
-    """Make a folder and those above it; return the paths of those that were not there. Raises FolderError."""
+    """Make a folder and those above it; return the paths of those that were not there. Raises
+    FolderError."""
     real = os.path.realpath(target)
     if origin and real.startswith(os.path.join(os.path.realpath(origin), "")):
         raise FolderError(printable(f"{target} is inside the state folder {origin}"))
@@ -128,7 +132,8 @@ def _make_folder(target: str, origin: str) -> list[str]:
 
 
 def _empty(folder: str) -> None:
-    """Remove what is in a folder that this process has filled; as long as a part is there, it is no cluster."""
+    """Remove what is in a folder that this process has filled; as long as a part is there, it is no
+    cluster."""
     ranks = {settings.FILE: 0, index.OWN: 2}
     names = sorted(os.listdir(folder), key=lambda name: ranks.get(name, 1))
     for path in [os.path.join(folder, name) for name in names]:
@@ -140,7 +145,8 @@ def _empty(folder: str) -> None:
 
 @contextmanager
 def _new_index(target: str, origin: Database | None = None) -> Iterator[Database]:
-    """Fill the index of a new folder in a block: a copy of another, or an empty one. It is durable after that."""
+    """Fill the index of a new folder in a block: a copy of another, or an empty one. It is durable
+    after that."""
     own = os.path.join(target, index.OWN)
     path = os.path.join(own, index.INDEX)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -197,8 +203,8 @@ def _is_writable(root: str) -> bool:
 
 
 def _version(access: Access) -> object:
-    """Return what differs after somebody has written: the stamps of the index, or where there is none to use (that of
-    another user), the revision to which a look at all files leads."""
+    """Return what differs after somebody has written: the stamps of the index, or where there is
+    none to use (that of another user), the revision to which a look at all files leads."""
     access.try_catch_up()
     database = access.database()
     if database.in_memory:
@@ -260,8 +266,8 @@ def _copy_files(origin: str, target: str) -> Copied:
 
 
 def _copy_folders(origin: str, target: str, path: str) -> Iterator[str]:
-    """Copy the folders and symbolic links in a folder, and yield the paths of the files. ``path``: of the folder, "" or
-    with a slash at its end."""
+    """Copy the folders and symbolic links in a folder, and yield the paths of the files. ``path``:
+    of the folder, "" or with a slash at its end."""
     with os.scandir(origin + path) as entries:
         for entry in entries:
             name = entry.name
@@ -285,8 +291,8 @@ def _copy_folders(origin: str, target: str, path: str) -> Iterator[str]:
 
 
 def copy_file(origin: str, target: str) -> CopiedFile | None:
-    """Copy a file with its modification time; return None if it was removed. One that is changed meanwhile is copied
-    again."""
+    """Copy a file with its modification time; return None if it was removed. One that is changed
+    meanwhile is copied again."""
     for _ in range(MAX_TRIES):
         try:
             descriptor = os.open(origin, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -321,8 +327,8 @@ def copy_file(origin: str, target: str) -> CopiedFile | None:
 
 
 def _new_stamps(access: Access, target: str, rows: Iterable[Row], copied: Copied) -> Iterator[Row]:
-    """Yield the rows with the stamps of the copies. One whose file was edited keeps its stamp, and so the edit counts
-    in the copy as well."""
+    """Yield the rows with the stamps of the copies. One whose file was edited keeps its stamp, and
+    so the edit counts in the copy as well."""
     folders: dict[tuple[str, str], str] = {}
     for row in rows:
         place = row[:2]
@@ -350,7 +356,8 @@ def _copied_when_finished(
 ) -> CopiedFile | None:
     """Return the copy of a file that was edited lately, if it has the content of its row after all.
 
-    An edit may be under way, and the copy half of it, so the file is copied again when it is old enough.
+    An edit may be under way, and the copy half of it, so the file is copied again when it is old
+    enough.
     """
     copy = os.path.join(target, path)
     tries = 0
@@ -392,7 +399,8 @@ def _remember_settings(folder: StateFolder, values: Object) -> None:
 
 
 def write_state(state: StoreState, target: str) -> None:
-    """Write all that a store holds as a new state folder, with its revisions and its change log. Raises FolderError."""
+    """Write all that a store holds as a new state folder, with its revisions and its change log.
+    Raises FolderError."""
     with new_folder(target):
         folder = StateFolder(target)
         with _new_index(target) as database:

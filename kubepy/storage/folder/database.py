@@ -1,19 +1,20 @@
 """``.kubepy/index.db``: rows of objects, journal and change log in one SQLite database.
 
-A row of ``objects`` is an object's newest committed state, and the stamp and digest of its file. ``state`` says how far
-the file has followed:
+A row of ``objects`` is an object's newest committed state, and the stamp and digest of its file.
+``state`` says how far the file has followed:
 
     PENDING   committed here, the file not yet replaced; the row is the truth
     WRITTEN   the file is replaced, but its folder entry may be lost if the machine stops: verified after the next boot
     DURABLE   the file is known to be on disk; from then on the file is the truth
 
-``replaces`` lists the versions of the file that a power cut may bring back: the one that a PENDING row replaces first
-(``-`` when there was none), then those before it that are not known to be gone (:class:`Version`). A DURABLE row has
-none. ``managers`` is the stamp of the object's file of managers, "" without one. ``checksum`` is over what makes the
-object (:func:`checksum`).
+``replaces`` lists the versions of the file that a power cut may bring back: the one that a PENDING
+row replaces first (``-`` when there was none), then those before it that are not known to be gone
+(:class:`Version`). A DURABLE row has none. ``managers`` is the stamp of the object's file of
+managers, "" without one. ``checksum`` is over what makes the object (:func:`checksum`).
 
-A row without ``json`` is a tombstone: the file is to be removed, or was and might come back with a lost power supply.
-"""
+A row without ``json`` is a tombstone: the file is to be removed, or was and might come back with a
+lost power supply.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -108,7 +109,7 @@ CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT RO
 INSERT INTO counters VALUES ('revision', 0), ('compacted', 0);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE internal (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
-"""
+"""  # noqa: E501
     + TIMELINE_SCHEMA
 )
 
@@ -117,7 +118,8 @@ class DamagedError(Exception):
     """The index holds something that kubepy never writes; it must be rebuilt."""
 
 
-# The errors of SQLite for a file that is no database, is cut short, or lacks a table, a column or a key.
+# The errors of SQLite for a file that is no database, is cut short, or lacks a table, a column or a
+# key.
 _DAMAGE = frozenset(
     {
         sqlite3.SQLITE_ERROR,
@@ -131,7 +133,8 @@ _DAMAGE = frozenset(
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return whether an error says that the index is no sound database, so that making it anew helps."""
+    """Return whether an error says that the index is no sound database, so that making it anew
+    helps."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:  # an error of Python's module itself
         return "Could not decode to UTF-8" in str(error)
@@ -139,7 +142,8 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 
 class Stamp(NamedTuple):
-    """The times, size and inode of a file. Nobody can set the change time, so an edit shows in it."""
+    """The times, size and inode of a file. Nobody can set the change time, so an edit shows in
+    it."""
 
     mtime_ns: int
     size: int
@@ -151,8 +155,8 @@ class Stamp(NamedTuple):
 
 
 class Version(NamedTuple):
-    """A version of a file that a power cut may bring back: its stamp without the change time (which moves when the file
-    is removed), and the digest of its content."""
+    """A version of a file that a power cut may bring back: its stamp without the change time (which
+    moves when the file is removed), and the digest of its content."""
 
     mtime_ns: int
     size: int
@@ -176,8 +180,10 @@ Place = tuple[str, str]  # a resource and a namespace
 class Row(NamedTuple):
     """One row of ``objects``.
 
-    :ivar racy: 1 if the file was so new when read or written that an edit may hide behind the same stamp.
-    :ivar canonical: 1 if kubepy wrote the file, in canonical form; 0 if somebody else may have given it another form.
+    :ivar racy: 1 if the file was so new when read or written that an edit may hide behind the same
+        stamp.
+    :ivar canonical: 1 if kubepy wrote the file, in canonical form; 0 if somebody else may have
+        given it another form.
     """
 
     resource: str
@@ -218,13 +224,15 @@ NO_FILE = "-"  # in ``replaces``: there was no file
 
 
 def checksum(row: Row) -> int:
-    """Return the checksum of a row's key, revision and JSON. The stamp and digest are compared with the file anyway."""
+    """Return the checksum of a row's key, revision and JSON. The stamp and digest are compared with
+    the file anyway."""
     head = f"{row.resource}/{row.namespace}/{row.name}/{row.revision}/{row.expires}"
     return zlib.crc32((row.json or "").encode(), zlib.crc32(head.encode()))
 
 
 def _sound_row(columns: Iterable[Any], stored_checksum: int) -> Row:
-    """Return the row of these columns. Raises DamagedError for one whose checksum or type of a column is wrong."""
+    """Return the row of these columns. Raises DamagedError for one whose checksum or type of a
+    column is wrong."""
     row = Row._make(columns)
     is_sound = type(row.digest) is bytes and isinstance(row.expires, float | None)
     if stored_checksum != checksum(row) or not is_sound:
@@ -240,7 +248,7 @@ _UPSERT = f"""
 INSERT INTO objects ({", ".join(_WRITTEN_COLUMNS)}) VALUES ({", ".join("?" * len(_WRITTEN_COLUMNS))})
 ON CONFLICT (resource, namespace, name) DO UPDATE SET
 {", ".join(f"{column} = excluded.{column}" for column in _WRITTEN_COLUMNS[3:])}
-"""
+"""  # noqa: E501
 
 
 # SQLite's index is entered once for each resource.
@@ -250,7 +258,7 @@ WITH RECURSIVE steps (step) AS (
     UNION ALL SELECT (SELECT min(resource) FROM objects WHERE resource > step) FROM steps WHERE step IS NOT NULL
 )
 SELECT step FROM steps WHERE EXISTS (SELECT 1 FROM objects WHERE resource = step AND json IS NOT NULL)
-"""
+"""  # noqa: E501
 
 SUM = (
     "files:"  # in ``internal``, before a place: the sum of its files' hashes, as its rows have them
@@ -292,7 +300,8 @@ def sum_of_rows(rows: Iterable[Row]) -> int | None:
 
 
 class Database:
-    """A connection to the index; its methods are the queries. A statement outside :meth:`write` commits on its own."""
+    """A connection to the index; its methods are the queries. A statement outside :meth:`write`
+    commits on its own."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -309,7 +318,8 @@ class Database:
     def create(self, revision: int = 0) -> None:
         """Make the tables. ``revision``: the newest one of those that cannot be told any more."""
         self.connection.executescript(
-            f"PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; {SCHEMA} UPDATE counters SET value = {revision}; "
+            f"PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; {SCHEMA} UPDATE counters SET value = "
+            f"{revision}; "
             f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
 
@@ -321,7 +331,8 @@ class Database:
         return copy
 
     def new_connection(self) -> Database:
-        """Return another connection, which any thread may use; to an index in memory it is a copy."""
+        """Return another connection, which any thread may use; to an index in memory it is a
+        copy."""
         copy = Database(self.path)
         copy.connection.execute("PRAGMA cache_size = -8192")
         if self.in_memory:
@@ -329,7 +340,8 @@ class Database:
         return copy
 
     def is_current(self) -> bool:
-        """Return whether this is a database of this version. Raises sqlite3.DatabaseError when it is none at all."""
+        """Return whether this is a database of this version. Raises sqlite3.DatabaseError when it
+        is none at all."""
         (version,) = self.connection.execute("PRAGMA user_version").fetchone()
         return bool(version == SCHEMA_VERSION)
 
@@ -353,7 +365,8 @@ class Database:
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[None]:
-        """Run the block as one transaction; ``durable``: it is on disk (one fsync) when the block is left."""
+        """Run the block as one transaction; ``durable``: it is on disk (one fsync) when the block
+        is left."""
         self.connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         self.connection.execute("BEGIN IMMEDIATE")
         try:
@@ -384,8 +397,8 @@ class Database:
         ]
 
     def require_absent(self, keys: Iterable[Key]) -> None:
-        """Read through all rows, past SQLite's index of keys. Raises DamagedError where there is a row of a key which
-        the look-up by that key has not found."""
+        """Read through all rows, past SQLite's index of keys. Raises DamagedError where there is a
+        row of a key which the look-up by that key has not found."""
         missing = set(keys)
         if missing and any(
             missing & {Key(*names)}
@@ -396,8 +409,8 @@ class Database:
             raise DamagedError("a row cannot be looked up by its key")
 
     def row_summaries(self, resource: str | None = None, namespace: str | None = None) -> list[Row]:
-        """Return the rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in no order;
-        ``json`` is "" where there is some."""
+        """Return the rows of a resource (None: of all) in a namespace (None: in all), tombstones
+        included, in no order; ``json`` is "" where there is some."""
         where, values = _place(resource, namespace)
         return [
             Row._make(columns)
@@ -427,8 +440,8 @@ class Database:
         )
 
     def rows(self, resource: str | None = None, namespace: str | None = None) -> list[Row]:
-        """Return the rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in key
-        order. Raises DamagedError."""
+        """Return the rows of a resource (None: of all) in a namespace (None: in all), tombstones
+        included, in key order. Raises DamagedError."""
         return self._select(*_place(resource, namespace))
 
     def pending(self) -> list[Row]:
@@ -438,7 +451,8 @@ class Database:
     def unsynced(self) -> list[tuple[Key, int]]:
         """Return the keys and revisions of the rows that are WRITTEN, in no order."""
         selected = self.connection.execute(
-            f"SELECT resource, namespace, name, revision FROM objects WHERE state > 0 AND state = {WRITTEN}"
+            f"SELECT resource, namespace, name, revision FROM objects WHERE state > 0 AND state = "
+            f"{WRITTEN}"
         )
         return [(Key(*key), revision) for *key, revision in selected]
 
@@ -470,8 +484,8 @@ class Database:
         resource: str | None = None,
         namespace: str | None = None,
     ) -> list[Row]:
-        """Return the live rows that a link finds by any of some values (of one resource, in one namespace), in key
-        order; without its index all rows are looked at. Raises DamagedError."""
+        """Return the live rows that a link finds by any of some values (of one resource, in one
+        namespace), in key order; without its index all rows are looked at. Raises DamagedError."""
         return self._select(*self._linked_rows(link, values, resource, namespace)) if values else []
 
     def _linked_rows(
@@ -480,7 +494,8 @@ class Database:
         """Return the condition of the rows that a link finds, its values, and the table."""
         chosen, place = _place(resource, namespace)
         return (
-            f"{link.expression} IN ({', '.join('?' * len(values))}) AND {link.condition} AND {chosen}",
+            f"{link.expression} IN ({', '.join('?' * len(values))}) AND {link.condition} AND "
+            f"{chosen}",
             (*values, *place),
             self._linked_table(link),
         )
@@ -496,8 +511,8 @@ class Database:
         link: Lookup | None,
         value: str,
     ) -> list[tuple[Row, str]]:
-        """Return the live rows of a resource (that a link finds) in key order, each with the JSON of a list of the
-        values at some paths. Raises DamagedError."""
+        """Return the live rows of a resource (that a link finds) in key order, each with the JSON
+        of a list of the values at some paths. Raises DamagedError."""
         where, values, table = (
             self._linked_rows(link, [value], resource, namespace)
             if link
@@ -509,7 +524,8 @@ class Database:
         return [
             (_sound_row(columns, stored), text)
             for *columns, text, stored in self.connection.execute(
-                f"SELECT {COLUMNS}, json_extract(json, {places}), checksum FROM {table} WHERE {where} AND json IS NOT NULL "
+                f"SELECT {COLUMNS}, json_extract(json, {places}), checksum FROM {table} WHERE "
+                f"{where} AND json IS NOT NULL "
                 "ORDER BY resource, namespace, name",
                 values,
             )
@@ -518,7 +534,8 @@ class Database:
     def link_values(self, link: Lookup) -> list[tuple[Key, str]]:
         """Return the keys of all live rows that a link finds, with their values, in no order."""
         selected = self.connection.execute(
-            f"SELECT {link.expression}, resource, namespace, name FROM objects WHERE {link.condition}"
+            f"SELECT {link.expression}, resource, namespace, name FROM objects WHERE "
+            f"{link.condition}"
         )
         return [(Key(*key), value) for value, *key in selected]
 
@@ -526,7 +543,8 @@ class Database:
         """Return the values by which a link finds live rows, each with the number of these."""
         return dict(
             self.connection.execute(
-                f"SELECT {link.expression}, count(*) FROM {self._linked_table(link)} WHERE {link.condition} GROUP BY 1"
+                f"SELECT {link.expression}, count(*) FROM {self._linked_table(link)} WHERE "
+                f"{link.condition} GROUP BY 1"
             )
         )
 
@@ -551,23 +569,27 @@ class Database:
         """Return the number of live rows of a resource, from indexes alone."""
         (count,) = self.connection.execute(
             "SELECT (SELECT count(*) FROM objects WHERE resource = ?1) - "
-            "(SELECT count(*) FROM objects INDEXED BY tombstones WHERE json IS NULL AND resource = ?1)",
+            "(SELECT count(*) FROM objects INDEXED BY tombstones WHERE json IS NULL AND resource "
+            "= ?1)",
             (resource,),
         ).fetchone()
         return int(count)
 
     def names_from(self, resource: str, namespace: str, prefix: str) -> list[str]:
-        """Return the names of the live rows of a resource in a namespace that begin so, in order."""
+        """Return the names of the live rows of a resource in a namespace that begin so, in
+        order."""
         end = f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}" if prefix else chr(0x10FFFF)
         selected = self.connection.execute(
-            "SELECT name FROM objects WHERE resource = ? AND namespace = ? AND name >= ? AND name < ? "
+            "SELECT name FROM objects WHERE resource = ? AND namespace = ? AND name >= ? AND name "
+            "< ? "
             "AND json IS NOT NULL ORDER BY resource, namespace, name",
             (resource, namespace, prefix, end),
         )
         return [name for (name,) in selected]
 
     def expired(self, now: float, after: tuple[float, Key], limit: int) -> list[tuple[float, Key]]:
-        """Return the times and keys of the first rows, after one, whose time is over, in the order of both."""
+        """Return the times and keys of the first rows, after one, whose time is over, in the order
+        of both."""
         selected = self.connection.execute(
             "SELECT expires, resource, namespace, name FROM objects WHERE expires BETWEEN ? AND ? "
             "AND (expires, resource, namespace, name) > (?, ?, ?, ?) "
@@ -577,7 +599,8 @@ class Database:
         return [(expires, Key(*key)) for expires, *key in selected]
 
     def next_expiry(self, now: float) -> float | None:
-        """Return the first time after a moment at which the time of a row is over, None where there is none."""
+        """Return the first time after a moment at which the time of a row is over, None where there
+        is none."""
         (first,) = self.connection.execute(
             "SELECT min(expires) FROM objects WHERE expires > ?", (now,)
         ).fetchone()
@@ -586,11 +609,13 @@ class Database:
     def _select(
         self, where: str, values: tuple[str | float, ...] = (), table: str = "objects"
     ) -> list[Row]:
-        """Return rows in key order. Raises DamagedError for one whose checksum or type of a column is wrong."""
+        """Return rows in key order. Raises DamagedError for one whose checksum or type of a column
+        is wrong."""
         return [
             _sound_row(columns, stored)
             for *columns, stored in self.connection.execute(
-                f"SELECT {COLUMNS}, checksum FROM {table} WHERE {where} ORDER BY resource, namespace, name",
+                f"SELECT {COLUMNS}, checksum FROM {table} WHERE {where} ORDER BY resource, "
+                f"namespace, name",
                 values,
             )
         ]
@@ -610,31 +635,36 @@ class Database:
     def restamp(self, row: Row) -> None:
         """Store the stamp and digest of a row's file; the object in it is the same."""
         self.connection.execute(
-            "UPDATE objects SET mtime_ns = ?, size = ?, inode = ?, ctime_ns = ?, digest = ?, racy = ?, managers = ?, "
+            "UPDATE objects SET mtime_ns = ?, size = ?, inode = ?, ctime_ns = ?, digest = ?, racy "
+            "= ?, managers = ?, "
             "canonical = ? WHERE resource = ? AND namespace = ? AND name = ?",
             (*row.stamp, row.digest, row.racy, row.managers, row.canonical, *row.key),
         )
         self.forget_sums([row])
 
     def mark_compared(self, rows: Iterable[Row]) -> None:
-        """Mark rows that are as they were as not racy any more; their stamps, and so the sums, are the same."""
+        """Mark rows that are as they were as not racy any more; their stamps, and so the sums, are
+        the same."""
         self.connection.executemany(
-            "UPDATE objects SET racy = 0 WHERE resource = ? AND namespace = ? AND name = ? AND revision = ? "
+            "UPDATE objects SET racy = 0 WHERE resource = ? AND namespace = ? AND name = ? AND "
+            "revision = ? "
             "AND ctime_ns = ? AND digest = ?",
             ((*row[:4], row.ctime_ns, row.digest) for row in rows),
         )
 
     def restamp_all(self, rows: Iterable[Row]) -> None:
-        """Store the stamps of many rows' files, in an index that no connection has read yet; they are WRITTEN."""
+        """Store the stamps of many rows' files, in an index that no connection has read yet; they
+        are WRITTEN."""
         self.connection.executemany(
-            f"UPDATE objects SET mtime_ns = ?, size = ?, inode = ?, ctime_ns = ?, racy = ?, managers = ?, "
+            f"UPDATE objects SET mtime_ns = ?, size = ?, inode = ?, ctime_ns = ?, racy = ?, "
+            f"managers = ?, "
             f"state = {WRITTEN}, replaces = '' WHERE resource = ? AND namespace = ? AND name = ?",
             ((*row.stamp, row.racy, row.managers, *row[:3]) for row in rows),
         )
 
     def mark_written(self, rows: Iterable[Row]) -> None:
-        """Mark PENDING rows WRITTEN, with the change time of their files, whether an edit may hide behind it, and the
-        stamps of their managers' files."""
+        """Mark PENDING rows WRITTEN, with the change time of their files, whether an edit may hide
+        behind it, and the stamps of their managers' files."""
         rows = list(rows)
         self.connection.executemany(
             f"UPDATE objects SET state = {WRITTEN}, ctime_ns = ?, racy = ?, managers = ? "
@@ -647,14 +677,15 @@ class Database:
         """Mark rows DURABLE that are still WRITTEN at the same revision."""
         written = list(written)
         self.connection.executemany(
-            f"UPDATE objects SET state = {DURABLE}, replaces = '' WHERE resource = ? AND namespace = ? AND name = ? "
+            f"UPDATE objects SET state = {DURABLE}, replaces = '' WHERE resource = ? AND "
+            f"namespace = ? AND name = ? "
             f"AND revision = ? AND state = {WRITTEN}",
             ((*key, revision) for key, revision in written),
         )
 
     def places(self, resource: str | None = None, namespace: str | None = None) -> list[Place]:
-        """Return the resources and namespaces that there are rows of, in order; of one resource, in one namespace.
-        Raises DamagedError."""
+        """Return the resources and namespaces that there are rows of, in order; of one resource, in
+        one namespace. Raises DamagedError."""
         if resource is not None and namespace is not None:
             return [(resource, namespace)]
         place, places = (resource or "", ""), []
@@ -688,8 +719,8 @@ class Database:
     # --- sums of files ---
 
     def sums(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Return the sums of places that are known: of the hashes of their files, as the rows have them. Raises
-        DamagedError."""
+        """Return the sums of places that are known: of the hashes of their files, as the rows have
+        them. Raises DamagedError."""
         if self._sums_revision() != self.counter(
             "revision"
         ):  # a version of kubepy that keeps none has written
@@ -794,7 +825,8 @@ class Database:
     # --- timeline ---
 
     def add_to_timeline(self, entries: list[TimelineEntry], keep: float) -> None:
-        """Add entries, and remove the oldest that are not kept. ``keep``: as a TimelineRecorder's."""
+        """Add entries, and remove the oldest that are not kept. ``keep``: as a
+        TimelineRecorder's."""
         if not entries:
             return
         self.connection.execute(TIMELINE_SCHEMA)
@@ -813,7 +845,8 @@ class Database:
             ),
         )
         (first, last, oldest) = self.connection.execute(
-            "SELECT number, (SELECT max(number) FROM timeline), at FROM timeline ORDER BY number LIMIT 1"
+            "SELECT number, (SELECT max(number) FROM timeline), at FROM timeline ORDER BY number "
+            "LIMIT 1"
         ).fetchone()
         newest = entries[-1].at
         if timeline.is_overlong(oldest, newest, last - first + 1, keep):
@@ -821,8 +854,8 @@ class Database:
             self.connection.execute("DELETE FROM timeline WHERE number <= ?", (until,))
 
     def timeline(self, since: int, length: float, after: int = 0) -> list[TimelineEntry]:
-        """Return the entries after the last that is older than a time, at most so many, and those of them after a
-        revision, in the order of the writes. Raises DamagedError."""
+        """Return the entries after the last that is older than a time, at most so many, and those
+        of them after a revision, in the order of the writes. Raises DamagedError."""
         if not self._has_timeline():
             return []
         selected = self.connection.execute(
@@ -848,9 +881,11 @@ class Database:
         )
 
     def _last_cut(self, since: int, length: float) -> int:
-        """Return the number of the last entry that is older than a time, or before the newest so many."""
+        """Return the number of the last entry that is older than a time, or before the newest so
+        many."""
         older, newest = self.connection.execute(
-            "SELECT coalesce(max(CASE WHEN at < ? THEN number END), 0), coalesce(max(number), 0) FROM timeline",
+            "SELECT coalesce(max(CASE WHEN at < ? THEN number END), 0), coalesce(max(number), 0) "
+            "FROM timeline",
             (since,),
         ).fetchone()
         return int(max(older, newest - length))
@@ -877,7 +912,8 @@ class Database:
     # --- counters and small values ---
 
     def is_built(self) -> bool:
-        """Return whether the index began with its cluster or has read the files once; a new one has yet to."""
+        """Return whether the index began with its cluster or has read the files once; a new one has
+        yet to."""
         return self.value("internal", "built") is not None
 
     def set_built(self) -> None:
@@ -899,7 +935,8 @@ class Database:
         self.connection.execute("UPDATE counters SET value = ? WHERE name = ?", (value, name))
 
     def value(self, table: str, name: str) -> str | None:
-        """Return a value of the table ``meta`` (the store's users') or ``internal`` (its own). Raises DamagedError."""
+        """Return a value of the table ``meta`` (the store's users') or ``internal`` (its own).
+        Raises DamagedError."""
         row = self.connection.execute(
             f"SELECT value, checksum FROM {table} WHERE name = ?", (name,)
         ).fetchone()
@@ -915,7 +952,8 @@ class Database:
         return [name for (name,) in self.connection.execute(f"SELECT name FROM {table}").fetchall()]
 
     def try_to_write(self, write: Callable[[], None]) -> None:
-        """Write what is only there to save time, unless another process writes now or this one cannot write here."""
+        """Write what is only there to save time, unless another process writes now or this one
+        cannot write here."""
         if self.in_memory:
             return
         self.connection.execute("PRAGMA busy_timeout = 0")
@@ -937,14 +975,16 @@ class Database:
 
 
 def _place(resource: str | None, namespace: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return the condition for the rows of a resource (None: of all) in a namespace (None: in all), and its values."""
+    """Return the condition for the rows of a resource (None: of all) in a namespace (None: in all),
+    and its values."""
     columns = {"resource": resource, "namespace": namespace}
     values = {column: value for column, value in columns.items() if value is not None}
     return " AND ".join(f"{column} = ?" for column in values) or "TRUE", tuple(values.values())
 
 
 def identity(path: str) -> tuple[int, int] | None:
-    """Return the device and inode of the file at a path, None when there is none. Raises FolderError for a symlink."""
+    """Return the device and inode of the file at a path, None when there is none. Raises
+    FolderError for a symlink."""
     try:
         status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,11 +1,13 @@
 """The folders of objects as they were when they were last looked through: git's "untracked cache".
 
-A file that is added, removed, renamed or replaced changes the time of its folder. As long as a folder has the times at
-which its entries were compared with the rows, nothing of that kind has happened in it. The change time is among them,
-which nobody can set; and times so new that another change could leave the same are not kept. A file that is edited in
-place changes no time of its folder.
+A file that is added, removed, renamed or replaced changes the time of its folder. As long as a
+folder has the times at which its entries were compared with the rows, nothing of that kind has
+happened in it. The change time is among them, which nobody can set; and times so new that another
+change could leave the same are not kept. A file that is edited in place changes no time of its
+folder.
 
-What is kept is a value of the index, with a checksum, so that a folder that is missing in it is never one forgotten.
+What is kept is a value of the index, with a checksum, so that a folder that is missing in it is
+never one forgotten.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ Times = dict[str, str]  # by path
 
 
 def find_changed(database: Database, folder: StateFolder) -> Extents:
-    """Return the extents in which files may have been added, removed or replaced since they were looked through."""
+    """Return the extents in which files may have been added, removed or replaced since they were
+    looked through."""
     text = database.value("internal", FOLDERS)
     if text is None or has_hidden_folder(database.problems()):
         return EVERYTHING
@@ -42,15 +45,16 @@ def find_changed(database: Database, folder: StateFolder) -> Extents:
 
 
 def times_now(folder: StateFolder, extents: Extents) -> Times:
-    """Return the times of the folders of some extents, UNKNOWN where they are too new. Take them before the folders are
-    listed."""
+    """Return the times of the folders of some extents, UNKNOWN where they are too new. Take them
+    before the folders are listed."""
     if extents == EVERYTHING:
         return dict(_all_times(folder))
     return {path: times_of(folder, path) for extent in extents if (path := extent.directory)}
 
 
 def remember(database: Database, times: Times, extents: Extents) -> None:
-    """Keep the times of the folders of some extents, which were looked through: all that is in them is recorded."""
+    """Keep the times of the folders of some extents, which were looked through: all that is in them
+    is recorded."""
     text = None if extents == EVERYTHING else database.value("internal", FOLDERS)
     if text is None and extents != EVERYTHING:
         return  # the folders above them are not known
@@ -62,7 +66,8 @@ def remember(database: Database, times: Times, extents: Extents) -> None:
 
 
 def times_of(folder: StateFolder, path: str) -> str:
-    """Return the times of a folder and of the folder of managers in it; UNKNOWN where they are too new to tell."""
+    """Return the times of a folder and of the folder of managers in it; UNKNOWN where they are too
+    new to tell."""
     texts = []
     for directory in (path, f"{path}/{MANAGED}") if extent_of(path) else (path,):
         now_ns = time.time_ns()
@@ -78,8 +83,8 @@ def times_of(folder: StateFolder, path: str) -> str:
 
 
 def _all_times(folder: StateFolder) -> Iterable[tuple[str, str]]:
-    """Yield all folders that may hold objects and those above them, with their times. A folder's times are taken before
-    it is listed."""
+    """Yield all folders that may hold objects and those above them, with their times. A folder's
+    times are taken before it is listed."""
     for parent in (CLUSTER, NAMESPACES):
         yield parent, times_of(folder, parent)
         for path in folder.subfolders(parent):

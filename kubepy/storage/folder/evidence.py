@@ -1,4 +1,5 @@
-"""What files themselves tell of where they were made: their inodes, their times of birth, and whether git has them."""
+"""What files themselves tell of where they were made: their inodes, their times of birth, and
+whether git has them."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ _GIT_STAT, _GIT_STAT_AT = (
 
 
 def birth_ns(path: str) -> int:
-    """Return when a file was made, in nanoseconds: nobody can set that time. 0 where the system does not tell."""
+    """Return when a file was made, in nanoseconds: nobody can set that time. 0 where the system
+    does not tell."""
     import ctypes
 
     statx = getattr(ctypes.CDLL(None, use_errno=True), "statx", None)
@@ -48,7 +50,8 @@ def birth_ns(path: str) -> int:
 
 
 def has_modes(path: str) -> bool:
-    """Return whether the file system of a file has modes: if not, everything on it is for everybody."""
+    """Return whether the file system of a file has modes: if not, everything on it is for
+    everybody."""
     before = stat.S_IMODE(os.stat(path).st_mode)
     try:
         os.chmod(path, 0o600)
@@ -59,11 +62,12 @@ def has_modes(path: str) -> bool:
     return has_changed
 
 
-# --- an index without marks -----------------------------------------------------------------------------------------
+# --- an index without marks -----------------------------------------------------------------------
 
 
 def knows_its_files(root: str, index: str) -> bool:
-    """Return whether an index has the inodes and change times of the files around it, which it can only have from here.
+    """Return whether an index has the inodes and change times of the files around it, which it can
+    only have from here.
 
     ``kubepy.yaml`` is enough; else it must know half of the objects' files that it names first.
     """
@@ -113,8 +117,8 @@ def _has_stamp(root: str, path: str, stamp: str) -> bool:
 
 
 def note_in_index(path: str, name: str, words: str, *, most: int) -> None:
-    """Add words to one of the store's own values in an index, and keep as many of the former ones. Raises
-    sqlite3.Error."""
+    """Add words to one of the store's own values in an index, and keep as many of the former ones.
+    Raises sqlite3.Error."""
     with closing(Database(path)) as database, database.write():
         former = [
             word
@@ -124,11 +128,12 @@ def note_in_index(path: str, name: str, words: str, *, most: int) -> None:
         database.set_value("internal", name, " ".join([*former[-most:], *words.split()]))
 
 
-# --- git ------------------------------------------------------------------------------------------------------------
+# --- git ------------------------------------------------------------------------------------------
 
 
 def is_known_to_git(folder: str) -> bool:
-    """Return whether files of a folder are in the index of the repository around it, as far as that can be read."""
+    """Return whether files of a folder are in the index of the repository around it, as far as that
+    can be read."""
     return any(True for _ in _git_entries(folder))
 
 
@@ -150,7 +155,8 @@ def is_written_by_git(folder: str, name: str) -> bool:
 
 
 def _git_entries(folder: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the files of a folder in git's index: their names in it, inodes (32 bits) and times of modification, in ns.
+    """Yield the files of a folder in git's index: their names in it, inodes (32 bits) and times of
+    modification, in ns.
 
     UNREADABLE stands for all that is in an index that cannot be read.
     """

@@ -1,7 +1,8 @@
-"""The files of a state folder: read, written beside, renamed into place, removed, synced. Paths are relative to the
-folder.
+"""The files of a state folder: read, written beside, renamed into place, removed, synced. Paths are
+relative to the folder.
 
-Nothing here follows a symbolic link, and only object files and temporary files of our own are ever written or removed.
+Nothing here follows a symbolic link, and only object files and temporary files of our own are ever
+written or removed.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ TEMPORARY_SUFFIX = ".tmp"
 MANAGED = ".managed"
 PRIVATE = frozenset({"secrets"})  # resources whose files only their owner may read
 
-# A file's times come from the kernel's tick (at most 10 ms) or, on old file systems, from whole seconds, so an edit
-# right after a file was read can leave the same. The mtime of our own files is set back by more than this: only an edit
-# that sets it back as well can match.
+# A file's times come from the kernel's tick (at most 10 ms) or, on old file systems, from whole
+# seconds, so an edit right after a file was read can leave the same. The mtime of our own files is
+# set back by more than this: only an edit that sets it back as well can match.
 TICK_NS = 20_000_000
 COARSE_TICK_NS = 2_100_000_000
 
@@ -44,7 +45,8 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 
 def is_racy(stamp: Stamp, read_ns: int) -> bool:
-    """Return whether an edit after a file was read at ``read_ns`` could leave the same stamp (git: racy index).
+    """Return whether an edit after a file was read at ``read_ns`` could leave the same stamp (git:
+    racy index).
 
     Only a change time that is old enough is proof: an edit can set the time of modification back.
     """
@@ -71,21 +73,24 @@ class StateFolder:
     # --- stamps and folders ---
 
     def stamp(self, path: str) -> Stamp | None:
-        """Return the stamp of whatever is at a path (a link itself, not its target), None when nothing is."""
+        """Return the stamp of whatever is at a path (a link itself, not its target), None when
+        nothing is."""
         try:
             return stamp_of(os.lstat(self._prefix + path))
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def is_directory(self, path: str) -> bool:
-        """Return whether there is a folder, and no link to one, as far as the system lets us see."""
+        """Return whether there is a folder, and no link to one, as far as the system lets us
+        see."""
         try:
             return stat.S_ISDIR(os.lstat(self._prefix + path).st_mode)
         except OSError:
             return False
 
     def is_inside(self, path: str) -> bool:
-        """Return whether a path leads through real folders only, so that its file belongs to the state folder."""
+        """Return whether a path leads through real folders only, so that its file belongs to the
+        state folder."""
         return all(self.is_directory(part) for part in ancestors_of(path)[:-1])
 
     def subfolders(self, path: str) -> list[str]:
@@ -140,7 +145,8 @@ class StateFolder:
     # --- writing ---
 
     def make_directory(self, path: str) -> None:
-        """Make a folder and those above it. Raises FolderError where something else is in the way."""
+        """Make a folder and those above it. Raises FolderError where something else is in the
+        way."""
         for part in ancestors_of(path):
             if self.is_directory(part):
                 continue
@@ -155,7 +161,8 @@ class StateFolder:
                 ) from None
 
     def write_temporary(self, path: str, data: bytes, mode: int, *, sync: bool = False) -> Stamp:
-        """Write a file of our own; return its stamp, of which a rename keeps all but the change time."""
+        """Write a file of our own; return its stamp, of which a rename keeps all but the change
+        time."""
         absolute = self._prefix + path
         try:
             descriptor = os.open(
@@ -216,7 +223,8 @@ class StateFolder:
             self.remove(temporary)
 
     def temporaries(self, path: str) -> list[str]:
-        """Return the paths of the temporary files in a folder, sorted; a folder of such a name is none of ours."""
+        """Return the paths of the temporary files in a folder, sorted; a folder of such a name is
+        none of ours."""
         names = sorted(os.listdir(self._prefix + path)) if self.is_directory(path) else []
         paths = [
             f"{path}/{name}"
@@ -246,7 +254,8 @@ class StateFolder:
                 os.close(descriptor)
 
     def sync_all(self) -> None:
-        """Make everything on the folder's file system durable: ``syncfs(2)``, or ``sync`` where the system has none.
+        """Make everything on the folder's file system durable: ``syncfs(2)``, or ``sync`` where the
+        system has none.
 
         Raises OSError.
         """

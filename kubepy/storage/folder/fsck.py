@@ -1,5 +1,5 @@
-"""``kubepy fsck``: check the folder for everything in which files, index, journal and change log disagree, and repair
-what can be repaired safely."""
+"""``kubepy fsck``: check the folder for everything in which files, index, journal and change log
+disagree, and repair what can be repaired safely."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ with lazy_imports():
 
 
 def check(access: Access) -> list[str]:
-    """Return every disagreement, a line each; of an index that is damaged the first damage alone."""
+    """Return every disagreement, a line each; of an index that is damaged the first damage
+    alone."""
     database = access.database()
     if damage := next(index.find_damage(database), ""):
         return [f"{index.OWN}/{index.INDEX}: {damage}"]
@@ -64,8 +65,8 @@ def check(access: Access) -> list[str]:
 def check_index(access: Access, rows: list[Row], refused: list[str]) -> list[str]:
     """Return the defects of the index that rebuilding it from the files repairs.
 
-    :param refused: takes the files that no edit could make so, and that an earlier version has taken in: nothing but
-        an edit puts them right.
+    :param refused: takes the files that no edit could make so, and that an earlier version has
+        taken in: nothing but an edit puts them right.
     """
     database = access.database()
     return [
@@ -94,7 +95,8 @@ def _check_revisions(database: Database, rows: list[Row]) -> Iterator[str]:
 
 
 def _check_log(database: Database, rows: list[Row]) -> Iterator[str]:
-    """Check that the newest entry of every object that the change log still reaches is that of its row."""
+    """Check that the newest entry of every object that the change log still reaches is that of its
+    row."""
     newest = {Key(*entry[2:5]): entry for entry in database.entries(0)}
     live = {row.key: row for row in rows if row.json is not None}
     compacted = database.counter("compacted")
@@ -131,7 +133,10 @@ def _check_stamps(access: Access, rows: list[Row]) -> Iterator[str]:
         if outcome is None or isinstance(outcome, Unchanged | InvalidFile):
             continue
         if isinstance(outcome, Edited):
-            yield f"{difference.path}: {'differs from the index' if outcome.row else 'is not in the index'}"
+            yield (
+                f"{difference.path}: "
+                f"{'differs from the index' if outcome.row else 'is not in the index'}"
+            )
         else:
             yield f"{difference.path}: is in the index, but not there"
 
@@ -164,7 +169,8 @@ def _check_contents(access: Access, rows: list[Row], refused: list[str]) -> Iter
 
 
 def check_managers(folder: StateFolder, rows: list[Row]) -> Iterator[tuple[str, str]]:
-    """Yield the files of managers that do not hold those of their object's row, or belong to none: path and reason."""
+    """Yield the files of managers that do not hold those of their object's row, or belong to none:
+    path and reason."""
     paths = {
         f"{listing.directory.path}/{MANAGED}/{name}"
         for listing in scan_objects(folder).listings
@@ -212,9 +218,9 @@ def repair(access: Access) -> Iterator[str]:
 
     The caller holds the lock and has recorded all edits.
 
-    An index that disagrees with itself or with the files is rebuilt from them; temporary files are removed; files of
-    managers are written again from the index, or removed where they belong to no object; Secrets become private. Raises
-    FolderError, OSError.
+    An index that disagrees with itself or with the files is rebuilt from them; temporary files are
+    removed; files of managers are written again from the index, or removed where they belong to no
+    object; Secrets become private. Raises FolderError, OSError.
     """
     folder = access.folder
     if any(index.find_damage(access.database())) or check_index(

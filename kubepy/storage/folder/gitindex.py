@@ -1,13 +1,16 @@
-"""The index of the git repository around a state folder: which of its files git is to compare by content.
+"""The index of the git repository around a state folder: which of its files git is to compare by
+content.
 
-Where a repository keeps intent only, the file of an object has more in it than what is committed: status and whatever
-else the system writes. Git would find that the filter makes the two equal; but it compares sizes first, calls a file
-of another size modified, and refuses to check out, merge or bisect over it. An entry of the index whose size is 0
-stands for a file that git has to compare by content (its "racy" entries are such; ``ie_modified`` in
-``read-cache.c``). So the sizes of files that have another size now are set to 0, after each command that wrote.
+Where a repository keeps intent only, the file of an object has more in it than what is committed:
+status and whatever else the system writes. Git would find that the filter makes the two equal; but
+it compares sizes first, calls a file of another size modified, and refuses to check out, merge or
+bisect over it. An entry of the index whose size is 0 stands for a file that git has to compare by
+content (its "racy" entries are such; ``ie_modified`` in ``read-cache.c``). So the sizes of files
+that have another size now are set to 0, after each command that wrote.
 
-The index is changed as git changes it: under ``index.lock``, whole, by a rename. No git is run: that would carry out
-what the configuration of the repository says. The format is in gitformat-index(5).
+The index is changed as git changes it: under ``index.lock``, whole, by a rename. No git is run:
+that would carry out what the configuration of the repository says. The format is in
+gitformat-index(5).
 """
 
 from __future__ import annotations
@@ -86,10 +89,11 @@ def keeps_intent_only(folder: str) -> bool:
 
 
 def compare_by_content(folder: str) -> None:
-    """Let git compare by content the files of a state folder whose size is not the one in its index.
+    """Let git compare by content the files of a state folder whose size is not the one in its
+    index.
 
-    Nothing is done where git holds the lock of its index for longer: the next command that writes makes up for it. A
-    process that git has started with an index of its own leaves it alone.
+    Nothing is done where git holds the lock of its index for longer: the next command that writes
+    makes up for it. A process that git has started with an index of its own leaves it alone.
     """
     folder = os.path.realpath(folder)
     if "GIT_INDEX_FILE" in os.environ or not keeps_intent_only(folder):
@@ -119,7 +123,8 @@ def compare_by_content(folder: str) -> None:
 
 @contextmanager
 def _locked(path: str) -> Iterator[int | None]:
-    """Hold a lock file of git; the block gets its descriptor, None where git keeps it. The block may rename it."""
+    """Hold a lock file of git; the block gets its descriptor, None where git keeps it. The block
+    may rename it."""
     descriptor = _open_lock(path)
     if descriptor is None:
         yield None
@@ -148,11 +153,12 @@ def _open_lock(path: str) -> int | None:
         time.sleep(POLL)
 
 
-# --- the format ---------------------------------------------------------------------------------------------------
+# --- the format -----------------------------------------------------------------------------------
 
 
 def without_sizes(index: bytes, root: str, folder: str) -> bytes | None:
-    """Return the content of an index in which files of objects have the size 0 where it is not theirs now.
+    """Return the content of an index in which files of objects have the size 0 where it is not
+    theirs now.
 
     None where that changes nothing. Raises IndexFormatError.
 
@@ -189,7 +195,8 @@ def _digests() -> dict[int, Callable[[bytes], hashlib._Hash]]:
 
 
 def size_of_names(index: bytes) -> int:
-    """Return the length of the names of objects, which is that of the digest at the end. Raises IndexFormatError."""
+    """Return the length of the names of objects, which is that of the digest at the end. Raises
+    IndexFormatError."""
     for size, digest in _digests().items():
         if index[-size:] == digest(index[:-size]).digest() or not any(index[-size:]):
             return size

@@ -1,5 +1,5 @@
-"""Open ``.kubepy/index.db``, rebuilt when it is missing, of another version or damaged; in memory where the folder
-cannot be written."""
+"""Open ``.kubepy/index.db``, rebuilt when it is missing, of another version or damaged; in memory
+where the folder cannot be written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def boot_id() -> str | None:
-    """Return the id of this start of the machine; None where the system has none (then every file is synced)."""
+    """Return the id of this start of the machine; None where the system has none (then every file
+    is synced)."""
     try:
         with open(BOOT_ID, encoding="utf-8") as file:
             return file.read().strip() or None
@@ -38,13 +39,15 @@ def boot_id() -> str | None:
 
 
 class StrangeIndexError(Exception):
-    """The index, or SQLite's log beside it, was not made here: somebody has put it into the folder."""
+    """The index, or SQLite's log beside it, was not made here: somebody has put it into the
+    folder."""
 
 
 def make_own_folder(root: str, *, network: bool = False) -> None:
     """Make ``.kubepy/``, or make it private to its owner: the index holds Secrets.
 
-    ``network``: the webhooks of a new one may be called. Raises FolderError, also for one that is not this user's.
+    ``network``: the webhooks of a new one may be called. Raises FolderError, also for one that is
+    not this user's.
     """
     path = os.path.join(root, OWN)
     try:
@@ -68,7 +71,8 @@ def make_own_folder(root: str, *, network: bool = False) -> None:
 
 
 def _refusal(root: str) -> FolderError:
-    """Return the error for a ``.kubepy/`` that is not this user's, or that was removed at this very moment."""
+    """Return the error for a ``.kubepy/`` that is not this user's, or that was removed at this very
+    moment."""
     path = os.path.join(root, OWN)
     if not os.path.lexists(path) or origin.is_own(root):
         return RemovedIndexError(f"{path}: cannot be made: {os.strerror(errno.ENOENT)}")
@@ -79,12 +83,14 @@ def _refusal(root: str) -> FolderError:
         error.__cause__ = PermissionError(errno.EACCES, path)
         return error
     return FolderError(
-        f'{path} was not made by you on this machine, and cannot be renamed ("kubepy trust" uses it)'
+        f'{path} was not made by you on this machine, and cannot be renamed ("kubepy trust" uses '
+        f"it)"
     )
 
 
 def remove_leftovers(root: str) -> None:
-    """Remove the temporary files in ``.kubepy/`` of processes that died; each is named ``NAME.PID.tmp``."""
+    """Remove the temporary files in ``.kubepy/`` of processes that died; each is named
+    ``NAME.PID.tmp``."""
     own = os.path.join(root, OWN)
     for name in os.listdir(own):
         if name.endswith(".tmp") and not origin.is_alive(name.split(".")[-2]):
@@ -92,7 +98,8 @@ def remove_leftovers(root: str) -> None:
 
 
 def open_existing(root: str) -> Database | None:
-    """Open the index if there is one of this version that can be used here. Raises DamagedError, StrangeIndexError."""
+    """Open the index if there is one of this version that can be used here. Raises DamagedError,
+    StrangeIndexError."""
     path = os.path.join(root, OWN, INDEX)
     if not os.path.exists(path) or not origin.is_own(root):
         return None
@@ -126,8 +133,8 @@ def _check_origin(root: str, database: Database) -> None:
 
 
 def create(root: str, revision: int = 0) -> Database:
-    """Make a new, empty index in place of whatever is there; its revisions go on from the given one. For the holder of
-    the lock. Raises FolderError."""
+    """Make a new, empty index in place of whatever is there; its revisions go on from the given
+    one. For the holder of the lock. Raises FolderError."""
     path = os.path.join(root, OWN, INDEX)
     unfinished = path + ".new"
     try:
@@ -173,7 +180,8 @@ def begin(root: str) -> None:
 
 
 def open_in_memory(root: str, *, empty: bool = False) -> Database:
-    """Make a copy of the index in memory; an empty index if it cannot be copied, or if ``empty``."""
+    """Make a copy of the index in memory; an empty index if it cannot be copied, or if
+    ``empty``."""
     database = Database(":memory:")
     if not empty and _copy_index(root, database):
         return database
@@ -185,7 +193,8 @@ def open_in_memory(root: str, *, empty: bool = False) -> Database:
 
 
 def _copy_index(root: str, database: Database) -> bool:
-    """Copy the index, unless part of it is in a log (``-wal``): SQLite reads no log in a folder it cannot write to.
+    """Copy the index, unless part of it is in a log (``-wal``): SQLite reads no log in a folder it
+    cannot write to.
 
     Return whether it was copied.
     """

@@ -1,7 +1,7 @@
 """Locks in ``.kubepy/`` that die with their process, and the name of the process that holds one.
 
-The holder writes its pid and command into a file beside the lock, and removes that file when it lets go. Whoever takes
-the lock and finds such a file knows that the last holder died.
+The holder writes its pid and command into a file beside the lock, and removes that file when it
+lets go. Whoever takes the lock and finds such a file knows that the last holder died.
 """
 
 from __future__ import annotations
@@ -48,15 +48,18 @@ class Lock:
         self._file: tuple[int, int] | None = None  # the lock file that was taken
 
     def acquire(self, timeout: float) -> bool:
-        """Take the lock; return whether its last holder died with it. Raises LockTimeoutError, FolderError."""
+        """Take the lock; return whether its last holder died with it. Raises LockTimeoutError,
+        FolderError."""
         if not self.try_acquire(timeout):
             raise self._refusal(timeout)
         return self._note_holder()
 
     def acquire_in_turn(self, patience: float) -> bool:
-        """Take the lock where many processes may want it at once; return whether its last holder died with it.
+        """Take the lock where many processes may want it at once; return whether its last holder
+        died with it.
 
-        ``patience``: seconds that one of the others may hold it. Raises LockTimeoutError, FolderError.
+        ``patience``: seconds that one of the others may hold it. Raises LockTimeoutError,
+        FolderError.
         """
         start = since = time.monotonic()
         holding = self._identify_holding()
@@ -75,7 +78,8 @@ class Lock:
         return LockTimeoutError(f"{self.path} is held by {holder} (waited {waited:g} s)")
 
     def _identify_holding(self) -> tuple[int, int] | None:
-        """Identify the present holding of the lock by the holder's file, which each holder writes anew."""
+        """Identify the present holding of the lock by the holder's file, which each holder writes
+        anew."""
         try:
             status = os.stat(self._holder_path)
         except (FileNotFoundError, NotADirectoryError):
@@ -100,7 +104,8 @@ class Lock:
         return was_left
 
     def try_acquire(self, timeout: float) -> bool:
-        """Take the lock without naming the holder; return whether it was free in time. Raises FolderError."""
+        """Take the lock without naming the holder; return whether it was free in time. Raises
+        FolderError."""
         FileLock, Timeout = file_locks()
         folder = os.path.dirname(self.path)
         root = os.path.dirname(folder)
@@ -132,7 +137,8 @@ class Lock:
         return True
 
     def is_lost(self) -> bool:
-        """Return whether the folder of locks was removed meanwhile: another process may hold a lock of this name."""
+        """Return whether the folder of locks was removed meanwhile: another process may hold a lock
+        of this name."""
         return self._identify() != self._file
 
     def _identify(self) -> tuple[int, int] | None:
@@ -166,7 +172,8 @@ class Lock:
         if description is None:
             return None
         try:
-            import fcntl  # as filelock does, whose import costs a command that only reads more than all else here
+            # as filelock does, whose import costs a command that only reads more than all else here
+            import fcntl
 
             descriptor = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
@@ -182,7 +189,8 @@ class Lock:
         return None
 
     def describe(self) -> str | None:
-        """Return what the present holder (or the last, if it died) wrote about itself, None when there is none."""
+        """Return what the present holder (or the last, if it died) wrote about itself, None when
+        there is none."""
         try:
             descriptor = os.open(self._holder_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with open(descriptor, encoding="utf-8", errors="replace") as file:
@@ -198,7 +206,8 @@ class Lock:
 
 @contextmanager
 def hold(path: str) -> Iterator[Callable[[], bool]]:
-    """Hold a lock for the length of a block, which gets a function that returns whether the lock was lost meanwhile.
+    """Hold a lock for the length of a block, which gets a function that returns whether the lock
+    was lost meanwhile.
 
     Raises LockTimeoutError at once when another process has it.
     """

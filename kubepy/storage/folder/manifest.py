@@ -1,5 +1,5 @@
-"""An object as the bytes of its file, and as the JSON of its row. A file holds neither resourceVersion nor
-managedFields."""
+"""An object as the bytes of its file, and as the JSON of its row. A file holds neither
+resourceVersion nor managedFields."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def from_json(text: str, revision: int) -> Object:
 
 
 class Decoder:
-    """Objects of rows, each decoded once: a process that runs for long lists the same ones again and again."""
+    """Objects of rows, each decoded once: a process that runs for long lists the same ones again
+    and again."""
 
     def __init__(self) -> None:
         self._objects: dict[
@@ -124,8 +125,9 @@ class Decoder:
 
 
 def share_parts(obj: Object, like: Mapping[str, Any]) -> None:
-    """Let an object have the parts of another one where both are the same, so that the pods of one template take less
-    than half of the memory. Equal numbers of other types, and maps in another order, are not the same."""
+    """Let an object have the parts of another one where both are the same, so that the pods of one
+    template take less than half of the memory. Equal numbers of other types, and maps in another
+    order, are not the same."""
     for name, part in obj.items():
         other: Any = like.get(name)
         if part.__class__ is not other.__class__:
@@ -143,8 +145,8 @@ def share_parts(obj: Object, like: Mapping[str, Any]) -> None:
 def _decode_together(rows: Sequence[Row]) -> Iterator[Object]:
     """Yield the objects of live rows. Raises DamagedError.
 
-    Those of one JSON text share the strings of their keys, so that many objects take three quarters of the memory, and
-    half of the time.
+    Those of one JSON text share the strings of their keys, so that many objects take three quarters
+    of the memory, and half of the time.
     """
     for start in range(0, len(rows), DECODED_TOGETHER):
         part = rows[start : start + DECODED_TOGETHER]
@@ -160,7 +162,8 @@ def _decode_together(rows: Sequence[Row]) -> Iterator[Object]:
 def to_file(text: str, plain: Object | None = None, written: yaml.Written | None = None) -> bytes:
     """Return the content of an object's file in canonical form, from the JSON of its row.
 
-    :param plain: the object with its resourceVersion, where it holds nothing but what the JSON does.
+    :param plain: the object with its resourceVersion, where it holds nothing but what the JSON
+        does.
     :param written: as of :func:`yaml.dump`, for plain objects.
     """
     if plain is None:
@@ -174,8 +177,8 @@ def to_file(text: str, plain: Object | None = None, written: yaml.Written | None
 
 
 def to_edited_file(text: str, present: bytes) -> bytes:
-    """Return the content of an object's file in the form that somebody gave the present content: comments, order and
-    quotes stay where the object did not change."""
+    """Return the content of an object's file in the form that somebody gave the present content:
+    comments, order and quotes stay where the object did not change."""
     return roundtrip.merge(present, _without_managers(text))
 
 
@@ -186,7 +189,8 @@ def _without_managers(text: str) -> Object:
 
 
 def managers_of(text: str) -> bytes | None:
-    """Return the content of an object's file of managers; None unless server-side apply has touched the object."""
+    """Return the content of an object's file of managers; None unless server-side apply has touched
+    the object."""
     if '"managedFields"' not in text:
         return None
     managers = json.loads(text)["metadata"].get("managedFields") or []
@@ -229,7 +233,8 @@ def _line_at(data: bytes, position: int) -> int:
 
 
 def _check_values(obj: Object, line: int) -> None:
-    """Refuse what JSON cannot say or what grows out of all bounds: aliases, NaN, odd keys, cycles."""
+    """Refuse what JSON cannot say or what grows out of all bounds: aliases, NaN, odd keys,
+    cycles."""
     pending: list[tuple[Any, int]] = [(obj, 0)]
     count = 1
     while pending:
@@ -254,7 +259,8 @@ def _check_values(obj: Object, line: int) -> None:
 
 
 def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str, line: int) -> Key:
-    """Return the key of an object that was read from a file. Raises ContentError where the file is not its place.
+    """Return the key of an object that was read from a file. Raises ContentError where the file is
+    not its place.
 
     :param key: the key of the file's path, None when the name was cut and only the object can tell.
     :param directory_key: has the resource and the namespace of the file's folder.

@@ -20,7 +20,8 @@ _PARENTS = (CLUSTER, NAMESPACES)
 
 
 def beside_folders(folder: StateFolder) -> Iterator[Problem]:
-    """Yield YAML files beside the folders of objects, and what stands in the place of those folders."""
+    """Yield YAML files beside the folders of objects, and what stands in the place of those
+    folders."""
     try:
         names = sorted(name for name in os.listdir(folder.root) if name[0] != ".")
     except OSError:
@@ -34,12 +35,14 @@ def beside_folders(folder: StateFolder) -> Iterator[Problem]:
 
 
 def _is_no_folder(folder: StateFolder, name: str, mode: int) -> bool:
-    """Tell whether something else is where a folder should be; not if another process has just removed the folder."""
+    """Tell whether something else is where a folder should be; not if another process has just
+    removed the folder."""
     return mode != 0 and not stat.S_ISDIR(mode) and not os.path.isdir(folder.absolute(name))
 
 
 def _mode(folder: StateFolder, path: str) -> int:
-    """Return the type of what is at a path, as ``st_mode`` has it; 0 where it cannot be looked at."""
+    """Return the type of what is at a path, as ``st_mode`` has it; 0 where it cannot be looked
+    at."""
     try:
         return os.lstat(folder.absolute(path)).st_mode
     except OSError:
@@ -47,8 +50,9 @@ def _mode(folder: StateFolder, path: str) -> int:
 
 
 def other_files(folder: StateFolder, known: Container[str]) -> tuple[list[str], list[str]]:
-    """Return the paths of the files in the folders of objects that are not known, hidden ones included: regular files
-    with the ending of a manifest, and all others. Files of managers and of commits under way do not count."""
+    """Return the paths of the files in the folders of objects that are not known, hidden ones
+    included: regular files with the ending of a manifest, and all others. Files of managers and of
+    commits under way do not count."""
     manifests: list[str] = []
     others: list[str] = []
     for path in _files(folder):

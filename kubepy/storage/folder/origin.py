@@ -1,17 +1,19 @@
-"""Whose ``.kubepy/`` it is: made on this machine by this user, or brought along by a clone, a tarball, a copy.
+"""Whose ``.kubepy/`` it is: made on this machine by this user, or brought along by a clone, a
+tarball, a copy.
 
-What lies in ``.kubepy/`` has power: contexts send commands to other folders, keys open a server, and the index writes
-objects. So nothing in it counts unless this user has made it here. The user has a key, in the state directory of XDG.
-When ``.kubepy/`` is made, it gets two files:
+What lies in ``.kubepy/`` has power: contexts send commands to other folders, keys open a server,
+and the index writes objects. So nothing in it counts unless this user has made it here. The user
+has a key, in the state directory of XDG. When ``.kubepy/`` is made, it gets two files:
 
     origin   a random word, never written again; nobody can give another file its inode and its times
     marks    codes made with the user's key: of the origin with its inode and times, of the index with its inode, and of
              the content of each file that has power (contexts, keys)
 
-A rename of the state folder, a reboot and a remount keep these; no copy does. What is not the user's own is renamed to
-``.kubepy.untrusted`` and never read. The folder of an earlier version has no marks: it is the user's where it is
-private, where git does not have it, and where its index knows the files around it by their inodes and times.
-"""
+A rename of the state folder, a reboot and a remount keep these; no copy does. What is not the
+user's own is renamed to ``.kubepy.untrusted`` and never read. The folder of an earlier version has
+no marks: it is the user's where it is private, where git does not have it, and where its index
+knows the files around it by their inodes and times.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -50,20 +52,21 @@ Marks = dict[str, list[str]]
 
 _NOT_YOURS = "was not made by you on this machine"
 _trusted: set[str] = set()  # the folders that this process was told to trust
-# By device and inode: each `.kubepy/` and each index that this process found to be the user's, and the state folders
-# whose webhooks it may call. So nothing changes for it while somebody removes `.kubepy/`, file by file.
+# By device and inode: each `.kubepy/` and each index that this process found to be the user's, and
+# the state folders whose webhooks it may call. So nothing changes for it while somebody removes
+# `.kubepy/`, file by file.
 _known: set[tuple[int, int]] = set()
 _known_indexes: set[tuple[int, int]] = set()
 _networked: set[tuple[int, int]] = set()
 _keys: dict[str, bytes] = {}  # the user's key, by its path
 
 
-# --- what the user says ---------------------------------------------------------------------------------------------
+# --- what the user says ---------------------------------------------------------------------------
 
 
 def is_trusted_by_request(root: str) -> bool:
-    """Return whether the user has said that whatever is in a state folder is to be trusted, by --trust or in the
-    environment."""
+    """Return whether the user has said that whatever is in a state folder is to be trusted,
+    by --trust or in the environment."""
     return os.environ.get(TRUST, "") not in ("", "0", "false") or os.path.realpath(root) in _trusted
 
 
@@ -72,11 +75,12 @@ def trust_in_this_process(root: str) -> None:
     _trusted.add(os.path.realpath(root))
 
 
-# --- the user's key -------------------------------------------------------------------------------------------------
+# --- the user's key -------------------------------------------------------------------------------
 
 
 def user_directory() -> str:
-    """Return the directory of what kubepy keeps for this user: the one of XDG, or in ``/var/tmp`` without a home."""
+    """Return the directory of what kubepy keeps for this user: the one of XDG, or in ``/var/tmp``
+    without a home."""
     base = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):
         home = os.path.expanduser("~")
@@ -97,7 +101,8 @@ def _is_writable(path: str) -> bool:
 
 
 def user_key() -> bytes:
-    """Return the key of this user, made when it is first asked for. Raises FolderError where it cannot be kept."""
+    """Return the key of this user, made when it is first asked for. Raises FolderError where it
+    cannot be kept."""
     path = os.path.join(user_directory(), "key")
     key = _keys.get(path)
     if key is None:
@@ -106,7 +111,8 @@ def user_key() -> bytes:
 
 
 def _read_key(path: str) -> bytes:
-    """Return the key in a file; nothing where there is none, where it is another user's, or others can read it."""
+    """Return the key in a file; nothing where there is none, where it is another user's, or others
+    can read it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -149,22 +155,25 @@ def _make_key(path: str) -> bytes:
                 os.unlink(temporary)
     except OSError as error:
         raise FolderError(
-            f"{printable(path)}: cannot be made: {error.strerror}; kubepy keeps a key there, by which it "
+            f"{printable(path)}: cannot be made: {error.strerror}; kubepy keeps a key there, by "
+            f"which it "
             f"knows its folders: set $XDG_STATE_HOME, or {TRUST}=1"
         ) from error
     return _read_key(path)
 
 
-# --- codes ----------------------------------------------------------------------------------------------------------
+# --- codes ----------------------------------------------------------------------------------------
 
 
 def _code(word: str, subject: str, content: bytes) -> str:
-    """Return the code of a content under a name in the ``.kubepy/`` whose origin has a word. Raises FolderError."""
+    """Return the code of a content under a name in the ``.kubepy/`` whose origin has a word. Raises
+    FolderError."""
     return blake2b(user_key() + f"{word}\0{subject}\0".encode() + content, CODE_BYTES).hex()
 
 
 class OriginFile(NamedTuple):
-    """The origin of a ``.kubepy/``: its word, and the codes of its file, by its inode and by its birth."""
+    """The origin of a ``.kubepy/``: its word, and the codes of its file, by its inode and by its
+    birth."""
 
     word: str
     codes: list[str]
@@ -186,8 +195,8 @@ def _read_origin(own: str) -> OriginFile | None:
 
 
 def _birth_codes(path: str, word: str, subject: str) -> list[str]:
-    """Return the code of a file's time of birth, which a change of mode or owner keeps, and a file system that gives
-    files new inodes; none where the system does not tell it."""
+    """Return the code of a file's time of birth, which a change of mode or owner keeps, and a file
+    system that gives files new inodes; none where the system does not tell it."""
     born = evidence.birth_ns(path)
     return [_code(word, subject, f"born:{born}".encode())] if born else []
 
@@ -215,7 +224,8 @@ class OwnMarks(NamedTuple):
 
 
 def _read_own(own: str) -> OwnMarks | None:
-    """Return the word and the marks of a folder, None where it is not this user's. Raises FolderError."""
+    """Return the word and the marks of a folder, None where it is not this user's. Raises
+    FolderError."""
     found = _read_origin(own)
     if found is None:
         return None
@@ -230,7 +240,7 @@ def _read_own(own: str) -> OwnMarks | None:
     return None
 
 
-# --- asking ---------------------------------------------------------------------------------------------------------
+# --- asking ---------------------------------------------------------------------------------------
 
 
 def own_link(root: str) -> str:
@@ -252,7 +262,8 @@ def link_in(folder: str) -> str:
 
 
 def is_own(root: str) -> bool:
-    """Return whether there is a ``.kubepy/`` in a state folder that this user has made here, or was told to trust."""
+    """Return whether there is a ``.kubepy/`` in a state folder that this user has made here, or was
+    told to trust."""
     own = os.path.join(root, OWN)
     if own_link(root) or not os.path.isdir(own):
         return False
@@ -293,7 +304,8 @@ def is_own_content(root: str, name: str, content: bytes) -> bool:
 
 
 def may_use_network(root: str) -> bool:
-    """Return whether the webhooks of a state folder may be called: it was made here, or trusted later."""
+    """Return whether the webhooks of a state folder may be called: it was made here, or trusted
+    later."""
     if not is_own_content(root, NETWORK, b""):
         return False
     if identity := _identify(root):
@@ -301,11 +313,12 @@ def may_use_network(root: str) -> bool:
     return True
 
 
-# --- the index ------------------------------------------------------------------------------------------------------
+# --- the index ------------------------------------------------------------------------------------
 
 
 def index_codes(own: str, path: str) -> str:
-    """Return the codes that a new index has in it as the one of a ``.kubepy/``: of its file's inode and time of birth.
+    """Return the codes that a new index has in it as the one of a ``.kubepy/``: of its file's inode
+    and time of birth.
 
     "" where nothing tells whose the folder is. Raises FolderError, OSError.
     """
@@ -327,7 +340,8 @@ def _inode_code(word: str, path: str) -> str:
 
 
 def is_own_index(root: str, codes: str) -> bool:
-    """Return whether an index that has some codes in it was made for its state folder, and not put there since."""
+    """Return whether an index that has some codes in it was made for its state folder, and not put
+    there since."""
     own = os.path.join(root, OWN)
     path = os.path.join(own, INDEX)
     identity = _identify(path)
@@ -349,8 +363,8 @@ def is_own_index(root: str, codes: str) -> bool:
 
 
 def has_strange_log(root: str) -> bool:
-    """Return whether somebody has put a log beside the index, which SQLite would carry out: a journal, which an index
-    of ours never has, or a log that git has written."""
+    """Return whether somebody has put a log beside the index, which SQLite would carry out: a
+    journal, which an index of ours never has, or a log that git has written."""
     own = os.path.join(root, OWN)
     if is_trusted_by_request(root):
         return False
@@ -359,11 +373,12 @@ def has_strange_log(root: str) -> bool:
     return os.path.lexists(os.path.join(own, LOG)) and evidence.is_written_by_git(own, LOG)
 
 
-# --- making ---------------------------------------------------------------------------------------------------------
+# --- making ---------------------------------------------------------------------------------------
 
 
 def make(root: str, *, network: bool = False) -> bool:
-    """Make ``.kubepy/`` with its marks at once, so that no process meets it without; return False if there is one.
+    """Make ``.kubepy/`` with its marks at once, so that no process meets it without; return False
+    if there is one.
 
     ``network``: its webhooks may be called. Raises OSError, FolderError.
     """
@@ -483,7 +498,8 @@ def write_private(path: str, content: bytes) -> None:
 
 
 def write_content(root: str, name: str, content: bytes) -> None:
-    """Write a file of ``.kubepy/`` that has power, and its mark. Raises OSError, FolderError, LockTimeoutError."""
+    """Write a file of ``.kubepy/`` that has power, and its mark. Raises OSError, FolderError,
+    LockTimeoutError."""
     own = os.path.join(root, OWN)
     path = os.path.join(own, name)
     with _marks_lock(own):
@@ -513,14 +529,14 @@ def _hold(path: str) -> Iterator[None]:
         lock.release()
 
 
-# --- strangers ------------------------------------------------------------------------------------------------------
+# --- strangers ------------------------------------------------------------------------------------
 
 
 def examine(root: str) -> str:
     """Put a ``.kubepy/`` aside that is not this user's, or adopt that of an earlier version.
 
-    Return a line about it for the user, "" where there is nothing to tell. After it ``.kubepy/`` is the user's, or
-    there is none, or the line says why it is not used.
+    Return a line about it for the user, "" where there is nothing to tell. After it ``.kubepy/`` is
+    the user's, or there is none, or the line says why it is not used.
     """
     own = os.path.join(root, OWN)
     if not os.path.lexists(own) or is_own(root):
@@ -530,7 +546,8 @@ def examine(root: str) -> str:
             if not os.path.lexists(own) or is_own(root):  # another process was first
                 return ""
             if own_link(root) and not os.path.islink(own) and _read_own(own) is not None:
-                return ""  # somebody has put a link into it, which whoever would write through it refuses
+                # somebody has put a link into it, which whoever would write through it refuses
+                return ""
             if _is_made_here(root):
                 has_origin = os.path.lexists(os.path.join(own, ORIGIN))
                 _mark_as_own(root, network=not has_origin or NETWORK in _read_marks(own))
@@ -543,7 +560,10 @@ def examine(root: str) -> str:
     except FileNotFoundError:  # somebody removes it just now
         return ""
     except OSError as error:
-        return f"{printable(own)} {_NOT_YOURS}: it is not used, and cannot be renamed: {error.strerror}"
+        return (
+            f"{printable(own)} {_NOT_YOURS}: it is not used, and cannot be renamed: "
+            f"{error.strerror}"
+        )
     except (FolderError, LockTimeoutError) as error:
         return f"{printable(own)} is not used: {error}"
 
@@ -557,8 +577,8 @@ def _user_lock() -> Iterator[None]:
 
 
 def _is_made_here(root: str) -> bool:
-    """Return whether a ``.kubepy/`` without marks of this user's key is this user's: private, not known to git, and
-    with an index that knows the files around it by what no copy keeps."""
+    """Return whether a ``.kubepy/`` without marks of this user's key is this user's: private, not
+    known to git, and with an index that knows the files around it by what no copy keeps."""
     own = os.path.join(root, OWN)
     if own_link(root) or has_strange_log(root):
         return False
@@ -573,7 +593,8 @@ def _is_made_here(root: str) -> bool:
 
 
 def is_anothers(root: str) -> bool:
-    """Return whether a state folder and its ``.kubepy/`` belong to another user, who may be working with it."""
+    """Return whether a state folder and its ``.kubepy/`` belong to another user, who may be working
+    with it."""
     try:
         owner = os.lstat(os.path.join(root, OWN)).st_uid
         return owner != os.geteuid() and os.stat(root).st_uid == owner
@@ -582,18 +603,22 @@ def is_anothers(root: str) -> bool:
 
 
 def _set_aside(root: str) -> str:
-    """Rename a ``.kubepy/`` that is not this user's, so that nobody reads it; return a line for the user. Raises
-    OSError."""
+    """Rename a ``.kubepy/`` that is not this user's, so that nobody reads it; return a line for the
+    user. Raises OSError."""
     own = os.path.join(root, OWN)
     if is_anothers(root):
-        return f'{printable(own)} belongs to another user, and is not used ("kubepy trust", or {TRUST}=1, uses it)'
+        return (
+            f'{printable(own)} belongs to another user, and is not used ("kubepy trust", or '
+            f"{TRUST}=1, uses it)"
+        )
     target = _free_name(root)
     os.rename(own, target)
     if not os.path.islink(target):
         with suppress(OSError):
             write_private(os.path.join(target, ".gitignore"), b"*\n")
     return (
-        f"{printable(own)} {_NOT_YOURS}: it is {os.path.basename(target)} now and not used; index, keys and "
+        f"{printable(own)} {_NOT_YOURS}: it is {os.path.basename(target)} now and not used; "
+        f"index, keys and "
         'contexts are made anew ("kubepy trust" takes it back)'
     )
 
@@ -623,7 +648,8 @@ def untrusted(root: str) -> list[str]:
 
 
 def trust(root: str) -> list[str]:
-    """Trust a state folder from now on: what was put aside is taken back, and webhooks may be called.
+    """Trust a state folder from now on: what was put aside is taken back, and webhooks may be
+    called.
 
     Return what was done, a line each. Raises FolderError, OSError, LockTimeoutError.
     """
@@ -659,8 +685,9 @@ def _take_back(root: str, name: str) -> str:
 
 
 def _mark_as_own(root: str, *, network: bool) -> None:
-    """Mark a ``.kubepy/`` and all that is in it now as this user's. Marks made with other keys stay: the user may have
-    one for each of several home directories. Raises OSError, FolderError."""
+    """Mark a ``.kubepy/`` and all that is in it now as this user's. Marks made with other keys
+    stay: the user may have one for each of several home directories. Raises OSError,
+    FolderError."""
     own = os.path.join(root, OWN)
     os.chmod(own, 0o700)
     if os.path.lexists(os.path.join(own, JOURNAL)):

@@ -1,4 +1,5 @@
-"""Record the edits of other programs to the files: each becomes a revision and an entry of the change log.
+"""Record the edits of other programs to the files: each becomes a revision and an entry of the
+change log.
 
 The files of objects themselves are left as they are.
 """
@@ -42,7 +43,8 @@ class ObservedEdits:
     """Edits from outside as they are to stand in the index, each with its revision.
 
     :ivar revision: the newest after them.
-    :ivar rows: of the objects that are new or changed; ``restamped``: whose files alone have changed.
+    :ivar rows: of the objects that are new or changed; ``restamped``: whose files alone have
+        changed.
     :ivar removed: the last rows of the objects that are gone.
     :ivar retained: the keys of the objects whose files were removed and are to be written again.
     :ivar solved: the paths of problems that there are no more.
@@ -60,7 +62,8 @@ class ObservedEdits:
         self.timeline: list[TimelineEntry] = []
 
     def put(self, row: Row, change_type: str, before: str | None = None) -> None:
-        """Store a row at the next revision, and log the change. ``before``: the object as it was."""
+        """Store a row at the next revision, and log the change. ``before``: the object as it
+        was."""
         self.revision += 1
         self.rows[row.key] = row._replace(revision=self.revision)
         self.log.append(
@@ -74,7 +77,8 @@ class ObservedEdits:
 
 
 class OutsideEdits:
-    """Brings the index to what the files say. For the holder of the lock, or for an index in memory.
+    """Brings the index to what the files say. For the holder of the lock, or for an index in
+    memory.
 
     :param now: the cluster's time in seconds, from which a rebuilt index counts its revisions on.
     :param recorder: makes the entries of the timeline.
@@ -96,8 +100,8 @@ class OutsideEdits:
         self._compared: list[Row] = []  # racy rows that are none any more
 
     def record(self, extents: Extents, *, same_boot: bool) -> bool:
-        """Record all edits of some extents; return whether there are PENDING rows now: files that were removed and are
-        written again.
+        """Record all edits of some extents; return whether there are PENDING rows now: files that
+        were removed and are written again.
 
         ``same_boot``: the machine was not started anew since the index was last recovered.
         """
@@ -116,8 +120,9 @@ class OutsideEdits:
             if is_rebuild:
                 if not self._database.in_memory:
                     self._folder.sync_all()  # the rows of a new index count as DURABLE
-                # A new index begins beyond what the one before can have reached, so that a resource version from then
-                # is never taken for one of now. Milliseconds go by faster than revisions.
+                # A new index begins beyond what the one before can have reached, so that a resource
+                # version from then is never taken for one of now. Milliseconds go by faster than
+                # revisions.
                 revision = max(revision + 1, len(outcomes), int(self._now * 1000))
                 self._database.set_counter("compacted", revision)
                 self._database.set_built()
@@ -135,9 +140,11 @@ class OutsideEdits:
     def observe(
         self, extents: Extents, revision: int, has_read: Callable[[Key], bool]
     ) -> ObservedEdits | None:
-        """Return the edits of some extents, numbered from the next revision on; None without any. Nothing is written.
+        """Return the edits of some extents, numbered from the next revision on; None without any.
+        Nothing is written.
 
-        ``has_read``: objects of which a transaction has another state already; their edits are left out.
+        ``has_read``: objects of which a transaction has another state already; their edits are left
+        out.
         """
         problems = self._database.problems()
         outcomes, solved = self._find(extents, problems, same_boot=True)
@@ -153,7 +160,8 @@ class OutsideEdits:
     def _find(
         self, extents: Extents, problems: KnownProblems, same_boot: bool
     ) -> tuple[list[Outcome], set[str]]:
-        """Compare some extents with their rows; return what is new, and the paths of problems that are no more."""
+        """Compare some extents with their rows; return what is new, and the paths of problems that
+        are no more."""
         self._compared = []
         known = KnownState(problems, same_boot=same_boot, compared=self._compared)
         scan = scan_extents(self._folder, extents)
@@ -204,8 +212,8 @@ class OutsideEdits:
         return edits
 
     def _add(self, outcome: Outcome, left_out: set[str], edits: ObservedEdits) -> None:
-        """Add one outcome. ``left_out``: the paths of objects that lists have left out because of their files; their
-        watchers must hear of it when such an object is back."""
+        """Add one outcome. ``left_out``: the paths of objects that lists have left out because of
+        their files; their watchers must hear of it when such an object is back."""
         if isinstance(outcome, InvalidFile):
             edits.problems.append(outcome)
             if outcome.problem.keeps_object and outcome.row and outcome.problem.path in left_out:
@@ -236,8 +244,8 @@ class OutsideEdits:
                 edits.restamped[row.key] = row
 
     def _add_edited(self, edited: Edited, edits: ObservedEdits) -> None:
-        """Add an edit. Another object in the place of one, as `git checkout` leaves it, is a deletion and an addition:
-        whatever depends on the first has lost it."""
+        """Add an edit. Another object in the place of one, as `git checkout` leaves it, is a
+        deletion and an addition: whatever depends on the first has lost it."""
         old = edited.row
         is_new = old is None
         if old is not None and _uid_in(old.json) != _uid_in(edited.json):
@@ -267,7 +275,8 @@ class OutsideEdits:
             )
 
     def write(self, edits: ObservedEdits, overwritten: Container[Key] = ()) -> None:
-        """Write rows and problems to the index, in a transaction of it, but for rows that are overwritten anyway."""
+        """Write rows and problems to the index, in a transaction of it, but for rows that are
+        overwritten anyway."""
         for outcome in edits.problems:
             self._database.put_problem(outcome.problem, outcome.stamp)
         for path in edits.solved:
@@ -289,7 +298,8 @@ def _uid_in(text: str | None) -> object:
 
 
 def _key_of(outcome: Outcome) -> Key | None:
-    """Return the key of the object that an outcome is about, None for a file without one that is known."""
+    """Return the key of the object that an outcome is about, None for a file without one that is
+    known."""
     if isinstance(outcome, Edited):
         return outcome.key
     return outcome.row.key if outcome.row else None

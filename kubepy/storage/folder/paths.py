@@ -1,8 +1,9 @@
 """The path of an object's file in the state folder, from its key and back.
 
-A name becomes a path component byte for byte where every file system and git can hold it; what they cannot (capitals,
-which some fold; colons; a leading dot; Windows' device names) is percent-encoded, and what is too long for a file name
-is cut and ends in a hash. Each name has exactly one path, so a file at another path is never taken for its object.
+A name becomes a path component byte for byte where every file system and git can hold it; what they
+cannot (capitals, which some fold; colons; a leading dot; Windows' device names) is percent-encoded,
+and what is too long for a file name is cut and ends in a hash. Each name has exactly one path, so a
+file at another path is never taken for its object.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ CLUSTER = "cluster"
 NAMESPACES = "namespaces"
 _FILE_DEPTHS = {CLUSTER: 2, NAMESPACES: 3}  # the number of folders above an object's file
 
-# Bytes of a path component, the suffix not counted; every file system holds 255 and a temporary name needs a few.
+# Bytes of a path component, the suffix not counted; every file system holds 255 and a temporary
+# name needs a few.
 MAX_COMPONENT = 240
 _KEPT_OF_LONG = 200
 _CUT = "%-"  # no percent-encoding contains it
@@ -52,7 +54,8 @@ def _percent_encode(character: str) -> str:
 
 
 def decode(component: str) -> str | None:
-    """Return the name of a path component; None when only the object can tell (it was cut), or no name has it."""
+    """Return the name of a path component; None when only the object can tell (it was cut), or no
+    name has it."""
     if _PLAIN(component) and not _DEVICE(component):
         return component
     from urllib.parse import unquote_to_bytes
@@ -70,8 +73,8 @@ def is_cut(component: str) -> bool:
 
 
 def folder_of(resource: str, namespace: str) -> str:
-    """Return the folder of a resource's objects in one namespace ("" for cluster scope), relative to the state
-    folder."""
+    """Return the folder of a resource's objects in one namespace ("" for cluster scope), relative
+    to the state folder."""
     if namespace:
         return f"{NAMESPACES}/{encode(namespace)}/{encode(resource)}"
     return f"{CLUSTER}/{encode(resource)}"
@@ -83,7 +86,8 @@ def path_of(key: Key) -> str:
 
 
 def is_folder_path(path: str) -> bool:
-    """Return whether a path below ``cluster`` or ``namespaces`` is too short for an object's file: it is a folder's."""
+    """Return whether a path below ``cluster`` or ``namespaces`` is too short for an object's file:
+    it is a folder's."""
     return path.count("/") < _FILE_DEPTHS.get(path.partition("/")[0], 0)
 
 

@@ -1,13 +1,14 @@
-"""Read objects and changes: the rows of the index at one revision, corrected by the files that differ from them.
+"""Read objects and changes: the rows of the index at one revision, corrected by the files that
+differ from them.
 
-No reader waits for a writer. Where a file differs, the lock is taken if it is free at once, to record the edit; else
-the edit is shown from memory.
+No reader waits for a writer. Where a file differs, the lock is taken if it is free at once, to
+record the edit; else the edit is shown from memory.
 
-The files are scanned first, the rows are read after that. A commit is recorded before its files are replaced, so the
-effects of a commit on the files that were scanned stand in the rows. A file that differs from its row all the same was
-either changed by a commit since (then it is, by now, as the row says, or the row is another one), or it was edited from
-outside. Another process may record such an edit at this very moment; then the newer row, with the stamp of the scan,
-holds it.
+The files are scanned first, the rows are read after that. A commit is recorded before its files are
+replaced, so the effects of a commit on the files that were scanned stand in the rows. A file that
+differs from its row all the same was either changed by a commit since (then it is, by now, as the
+row says, or the row is another one), or it was edited from outside. Another process may record such
+an edit at this very moment; then the newer row, with the stamp of the scan, holds it.
 """
 
 from __future__ import annotations
@@ -60,11 +61,13 @@ ReadRows = Callable[[Database], list[Row]]
 
 
 class FolderView(NamedTuple):
-    """Live rows by key, and the files and folders among those scanned that cannot be read as objects, by path.
+    """Live rows by key, and the files and folders among those scanned that cannot be read as
+    objects, by path.
 
     A view of everything has only the rows of some places: those in which something differs.
 
-    :ivar unrecorded: the keys of objects that are not as the index has them, or are left out because of their files.
+    :ivar unrecorded: the keys of objects that are not as the index has them, or are left out
+        because of their files.
     :ivar places: the places of all rows that were read.
     :ivar sums: of the files in these places, if all is recorded.
     :ivar is_recorded: all that is in the files stands in the index.
@@ -89,8 +92,9 @@ class DifferenceCause(Enum):
 
 
 class _Comparison(NamedTuple):
-    """One snapshot compared with the files. ``recorded``: rows newer than the snapshot that hold edits from outside.
-    ``sums``: of the files of the folders whose rows were compared, as the rows have them."""
+    """One snapshot compared with the files. ``recorded``: rows newer than the snapshot that hold
+    edits from outside. ``sums``: of the files of the folders whose rows were compared, as the rows
+    have them."""
 
     revision: int
     rows: list[Row]
@@ -131,7 +135,8 @@ class Reader:
         return view
 
     def recorded_revision(self) -> int | None:
-        """Return the newest revision if the index has all that is in the files, None if something differs."""
+        """Return the newest revision if the index has all that is in the files, None if something
+        differs."""
         comparison = self._compare_with_newest(EVERYTHING)
         return None if comparison.differences or comparison.recorded else comparison.revision
 
@@ -142,7 +147,8 @@ class Reader:
         )
 
     def view_summaries(self, resource: str, namespace: str | None) -> FolderView:
-        """View all objects of a resource in a namespace (None: in all); the rows are without their JSON."""
+        """View all objects of a resource in a namespace (None: in all); the rows are without their
+        JSON."""
         return self._view((Extent(resource, namespace),))
 
     def view_object(self, key: Key) -> FolderView:
@@ -150,8 +156,8 @@ class Reader:
         return self._view((Extent(*key),))
 
     def look_watched(self) -> bool:
-        """Record the edits of the files that the watch of the folder names; return False where there is none, or it
-        cannot name them."""
+        """Record the edits of the files that the watch of the folder names; return False where
+        there is none, or it cannot name them."""
         if self._access.watch is None:
             return False
         database = self._access.database()
@@ -170,7 +176,8 @@ class Reader:
         return True
 
     def look_for_all(self) -> None:
-        """Record all edits from outside. The sums of the files are remembered, for the next time."""
+        """Record all edits from outside. The sums of the files are remembered, for the next
+        time."""
         if self.look_watched():
             return
         view, database = self.view_all(), self._access.database()
@@ -184,10 +191,12 @@ class Reader:
             database.try_to_write(remember)
 
     def look_for(self, keys: Iterable[Key]) -> None:
-        """Record edits from outside of some objects, and those that show in the times of the folders: files that were
-        added, removed or replaced. The folders are remembered as they were found, for the next time.
+        """Record edits from outside of some objects, and those that show in the times of the
+        folders: files that were added, removed or replaced. The folders are remembered as they were
+        found, for the next time.
 
-        The edit of a file in place changes no time of a folder: it is seen where its object is read.
+        The edit of a file in place changes no time of a folder: it is seen where its object is
+        read.
         """
         database = self._access.database()
         changed: Extents = EVERYTHING
@@ -241,14 +250,16 @@ class Reader:
     def _compare_with_newest(
         self, extents: Extents, read_rows: ReadRows | None = None
     ) -> _Comparison:
-        """Compare files and rows; where something is to be recorded and can be, once more after that."""
+        """Compare files and rows; where something is to be recorded and can be, once more after
+        that."""
         comparison = self._compare(extents, read_rows)
         if self._is_behind(comparison) and self._access.try_catch_up(extents):
             return self._compare(extents, read_rows)
         return comparison
 
     def _compare(self, extents: Extents, read_rows: ReadRows | None) -> _Comparison:
-        """Compare files and rows until no other process overtakes; the last of a few times is good enough."""
+        """Compare files and rows until no other process overtakes; the last of a few times is good
+        enough."""
         for _ in range(MAX_COMPARISONS):
             database = self._access.database()
             folder_scan = scan_extents(self._folder, extents)
@@ -321,7 +332,8 @@ class Reader:
         return DifferenceCause.OVERTAKEN
 
     def _current_row(self, difference: Difference) -> Row | None:
-        """Return the row that the file of a difference has by now, None where only the object can tell its key."""
+        """Return the row that the file of a difference has by now, None where only the object can
+        tell its key."""
         if difference.row:
             return self._access.database().row(difference.row.key)
         assert difference.file is not None
@@ -352,7 +364,8 @@ class Reader:
 def _confirm(
     unchanged: frozenset[Place], rows: Iterable[Row], scan: FolderScan
 ) -> frozenset[Place]:
-    """Return the places without differences of which the index has given a row for each file, as a sound one does."""
+    """Return the places without differences of which the index has given a row for each file, as a
+    sound one does."""
     if not unchanged:
         return unchanged
     files: dict[Place, set[str]] = {}
@@ -406,15 +419,16 @@ def _changed_keys(outcome: Outcome) -> set[Key]:
 def read_changes(database: Database, since: int) -> list[Change]:
     """Return the changes after a revision, oldest first.
 
-    Raises CompactedError for a revision that the change log does not reach: one that is forgotten, or one yet to come,
-    which is of an index before this one was rebuilt. Raises DamagedError for an entry beyond the counter.
+    Raises CompactedError for a revision that the change log does not reach: one that is forgotten,
+    or one yet to come, which is of an index before this one was rebuilt. Raises DamagedError for an
+    entry beyond the counter.
     """
     return [change.decoded(from_json) for change in read_logged_changes(database, since)[1]]
 
 
 def read_logged_changes(database: Database, since: int) -> tuple[int, list[LoggedChange]]:
-    """Return the newest revision, and the changes that lead to it from another one, with their objects as text; raises
-    as :func:`read_changes`."""
+    """Return the newest revision, and the changes that lead to it from another one, with their
+    objects as text; raises as :func:`read_changes`."""
     changes: list[LoggedChange] = []
     with database.snapshot():
         compacted, revision = database.counter("compacted"), database.counter("revision")

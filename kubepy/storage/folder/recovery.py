@@ -1,11 +1,12 @@
 """Recover: finish the commit of a process that died, and put back what a power cut undid.
 
-A killed process leaves PENDING rows. A power cut can also undo file operations whose folder entries were not yet on
-disk, so after a new start of the machine (another boot id) the files of PENDING and WRITTEN rows are verified once: one
-that is missing, or an older version that came back, is replaced again; a removed one that came back is removed again.
-Any other content is an edit from outside, and stays. The file of a DURABLE row is the truth, with two exceptions: an
-empty file is restored, and the file of a deleted object that came back (inode, size, time and content) is removed. All
-of this is for the holder of the lock.
+A killed process leaves PENDING rows. A power cut can also undo file operations whose folder entries
+were not yet on disk, so after a new start of the machine (another boot id) the files of PENDING and
+WRITTEN rows are verified once: one that is missing, or an older version that came back, is replaced
+again; a removed one that came back is removed again. Any other content is an edit from outside, and
+stays. The file of a DURABLE row is the truth, with two exceptions: an empty file is restored, and
+the file of a deleted object that came back (inode, size, time and content) is removed. All of this
+is for the holder of the lock.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class Recovery:
                 yield full
 
     def _finish(self, row: Row, rebooted: bool) -> Row:
-        """Bring the files of a row to what it says; return the row as it is then. A file behind an obstacle waits."""
+        """Bring the files of a row to what it says; return the row as it is then. A file behind an
+        obstacle waits."""
         path = path_of(row.key)
         if any(find_obstacle(self.folder, file) for file in (path, managers_path(row.key))):
             return row
@@ -108,7 +110,8 @@ class Recovery:
         return finished._replace(state=WRITTEN)
 
     def _write(self, row: Row, present: FileState, digest: bytes) -> Row:
-        """Write the file of a row, unless somebody has edited it since; return the row with the new file's stamp.
+        """Write the file of a row, unless somebody has edited it since; return the row with the new
+        file's stamp.
 
         :param present: what is there, whose content has the digest.
         """
@@ -125,7 +128,8 @@ class Recovery:
         return staged.row._replace(ctime_ns=stamp.ctime_ns) if stamp else staged.row
 
     def _examine(self, row: Row) -> tuple[FileState, Stamp | None, bytes]:
-        """Compare the file of a row with it; return its stamp and the digest of its content as well."""
+        """Compare the file of a row with it; return its stamp and the digest of its content as
+        well."""
         try:
             data, stamp, _ = self.folder.read(path_of(row.key))
         except FileNotFoundError:

@@ -1,7 +1,8 @@
-"""Rename files as plain ``rename`` cannot: exchange two of them, or take a name only if it is free (``renameat2``).
+"""Rename files as plain ``rename`` cannot: exchange two of them, or take a name only if it is free
+(``renameat2``).
 
-Linux has it, on most file systems. It is reached through ctypes, whose import takes a millisecond: commands that only
-read never load this module.
+Linux has it, on most file systems. It is reached through ctypes, whose import takes a millisecond:
+commands that only read never load this module.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class UnsupportedRename(Exception):
 def renameat2(source: str, target: str, flags: int) -> None:
     """Rename a file in one step, with flags.
 
-    Raises UnsupportedRename, FileNotFoundError where one of the files that change places is not there,
-    FileExistsError for a name that is not free, OSError.
+    Raises UnsupportedRename, FileNotFoundError where one of the files that change places is not
+    there, FileExistsError for a name that is not free, OSError.
     """
     function = _function()
     if function is None:

@@ -1,15 +1,18 @@
-"""Give a file another content, or remove it, without losing what somebody else writes at the same moment.
+"""Give a file another content, or remove it, without losing what somebody else writes at the same
+moment.
 
-Between a last look at a file and a rename there is always a moment, in which an editor may write. So nothing is
-overwritten: the new file and the present one exchange their names, or the file that is to be removed gets another name.
-Only then is it looked at, when nobody can find it any more. If it is what it was expected to be, it is removed; if not,
-it gets its name back, and the edit counts. Who has it open for writing at that moment is waited for.
+Between a last look at a file and a rename there is always a moment, in which an editor may write.
+So nothing is overwritten: the new file and the present one exchange their names, or the file that
+is to be removed gets another name. Only then is it looked at, when nobody can find it any more. If
+it is what it was expected to be, it is removed; if not, it gets its name back, and the edit counts.
+Who has it open for writing at that moment is waited for.
 
-Where the system or the file system has no such renames (:mod:`renames`), the last look comes before the rename.
+Where the system or the file system has no such renames (:mod:`renames`), the last look comes before
+the rename.
 
-A process that dies half way leaves the file under the temporary name, and :func:`rescue` gives it its name back. The
-temporary name of an object's file has the revision of the row that is committed, so it is never mistaken for a file
-that was staged for another commit.
+A process that dies half way leaves the file under the temporary name, and :func:`rescue` gives it
+its name back. The temporary name of an object's file has the revision of the row that is committed,
+so it is never mistaken for a file that was staged for another commit.
 """
 
 from __future__ import annotations
@@ -43,7 +46,8 @@ def replace(
     """Put the file at ``temporary`` in the place of one whose content has the digest ``expected``.
 
     :param content: the digest of the file at ``temporary``.
-    :return: False where the file is another one by now, or gone: it stays so, and that at ``temporary`` is removed.
+    :return: False where the file is another one by now, or gone: it stays so, and that at
+        ``temporary`` is removed.
 
     Raises OSError.
     """
@@ -62,7 +66,8 @@ def replace(
 
 
 def create(folder: StateFolder, temporary: str, path: str) -> bool:
-    """Give a file its name unless there is one of this name by now; then it is removed, and the answer is False.
+    """Give a file its name unless there is one of this name by now; then it is removed, and the
+    answer is False.
 
     Raises OSError.
     """
@@ -80,7 +85,8 @@ def create(folder: StateFolder, temporary: str, path: str) -> bool:
 
 
 def remove(folder: StateFolder, temporary: str, path: str, expected: bytes) -> bool:
-    """Remove a file whose content has the digest ``expected``; return False for another one, which stays.
+    """Remove a file whose content has the digest ``expected``; return False for another one, which
+    stays.
 
     :param temporary: the name that it has meanwhile.
 
@@ -109,9 +115,11 @@ def rescue(
     content: bytes | None,
     versions: frozenset[bytes],
 ) -> None:
-    """Remove what a process has left under a temporary name; an edit that it had in hand gets its name back.
+    """Remove what a process has left under a temporary name; an edit that it had in hand gets its
+    name back.
 
-    :param content: the digest of what was to be put at ``path``; None: nothing, the file was to be removed.
+    :param content: the digest of what was to be put at ``path``; None: nothing, the file was to be
+        removed.
     :param versions: the digests of what the file may have had before.
 
     Raises OSError.
@@ -148,7 +156,8 @@ def _replace_after_look(folder: StateFolder, temporary: str, path: str, expected
 
 
 def _was_left_as(folder: StateFolder, path: str, expected: bytes) -> bool:
-    """Return whether a file that nobody can find any more has the expected content, when nobody writes to it either."""
+    """Return whether a file that nobody can find any more has the expected content, when nobody
+    writes to it either."""
     end = time.monotonic() + WRITER_SECONDS
     while True:
         is_being_written, digest = _look(folder, path)
@@ -160,7 +169,8 @@ def _was_left_as(folder: StateFolder, path: str, expected: bytes) -> bool:
 
 
 def _look(folder: StateFolder, path: str) -> tuple[bool, bytes]:
-    """Return whether somebody has a file open for writing, and the digest of its content, "" for no regular file."""
+    """Return whether somebody has a file open for writing, and the digest of its content, "" for no
+    regular file."""
     try:
         descriptor = os.open(
             folder.absolute(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -180,10 +190,12 @@ def _look(folder: StateFolder, path: str) -> tuple[bool, bytes]:
 
 
 def _is_being_written(descriptor: int) -> bool:
-    """Return whether somebody has an open file open for writing, as far as the system tells this user.
+    """Return whether somebody has an open file open for writing, as far as the system tells this
+    user.
 
-    The system gives a lease for reading only where nobody has. It is given back at once. Should somebody open the file
-    in between, the signal is one that is ignored by default, in place of SIGIO, which ends a process.
+    The system gives a lease for reading only where nobody has. It is given back at once. Should
+    somebody open the file in between, the signal is one that is ignored by default, in place of
+    SIGIO, which ends a process.
     """
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
@@ -197,7 +209,8 @@ def _is_being_written(descriptor: int) -> bool:
 def _put_back(folder: StateFolder, temporary: str, path: str, placed: bytes) -> None:
     """Give an edited file its name again, in the place of the one with the digest ``placed``.
 
-    If somebody has edited that one too, the last edit counts: it has come out then, and is put back in its turn.
+    If somebody has edited that one too, the last edit counts: it has come out then, and is put back
+    in its turn.
     """
     for _ in range(MAX_EXCHANGES):
         edited = digest_at(folder, temporary)

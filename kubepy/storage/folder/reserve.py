@@ -1,7 +1,8 @@
-"""Room on the disk that is kept for deletions: on a full disk they could not be written either, and make room.
+"""Room on the disk that is kept for deletions: on a full disk they could not be written either, and
+make room.
 
-``.kubepy/reserve`` is a file without contents of use. It is removed when a deletion fails because the disk is full, and
-made again when there is room for much more.
+``.kubepy/reserve`` is a file without contents of use. It is removed when a deletion fails because
+the disk is full, and made again when there is room for much more.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def _path(root: str) -> str:
 
 
 def _make(path: str) -> None:
-    """Make the file, with room on the disk for all of it. Raises OSError, and leaves nothing then."""
+    """Make the file, with room on the disk for all of it. Raises OSError, and leaves nothing
+    then."""
     descriptor = os.open(
         path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
     )

@@ -1,7 +1,9 @@
-"""Scan the folder: list the object files that there are, and what stands where their folders should be.
+"""Scan the folder: list the object files that there are, and what stands where their folders should
+be.
 
-Where a folder of objects should be there may be a link, a file, or a folder that cannot be read: an obstacle. Its
-objects are then taken for neither removed nor changed, and cannot be written. No symbolic link is followed.
+Where a folder of objects should be there may be a link, a file, or a folder that cannot be read: an
+obstacle. Its objects are then taken for neither removed nor changed, and cannot be written. No
+symbolic link is followed.
 """
 
 from __future__ import annotations
@@ -39,7 +41,10 @@ from kubepy.storage.model import Key
 
 LINK = "is a symbolic link"
 NO_FOLDER = "is not a folder"
-NO_PLACE = f"is not where an object's file can be ({CLUSTER}/RESOURCE/ or {NAMESPACES}/NAMESPACE/RESOURCE/)"
+NO_PLACE = (
+    f"is not where an object's file can be ({CLUSTER}/RESOURCE/ or "
+    f"{NAMESPACES}/NAMESPACE/RESOURCE/)"
+)
 NOT_YAML = f"is not read: the name of an object's file ends in {SUFFIX}"
 MANIFEST_SUFFIXES = (SUFFIX, ".yml", ".json")
 
@@ -53,7 +58,8 @@ class ResourceDirectory(NamedTuple):
 
 
 class ScannedFile(NamedTuple):
-    """A file at the place of an object, and the stamp of the file of managers beside it ("" without one)."""
+    """A file at the place of an object, and the stamp of the file of managers beside it ("" without
+    one)."""
 
     directory: ResourceDirectory
     name: str
@@ -89,7 +95,8 @@ class Listing(NamedTuple):
         return self.directory.resource, self.directory.namespace
 
     def sum(self) -> int:
-        """Return the sum of the hashes of the files, which is that of the rows where nothing was edited."""
+        """Return the sum of the hashes of the files, which is that of the rows where nothing was
+        edited."""
         return sum_of(
             [
                 *(
@@ -108,14 +115,16 @@ class Listing(NamedTuple):
 
 
 class Obstacle(NamedTuple):
-    """A link or file in the place of a folder, or a folder that cannot be read: its path, and the reason."""
+    """A link or file in the place of a folder, or a folder that cannot be read: its path, and the
+    reason."""
 
     path: str
     reason: str
 
 
 class Stray(NamedTuple):
-    """A file that may be meant for an object and is not where one is looked for: its path, the reason, its stamp."""
+    """A file that may be meant for an object and is not where one is looked for: its path, the
+    reason, its stamp."""
 
     path: str
     reason: str
@@ -136,7 +145,8 @@ class Obstacles:
         return iter(self._by_path.values())
 
     def before(self, resource: str, namespace: str) -> Obstacle | None:
-        """Return the obstacle that hides the objects of a resource in a namespace, None without one."""
+        """Return the obstacle that hides the objects of a resource in a namespace, None without
+        one."""
         place = resource, namespace
         if place not in self._by_place:
             parts = ancestors_of(folder_of(resource, namespace))
@@ -159,7 +169,8 @@ class Obstacles:
 
 
 class FolderScan(NamedTuple):
-    """The object files of the folders that were scanned, and the obstacles and strays that were met."""
+    """The object files of the folders that were scanned, and the obstacles and strays that were
+    met."""
 
     listings: list[Listing]
     obstacles: Obstacles
@@ -207,7 +218,8 @@ class Extent(NamedTuple):
 
 
 def extent_of(path: str) -> Extent | None:
-    """Return the extent of a folder of objects, None for a folder above such a one, and for one of no resource."""
+    """Return the extent of a folder of objects, None for a folder above such a one, and for one of
+    no resource."""
     parent, *names = path.split("/")
     decoded = [name for name in map(decode, names) if name is not None]
     if (
@@ -220,8 +232,8 @@ def extent_of(path: str) -> Extent | None:
 
 
 def extent_at(path: str) -> Extent:
-    """Return the extent of the file of an object; that of its folder where only the object can tell its name, and
-    everything for a file that is in no folder of objects."""
+    """Return the extent of the file of an object; that of its folder where only the object can tell
+    its name, and everything for a file that is in no folder of objects."""
     directory, _, file = path.rpartition("/")
     place = extent_of(directory)
     if place is None or not file.endswith(SUFFIX):
@@ -231,7 +243,8 @@ def extent_at(path: str) -> Extent:
 
 
 def _depth_of(path: str) -> int:
-    """Return the number of names in the path of a folder of objects, the first of which a path has."""
+    """Return the number of names in the path of a folder of objects, the first of which a path
+    has."""
     return 3 if path.startswith(f"{NAMESPACES}/") else 2
 
 
@@ -263,8 +276,8 @@ def read_summaries(
     extents: Extents,
     without: frozenset[Place] = frozenset(),
 ) -> list[Row]:
-    """Return the rows with files of some extents; ``without``: places of which only racy rows count. ``json`` is ""
-    where there is some, but for objects that are extents of their own."""
+    """Return the rows with files of some extents; ``without``: places of which only racy rows
+    count. ``json`` is "" where there is some, but for objects that are extents of their own."""
     rows = [row for row in database.racy_summaries() if row[:2] in without] if without else []
     for extent in extents:
         if extent.key:
@@ -277,7 +290,8 @@ def read_summaries(
 
 
 def find_unchanged(database: Database, scan: FolderScan) -> frozenset[Place]:
-    """Return the places in which the files are as the index has them: nothing there need be compared."""
+    """Return the places in which the files are as the index has them: nothing there need be
+    compared."""
     listings = {listing.place: listing for listing in scan.listings if not listing.is_part}
     sums = database.sums(listings)
     return frozenset(place for place, known in sums.items() if known == listings[place].sum())
@@ -286,8 +300,8 @@ def find_unchanged(database: Database, scan: FolderScan) -> frozenset[Place]:
 def leave_out(
     unchanged: frozenset[Place], rows: list[Row], scan: FolderScan
 ) -> tuple[list[Row], FolderScan]:
-    """Return the rows and files without those of places with the sums that the index has; racy rows stay, since an edit
-    may hide behind their stamps, and sums."""
+    """Return the rows and files without those of places with the sums that the index has; racy rows
+    stay, since an edit may hide behind their stamps, and sums."""
     if not unchanged:
         return rows, scan
     rows = [row for row in rows if row.racy or row[:2] not in unchanged]
@@ -313,7 +327,8 @@ def leave_out(
 
 
 def sums_of(rows: Iterable[Row], scan: FolderScan) -> dict[Place, int]:
-    """Return the sums of the files of the folders that were listed, as their rows have them, where that can be told."""
+    """Return the sums of the files of the folders that were listed, as their rows have them, where
+    that can be told."""
     by_place: dict[Place, list[Row]] = {
         listing.place: [] for listing in scan.listings if not listing.is_part
     }
@@ -377,8 +392,8 @@ def find_obstacle(folder: StateFolder, path: str) -> Obstacle | None:
 
 
 def not_read(folder: str, parent: str) -> str:
-    """Return the reason why the files of a folder are not read: no resource has its name; or no namespace, where the
-    folder above it is that of the namespaces."""
+    """Return the reason why the files of a folder are not read: no resource has its name; or no
+    namespace, where the folder above it is that of the namespaces."""
     kind = "namespace" if parent == NAMESPACES else "resource"
     return f"is not read: {quote(folder)} is not the folder name of any {kind}"
 
@@ -448,7 +463,8 @@ class _Scanner:
                 listing.managers[name] = status
 
     def managers_status(self, path: str) -> os.stat_result | None:
-        """Return the ``stat`` of a file of managers; None for a folder and for what cannot be looked at."""
+        """Return the ``stat`` of a file of managers; None for a folder and for what cannot be
+        looked at."""
         try:
             status = os.lstat(self._folder.absolute(path))
         except OSError:
@@ -547,7 +563,8 @@ class _Scanner:
         return False
 
     def status(self, path: str) -> os.stat_result | None:
-        """Return the ``stat`` of what is at a path; a folder that may not be searched is an obstacle."""
+        """Return the ``stat`` of what is at a path; a folder that may not be searched is an
+        obstacle."""
         try:
             return os.lstat(self._folder.absolute(path))
         except (FileNotFoundError, NotADirectoryError):

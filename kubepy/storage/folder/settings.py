@@ -1,8 +1,10 @@
-"""``kubepy.yaml``: the settings of a cluster. The index keeps them parsed, so that most commands load no YAML.
+"""``kubepy.yaml``: the settings of a cluster. The index keeps them parsed, so that most commands
+load no YAML.
 
-A change of settings is part of a commit (``commit_files``): the new text is staged beside the file, the index records
-which values change, and the file is replaced after that. Where a process dies in between, whoever holds the lock next
-makes the recorded changes in the file that is there then, so that an edit of other lines is not lost.
+A change of settings is part of a commit (``commit_files``): the new text is staged beside the file,
+the index records which values change, and the file is replaced after that. Where a process dies in
+between, whoever holds the lock next makes the recorded changes in the file that is there then, so
+that an edit of other lines is not lost.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ UNFINISHED_FORK = os.path.join(
 )  # there as long as a folder is being copied to
 FORMAT_VERSION = 1
 GITIGNORE = "/.kubepy/\n"
-# In the index: changes that are committed, and may not have reached the file; the exchange of files by which they do.
+# In the index: changes that are committed, and may not have reached the file; the exchange of files
+# by which they do.
 CHANGES, EXCHANGE = "settings.changes", "settings.exchange"
 
 Settings = dict[str, Any]
@@ -46,7 +49,8 @@ ValueChanges = dict[str, tuple[Any, Any]]  # the values before and after, None w
 
 
 def initialize(root: str, settings: Mapping[str, Any]) -> None:
-    """Make an empty cluster. Raises FolderError when there is one, or when the folder cannot be written."""
+    """Make an empty cluster. Raises FolderError when there is one, or when the folder cannot be
+    written."""
     text = yaml.dump({"formatVersion": FORMAT_VERSION, **settings})
     path = os.path.join(root, FILE)
     try:
@@ -121,7 +125,8 @@ def check_cluster(folder: StateFolder) -> Stamp:
 
 
 def read(folder: StateFolder) -> tuple[bytes, Stamp, Object]:
-    """Read ``kubepy.yaml``: its text, its stamp, what it says. Raises NoClusterError, FolderError."""
+    """Read ``kubepy.yaml``: its text, its stamp, what it says. Raises NoClusterError,
+    FolderError."""
     check_cluster(folder)
     path = folder.absolute(FILE)
     try:
@@ -147,13 +152,15 @@ def read(folder: StateFolder) -> tuple[bytes, Stamp, Object]:
         )
     if version > FORMAT_VERSION:
         raise FolderError(
-            f"{path}: the folder has format version {version}; this kubepy knows {FORMAT_VERSION}: install a newer one"
+            f"{path}: the folder has format version {version}; this kubepy knows "
+            f"{FORMAT_VERSION}: install a newer one"
         )
     return text, stamp, content.object
 
 
 def cached(database: Database, folder: StateFolder, stamp: Stamp) -> Object | None:
-    """Return the settings that the index remembers of the file with this stamp, None without. Raises DamagedError."""
+    """Return the settings that the index remembers of the file with this stamp, None without.
+    Raises DamagedError."""
     text = database.value("internal", "settings")
     if text is None:
         return None
@@ -194,7 +201,8 @@ def _keep(database: Database, stamp: Stamp, settings: Object, text: bytes, read_
 
 
 def with_recorded_changes(database: Database, settings: Object) -> Object:
-    """Return settings of the file with the changes that are committed and have not reached it. Raises DamagedError."""
+    """Return settings of the file with the changes that are committed and have not reached it.
+    Raises DamagedError."""
     changes = _recorded_changes(database)
     return _with_changes(settings, _outstanding(settings, changes)) if changes else settings
 
@@ -209,7 +217,8 @@ def _recorded_changes(database: Database) -> ValueChanges:
 
 
 def _outstanding(settings: Object, changes: ValueChanges) -> Settings:
-    """Return the values of changes for the settings that are as they were before; others were edited since."""
+    """Return the values of changes for the settings that are as they were before; others were
+    edited since."""
     return {
         name: after for name, (before, after) in changes.items() if settings.get(name) == before
     }
@@ -267,7 +276,8 @@ class Exchange(NamedTuple):
         )
 
     def rescue(self, folder: StateFolder) -> None:
-        """Remove what it has left; an edit that came out of its place gets its name back. Raises OSError."""
+        """Remove what it has left; an edit that came out of its place gets its name back. Raises
+        OSError."""
         replacing.rescue(folder, self.temporary, FILE, self.new, frozenset((self.old,)))
 
 
@@ -305,7 +315,8 @@ class SettingsEdit(NamedTuple):
         self.exchange.record(database)
 
     def replace_file(self, folder: StateFolder) -> bool:
-        """Put the new file in its place; return False where somebody has edited the file since it was staged."""
+        """Put the new file in its place; return False where somebody has edited the file since it
+        was staged."""
         exchange = self.exchange
         if folder.stamp(FILE) != self.present:
             folder.remove(exchange.temporary)
@@ -324,7 +335,8 @@ class SettingsEdit(NamedTuple):
 
 
 def stage(folder: StateFolder, values: Mapping[str, Any]) -> SettingsEdit | None:
-    """Write ``kubepy.yaml`` with some values changed (None removes one) beside it; return None if none changes.
+    """Write ``kubepy.yaml`` with some values changed (None removes one) beside it; return None if
+    none changes.
 
     Raises FolderError, OSError.
     """
@@ -351,8 +363,8 @@ def discard_staged(folder: StateFolder) -> None:
 
 
 def finish(database: Database, folder: StateFolder) -> None:
-    """Bring the file to what is recorded: the process that changed it died, or the file was edited meanwhile. For the
-    holder of the lock. Raises FolderError, OSError, DamagedError."""
+    """Bring the file to what is recorded: the process that changed it died, or the file was edited
+    meanwhile. For the holder of the lock. Raises FolderError, OSError, DamagedError."""
     if _recorded_changes(database) and (exchange := _recorded_exchange(database)):
         exchange.rescue(folder)
     while changes := _recorded_changes(database):

@@ -1,8 +1,10 @@
-"""A snapshot of a state folder, which a fork in memory lies over: the index as it is now, read when it is asked for.
+"""A snapshot of a state folder, which a fork in memory lies over: the index as it is now, read when
+it is asked for.
 
-The snapshot is a read transaction on a connection of its own, so taking it costs no more than looking for edits of the
-files, and it stays as it is while others write, and after the index has been removed. SQLite cannot shorten its log
-(``index.db-wal``) beyond the oldest snapshot that a process holds.
+The snapshot is a read transaction on a connection of its own, so taking it costs no more than
+looking for edits of the files, and it stays as it is while others write, and after the index has
+been removed. SQLite cannot shorten its log (``index.db-wal``) beyond the oldest snapshot that a
+process holds.
 """
 
 from __future__ import annotations
@@ -118,7 +120,8 @@ class FolderSource:
     def _scanned_for(
         self, link: Lookup, value: str, resource: str | None, namespace: str | None
     ) -> list[MemoryRecord]:
-        """Return the objects that a link finds whose index is missing: all rows are looked at once."""
+        """Return the objects that a link finds whose index is missing: all rows are looked at
+        once."""
         if link.name not in self._scanned:
             entries = self._scanned[link.name] = {}
             for key, text in self.read(lambda database: database.link_values(link)):
@@ -167,7 +170,8 @@ def _record(row: Row) -> MemoryRecord:
 def take_snapshot(access: Access, reader: Reader, lock_timeout: float) -> StoreState:
     """Return all that is in a folder now, edits from outside included.
 
-    Raises FolderError; LockTimeoutError where others write all the time, and one of them does not let go of the lock.
+    Raises FolderError; LockTimeoutError where others write all the time, and one of them does not
+    let go of the lock.
     """
     for _ in range(MAX_COMPARISONS):
         if state := _try_snapshot(access, reader):
@@ -192,8 +196,9 @@ def _try_snapshot(access: Access, reader: Reader) -> StoreState | None:
 
 
 def take_recorded(access: Access) -> StoreState:
-    """Return all that the index has: the state at its newest revision, after which the change log goes on. Edits from
-    outside that are not recorded are not in it: those of files that cannot be objects never are. Raises FolderError."""
+    """Return all that the index has: the state at its newest revision, after which the change log
+    goes on. Edits from outside that are not recorded are not in it: those of files that cannot be
+    objects never are. Raises FolderError."""
     settings = access.settings()
     return _recorded(FolderSource(access.database()), settings)
 
@@ -213,8 +218,9 @@ def _recorded(source: FolderSource, settings: Object) -> StoreState:
 def _with_unrecorded_edits(
     state: StoreState, source: FolderSource, view: FolderView, access: Access
 ) -> StoreState:
-    """Return the state after the edits from outside that the index could not take in: another process has the lock,
-    or nothing can be written here. Objects that are left out because of their files are not in the state."""
+    """Return the state after the edits from outside that the index could not take in: another
+    process has the lock, or nothing can be written here. Objects that are left out because of their
+    files are not in the state."""
     changes: list[StoredChange[MemoryRecord]] = []
     log: list[LogEntry] = []
     timeline: list[TimelineEntry] = []
@@ -248,8 +254,9 @@ def _with_unrecorded_edits(
 
 
 class IndexView:
-    """The rows of the index at one revision (:class:`kubepy.storage.links.RecordedView`), read when they are asked for
-    on a connection of their own. SQLite's log grows while others write and the view is not released.
+    """The rows of the index at one revision (:class:`kubepy.storage.links.RecordedView`), read when
+    they are asked for on a connection of their own. SQLite's log grows while others write and the
+    view is not released.
 
     Objects that lists leave out because of their files are left out here as well.
     """
@@ -373,8 +380,8 @@ class IndexView:
         return self._read(lambda index: index.places())
 
     def _read(self, query: Callable[[Database], T]) -> T:
-        """Run a query; where the index turns out to be damaged, a second time on the index made anew, which has other
-        revisions. Raises FolderError."""
+        """Run a query; where the index turns out to be damaged, a second time on the index made
+        anew, which has other revisions. Raises FolderError."""
         assert self._index is not None
         try:
             return query(self._index)

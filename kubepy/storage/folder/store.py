@@ -73,7 +73,8 @@ TimelineEntries = list["TimelineEntry"]
 def _reads(
     method: Callable[Concatenate[FolderStore, P], T],
 ) -> Callable[Concatenate[FolderStore, P], T]:
-    """Decorate a method that reads: an index that turns out to be damaged is rebuilt, and the method runs again."""
+    """Decorate a method that reads: an index that turns out to be damaged is rebuilt, and the
+    method runs again."""
 
     @wraps(method)
     def run(self: FolderStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -88,9 +89,11 @@ class FolderStore:
     :param folder: the state folder.
     :param admit: see :data:`Admit`; None admits everything.
     :param removal: see :data:`Removal`; None: every object is gone with its file.
-    :param volatile: resources that live in ``.kubepy/`` only, and for how many seconds (events: 3600).
+    :param volatile: resources that live in ``.kubepy/`` only, and for how many seconds (events:
+        3600).
     :param now: the cluster's time in seconds since the epoch, for ``volatile``.
-    :param lock_timeout: seconds that a transaction waits for one other process to let go of the folder's lock.
+    :param lock_timeout: seconds that a transaction waits for one other process to let go of the
+        folder's lock.
     """
 
     def __init__(
@@ -139,19 +142,21 @@ class FolderStore:
         new_recorder: NewRecorder | None = None,
         links: NewLinks = tuple,
     ) -> None:
-        """Take what the API server knows of objects, the cluster's time in seconds since the epoch, a function for its
-        timeline, and what objects are looked up by."""
+        """Take what the API server knows of objects, the cluster's time in seconds since the epoch,
+        a function for its timeline, and what objects are looked up by."""
         self._access.connect(admit, removal, now, new_recorder, links)
 
     @_reads
     def settings(self) -> Object:
-        """Return what ``kubepy.yaml`` says. Raises NoClusterError, FolderError (with path and line)."""
+        """Return what ``kubepy.yaml`` says. Raises NoClusterError, FolderError (with path and
+        line)."""
         settings = {**self._access.settings(), **self._settings_writes}
         return {name: value for name, value in settings.items() if value is not None}
 
     def set_settings(self, changes: Mapping[str, Any]) -> None:
-        """Change settings in ``kubepy.yaml`` (None removes one), as part of the transaction of this store that is under
-        way, else in one of its own. Everything else in the file stays as it is. Raises as a transaction does."""
+        """Change settings in ``kubepy.yaml`` (None removes one), as part of the transaction of this
+        store that is under way, else in one of its own. Everything else in the file stays as it is.
+        Raises as a transaction does."""
         if self._meta_writes is not None:
             self._settings_writes.update(changes)
         else:
@@ -169,31 +174,35 @@ class FolderStore:
             self._access.stop_watching()
 
     def sync(self) -> None:
-        """Make durable on its own what this store has committed: from then on the files are the truth, also after
-        another start of the machine. Until then the index can restore it. A git repository that keeps intent only
-        learns of it too. Raises FolderError."""
+        """Make durable on its own what this store has committed: from then on the files are the
+        truth, also after another start of the machine. Until then the index can restore it. A git
+        repository that keeps intent only learns of it too. Raises FolderError."""
         if self._is_unsynced:
             self._access.sync()
             self._is_unsynced = False
             gitindex.compare_by_content(self._folder.root)
 
     def set_warn(self, warn: Callable[[str], None]) -> None:
-        """Take a function for lines to the user: a damaged index had to be rebuilt, others have made the folder."""
+        """Take a function for lines to the user: a damaged index had to be rebuilt, others have
+        made the folder."""
         self._access.set_warn(warn)
 
     def network_refusal(self) -> str:
-        """Return why no webhook may be called from this folder, "" where they may; the user is told once."""
+        """Return why no webhook may be called from this folder, "" where they may; the user is told
+        once."""
         if origin.may_use_network(self.folder):
             return ""
         self._access.tell(
-            f"{printable(self.folder)} was not made by you on this machine: its webhooks are not called "
+            f"{printable(self.folder)} was not made by you on this machine: its webhooks are not "
+            f"called "
             '("kubepy trust" allows it)'
         )
         return "kubepy calls no webhook of a state folder that was made elsewhere"
 
     @_reads
     def fork(self) -> MemoryStore:
-        """Return an independent store in memory with all that is here now, edits from outside included.
+        """Return an independent store in memory with all that is here now, edits from outside
+        included.
 
         Objects are read from the index when they are asked for. Raises FolderError.
         """
@@ -211,13 +220,14 @@ class FolderStore:
 
     @_reads
     def recorded_state(self) -> StoreState:
-        """Return all that is recorded, after a look at the files: the state that the change log goes on from."""
+        """Return all that is recorded, after a look at the files: the state that the change log
+        goes on from."""
         self._reader.look_for_all()
         return snapshot.take_recorded(self._access)
 
     def copy_to(self, folder: str) -> None:
-        """Copy everything to a new state folder: the files as they are, and the index. Raises FolderError,
-        LockTimeoutError."""
+        """Copy everything to a new state folder: the files as they are, and the index. Raises
+        FolderError, LockTimeoutError."""
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store: nothing can be copied")
         self._access.run(lambda: copying.copy_folder(self._access, folder, self.lock_timeout))
@@ -225,11 +235,13 @@ class FolderStore:
     # --- what an edited file is checked by ---
 
     def object_of_file(self, key: Key) -> Object | None:
-        """Return an object as its file is at this moment; None without a file, or if it cannot be an object."""
+        """Return an object as its file is at this moment; None without a file, or if it cannot be
+        an object."""
         return self._access.object_of_file(key)
 
     def recorded_resources(self) -> Names:
-        """Return the resources of which the index has objects with files, sorted, without a look at files."""
+        """Return the resources of which the index has objects with files, sorted, without a look at
+        files."""
         return [name for name in self._access.database().resources() if name not in self._volatile]
 
     def is_recorded(self, key: Key) -> bool:
@@ -243,7 +255,8 @@ class FolderStore:
         return self._decoder.objects(self._access.recorded(resource), kept=False)
 
     def make_room(self, error: StorageError, *, for_deletion: bool) -> bool:
-        """Make room on the disk where an error has come of a full one; return whether there is some now.
+        """Make room on the disk where an error has come of a full one; return whether there is some
+        now.
 
         ``for_deletion``: give up what is kept for that, too.
         """
@@ -260,7 +273,8 @@ class FolderStore:
     # --- reading ---
 
     def get(self, key: Key) -> Object | None:
-        """Return an object, None where there is none. Raises FolderError where the object's file cannot be one."""
+        """Return an object, None where there is none. Raises FolderError where the object's file
+        cannot be one."""
         return self.find(key)[0]
 
     @_reads
@@ -345,12 +359,15 @@ class FolderStore:
     def changes(
         self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0
     ) -> Changes:
-        """Return what changed after a revision, oldest first, edits from outside included; several changes of one
-        object may have become one. Raises CompactedError if the log no longer reaches back that far: list again.
+        """Return what changed after a revision, oldest first, edits from outside included; several
+        changes of one object may have become one. Raises CompactedError if the log no longer
+        reaches back that far: list again.
 
-        :param reads: the objects that are to be read. Of the edits that changed a file in place only those of these
-            objects are sure to be seen then, and the cost does not grow with the folder.
-        :param looked_within: no look at the files where this store has looked at all of them within so many seconds.
+        :param reads: the objects that are to be read. Of the edits that changed a file in place
+            only those of these objects are sure to be seen then, and the cost does not grow with
+            the folder.
+        :param looked_within: no look at the files where this store has looked at all of them within
+            so many seconds.
         """
         if reads is not None:
             self._reader.look_for(reads)
@@ -362,15 +379,16 @@ class FolderStore:
 
     @_reads
     def logged_changes(self, since: int, *, scan: bool) -> tuple[int, LoggedChanges]:
-        """Return the newest revision, and what :meth:`changes` does with objects as text; without ``scan`` only what is
-        recorded counts."""
+        """Return the newest revision, and what :meth:`changes` does with objects as text; without
+        ``scan`` only what is recorded counts."""
         if scan:
             self._reader.look_for_all()
         return read_logged_changes(self._access.database(), since)
 
     @_reads
     def timeline(self, *, since: int | None = None, after: int = 0) -> TimelineEntries:
-        """Return the entries of the timeline that are kept, in the order of the writes, edits from outside included."""
+        """Return the entries of the timeline that are kept, in the order of the writes, edits from
+        outside included."""
         self._reader.look_for_all()
         keep = recorder.keep if (recorder := self._access.recorder()) is not None else inf
         first = timeline.microseconds(self._access.now() - keep)
@@ -381,13 +399,14 @@ class FolderStore:
     def refresh(
         self, resource: str, namespace: str | None = None
     ) -> tuple[int, tuple[Problem, ...]]:
-        """Record edits from outside to objects of a resource; return the newest revision after that, and the files
-        among them that cannot be objects."""
+        """Record edits from outside to objects of a resource; return the newest revision after
+        that, and the files among them that cannot be objects."""
         problems = self._reader.view_summaries(resource, namespace).problems
         return self._access.database().counter("revision"), tuple(problems)
 
     def listen(self, listener: Callable[[CommittedChanges], None]) -> None:
-        """Take a function that is called with what each transaction of this store has changed, under the lock."""
+        """Take a function that is called with what each transaction of this store has changed,
+        under the lock."""
         self._listener = listener
 
     @_reads
@@ -403,7 +422,8 @@ class FolderStore:
 
     @_reads
     def known_problems(self) -> Problems:
-        """Return the problems that are recorded, each as its file is now, by path; without a look at other files."""
+        """Return the problems that are recorded, each as its file is now, by path; without a look
+        at other files."""
         database = self._access.database()
         problems = database.problems()
         if changed := [
@@ -414,8 +434,8 @@ class FolderStore:
         return [problem for _, problem in problems.values()]
 
     def other_files(self) -> tuple[Names, Names]:
-        """Return the paths of files below the folders of objects that are neither an object's nor a problem of their
-        own: those with the ending of a manifest, and all others."""
+        """Return the paths of files below the folders of objects that are neither an object's nor a
+        problem of their own: those with the ending of a manifest, and all others."""
         known = {
             path_of(row.key)
             for row in self._access.database().row_summaries()
@@ -425,21 +445,24 @@ class FolderStore:
         return misplaced.other_files(self._folder, known)
 
     def watch_files(self) -> None:
-        """Let the operating system name the files that change, as long as this store is open: then a look for edits
-        from outside looks at these alone. Where it cannot, a look is one at everything, as without."""
+        """Let the operating system name the files that change, as long as this store is open: then
+        a look for edits from outside looks at these alone. Where it cannot, a look is one at
+        everything, as without."""
         self._access.watch_files()
 
     def wait_for_change(self, seconds: float) -> bool:
-        """Wait until a file of the folder or its index changes, at most so long; return False, at once, where there is
-        no watch that tells."""
+        """Wait until a file of the folder or its index changes, at most so long; return False, at
+        once, where there is no watch that tells."""
         return self._access.watch is not None and self._access.watch.wait(seconds)
 
     def is_quiet(self) -> bool:
-        """Return whether nothing at all has happened in the folder for a moment, as far as a watch can tell."""
+        """Return whether nothing at all has happened in the folder for a moment, as far as a watch
+        can tell."""
         return self._access.watch is not None and self._access.watch.is_quiet()
 
     def describe(self, problem: Problem) -> str:
-        """Return a problem with the whole path of its file, and what follows from it, as warnings have it."""
+        """Return a problem with the whole path of its file, and what follows from it, as warnings
+        have it."""
         consequence = "this file is left out"
         if hides_folder(problem):
             consequence = "its objects count as they last were"
@@ -460,8 +483,8 @@ class FolderStore:
             return self._access.run(lambda: fsck.check(self._access))
 
     def repair(self) -> Names:
-        """Repair what can be repaired safely, and return each repair as a line. Raises LockTimeoutError,
-        FolderError."""
+        """Repair what can be repaired safely, and return each repair as a line. Raises
+        LockTimeoutError, FolderError."""
         with self._access.locked(self.lock_timeout), self._access.errors():
             return list(fsck.repair(self._access))
 
@@ -480,11 +503,14 @@ class FolderStore:
     ) -> Iterator[FolderTransaction]:
         """Take the lock, run the block, commit. An exception in the block changes nothing.
 
-        :param refresh: record all edits from outside first; else they count in what the block reads.
-        :param looked_within: with ``refresh``, where this store has looked at all files within so many seconds, edits
-            since then wait for the next look. One of a file that the block writes is a conflict.
+        :param refresh: record all edits from outside first; else they count in what the block
+            reads.
+        :param looked_within: with ``refresh``, where this store has looked at all files within so
+            many seconds, edits since then wait for the next look. One of a file that the block
+            writes is a conflict.
 
-        Raises LockTimeoutError, FolderError; ConflictError when a file was edited while the block ran.
+        Raises LockTimeoutError, FolderError; ConflictError when a file was edited while the block
+        ran.
         """
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
@@ -516,7 +542,8 @@ class FolderStore:
                 )
                 journal.commit(database, changes.to_commit(meta, edit))
             elif meta or changes.revision > database.counter("revision"):
-                # Writes that came to nothing have had revisions, which somebody may have seen: no other may have them.
+                # Writes that came to nothing have had revisions, which somebody may have seen: no
+                # other may have them.
                 with database.write():
                     changes.write_history(database)
                     database.set_counter(
@@ -532,14 +559,15 @@ class FolderStore:
 
     @_reads
     def meta(self, name: str) -> str | None:
-        """Return a small value of this machine's own, kept in ``.kubepy/`` (the last id that was given, contexts)."""
+        """Return a small value of this machine's own, kept in ``.kubepy/`` (the last id that was
+        given, contexts)."""
         if self._meta_writes is not None and name in self._meta_writes:
             return self._meta_writes[name]
         return self._access.database().value("meta", name)
 
     def set_meta(self, name: str, value: str | None, others: Mapping[str, str | None] = {}) -> None:
-        """Set such a value, and ``others``, as part of this store's transaction that is under way, else in one of its
-        own."""
+        """Set such a value, and ``others``, as part of this store's transaction that is under way,
+        else in one of its own."""
         if self._meta_writes is not None:
             self._meta_writes.update({name: value, **others})
         else:
@@ -549,8 +577,9 @@ class FolderStore:
     # --- other locks ---
 
     def hold(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
-        """Hold a lock of the folder that dies with this process (``manager.lock``) for the length of a block, which
-        gets a function that returns whether the lock was lost: ``.kubepy/`` may be removed at any time.
+        """Hold a lock of the folder that dies with this process (``manager.lock``) for the length
+        of a block, which gets a function that returns whether the lock was lost: ``.kubepy/`` may
+        be removed at any time.
 
         Raises LockTimeoutError, which names the holder, at once; FolderError.
         """
@@ -559,5 +588,6 @@ class FolderStore:
         return locks.hold(self._access.own_path(name))
 
     def holder(self, name: str) -> str | None:
-        """Return the holder of such a lock: ``process 4711 (kubepy controller --watch)``; None when there is none."""
+        """Return the holder of such a lock: ``process 4711 (kubepy controller --watch)``; None when
+        there is none."""
         return locks.Lock(self._access.own_path(name)).holder()

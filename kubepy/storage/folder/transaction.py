@@ -1,4 +1,5 @@
-"""The transaction of a state folder: what the index holds, and what the files do not let be written."""
+"""The transaction of a state folder: what the index holds, and what the files do not let be
+written."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ from kubepy.storage.transaction import BufferedTransaction, Expiry, LogEntries, 
 
 
 class FolderTransaction(BufferedTransaction[Row]):
-    """Changes to a state folder. Edits from outside are looked for in what the transaction reads, unless all were
-    recorded when it began; each counts as a write before the first read of its object.
+    """Changes to a state folder. Edits from outside are looked for in what the transaction reads,
+    unless all were recorded when it began; each counts as a write before the first read of its
+    object.
 
     :param access: has the folder's lock.
     :param is_refreshed: all edits are recorded.
@@ -62,8 +64,8 @@ class FolderTransaction(BufferedTransaction[Row]):
     def database(self) -> Database:
         """Return the index, which is another one after damage to it has shown.
 
-        An index that was rebuilt begins beyond the revisions of the old one, so this transaction's writes get new
-        revisions then.
+        An index that was rebuilt begins beyond the revisions of the old one, so this transaction's
+        writes get new revisions then.
         """
         database = self._access.opened()
         if database is self._database:
@@ -86,15 +88,16 @@ class FolderTransaction(BufferedTransaction[Row]):
         return database
 
     def write_history(self, database: Database) -> None:
-        """Write the entries of the timeline to the index, and the edits from outside of what was read."""
+        """Write the entries of the timeline to the index, and the edits from outside of what was
+        read."""
         for edits in self._edits:
             self._access.outside_edits().write(edits, overwritten=self._touched)
         if self.timeline and self._recorder is not None:
             database.add_to_timeline(self.timeline, self._recorder.keep)
 
     def changes(self, since: int) -> list[Change]:
-        """Return changes as :meth:`FolderStore.changes` does, as things stood when the transaction began: without its
-        own writes."""
+        """Return changes as :meth:`FolderStore.changes` does, as things stood when the transaction
+        began: without its own writes."""
         return self._access.run(lambda: read_changes(self.database(), since))
 
     # --- what is stored ---
@@ -120,7 +123,8 @@ class FolderTransaction(BufferedTransaction[Row]):
         return []
 
     def _existing_row(self, key: Key) -> Row | None:
-        """Return the row of a key. Raises DamagedError where there is one that cannot be looked up."""
+        """Return the row of a key. Raises DamagedError where there is one that cannot be looked
+        up."""
         database = self.database()
         row = database.row(key)
         if (
@@ -146,7 +150,8 @@ class FolderTransaction(BufferedTransaction[Row]):
         ]
 
     def _search(self, extent: Extent) -> None:
-        """Take in the edits from outside of an extent that is read for the first time. Raises FolderError."""
+        """Take in the edits from outside of an extent that is read for the first time. Raises
+        FolderError."""
         if (
             self._is_refreshed
             or extent.resource in self._volatile
@@ -209,7 +214,8 @@ class FolderTransaction(BufferedTransaction[Row]):
         return stored.json is not None and (problem is None or problem.keeps_object)
 
     def check_access(self, key: Key, *, reading: bool = False) -> None:
-        """Refuse a key whose file cannot be an object, or that is behind an obstacle. Raises FolderError."""
+        """Refuse a key whose file cannot be an object, or that is behind an obstacle. Raises
+        FolderError."""
         if not self._is_refreshed:
             self._search(Extent(*key))
         if not self._problems:
@@ -229,7 +235,8 @@ class FolderTransaction(BufferedTransaction[Row]):
         return sorted([*super().log(), *(entry for edits in self._edits for entry in edits.log)])
 
     def to_commit(self, meta: Mapping[str, str | None], settings: SettingsEdit | None) -> Commit:
-        """Return the writes as one commit, with values of the table ``meta`` and a change of ``kubepy.yaml``."""
+        """Return the writes as one commit, with values of the table ``meta`` and a change of
+        ``kubepy.yaml``."""
         writes = [
             ObjectWrite(change.key, self._tombstones.get(change.key) or change.before, *change[2:])
             for change in self.changed()

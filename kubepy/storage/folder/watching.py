@@ -1,12 +1,15 @@
-"""Watch the folder: the operating system names the files that change, so that nobody need look at all of them.
+"""Watch the folder: the operating system names the files that change, so that nobody need look at
+all of them.
 
-Linux alone does this (inotify). Where it is not to be had, where a folder cannot be watched, for want of watches or of
-permission, and on file systems that others may change unseen (of a network, of a virtual machine's host), everything is
-looked at instead. So it is after the queue of names has overflowed, and after a folder was moved.
+Linux alone does this (inotify). Where it is not to be had, where a folder cannot be watched, for
+want of watches or of permission, and on file systems that others may change unseen (of a network,
+of a virtual machine's host), everything is looked at instead. So it is after the queue of names has
+overflowed, and after a folder was moved.
 
-A folder is watched before it is listed, and names are read before files are compared: a change is seen by the look that
-follows, or is named after it. A look that could not record everything leaves its names for the next one. Some changes
-have no name: by another hard link, or of a file system mounted in the folder. Now and then everything is looked at.
+A folder is watched before it is listed, and names are read before files are compared: a change is
+seen by the look that follows, or is named after it. A look that could not record everything leaves
+its names for the next one. Some changes have no name: by another hard link, or of a file system
+mounted in the folder. Now and then everything is looked at.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ if TYPE_CHECKING:
 MAX_NAMED = 500  # objects of one folder; of more, all of the folder is looked at
 WHOLE_SECONDS = 60.0  # how often everything is looked at all the same …
 WHOLE_COST_RATIO = 1000  # … or after so many times as long as that takes
-REST_SECONDS = 0.25  # how long nothing must have happened before it counts as quiet: a commit is written in steps
+# how long nothing must have happened before it counts as quiet: a commit is written in steps
+REST_SECONDS = 0.25
 RETRY_SECONDS = 10.0  # how often it is tried again where nothing can be watched
 LOCAL = frozenset(
     (
@@ -115,7 +119,8 @@ class FolderWatch:
         self._pending = set(EVERYTHING)
 
     def confirm(self) -> None:
-        """Note that what :meth:`changed` has returned, or everything, was looked at after that, and is recorded."""
+        """Note that what :meth:`changed` has returned, or everything, was looked at after that, and
+        is recorded."""
         if self._asked is not None:
             now = time.monotonic()
             self._due, self._asked = (
@@ -141,15 +146,16 @@ class FolderWatch:
         return self._extents()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until something is named, at most so long; return False, at once, where not everything is."""
+        """Wait until something is named, at most so long; return False, at once, where not
+        everything is."""
         if self._kernel is None or not self._hears_index:
             return False
         self._poll.poll(math.ceil(1000 * seconds))
         return True
 
     def is_quiet(self) -> bool:
-        """Return whether neither the files nor the index have changed for a moment, and nothing waits to be looked
-        at. It costs next to nothing."""
+        """Return whether neither the files nor the index have changed for a moment, and nothing
+        waits to be looked at. It costs next to nothing."""
         now = time.monotonic()
         return (
             self._kernel is not None
@@ -220,7 +226,8 @@ class FolderWatch:
         )
 
     def _watch(self, path: str) -> bool:
-        """Watch a folder, if it is there: the folder above it names it when it comes. Raises OSError."""
+        """Watch a folder, if it is there: the folder above it names it when it comes. Raises
+        OSError."""
         assert self._kernel is not None
         mask = (
             MODIFY
@@ -262,7 +269,8 @@ class FolderWatch:
             return False
 
     def _take(self, event: Event) -> bool:
-        """Note what an event names; return False where it says no more than that something happened."""
+        """Note what an event names; return False where it says no more than that something
+        happened."""
         if event.mask & (Q_OVERFLOW | UNMOUNT):
             return False
         path = self._paths.get(event.wd)

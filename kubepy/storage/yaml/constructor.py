@@ -1,7 +1,9 @@
-"""Build JSON values from the events of libyaml, as go-yaml v2's decoder and sigs.k8s.io/yaml do together.
+"""Build JSON values from the events of libyaml, as go-yaml v2's decoder and sigs.k8s.io/yaml do
+together.
 
-ruamel.yaml's C parser gives the events; scalars, keys, anchors and merges mean what go-yaml says (``decode.go``).
-Importing this module imports ruamel.yaml, which takes longer than parsing does: ``loader`` imports it when needed.
+ruamel.yaml's C parser gives the events; scalars, keys, anchors and merges mean what go-yaml says
+(``decode.go``). Importing this module imports ruamel.yaml, which takes longer than parsing does:
+``loader`` imports it when needed.
 """
 
 from __future__ import annotations
@@ -42,8 +44,8 @@ Resolver = Callable[[str], Scalar]  # gives the value of a plain scalar
 
 _PREFIX = "tag:yaml.org,2002:"
 _UNFINISHED = object()  # the value of an anchor while its own node is being read
-# go-yaml takes nginx:1.27 between brackets for text, libyaml for a mistake: so such colons are hidden from it. To hide
-# one that is within a word in quotes or a comment does no harm.
+# go-yaml takes nginx:1.27 between brackets for text, libyaml for a mistake: so such colons are
+# hidden from it. To hide one that is within a word in quotes or a comment does no harm.
 _INNER_COLON = re.compile(r"""(?<=[^\s"'\[\]{},]):(?=\S)""")
 _PRIVATE_USE = range(0xE000, 0xF900)
 
@@ -51,10 +53,11 @@ _PRIVATE_USE = range(0xE000, 0xF900)
 def construct(
     text: str, first_line: int, resolver: Resolver = resolve, unique_keys: bool = False
 ) -> tuple[Any, int]:
-    """Return the value of the first document of a text, and the line where it begins, counted on from ``first_line``.
+    """Return the value of the first document of a text, and the line where it begins, counted on
+    from ``first_line``.
 
-    Raises YamlError, with ``unique_keys`` also for a mapping with equal keys. The text after the first document is
-    ignored, as go-yaml ignores it.
+    Raises YamlError, with ``unique_keys`` also for a mapping with equal keys. The text after the
+    first document is ignored, as go-yaml ignores it.
     """
     return read_document(
         text, first_line, lambda text, hidden: DocumentReader(text, resolver, unique_keys, hidden)
@@ -66,8 +69,8 @@ def read_document(
 ) -> tuple[Any, int]:
     """Return the same as :func:`construct`, read by the DocumentReader that ``reader`` makes.
 
-    ``reader`` takes a text and ``hidden``, the character that stands in it for colons that are no more than characters
-    ("": none).
+    ``reader`` takes a text and ``hidden``, the character that stands in it for colons that are no
+    more than characters ("": none).
     """
     document = reader(text, hidden)
     try:
@@ -104,8 +107,8 @@ def read_document(
 
 
 def _syntax_error(error: MarkedYAMLError, first_line: int) -> YamlError:
-    """Return the error with the line in its message as go-yaml gives it (``parser.fail``): one too few unless the
-    scanner found it."""
+    """Return the error with the line in its message as go-yaml gives it (``parser.fail``): one too
+    few unless the scanner found it."""
     mark = error.problem_mark or error.context_mark
     message_line = error.problem_mark.line if error.problem_mark is not None else 0
     if message_line:
@@ -145,8 +148,8 @@ class DocumentReader:
         self.line = 0
 
     def read_or_drain(self) -> tuple[Any, int]:
-        """Return the value and its line. A refusal counts only if the rest of the document can be parsed, as upstream
-        parses first."""
+        """Return the value and its line. A refusal counts only if the rest of the document can be
+        parsed, as upstream parses first."""
         try:
             return self.read()
         except _UnknownAnchorError:
@@ -204,7 +207,8 @@ class DocumentReader:
         return _tagged_value(event.tag, event.value)
 
     def _read_mapping(self) -> dict[str, Any]:
-        """Return a mapping: later keys replace earlier ones, and so do those that a merge (``<<``) brings."""
+        """Return a mapping: later keys replace earlier ones, and so do those that a merge (``<<``)
+        brings."""
         obj: dict[str, Any] = {}
         own: set[str] = set()  # the keys that no merge brought; those of a merge may be overridden
         next_event, read_node, unique = self.next_event, self.read_node, self._unique_keys
@@ -238,7 +242,8 @@ class DocumentReader:
         return self._scalar(event)
 
     def _copy(self, value: Any) -> Any:
-        """Copy the value of an anchor for an alias, so that no two places of an object share a part.
+        """Copy the value of an anchor for an alias, so that no two places of an object share a
+        part.
 
         Of a small document 99 % may come from aliases, of a huge one 10 % (``allowedAliasRatio``).
         """
@@ -271,8 +276,8 @@ class RepeatedKeysReader(DocumentReader):
 
 
 def repeated_keys(text: str) -> list[tuple[int, str]]:
-    """Return the keys that a mapping in a YAML document has more than once, each with the line of its value. Raises
-    YamlError."""
+    """Return the keys that a mapping in a YAML document has more than once, each with the line of
+    its value. Raises YamlError."""
     readers: list[RepeatedKeysReader] = []
 
     def new_reader(text: str, hidden: str) -> RepeatedKeysReader:
@@ -300,7 +305,8 @@ def merged(value: Any) -> dict[str, Any]:
 
 
 def _json_value(value: Scalar) -> Scalar:
-    """Return a number as it comes out of JSON: without a fraction an integer, past int64 a float."""
+    """Return a number as it comes out of JSON: without a fraction an integer, past int64 a
+    float."""
     if isinstance(value, float):
         if not math.isfinite(value):
             word = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
@@ -316,7 +322,8 @@ _TAGS = {bool: "bool", int: "int", float: "float", type(None): "null", str: "str
 
 
 def _tagged_value(tag: str, text: str) -> Scalar:
-    """Return the value of a scalar with an explicit tag; one that is not YAML's own makes it a string (``resolve``)."""
+    """Return the value of a scalar with an explicit tag; one that is not YAML's own makes it a
+    string (``resolve``)."""
     name = tag.removeprefix(_PREFIX)
     if name == "binary":
         try:

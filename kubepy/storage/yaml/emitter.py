@@ -1,8 +1,9 @@
-"""Write YAML as go-yaml v2 does behind sigs.k8s.io/yaml (``emitterc.go``, ``encode.go``, ``sorter.go``).
+"""Write YAML as go-yaml v2 does behind sigs.k8s.io/yaml (``emitterc.go``, ``encode.go``,
+``sorter.go``).
 
-Keys sorted in go-yaml's natural order, two spaces a level, lists not indented under their key, long single-line
-scalars folded at the first lone space past column 80. The same strings and key sets come again and again in a
-cluster, so their written form is remembered.
+Keys sorted in go-yaml's natural order, two spaces a level, lists not indented under their key, long
+single-line scalars folded at the first lone space past column 80. The same strings and key sets
+come again and again in a cluster, so their written form is remembered.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ SIMPLE_KEY_BYTES = 128
 _MEMO_ENTRIES = 20_000
 _MEMO_TEXT = 80
 
-# Everything that go-yaml's emitter calls unprintable, the line breaks that are not "\n", and lone surrogates.
+# Everything that go-yaml's emitter calls unprintable, the line breaks that are not "\n", and lone
+# surrogates.
 _SPECIAL = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff]"
 )
-# go-yaml writes U+2028 and U+2029 raw, which readers of YAML 1.2 take for other text; escaped, all agree.
+# go-yaml writes U+2028 and U+2029 raw, which readers of YAML 1.2 take for other text; escaped, all
+# agree.
 _SEPARATOR = re.compile("[\u2028\u2029]")
 _BASE60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 _NOT_PLAIN = re.compile(
@@ -52,8 +55,9 @@ _LONE_SPACE = re.compile(r"(?<! ) (?! )")
 _FIRST_SPACE = re.compile(r"(?<! ) ")
 _LETTERS = re.compile(r"[A-Za-z]*\Z")
 
-# Fields of the fields of documents, as the containers in the spec of a pod, by their identity: others are too small or
-# seldom shared. The value itself is kept, so that no other one can get its identity.
+# Fields of the fields of documents, as the containers in the spec of a pod, by their identity:
+# others are too small or seldom shared. The value itself is kept, so that no other one can get its
+# identity.
 Written = dict[int, tuple[Any, str]]
 
 _texts: dict[str, str] = {}  # strings that are written the same at every column
@@ -67,8 +71,8 @@ def dump(obj: Any, written: Written | None = None) -> str:
 
     Takes JSON values: dict with string keys, list, str, int, float, bool, None.
 
-    :param written: parts of documents with their text, which this one is added to. Documents that are written with the
-        same one have to stay as they are: what they share is written once.
+    :param written: parts of documents with their text, which this one is added to. Documents that
+        are written with the same one have to stay as they are: what they share is written once.
     """
     lines: list[str] = []
     _node(obj, "", "", lines, written)
@@ -97,7 +101,8 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def _node(value: Any, lead: str, pad: str, lines: list[str], written: Written | None) -> None:
-    """Write a value whose first line begins with ``lead``, and whose nested lines stand at ``pad``."""
+    """Write a value whose first line begins with ``lead``, and whose nested lines stand at
+    ``pad``."""
     if value and type(value) is dict:
         _mapping(value, lead, pad, lines, written)
     elif value and type(value) is list:
@@ -112,7 +117,8 @@ def _node(value: Any, lead: str, pad: str, lines: list[str], written: Written | 
 def _mapping(
     obj: dict[str, Any], lead: str, pad: str, lines: list[str], written: Written | None
 ) -> None:
-    """Write the entries; the first follows ``lead`` (``- `` in a list), the others stand at ``pad``."""
+    """Write the entries; the first follows ``lead`` (``- `` in a list), the others stand at
+    ``pad``."""
     names = tuple(obj)
     order = _orders.get(names) or _order(names)
     for name, key in order:
@@ -158,7 +164,8 @@ def _sequence(
 
 
 def atom(value: Any) -> str:
-    """Return a value that is written on one line whatever its place: a number, boolean, null, empty collection."""
+    """Return a value that is written on one line whatever its place: a number, boolean, null, empty
+    collection."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -176,11 +183,12 @@ def atom(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
-# --- keys ---------------------------------------------------------------------------------------------------------
+# --- keys -----------------------------------------------------------------------------------------
 
 
 def _order(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return the keys in order, each with its written form; "" for one that needs the ``?`` form."""
+    """Return the keys in order, each with its written form; "" for one that needs the ``?``
+    form."""
     in_order = sorted(names)
     if not all(
         map(_LETTERS.match, names)
@@ -190,7 +198,8 @@ def _order(names: tuple[str, ...]) -> list[tuple[str, str]]:
     for name in in_order:
         is_short = len(name) < SIMPLE_KEY_BYTES // 4 or len(name.encode()) <= SIMPLE_KEY_BYTES
         is_simple = is_short and "\n" not in name and "\r" not in name
-        # go-yaml writes even the key ``<<`` plain, and reads it as a merge then; a file has to read back as written.
+        # go-yaml writes even the key ``<<`` plain, and reads it as a merge then; a file has to read
+        # back as written.
         written = '"<<":' if name == "<<" else f"{quote(name)}:"
         order.append((name, written if is_simple else ""))
     if len(_orders) >= _MEMO_ENTRIES:
@@ -200,8 +209,8 @@ def _order(names: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _compare(a: str, b: str) -> int:
-    """Compare two keys in go-yaml's natural order: letters after everything else, runs of digits by their number
-    (``keyList.Less``)."""
+    """Compare two keys in go-yaml's natural order: letters after everything else, runs of digits by
+    their number (``keyList.Less``)."""
     at = next(
         (index for index, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), None
     )
@@ -217,7 +226,8 @@ def _compare(a: str, b: str) -> int:
 
 
 def _digits(text: str, start: int, leading: bool) -> tuple[int, int]:
-    """Return the number that the digits from ``start`` make, as Go's int64 wraps it, and where they end.
+    """Return the number that the digits from ``start`` make, as Go's int64 wraps it, and where they
+    end.
 
     Zeros count for their length once a digit other than 0 stands before them (``leading``).
     """
@@ -235,7 +245,7 @@ def _digits(text: str, start: int, leading: bool) -> tuple[int, int]:
     return (number - INT64_MIN) % 2**64 + INT64_MIN, end
 
 
-# --- strings ------------------------------------------------------------------------------------------------------
+# --- strings --------------------------------------------------------------------------------------
 
 
 def string(value: str, column: int, indent: str) -> str:
@@ -282,7 +292,8 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _fold(text: str, column: int, indent: str) -> str:
-    """Break a long scalar at the first fitting space past the width; its end may stick out, as go-yaml's does."""
+    """Break a long scalar at the first fitting space past the width; its end may stick out, as
+    go-yaml's does."""
     mark = text[0] if text[0] in "'\"" else ""
     inside = range(1 + len(mark), len(text) - 1 - len(mark)) if mark else range(len(text))
     broken, start = "", 0
@@ -305,7 +316,8 @@ def may_be_literal(value: str) -> bool:
 
 
 def literal(value: str, indent: str, steps: int = 2) -> str:
-    """Return a ``|`` block without the line break that ends it; ``steps``: how far it is indented below its parent."""
+    """Return a ``|`` block without the line break that ends it; ``steps``: how far it is indented
+    below its parent."""
     hint = str(steps) if value[0] in " \n\t" else ""
     chomp = "+" if value == "\n" or value.endswith("\n\n") else "" if value.endswith("\n") else "-"
     body = value.removesuffix("\n").split("\n")

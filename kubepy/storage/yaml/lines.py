@@ -1,7 +1,8 @@
 """The line of a field in the text of a manifest.
 
 A field is named as the API server names it in an error: ``spec.template.spec.containers[0].image``,
-``metadata.annotations[example.org/a]``. Only a file that is refused pays for a second look at its text.
+``metadata.annotations[example.org/a]``. Only a file that is refused pays for a second look at its
+text.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ _INDEX = re.compile(r"\[(\d+)\]")
 def line_of(text: str, field: str) -> int:
     """Return the line of a field, or of what should hold it where it is not in the text.
 
-    0 for a text that ruamel.yaml cannot read although go-yaml can (``[nginx:1.27]``), and where not even the first part
-    of the field is there.
+    0 for a text that ruamel.yaml cannot read although go-yaml can (``[nginx:1.27]``), and where not
+    even the first part of the field is there.
     """
     try:
         node = YAML(typ="rt", pure=True).compose(text.replace("\r\n", "\n"))
@@ -33,7 +34,8 @@ def line_of(text: str, field: str) -> int:
 
 
 def _step(node: Any, path: str) -> tuple[int, Any, str] | None:
-    """Return the line and the node of the first part of a path, and the rest of the path; None if the node lacks it.
+    """Return the line and the node of the first part of a path, and the rest of the path; None if
+    the node lacks it.
 
     A key may hold dots itself, so the longest key that the path begins with counts.
     """

@@ -1,7 +1,9 @@
-"""Read manifests as kubectl does (apimachinery ``util/yaml``): a stream of JSON objects, or YAML documents.
+"""Read manifests as kubectl does (apimachinery ``util/yaml``): a stream of JSON objects, or YAML
+documents.
 
-Documents are cut at lines that begin with ``---`` before any is parsed, so the lines in a message count from the
-start of their document, as upstream's do; :attr:`YamlError.line` counts from the start of the text.
+Documents are cut at lines that begin with ``---`` before any is parsed, so the lines in a message
+count from the start of their document, as upstream's do; :attr:`YamlError.line` counts from the
+start of the text.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ TOO_DEEP = "exceeded max depth"
 
 
 class Document(NamedTuple):
-    """One document: a JSON value (an object in a sound manifest), and the line of the text where it begins."""
+    """One document: a JSON value (an object in a sound manifest), and the line of the text where it
+    begins."""
 
     object: Any
     line: int
@@ -43,9 +46,9 @@ def load_all(
 ) -> list[Document]:
     """Return the documents of a manifest without the empty ones. Raises YamlError.
 
-    Without ``old_booleans`` ``yes``, ``no``, ``on``, ``off``, ``y`` and ``n`` are text, as they are to kustomize.
-    Of equal keys the last counts; with ``unique_keys`` they are an error. ``blank`` takes the place of a null that is
-    not written out (``key:``).
+    Without ``old_booleans`` ``yes``, ``no``, ``on``, ``off``, ``y`` and ``n`` are text, as they are
+    to kustomize. Of equal keys the last counts; with ``unique_keys`` they are an error. ``blank``
+    takes the place of a null that is not written out (``key:``).
     """
     return list(load_each(text, old_booleans=old_booleans, unique_keys=unique_keys, blank=blank))
 
@@ -53,10 +56,12 @@ def load_all(
 def load_each(
     text: str, *, old_booleans: bool = True, unique_keys: bool = False, blank: str | None = None
 ) -> Iterator[Document]:
-    """Yield the documents one by one: those before one that cannot be read are given before YamlError is raised.
+    """Yield the documents one by one: those before one that cannot be read are given before
+    YamlError is raised.
 
-    A text that begins with a brace is read as JSON first, and as YAML from where that fails (``YAMLOrJSONDecoder``); if
-    it does not begin with YAML there either, the error is the one of JSON.
+    A text that begins with a brace is read as JSON first, and as YAML from where that fails
+    (``YAMLOrJSONDecoder``); if it does not begin with YAML there either, the error is the one of
+    JSON.
     """
     rest = DocumentText(text, 1)
     if not text.lstrip().startswith("{"):
@@ -81,7 +86,8 @@ def load_each(
 
 
 def read_json(text: str) -> Any:
-    """Return the one JSON value that a text is. Raises YamlError in the words of Go's ``json.Unmarshal``."""
+    """Return the one JSON value that a text is. Raises YamlError in the words of Go's
+    ``json.Unmarshal``."""
     decoder = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
     try:
         value, end = decoder.raw_decode(text, _blank_end(text, 0))
@@ -109,7 +115,8 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def key_paths(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the path of each key of a JSON text in its order, and whether its map has had the same key before."""
+    """Yield the path of each key of a JSON text in its order, and whether its map has had the same
+    key before."""
     return _key_paths(json.loads(text, object_pairs_hook=_Pairs, parse_int=str), "")
 
 
@@ -130,8 +137,8 @@ _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:\s"]+)')
 
 
 def indented_json(text: str) -> str:
-    """Return the JSON value that a text is, a line for each of its parts, as ``json.Indent`` writes it: order, numbers
-    and escapes stay as they are. Raises YamlError as ``read_json``."""
+    """Return the JSON value that a text is, a line for each of its parts, as ``json.Indent`` writes
+    it: order, numbers and escapes stay as they are. Raises YamlError as ``read_json``."""
     read_json(text)
     tokens = _TOKEN.findall(text)
     lines, depth = [""], 0
@@ -148,7 +155,7 @@ def indented_json(text: str) -> str:
     return "\n".join(lines)
 
 
-# --- YAML ---------------------------------------------------------------------------------------------------------
+# --- YAML -----------------------------------------------------------------------------------------
 
 
 def _load_yaml(
@@ -165,7 +172,8 @@ def _load_yaml(
 
 
 def split(stream: DocumentText) -> Iterator[DocumentText]:
-    """Cut at separator lines (``YAMLReader``). The first may begin with its separator; the others are without."""
+    """Cut at separator lines (``YAMLReader``). The first may begin with its separator; the others
+    are without."""
     if stream.text and "---" not in stream.text and "\r" not in stream.text:
         yield stream._replace(text=stream.text.removesuffix("\n") + "\n")
         return
@@ -187,14 +195,15 @@ def split(stream: DocumentText) -> Iterator[DocumentText]:
         yield DocumentText("\n".join(lines) + "\n", start)
 
 
-# --- JSON ---------------------------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 
 def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[DocumentText, YamlError]]:
-    """Yield the JSON objects at the start of a text; then, if there is more, the text that is to be read as YAML and
-    the reason why it is no JSON.
+    """Yield the JSON objects at the start of a text; then, if there is more, the text that is to be
+    read as YAML and the reason why it is no JSON.
 
-    After two objects the text counts as JSON, and what follows has to be JSON too. Raises YamlError.
+    After two objects the text counts as JSON, and what follows has to be JSON too. Raises
+    YamlError.
     """
     decoder = json.JSONDecoder(
         parse_int=_integer,
@@ -281,7 +290,8 @@ def _sound(value: Any) -> Any:
 # Python's messages in the words of Go's scanner (``encoding/json/scanner.go``).
 _LOOKING_FOR = {
     "Expecting value": "looking for beginning of value",
-    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
+    "Expecting property name enclosed in double quotes": "looking for beginning of object key "
+    "string",
     "Illegal trailing comma before end of object": "looking for beginning of object key string",
     "Illegal trailing comma before end of array": "looking for beginning of value",
     "Expecting ':' delimiter": "after object key",

@@ -1,6 +1,7 @@
 """The values of plain scalars in go-yaml v2 (``resolve.go``): YAML 1.1 with Go's number syntax.
 
-The emitter quotes a string that would mean something else; the loader turns a plain scalar into its value.
+The emitter quotes a string that would mean something else; the loader turns a plain scalar into its
+value.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ INT64_MIN, INT64_MAX, UINT64_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
 
 def resolve(text: str) -> Scalar:
-    """Return the value of a plain scalar: None, bool, int, float, or the text itself, as for a timestamp."""
+    """Return the value of a plain scalar: None, bool, int, float, or the text itself, as for a
+    timestamp."""
     if text and text[0] not in _HINT:
         return text
     if text in _WORDS:
@@ -60,7 +62,8 @@ def resolve(text: str) -> Scalar:
 
 
 def resolve_v3(text: str) -> Scalar:
-    """Return the same in go-yaml v3, which kustomize reads with: ``yes``, ``on``, ``y`` and their like are text."""
+    """Return the same in go-yaml v3, which kustomize reads with: ``yes``, ``on``, ``y`` and their
+    like are text."""
     return text if text in _OLD_WORDS else resolve(text)
 
 
@@ -88,7 +91,8 @@ def is_timestamp(text: str) -> bool:
 
 
 def _integer(match: re.Match[str]) -> int | None:
-    """Return an integer as Go's ``ParseInt(text, 0, 64)`` or ``ParseUint`` takes it; None for one past 64 bits."""
+    """Return an integer as Go's ``ParseInt(text, 0, 64)`` or ``ParseUint`` takes it; None for one
+    past 64 bits."""
     sign, hexadecimal, binary, octal, decimal = match.groups()
     if decimal is not None:
         if len(decimal) > MAX_DIGITS:
@@ -103,7 +107,8 @@ def _integer(match: re.Match[str]) -> int | None:
 
 
 def format_float(value: float) -> str:
-    """Return Go's ``strconv.FormatFloat(value, 'g', -1, 64)``: ``1.5``, ``1.2345675e+06``, ``1e-07``."""
+    """Return Go's ``strconv.FormatFloat(value, 'g', -1, 64)``: ``1.5``, ``1.2345675e+06``,
+    ``1e-07``."""
     mantissa, _, power = f"{abs(value)!r}".partition("e")
     whole, _, fraction = mantissa.partition(".")
     fraction = "" if fraction == "0" else fraction

@@ -1,7 +1,7 @@
 """Costs of CEL expressions: the estimate and the count.
 
-The numbers are those that Kubernetes v1.36 expects of itself (``apiextensions-apiserver/pkg/apiserver/schema/cel`` and
-``apiserver/pkg/cel/library``).
+The numbers are those that Kubernetes v1.36 expects of itself
+(``apiextensions-apiserver/pkg/apiserver/schema/cel`` and ``apiserver/pkg/cel/library``).
 """
 
 from __future__ import annotations
@@ -161,7 +161,8 @@ class TextsOfTwelve(Sizes):
         ('quantity("200M") == quantity("200M")', 3, 3),
         ('quantity("200M") == quantity("0.2G") && quantity("0.2G") == quantity("200M")', 3, 6),
         (
-            'quantity("2M") == quantity("0.002G") && quantity("2000k") == quantity("2M") && quantity("0.002G") =='
+            'quantity("2M") == quantity("0.002G") && quantity("2000k") == quantity("2M") && '
+            'quantity("0.002G") =='
             ' quantity("2000k")',
             3,
             9,
@@ -280,7 +281,8 @@ UNICODE_STRINGS = [  # rule, cost, estimate
     ("self.val1.lowerAscii() == 'rook takes 👑'", 6, 314577),
     ("self.val1.lowerAscii() == self.val1.lowerAscii()", 10, 943723),
     (
-        "'%d %s %f %s %s'.format([1, 'abc', 1.0, duration('1m'), timestamp('2000-01-01T00:00:00.000Z')]) == '"
+        "'%d %s %f %s %s'.format([1, 'abc', 1.0, duration('1m'), "
+        "timestamp('2000-01-01T00:00:00.000Z')]) == '"
         "1 abc 1.000000 60s 2000-01-01T00:00:00Z'",
         6,
         None,
@@ -380,7 +382,8 @@ EXT_LISTS_VERSION_3 = [  # rule, cost, estimate
     ("[].reverse() == []", 11, None),
     ("[1].reverse() == [1]", 13, None),
     (
-        "['are', 'you', 'as', 'bored', 'as', 'I', 'am'].reverse() == ['am', 'I', 'as', 'bored', 'as', 'you', "
+        "['are', 'you', 'as', 'bored', 'as', 'I', 'am'].reverse() == ['am', 'I', 'as', 'bored', "
+        "'as', 'you', "
         "'are']",
         19,
         None,
@@ -408,7 +411,8 @@ EXT_LISTS_VERSION_3 = [  # rule, cost, estimate
         None,
     ),
     (
-        "[{'name': 'foo'}, {'name': 'bar'}, {'name': 'baz'}].sortBy(e, e.name) == [{'name': 'bar'}, {'name': "
+        "[{'name': 'foo'}, {'name': 'bar'}, {'name': 'baz'}].sortBy(e, e.name) == [{'name': "
+        "'bar'}, {'name': "
         "'baz'}, {'name': 'foo'}]",
         75,
         None,
@@ -419,7 +423,8 @@ EXT_LISTS_VERSION_3 = [  # rule, cost, estimate
     ("['c', 'a', 'a', 'b', 'a', 'b', 'c', 'c'].distinct() == ['c', 'a', 'b']", 146, None),
     ("[[1], [1], [2]].distinct() == [[1], [2]]", 30, None),
     (
-        "[{'name': 'a'}, {'name': 'b'}, {'name': 'a'}].distinct() == [{'name': 'a'}, {'name': 'b'}]",
+        "[{'name': 'a'}, {'name': 'b'}, {'name': 'a'}].distinct() == [{'name': 'a'}, {'name': "
+        "'b'}]",
         30,
         None,
     ),

@@ -66,7 +66,8 @@ def scale(client: Client, replicas: int) -> str:
 
 
 def entries_with_replicas(client: Client) -> list[tuple[str, str, str, bool]]:
-    """Return manager, subresource and time of each entry with replicas, and whether the entry has other fields too."""
+    """Return manager, subresource and time of each entry with replicas, and whether the entry has
+    other fields too."""
     shown = client.with_managed_fields(client.get("deployments.apps", "web", namespace="default"))
     return [
         (
@@ -177,7 +178,7 @@ def test_controllers_scale_without_trace(client: Client) -> None:
     assert client.get("deployments.apps", "web", namespace="default") == made
 
 
-# --- custom resources ---------------------------------------------------------------------------------------------
+# --- custom resources -----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -269,7 +270,8 @@ def test_custom_resource_without_replicas_has_no_scale_until_it_is_given_one(
     [
         (
             -1,
-            'Fleet.sea.example "f" is invalid: .spec.ships: Invalid value: -1: should be a non-negative integer',
+            'Fleet.sea.example "f" is invalid: .spec.ships: Invalid value: -1: should be a '
+            "non-negative integer",
         ),
         ("many", ' "" is invalid: patch: Invalid value: "'),
     ],

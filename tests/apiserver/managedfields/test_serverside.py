@@ -81,7 +81,7 @@ def apply_deployment(
     )
 
 
-# --- applying -----------------------------------------------------------------------------------------------------
+# --- applying -------------------------------------------------------------------------------------
 
 
 def test_apply_creates_and_again_writes_nothing(client: Client) -> None:
@@ -104,7 +104,8 @@ def test_apply_with_uid_creates_nothing(client: Client) -> None:
         )
     assert (refused.value.reason, str(refused.value)) == (
         "Conflict",
-        'Operation cannot be fulfilled on configmaps "dial": uid mismatch: the provided object specified '
+        'Operation cannot be fulfilled on configmaps "dial": uid mismatch: the provided object '
+        "specified "
         "uid before, and no existing object was found",
     )
 
@@ -191,7 +192,8 @@ def test_fields_of_object_that_nobody_tracked_belong_to_before_first_apply(clien
         (
             CONFIG_MAP,
             "",
-            'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply '
+            'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required '
+            "for apply "
             "patch",
         ),
         (
@@ -307,7 +309,7 @@ def test_custom_resource_goes_by_lists_of_its_schema(client: Client) -> None:
         sail("two", "jib", 4)
 
 
-# --- from apply on the client -------------------------------------------------------------------------------------
+# --- from apply on the client ---------------------------------------------------------------------
 
 
 def test_definition_with_values_of_any_type_is_applied_and_again(client: Client) -> None:
@@ -382,7 +384,7 @@ def test_kubectl_takes_over_what_apply_on_client_left(client: Client) -> None:
     assert upgrade_patch(client.with_managed_fields(upgraded), clients, "kubectl") is None
 
 
-# --- other writes -------------------------------------------------------------------------------------------------
+# --- other writes ---------------------------------------------------------------------------------
 
 
 def test_creator_manages_all_fields_and_storage_keeps_only_its_name(client: Client) -> None:

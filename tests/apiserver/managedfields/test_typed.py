@@ -19,24 +19,40 @@ from kubepy.apiserver.managedfields.typed import TypedError, compare, field_set
 from kubepy.apiserver.managedfields.validating import problems, text_of
 
 TEXT = {"type": "string"}
-SCHEMA = Schema({"type": "object", "properties": {
-    "set": {"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"},
-    "atoms": {"type": "array", "items": TEXT},
-    "map": {"type": "object", "additionalProperties": TEXT},
-    "whole": {"type": "object", "additionalProperties": TEXT, "x-kubernetes-map-type": "atomic"},
-    "count": {"type": "integer"},
-    "on": {"type": "boolean"},
-    "inner": {"type": "object", "properties": {"value": TEXT, "free": {"type": "object"}}},
-    "list": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name", "port"],
-             "items": {"type": "object", "properties": {"name": TEXT, "port": {"type": "integer"}, "value": TEXT}}},
-}})  # fmt: skip
+SCHEMA = Schema(
+    {
+        "type": "object",
+        "properties": {
+            "set": {"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"},
+            "atoms": {"type": "array", "items": TEXT},
+            "map": {"type": "object", "additionalProperties": TEXT},
+            "whole": {
+                "type": "object",
+                "additionalProperties": TEXT,
+                "x-kubernetes-map-type": "atomic",
+            },
+            "count": {"type": "integer"},
+            "on": {"type": "boolean"},
+            "inner": {"type": "object", "properties": {"value": TEXT, "free": {"type": "object"}}},
+            "list": {
+                "type": "array",
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["name", "port"],
+                "items": {
+                    "type": "object",
+                    "properties": {"name": TEXT, "port": {"type": "integer"}, "value": TEXT},
+                },
+            },
+        },
+    }
+)
 
 
 def fields(value: Any) -> dict[str, Any]:
     return to_fields_v1(field_set(value, SCHEMA))
 
 
-# --- sets ---------------------------------------------------------------------------------------------------------
+# --- sets -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -103,7 +119,7 @@ def test_names_on_way_to_member_belong_to_it_but_keys_of_maps_do_not() -> None:
     assert to_fields_v1(free) == {"f:inner": {".": {}, "f:free": {".": {}, "f:x": {"f:y": {}}}}}
 
 
-# --- comparing ----------------------------------------------------------------------------------------------------
+# --- comparing ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -150,19 +166,39 @@ def test_compare_reports_changed_fields(
     assert tuple(map(to_fields_v1, compare(old, new, SCHEMA))) == (removed, modified, added)
 
 
-# --- merging ------------------------------------------------------------------------------------------------------
+# --- merging --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("live", "config", "merged"), [
-    # Each letter is an item: a list keeps items that the configuration leaves out, and takes its order.
-    ("abc", "ab", "abc"), ("ab", "abc", "abc"), ("abc", "", "abc"), ("", "abc", "abc"), ("ab", "ba", "ba"),
-    ("abc", "def", "abcdef"), ("abc", "cdef", "abcdef"), ("abcgf", "cdef", "abcgdef"), ("cdef", "ace", "acdef"),
-    ("abcxyz", "def", "abcxyzdef"), ("abcxyz", "defxyz", "abcdefxyz"), ("cagf", "cfag", "cfag"),
-    ("abcd", "defa", "bcdefa"), ("cdefghij", "2h3e4kl", "cdfg2hij3e4kl"),
-    ("abcdefghij", "1b2h3e4kl", "a1bcdfg2hij3e4kl"),
-    ("abb", "c", "abbc"), ("abb", "b", "ab"), ("abb", "a", "abb"), ("abcdec", "1b2ed", "a1bc2ecd"),
-    ("abcdec", "1b2ced", "a1b2ced"), ("aabb", "bcd", "aabcd"), ("aabb", "", "aabb"), ("cagfca", "cfag", "cfag"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("live", "config", "merged"),
+    [
+        # Each letter is an item: a list keeps items that the configuration leaves out, and takes
+        # its order.
+        ("abc", "ab", "abc"),
+        ("ab", "abc", "abc"),
+        ("abc", "", "abc"),
+        ("", "abc", "abc"),
+        ("ab", "ba", "ba"),
+        ("abc", "def", "abcdef"),
+        ("abc", "cdef", "abcdef"),
+        ("abcgf", "cdef", "abcgdef"),
+        ("cdef", "ace", "acdef"),
+        ("abcxyz", "def", "abcxyzdef"),
+        ("abcxyz", "defxyz", "abcdefxyz"),
+        ("cagf", "cfag", "cfag"),
+        ("abcd", "defa", "bcdefa"),
+        ("cdefghij", "2h3e4kl", "cdfg2hij3e4kl"),
+        ("abcdefghij", "1b2h3e4kl", "a1bcdfg2hij3e4kl"),
+        ("abb", "c", "abbc"),
+        ("abb", "b", "ab"),
+        ("abb", "a", "abb"),
+        ("abcdec", "1b2ed", "a1bc2ecd"),
+        ("abcdec", "1b2ced", "a1b2ced"),
+        ("aabb", "bcd", "aabcd"),
+        ("aabb", "", "aabb"),
+        ("cagfca", "cfag", "cfag"),
+    ],
+)
 def test_order_of_merged_sets(live: str, config: str, merged: str) -> None:
     assert merge({"set": list(live)}, {"set": list(config)}, SCHEMA) == {"set": list(merged)}
 
@@ -206,13 +242,14 @@ def test_remove_leaves_the_other_fields(tree: Any, left: Any) -> None:
     assert remove(value, from_fields_v1(tree), SCHEMA) == left
 
 
-# --- the types of kubernetes --------------------------------------------------------------------------------------
+# --- the types of kubernetes ----------------------------------------------------------------------
 
 
 def test_ports_without_protocol_are_told_apart_by_default_one() -> None:
     service = {"spec": {"ports": [{"port": 80}]}}
     assert json.dumps(to_fields_v1(field_set(service, schema_for("v1", "Service")))) == (
-        '{"f:spec": {"f:ports": {"k:{\\"port\\":80,\\"protocol\\":\\"TCP\\"}": {".": {}, "f:port": {}}}}}'
+        '{"f:spec": {"f:ports": {"k:{\\"port\\":80,\\"protocol\\":\\"TCP\\"}": {".": {}, '
+        '"f:port": {}}}}}'
     )
 
 
@@ -259,7 +296,8 @@ def test_items_that_leave_key_out_go_by_default_of_their_schema() -> None:
                 }
             },
             'errors:\n  .spec.template.spec.containers: duplicate entries for key [name="a"]\n'
-            "  .spec.template.spec.containers: element 3: associative list with keys may not have a null element",
+            "  .spec.template.spec.containers: element 3: associative list with keys may not have "
+            "a null element",
         ),
     ],
 )

@@ -1,4 +1,5 @@
-"""A repository that keeps a cluster, made once and cloned for every test; git runs the drivers as processes."""
+"""A repository that keeps a cluster, made once and cloned for every test; git runs the drivers as
+processes."""
 
 from __future__ import annotations
 
@@ -95,7 +96,7 @@ metadata: {name: report}
 spec:
   schedule: "0 3 * * *"
   jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: "report:1"}]}}}}
-"""
+"""  # noqa: E501
 
 
 class Repository:

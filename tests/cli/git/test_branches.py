@@ -1,4 +1,5 @@
-"""Two branches of a repository that keeps a cluster are merged by git, and the controllers go on from the result."""
+"""Two branches of a repository that keeps a cluster are merged by git, and the controllers go on
+from the result."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ WORKLOADS = ("ds/agent", "deploy/web", "deploy/new", "sts/db")
 
 
 class Pair(NamedTuple):
-    """A change on each of two branches, and values expected in the merged cluster: (object, jsonpath, value)."""
+    """A change on each of two branches, and values expected in the merged cluster: (object,
+    jsonpath, value)."""
 
     ours: str
     theirs: str
@@ -34,7 +36,7 @@ PAIRS = {
     ),
     "daemonset rolled out twice and its strategy": Pair(
         "set image ds/agent agent=agent:2\nset image ds/agent agent=agent:3",
-        """patch ds agent -p '{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":3}}}}'""",
+        """patch ds agent -p '{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":3}}}}'""",  # noqa: E501
         (
             ("ds/agent", IMAGE, "agent:3"),
             ("ds/agent", "{.spec.updateStrategy.rollingUpdate.maxUnavailable}", "3"),
@@ -89,8 +91,8 @@ PAIRS = {
         (("sts/db", "{.spec.replicas}", "5"), ("pod/db-0", "{.metadata.labels.colour}", "red")),
     ),
     "service port and selector": Pair(
-        """patch svc web --type=json -p '[{"op":"add","path":"/spec/ports/-","value":{"name":"admin","port":81}}]'""",
-        """patch svc web -p '{"spec":{"sessionAffinity":"ClientIP","ports":[{"name":"raw","port":82}]}}'""",
+        """patch svc web --type=json -p '[{"op":"add","path":"/spec/ports/-","value":{"name":"admin","port":81}}]'""",  # noqa: E501
+        """patch svc web -p '{"spec":{"sessionAffinity":"ClientIP","ports":[{"name":"raw","port":82}]}}'""",  # noqa: E501
         (
             ("svc/web", "{.spec.ports[*].port}", "82 80 81"),
             ("svc/web", "{.spec.sessionAffinity}", "ClientIP"),
@@ -123,8 +125,8 @@ PAIRS = {
         (("ns/default", "{.metadata.labels.team}{.metadata.annotations.note}", "ax"),),
     ),
     "autoscaler and budget": Pair(
-        """patch hpa web -p '{"spec":{"minReplicas":2}}'\npatch pdb web -p '{"spec":{"minAvailable":2}}'""",
-        """patch hpa web -p '{"spec":{"maxReplicas":9}}'\nlabel pdb web team=b\nscale deploy web --replicas=4""",
+        """patch hpa web -p '{"spec":{"minReplicas":2}}'\npatch pdb web -p '{"spec":{"minAvailable":2}}'""",  # noqa: E501
+        """patch hpa web -p '{"spec":{"maxReplicas":9}}'\nlabel pdb web team=b\nscale deploy web --replicas=4""",  # noqa: E501
         (
             ("hpa/web", "{.spec.minReplicas}{.spec.maxReplicas}", "29"),
             ("pdb/web", "{.spec.minAvailable}{.metadata.labels.team}", "2b"),
@@ -139,9 +141,9 @@ PAIRS = {
         ),
     ),
     "claim used on both": Pair(
-        """run reader --image=x --overrides='{"spec":{"volumes":[{"name":"v","persistentVolumeClaim":"""
+        """run reader --image=x --overrides='{"spec":{"volumes":[{"name":"v","persistentVolumeClaim":"""  # noqa: E501
         """{"claimName":"cache"}}]}}'""",
-        """label pvc cache team=b\nrun writer --image=x --overrides='{"spec":{"volumes":[{"name":"v","""
+        """label pvc cache team=b\nrun writer --image=x --overrides='{"spec":{"volumes":[{"name":"v","""  # noqa: E501
         """"persistentVolumeClaim":{"claimName":"cache"}}]}}'""",
         (("pvc/cache", "{.metadata.labels.team}", "b"),),
     ),
@@ -151,12 +153,15 @@ PAIRS = {
         (("ds/agent", IMAGE, "agent:2"),),
     ),
     "the same objects created on both": Pair(
-        "create deploy new --image=x --replicas=2\ncreate svc clusterip new --tcp=80\nlabel deploy new a=1",
-        "create deploy new --image=x --replicas=2\ncreate svc clusterip new --tcp=80\nlabel deploy new b=2",
+        "create deploy new --image=x --replicas=2\ncreate svc clusterip new --tcp=80\nlabel "
+        "deploy new a=1",
+        "create deploy new --image=x --replicas=2\ncreate svc clusterip new --tcp=80\nlabel "
+        "deploy new b=2",
         (("deploy/new", "{.metadata.labels.a}{.metadata.labels.b}", "12"),),
     ),
     "undone on one, rolled out on the other": Pair(
-        "set image ds/agent agent=agent:2\ncontroller --once\nrollout undo ds/agent\nlabel ds agent x=y",
+        "set image ds/agent agent=agent:2\ncontroller --once\nrollout undo ds/agent\nlabel ds "
+        "agent x=y",
         "set image ds/agent agent=agent:2\nset image deploy/web web=web:2",
         (("ds/agent", "{.metadata.labels.x}", "y"),),
     ),
@@ -216,8 +221,8 @@ def present(repository: Repository) -> list[str]:
 
 
 def check_no_lie(repository: Repository) -> None:
-    """Check, right after the merge, that a rollout is reported as done only where all pods have the current
-    template."""
+    """Check, right after the merge, that a rollout is reported as done only where all pods have the
+    current template."""
     for workload in present(repository):
         said = repository.kubepy(
             "rollout", "status", workload, "--watch=false", "--reconcile=never"

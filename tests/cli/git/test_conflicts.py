@@ -1,4 +1,5 @@
-"""Conflicts in single fields, and the other commands of git that merge: rebase, cherry-pick, a criss-cross merge."""
+"""Conflicts in single fields, and the other commands of git that merge: rebase, cherry-pick, a
+criss-cross merge."""
 
 from __future__ import annotations
 
@@ -227,7 +228,7 @@ spec:
       ships: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name],
               items: {type: object, required: [name], properties: {name: {type: string}, crew: {type: integer}}}},
       ports: {type: array, items: {type: string}}}}}}}
-"""
+"""  # noqa: E501
     fleet = (
         "apiVersion: example.org/v1\nkind: Fleet\nmetadata: {name: north}\n"
         "spec: {ships: [{name: a, crew: 1}], ports: [x]}\n"

@@ -1,4 +1,5 @@
-"""Commands of the page about git print the output shown there; each chapter is run in a folder of its own."""
+"""Commands of the page about git print the output shown there; each chapter is run in a folder of
+its own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The two ways to keep a cluster in git, from end to end, with no command of kubepy between a read and git.
+"""The two ways to keep a cluster in git, from end to end, with no command of kubepy between a read
+and git.
 
-Everything, with ``reconcile: never``: reads change no file, and a checked-out state counts as settled if it was.
-Intent only: reads run the controllers, which write status into files, and git calls none of them modified.
+Everything, with ``reconcile: never``: reads change no file, and a checked-out state counts as
+settled if it was. Intent only: reads run the controllers, which write status into files, and git
+calls none of them modified.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ READS = (
 
 
 class Lab(Repository):
-    """A repository with a commit for each of six images, of which ``BREAKING`` has pods that crash."""
+    """A repository with a commit for each of six images, of which ``BREAKING`` has pods that
+    crash."""
 
     def __init__(self, folder: Path, *, intent_only: bool) -> None:
         super().__init__(folder)
@@ -70,7 +73,8 @@ class Lab(Repository):
         return self.git("status", "--porcelain") == ""
 
     def bisect(self, script: str) -> str:
-        """Let git bisect the whole history with a script, and return the message of the first bad commit."""
+        """Let git bisect the whole history with a script, and return the message of the first bad
+        commit."""
         self.git("bisect", "start", "main", self.git("rev-list", "--max-parents=0", "main").strip())
         path = {
             **os.environ,
@@ -195,7 +199,7 @@ def test_worktree_beside_has_cluster_of_its_own(lab: Lab) -> None:
     assert lab.image() == "web:6"
 
 
-# --- everything -----------------------------------------------------------------------------------------------------
+# --- everything -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -280,7 +284,7 @@ def test_checked_out_state_of_folder_that_cannot_be_written_is_read(everything: 
     assert everything.image() == "web:2"
 
 
-# --- the index of git -----------------------------------------------------------------------------------------------
+# --- the index of git -----------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
-"""``kubepy git setup`` and git's behaviour after it: attributes, configuration, diffs, intent only, refresh,
-resolve."""
+"""``kubepy git setup`` and git's behaviour after it: attributes, configuration, diffs, intent only,
+refresh, resolve."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_state_folder_that_is_repository_merges(tmp_path: Path) -> None:
     }
 
 
-# --- diff -------------------------------------------------------------------------------------------------------------
+# --- diff -----------------------------------------------------------------------------------------
 
 
 def test_diff_names_section_of_each_hunk(repository: Repository) -> None:
@@ -124,7 +124,8 @@ def test_diff_names_section_of_each_hunk(repository: Repository) -> None:
 def test_diff_by_field_paths_shows_whole_paths(repository: Repository) -> None:
     repository.kubepy("git", "setup", "--field-paths")
     repository.play(
-        'set image ds/agent agent=agent:2\npatch cm settings -p \'{"data":{"app.conf":"one\\ntwo"}}\''
+        "set image ds/agent agent=agent:2\npatch cm settings -p "
+        '\'{"data":{"app.conf":"one\\ntwo"}}\''
     )
     diff = repository.git("diff")
     assert '-spec.template.spec.containers[name="agent"].image: agent:1\n' in diff
@@ -135,7 +136,7 @@ def test_diff_by_field_paths_shows_whole_paths(repository: Repository) -> None:
     assert "containers[" not in repository.git("diff")
 
 
-# --- intent only ------------------------------------------------------------------------------------------------------
+# --- intent only ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -271,7 +272,7 @@ def test_file_without_object_is_stored_unchanged(intent: Repository) -> None:
     )
 
 
-# --- resolve ----------------------------------------------------------------------------------------------------------
+# --- resolve --------------------------------------------------------------------------------------
 
 
 def test_resolve_without_conflicts_does_nothing(repository: Repository) -> None:
@@ -279,7 +280,8 @@ def test_resolve_without_conflicts_does_nothing(repository: Repository) -> None:
 
 
 def test_resolve_settles_renames_of_pods_detected_by_git(repository: Repository) -> None:
-    """Resolve in a clone with rename detection: git takes a new pod for an old one, renamed to two names."""
+    """Resolve in a clone with rename detection: git takes a new pod for an old one, renamed to two
+    names."""
     repository.git("config", "--unset", "pull.twohead")
     repository.git("config", "merge.renames", "true")
     repository.branch(

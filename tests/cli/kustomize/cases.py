@@ -221,7 +221,9 @@ images:
   newName: x/y
 """),
     "suffixes of tags": over("images:\n- name: nginx\n  tagSuffix: -alpine\n"),
-    "replicas": over("replicas:\n- {name: web, count: 7}\n- {name: db, count: 2}\nnamePrefix: p-\n"),
+    "replicas": over(
+        "replicas:\n- {name: web, count: 7}\n- {name: db, count: 2}\nnamePrefix: p-\n"
+    ),
     "strategic patch": over("""\
 patches:
 - patch: |
@@ -277,8 +279,10 @@ patches:
       value: {a: b}
     - {op: remove, path: /spec/template/spec/volumes/0}
 """),
-    "JSON patch in a file": over("patches:\n- path: p.yaml\n  target: {labelSelector: x=y}\n",
-                                 p__yaml='[{"op":"add","path":"/metadata/labels/new","value":"1"}]'),
+    "JSON patch in a file": over(
+        "patches:\n- path: p.yaml\n  target: {labelSelector: x=y}\n",
+        p__yaml='[{"op":"add","path":"/metadata/labels/new","value":"1"}]',
+    ),
     "patch of a custom resource": over("""\
 patches:
 - patch: |
@@ -287,7 +291,9 @@ patches:
     metadata: {name: titanic}
     spec: {sails: [{name: b}], crew: 3}
 """),
-    "patchesStrategicMerge": over("patchesStrategicMerge: [p.yaml]\n", p__yaml="""\
+    "patchesStrategicMerge": over(
+        "patchesStrategicMerge: [p.yaml]\n",
+        p__yaml="""\
 apiVersion: v1
 kind: Service
 metadata: {name: web}
@@ -295,13 +301,17 @@ spec:
   ports:
   - {port: 443, name: tls}
   - {port: 80, name: http}
-"""),
-    "patchesJson6902": over("""\
+""",
+    ),
+    "patchesJson6902": over(
+        """\
 patchesJson6902:
 - target: {version: v1, kind: Service, name: web}
   path: p.json
-""", p__json='[{"op":"test","path":"/spec/ports/0/port","value":80},'
-             '{"op":"move","from":"/spec/selector/app","path":"/spec/selector/run"}]'),
+""",
+        p__json='[{"op":"test","path":"/spec/ports/0/port","value":80},'
+        '{"op":"move","from":"/spec/selector/app","path":"/spec/selector/run"}]',
+    ),
     "config map merged": over("""\
 configMapGenerator:
 - name: conf
@@ -315,7 +325,8 @@ configMapGenerator:
   literals: [x=y]
 generatorOptions: {labels: {g: h}, annotations: {i: j}}
 """),
-    "generated from files": over("""\
+    "generated from files": over(
+        """\
 configMapGenerator:
 - name: f
   files: [a.txt, key=b.txt]
@@ -325,11 +336,21 @@ secretGenerator:
   type: kubernetes.io/tls
   files: [tls.crt=a.txt]
   options: {disableNameSuffixHash: true, immutable: true}
-""", a__txt="hello\nworld\n", b__txt="x" * 100, e__env="# c\nA=1\n  B=2\nC=\n\nD=a=b\n"),
-    "long secret": over("secretGenerator:\n- name: s\n  files: [a.txt]\n", a__txt="hello world " * 20),
-    "without hashes": over("configMapGenerator:\n- name: plain\n  literals: [a=b]\n"
-                           "generatorOptions: {disableNameSuffixHash: true}\n"),
-    "component": {**over("components: [../comp]\nnamePrefix: z-\n"), "comp/kustomization.yaml": """\
+""",
+        a__txt="hello\nworld\n",
+        b__txt="x" * 100,
+        e__env="# c\nA=1\n  B=2\nC=\n\nD=a=b\n",
+    ),
+    "long secret": over(
+        "secretGenerator:\n- name: s\n  files: [a.txt]\n", a__txt="hello world " * 20
+    ),
+    "without hashes": over(
+        "configMapGenerator:\n- name: plain\n  literals: [a=b]\n"
+        "generatorOptions: {disableNameSuffixHash: true}\n"
+    ),
+    "component": {
+        **over("components: [../comp]\nnamePrefix: z-\n"),
+        "comp/kustomization.yaml": """\
 apiVersion: kustomize.config.k8s.io/v1alpha1
 kind: Component
 replicas:
@@ -341,7 +362,8 @@ configMapGenerator:
 patches:
 - target: {kind: Service}
   patch: '[{"op": "add", "path": "/spec/type", "value": "NodePort"}]'
-"""},
+""",
+    },
     "one base twice": {
         **BASE,
         "a/kustomization.yaml": "resources: [../base]\nnamePrefix: a-\nnamespace: a\n",
@@ -377,9 +399,14 @@ replacements:
     options: {delimiter: ".", index: 0}
 """),
     "order of files": over("sortOptions: {order: fifo}\n"),
-    "order of kinds": over("sortOptions: {order: legacy, legacySortOptions: {orderFirst: [Service], "
-                           "orderLast: [Namespace]}}\n"),
-    "old fields": {**BASE, "over/kustomization.yaml": "bases: [../base]\nimageTags:\n- name: nginx\n  newTag: '2'\n"},
+    "order of kinds": over(
+        "sortOptions: {order: legacy, legacySortOptions: {orderFirst: [Service], "
+        "orderLast: [Namespace]}}\n"
+    ),
+    "old fields": {
+        **BASE,
+        "over/kustomization.yaml": "bases: [../base]\nimageTags:\n- name: nginx\n  newTag: '2'\n",
+    },
     "renamed by a patch": over("""\
 patches:
 - options: {allowNameChange: true, allowKindChange: true}
@@ -408,12 +435,13 @@ patches:
         **BASE,
         "over/kustomization.yaml": "resources: [../base, l.yaml]\n",
         "over/l.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: l\n"
-                       "  annotations: {config.kubernetes.io/local-config: 'true'}\n",
+        "  annotations: {config.kubernetes.io/local-config: 'true'}\n",
     },
     "a List": {
         "over/kustomization.yaml": "resources: [l.yaml]\nnamePrefix: q-\n",
-        "over/l.yaml": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n"
-                       "- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n",
+        "over/l.yaml": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, "
+        "metadata: {name: a}}\n"
+        "- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n",
     },
     "scalars": {
         "over/kustomization.yaml": "resources: [l.yaml]\n",
@@ -440,7 +468,7 @@ data:
   n: 'it''s'
 """.replace("LONG", "long " * 40),
     },
-}  # fmt: skip
+}
 
 # What a scaffold of kubebuilder has in config/crd/kustomizeconfig.yaml, and more.
 CONFIGURATION = """\
@@ -477,7 +505,7 @@ namePrefix:
 """
 CUSTOM = {
     "base/kustomization.yaml": "resources: [c.yaml, s.yaml]\nconfigurations: [k.yaml]\nvars:\n"
-                               "- {name: SERVICE, objref: {kind: Service, version: v1, name: webhook}}\n",
+    "- {name: SERVICE, objref: {kind: Service, version: v1, name: webhook}}\n",
     "base/k.yaml": CONFIGURATION,
     "base/c.yaml": """\
 apiVersion: cert-manager.io/v1
@@ -499,12 +527,14 @@ kind: CustomResourceDefinition
 metadata: {name: a.b.c}
 spec:
   conversion: {strategy: Webhook, webhook: {clientConfig: {service: {name: webhook, namespace: system, path: /c}}}}
-""",
-    "base/s.yaml": "{apiVersion: v1, kind: Service, metadata: {name: webhook}, spec: {selector: {a: b}}}\n",
-    "over/kustomization.yaml": "resources: [../base]\nnamePrefix: my-\nnamespace: place\ncommonLabels: {l: m}\n"
-                               "commonAnnotations: {note: o}\nimages: [{name: nginx, newTag: '2'}]\n"
-                               "replicas: [{name: serving, count: 4}]\n",
-}  # fmt: skip
+""",  # noqa: E501
+    "base/s.yaml": "{apiVersion: v1, kind: Service, metadata: {name: webhook}, spec: {selector: "
+    "{a: b}}}\n",
+    "over/kustomization.yaml": "resources: [../base]\nnamePrefix: my-\nnamespace: "
+    "place\ncommonLabels: {l: m}\n"
+    "commonAnnotations: {note: o}\nimages: [{name: nginx, newTag: '2'}]\n"
+    "replicas: [{name: serving, count: 4}]\n",
+}
 PLUGINS = {
     **BASE,
     "over/kustomization.yaml": """\
@@ -524,7 +554,7 @@ transformers:
    fieldSpecs: [{path: metadata/annotations, create: true}]}
 generators: [generators.yaml]
 validators: [check.yaml]
-""",
+""",  # noqa: E501
     "over/labels.yaml": """\
 apiVersion: builtin
 kind: LabelTransformer
@@ -581,10 +611,11 @@ value: root
 targets:
 - {fieldPath: spec/storageClassName, selector: {kind: PersistentVolumeClaim}, filePathPosition: 1}
 - {fieldPath: metadata/annotations/added\\/here, selector: {kind: Ingress}}
-""",
+""",  # noqa: E501
     "over/folder/kustomization.yaml": "resources: [n.yaml]\nnamePrefix: some-\n",
-    "over/folder/n.yaml": "{apiVersion: builtin, kind: NamespaceTransformer, metadata: {name: n, namespace: deep}, "
-                          "setRoleBindingSubjects: allServiceAccounts, unsetOnly: true}\n",
+    "over/folder/n.yaml": "{apiVersion: builtin, kind: NamespaceTransformer, metadata: {name: n, "
+    "namespace: deep}, "
+    "setRoleBindingSubjects: allServiceAccounts, unsetOnly: true}\n",
     "over/generators.yaml": """\
 apiVersion: builtin
 kind: ConfigMapGenerator
@@ -607,7 +638,7 @@ kubernetesService: {namespace: k, name: account}
 serviceAccount: {name: google, projectId: project}
 """,
     "over/check.yaml": "{apiVersion: builtin, kind: LabelTransformer, metadata: {name: none}}\n",
-}  # fmt: skip
+}
 CRDS = """\
 {"x/v1.Bee": {"Schema": {"properties": {"apiVersion": {"type": "string"}, "kind": {"type": "string"},
   "metadata": {"$ref": "meta"}, "spec": {"$ref": "x/v1.BeeSpec"}}}},
@@ -617,7 +648,7 @@ CRDS = """\
              "x-kubernetes-object-ref-name-key": "key"},
   "notes": {"x-kubernetes-annotation": ""}, "labels": {"x-kubernetes-label-selector": ""},
   "id": {"x-kubernetes-identity": ""}}}}}
-"""
+"""  # noqa: E501
 OPENAPI = """\
 definitions:
   v1.Bee:
@@ -655,22 +686,25 @@ CASES |= {
     "configurations in the overlay": {
         **CUSTOM,
         "base/kustomization.yaml": "resources: [c.yaml, s.yaml]\n",
-        "over/kustomization.yaml": "resources: [../base]\nconfigurations: [a.yaml, b.yaml]\nnameSuffix: -s\n"
-                                   "namespace: place\n",
+        "over/kustomization.yaml": "resources: [../base]\nconfigurations: [a.yaml, "
+        "b.yaml]\nnameSuffix: -s\n"
+        "namespace: place\n",
         "over/a.yaml": CONFIGURATION,
         "over/b.yaml": "nameSuffix:\n- {path: spec/secretName, kind: Certificate}\n",
     },
     "transformers, generators and validators": PLUGINS,
     "crds": {
-        "over/kustomization.yaml": "resources: [b.yaml]\ncrds: [c.json]\nnamePrefix: p-\ncommonLabels: {l: m}\n"
-                                   "commonAnnotations: {note: o}\nsecretGenerator: [{name: s}]\n"
-                                   "configMapGenerator: [{name: m}]\n",
+        "over/kustomization.yaml": "resources: [b.yaml]\ncrds: [c.json]\nnamePrefix: "
+        "p-\ncommonLabels: {l: m}\n"
+        "commonAnnotations: {note: o}\nsecretGenerator: [{name: s}]\n"
+        "configMapGenerator: [{name: m}]\n",
         "over/c.json": CRDS,
         "over/b.yaml": BEE,
     },
     "openapi": {
-        "over/kustomization.yaml": "resources: [b.yaml, h.yaml]\nopenapi: {path: o.yaml}\nnamespace: place\n"
-                                   "patches: [{path: p.yaml}]\n",
+        "over/kustomization.yaml": "resources: [b.yaml, h.yaml]\nopenapi: {path: "
+        "o.yaml}\nnamespace: place\n"
+        "patches: [{path: p.yaml}]\n",
         "over/o.yaml": OPENAPI,
         "over/b.yaml": BEE,
         "over/h.yaml": "{apiVersion: x.io/v1, kind: Hive, metadata: {name: h}}\n",
@@ -706,12 +740,12 @@ spec:
       - {name: only, emptyDir: {}}
 """,
     },
-}  # fmt: skip
+}
 CASES |= {
     "labels that a base adds change with each other": {
         **BASE,
         "mid/kustomization.yaml": "resources: [../base]\n"
-                                  "labels: [{pairs: {env: prod, tier: a}, includeSelectors: true}]\n",
+        "labels: [{pairs: {env: prod, tier: a}, includeSelectors: true}]\n",
         "over/kustomization.yaml": """\
 resources: [../mid]
 labels: [{pairs: {env: dev}}]
@@ -742,7 +776,8 @@ metadata: {name: b, annotations: {x: null}}
 spec:
   volumes:
 """,
-        "over/q.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {x: y}}, spec: {dnsPolicy: Default}}\n",
+        "over/q.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {x: y}}, spec: "
+        "{dnsPolicy: Default}}\n",
     },
     "values of created fields": {
         **BASE,
@@ -755,7 +790,7 @@ transformers:
 - "{apiVersion: builtin, kind: ValueAddTransformer, metadata: {name: v}, value: '7', targets: [{fieldPath: spec/new}]}"
 - "{apiVersion: builtin, kind: PrefixTransformer, metadata: {name: p}, prefix: '1',
    fieldSpecs: [{path: spec/first, create: true}]}"
-""",
+""",  # noqa: E501
     },
     "labels of patches with targets are texts": {
         **BASE,
@@ -768,10 +803,12 @@ patches:
     },
     "origins and transformations": {
         **BASE,
-        "over/kustomization.yaml": "resources: [../base]\nbuildMetadata: [originAnnotations, transformerAnnotations]\n"
-                                   "namePrefix: p-\nconfigMapGenerator: [{name: made, literals: [a=b]}]\n"
-                                   "transformers: [t.yaml]\n",
-        "over/t.yaml": "{apiVersion: builtin, kind: LabelTransformer, metadata: {name: l}, labels: {x: z}, "
-                       "fieldSpecs: [{path: metadata/labels, create: true}]}\n",
+        "over/kustomization.yaml": "resources: [../base]\nbuildMetadata: [originAnnotations, "
+        "transformerAnnotations]\n"
+        "namePrefix: p-\nconfigMapGenerator: [{name: made, literals: [a=b]}]\n"
+        "transformers: [t.yaml]\n",
+        "over/t.yaml": "{apiVersion: builtin, kind: LabelTransformer, metadata: {name: l}, "
+        "labels: {x: z}, "
+        "fieldSpecs: [{path: metadata/labels, create: true}]}\n",
     },
-}  # fmt: skip
+}

@@ -107,47 +107,56 @@ def test_output_goes_to_file(bare: Kubepy, folder: Path) -> None:
         (
             "resources: [absent.yaml]",
             "accumulating resources: accumulation err='accumulating resources from 'absent.yaml': "
-            "evalsymlink failure on 'DIR/a/absent.yaml' : lstat DIR/a/absent.yaml: no such file or directory': must build at "
-            "directory: not a valid directory: evalsymlink failure on 'DIR/a/absent.yaml' : lstat DIR/a/absent.yaml: no such "
+            "evalsymlink failure on 'DIR/a/absent.yaml' : lstat DIR/a/absent.yaml: no such file "
+            "or directory': must build at "
+            "directory: not a valid directory: evalsymlink failure on 'DIR/a/absent.yaml' : lstat "
+            "DIR/a/absent.yaml: no such "
             "file or directory",
         ),
         (
             "resources: [../c.yaml]",
             "accumulating resources: accumulation err='accumulating resources from '../c.yaml': "
-            "security; file 'DIR/c.yaml' is not in or below 'DIR/a'': must build at directory: 'DIR/c.yaml': file is not "
+            "security; file 'DIR/c.yaml' is not in or below 'DIR/a'': must build at directory: "
+            "'DIR/c.yaml': file is not "
             "directory",
         ),
         (
             "resources: [c.yaml, c.yaml]",
             "accumulating resources: accumulation err='merging resources from 'c.yaml': "
-            "may not add resource with an already registered id: ConfigMap.v1.[noGrp]/conf.[noNs]': must build at directory: "
+            "may not add resource with an already registered id: "
+            "ConfigMap.v1.[noGrp]/conf.[noNs]': must build at directory: "
             "'DIR/a/c.yaml': file is not directory",
         ),
         (
             "resources: [c.yaml]\nkind: Foo",
-            "Failed to read kustomization file under DIR/a:\nkind should be Kustomization or Component",
+            "Failed to read kustomization file under DIR/a:\nkind should be Kustomization or "
+            "Component",
         ),
         (
             "resources: [c.yaml]\nreplicas: [{name: zz, count: 2}]",
             "resource with name zz does not match a config with the "
-            "following GVK [Deployment.[noVer].[noGrp] StatefulSet.[noVer].[noGrp] ReplicaSet.[noVer].[noGrp] "
+            "following GVK [Deployment.[noVer].[noGrp] StatefulSet.[noVer].[noGrp] "
+            "ReplicaSet.[noVer].[noGrp] "
             "ReplicationController.[noVer].[noGrp]]",
         ),
         (
             "resources: [c.yaml]\npatches: [{path: p.yaml}]",
             "trouble configuring builtin PatchTransformer with config: `\n"
-            "path: p.yaml\n`: failed to get the patch file from path(p.yaml): evalsymlink failure on 'DIR/a/p.yaml' : lstat "
+            "path: p.yaml\n`: failed to get the patch file from path(p.yaml): evalsymlink failure "
+            "on 'DIR/a/p.yaml' : lstat "
             "DIR/a/p.yaml: no such file or directory",
         ),
         (
             "resources: [c.yaml]\npatches: [{target: {kind: Pod}}]",
             "trouble configuring builtin PatchTransformer with "
-            "config: `\ntarget:\n  kind: Pod\n`: must specify one of patch and path in\ntarget:\n  kind: Pod",
+            "config: `\ntarget:\n  kind: Pod\n`: must specify one of patch and path in\ntarget:\n "
+            " kind: Pod",
         ),
         (
             "configMapGenerator: [{name: a, behavior: merge, literals: [b=c]}]",
             "merging from generator: id "
-            'resid.ResId{Gvk:resid.Gvk{Group:"", Version:"v1", Kind:"ConfigMap", isClusterScoped:false}, Name:"a", '
+            'resid.ResId{Gvk:resid.Gvk{Group:"", Version:"v1", Kind:"ConfigMap", '
+            'isClusterScoped:false}, Name:"a", '
             'Namespace:""} does not exist; cannot merge or replace',
         ),
         (
@@ -156,7 +165,8 @@ def test_output_goes_to_file(bare: Kubepy, folder: Path) -> None:
         ),
         (
             "resources: [..]",
-            "accumulating resources: accumulation err='accumulating resources from '..': 'DIR' must resolve to a file': cycle "
+            "accumulating resources: accumulation err='accumulating resources from '..': 'DIR' "
+            "must resolve to a file': cycle "
             "detected: candidate root 'DIR' contains visited root 'DIR/a'",
         ),
     ],
@@ -172,11 +182,13 @@ def test_invalid_kustomization_is_refused(
 def test_invalid_folder_args_are_refused(bare: Kubepy, folder: Path) -> None:
     (folder / "empty").mkdir()
     assert bare("kustomize", "empty").err == (
-        "error: unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in directory "
+        "error: unable to find one of 'kustomization.yaml', 'kustomization.yml' or "
+        "'Kustomization' in directory "
         f"'{folder}/empty'\n"
     )
     assert bare("kustomize", "absent").err == (
-        "error: must build at directory: not a valid directory: evalsymlink failure on 'absent' : lstat "
+        "error: must build at directory: not a valid directory: evalsymlink failure on 'absent' : "
+        "lstat "
         f"{folder}/absent: no such file or directory\n"
     )
     assert (
@@ -227,7 +239,7 @@ resources: [s.yaml, p.yaml]
 vars:
 - {name: WEB, objref: {apiVersion: v1, kind: Service, name: web}}
 - {name: PORT, objref: {apiVersion: v1, kind: Service, name: web}, fieldref: {fieldpath: "spec.ports[0].port"}}
-"""
+"""  # noqa: E501
 
 
 PATCHED = "resources: [c.yaml]\npatches: [{target: {kind: ConfigMap}, path: p.yaml}]"
@@ -237,11 +249,12 @@ def test_variables_have_final_values_of_fields(bare: Kubepy, folder: Path) -> No
     write(folder, a_kustomization__yaml=VARS, a_s__yaml=SERVICE, a_p__yaml=READER)
     done = bare("kustomize", "a")
     assert (
-        "  - args:\n    - my-web:80\n    - $(WEB)\n    - $(OTHER)\n    env:\n    - name: A\n      value: my-web\n"
-        in done.out
+        "  - args:\n    - my-web:80\n    - $(WEB)\n    - $(OTHER)\n    env:\n    - name: A\n      "
+        "value: my-web\n" in done.out
     )
     assert (done.err, done.status) == (
-        "# Warning: 'vars' is deprecated. Please use 'replacements' instead. [EXPERIMENTAL] Run 'kustomize edit fix' "
+        "# Warning: 'vars' is deprecated. Please use 'replacements' instead. [EXPERIMENTAL] Run "
+        "'kustomize edit fix' "
         "to update your Kustomization automatically.\n",
         0,
     )
@@ -250,7 +263,8 @@ def test_variables_have_final_values_of_fields(bare: Kubepy, folder: Path) -> No
 def test_variable_without_object_is_refused(bare: Kubepy, folder: Path) -> None:
     write(
         folder,
-        a_kustomization__yaml="resources: [p.yaml]\nvars: [{name: X, objref: {apiVersion: v1, kind: Service, "
+        a_kustomization__yaml="resources: [p.yaml]\nvars: [{name: X, objref: {apiVersion: v1, "
+        "kind: Service, "
         "name: web}}]",
         a_p__yaml=READER,
     )
@@ -348,11 +362,20 @@ def test_field_names_are_case_insensitive(bare: Kubepy, folder: Path) -> None:
     assert bare("kustomize", "a").out.endswith("  name: x-conf\n")
 
 
-@pytest.mark.parametrize(("options", "error"), [
-    ("{legacySortOptions: {orderFirst: [Pod]}}", "the field 'sortOptions.order' must be one of [fifo, legacy]"),
-    ("{order: fifo, legacySortOptions: {}}",
-     "the field 'sortOptions.legacySortOptions' is set but the selected sort order is 'fifo', not 'legacy'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (
+            "{legacySortOptions: {orderFirst: [Pod]}}",
+            "the field 'sortOptions.order' must be one of [fifo, legacy]",
+        ),
+        (
+            "{order: fifo, legacySortOptions: {}}",
+            "the field 'sortOptions.legacySortOptions' is set but the selected sort order is "
+            "'fifo', not 'legacy'",
+        ),
+    ],
+)
 def test_sort_options_are_validated(bare: Kubepy, folder: Path, options: str, error: str) -> None:
     write(
         folder,
@@ -362,17 +385,34 @@ def test_sort_options_are_validated(bare: Kubepy, folder: Path, options: str, er
     assert bare("kustomize", "a").err == f"error: {error}\n"
 
 
-@pytest.mark.parametrize(("field", "trouble"), [
-    ("patchesStrategicMerge: [no.yaml]", "PatchStrategicMergeTransformer with config: `\npaths:\n- no.yaml\n`: "
-     "evalsymlink failure on 'DIR/a/no.yaml' : lstat DIR/a/no.yaml: no such file or directory"),
-    ("patchesJson6902: [{path: no.yaml, target: {kind: Pod, name: x}}]", "PatchJson6902Transformer with config: `\n"
-     "path: no.yaml\ntarget:\n  kind: Pod\n  name: x\n`: evalsymlink failure on 'DIR/a/no.yaml' : lstat "
-     "DIR/a/no.yaml: no such file or directory"),
-    ("patchesJson6902: [{target: {name: x}}]",
-     "PatchJson6902Transformer with config: `\ntarget:\n  name: x\n`: empty file path and empty jsonOp"),
-    ("patchesJson6902: [{target: {kind: Pod}}]",
-     "PatchJson6902Transformer with config: `\ntarget:\n  kind: Pod\n`: must specify the target name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("field", "trouble"),
+    [
+        (
+            "patchesStrategicMerge: [no.yaml]",
+            "PatchStrategicMergeTransformer with config: `\npaths:\n- no.yaml\n`: "
+            "evalsymlink failure on 'DIR/a/no.yaml' : lstat DIR/a/no.yaml: no such file or "
+            "directory",
+        ),
+        (
+            "patchesJson6902: [{path: no.yaml, target: {kind: Pod, name: x}}]",
+            "PatchJson6902Transformer with config: `\n"
+            "path: no.yaml\ntarget:\n  kind: Pod\n  name: x\n`: evalsymlink failure on "
+            "'DIR/a/no.yaml' : lstat "
+            "DIR/a/no.yaml: no such file or directory",
+        ),
+        (
+            "patchesJson6902: [{target: {name: x}}]",
+            "PatchJson6902Transformer with config: `\ntarget:\n  name: x\n`: empty file path and "
+            "empty jsonOp",
+        ),
+        (
+            "patchesJson6902: [{target: {kind: Pod}}]",
+            "PatchJson6902Transformer with config: `\ntarget:\n  kind: Pod\n`: must specify the "
+            "target name",
+        ),
+    ],
+)
 def test_old_patch_fields_name_their_transformer(
     bare: Kubepy, folder: Path, field: str, trouble: str
 ) -> None:

@@ -257,7 +257,8 @@ def test_resources_and_patches_at_http_addresses_are_read(
         "generatorOptions: {disableNameSuffixHash: true}\n",
     )
     assert bare("kustomize", "a").out == (
-        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: my-a\n---\napiVersion: v1\ndata:\n  x: 'a: ['\n"
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: my-a\n---\napiVersion: v1\ndata:\n  "
+        "x: 'a: ['\n"
         "kind: ConfigMap\nmetadata:\n  name: my-m\n"
     )
 

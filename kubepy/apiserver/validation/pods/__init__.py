@@ -1,1 +1,2 @@
-"""Pods and pod templates: what a pod may say, when it is made and later; part of ``ValidatePodSpec`` a module."""
+"""Pods and pod templates: what a pod may say, when it is made and later; part of
+``ValidatePodSpec`` a module."""

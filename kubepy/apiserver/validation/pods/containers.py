@@ -1,4 +1,5 @@
-"""Containers, their probes, environment and resources (``pkg/apis/core/validation/validation.go``)."""
+"""Containers, their probes, environment and resources
+(``pkg/apis/core/validation/validation.go``)."""
 
 from __future__ import annotations
 
@@ -154,7 +155,7 @@ def _validate_resize_policies(
             )
 
 
-# --- ports --------------------------------------------------------------------------------------------------------
+# --- ports ----------------------------------------------------------------------------------------
 
 
 def validate_ports(ports: list[Object], path: str, errors: Errors) -> None:
@@ -194,7 +195,7 @@ def _validate_host_ports(containers: list[Object], path: str, errors: Errors) ->
             taken.add(address)
 
 
-# --- restart and resize -------------------------------------------------------------------------------------------
+# --- restart and resize ---------------------------------------------------------------------------
 
 
 def _validate_restart_policy(container: Object, path: str, errors: Errors) -> None:
@@ -223,7 +224,7 @@ def _validate_restart_policy(container: Object, path: str, errors: Errors) -> No
             errors.append(too_many(f"{at}.exitCodes.values", len(codes["values"]), 255))
 
 
-# --- init containers ----------------------------------------------------------------------------------------------
+# --- init containers ------------------------------------------------------------------------------
 
 
 def validate_init_containers(context: PodContext, path: str, errors: Errors) -> None:
@@ -263,7 +264,7 @@ def validate_init_containers(context: PodContext, path: str, errors: Errors) -> 
                 )
 
 
-# --- ephemeral containers -----------------------------------------------------------------------------------------
+# --- ephemeral containers -------------------------------------------------------------------------
 
 
 def validate_ephemeral_containers(context: PodContext, path: str, errors: Errors) -> None:
@@ -306,7 +307,7 @@ def validate_image_padding(container: Object, path: str, errors: Errors) -> None
         )
 
 
-# --- probes and lifecycle handlers ----------------------------------------------------------------------------------
+# --- probes and lifecycle handlers ----------------------------------------------------------------
 
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -324,7 +325,8 @@ COUNTS = (
 def validate_lifecycle_and_probes(
     container: Object, grace_period: int | None, path: str, errors: Errors
 ) -> None:
-    """Validate handlers and probes. ``stopSignal`` is dropped earlier: its feature gate is off in v1.36."""
+    """Validate handlers and probes. ``stopSignal`` is dropped earlier: its feature gate is off in
+    v1.36."""
     for event in ("postStart", "preStop"):
         handler = (container.get("lifecycle") or {}).get(event)
         if handler is not None:
@@ -387,7 +389,10 @@ def _validate_handler(
         case "sleep":
             seconds = action.get("seconds", 0)
             if grace_period is not None and not 0 <= seconds <= grace_period:
-                detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_period})"
+                detail = (
+                    f"must be non-negative and less than terminationGracePeriodSeconds "
+                    f"({grace_period})"
+                )
                 errors.append(invalid_value(at, seconds, detail))
     for kind in present[1:]:
         errors.append(forbidden_field(f"{path}.{kind}", "may not specify more than 1 handler type"))
@@ -397,7 +402,7 @@ def _validate_port(port: int | str, path: str, errors: Errors) -> None:
     validate_format(port, port_number_or_name(port), path, errors)
 
 
-# --- resources of a pod (validatePodResources) ----------------------------------------------------------------------
+# --- resources of a pod (validatePodResources) ----------------------------------------------------
 
 
 def validate_pod_resources(spec: Object, claim_names: list[str], path: str, errors: Errors) -> None:
@@ -435,7 +440,7 @@ def validate_pod_resources(spec: Object, claim_names: list[str], path: str, erro
                 )
 
 
-# --- volume mounts and devices (ValidateVolumeMounts, ValidateVolumeDevices) ----------------------------------------
+# --- volume mounts and devices (ValidateVolumeMounts, ValidateVolumeDevices) ----------------------
 
 
 PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
@@ -516,7 +521,8 @@ def _validate_devices(
 def _validate_mount_options(
     mount: Object, container: Object, index: int, path: str, errors: Errors
 ) -> None:
-    """Validate the options of a mount; upstream's errors have no index here: ``volumeMounts.subPath``."""
+    """Validate the options of a mount; upstream's errors have no index here:
+    ``volumeMounts.subPath``."""
     sub_path, expression = mount.get("subPath"), mount.get("subPathExpr")
     if sub_path:
         validate_local_descending_path(sub_path, f"{path}.subPath", errors)

@@ -1,4 +1,5 @@
-"""Environment variables and where they come from (``ValidateEnv``, ``ValidateEnvFrom`` upstream)."""
+"""Environment variables and where they come from (``ValidateEnv``, ``ValidateEnvFrom``
+upstream)."""
 
 from __future__ import annotations
 
@@ -86,7 +87,8 @@ def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
                 _validate_source(kind, source[kind], f"{at}.{kind}", errors)
             if not kinds:
                 detail = (
-                    "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
+                    "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, "
+                    "`secretKeyRef` "
                     "or `fileKeyRef`"
                 )
                 errors.append(invalid_value(at, "", detail))
@@ -127,7 +129,8 @@ def _validate_source(kind: str, selector: Object, path: str, errors: Errors) -> 
 def validate_field_selector(
     selector: Object, allowed: Iterable[str], path: str, errors: Errors
 ) -> None:
-    """Validate a field reference of the downward API; ``allowed`` are the fields without subscript."""
+    """Validate a field reference of the downward API; ``allowed`` are the fields without
+    subscript."""
     for name in ("apiVersion", "fieldPath"):
         if not selector.get(name):
             errors.append(required(f"{path}.{name}"))
@@ -176,7 +179,8 @@ def validate_resource_selector(
 
 
 def _divisors_of(resource: str) -> tuple[str, tuple[str, ...]]:
-    """Return the kind of a resource as errors name it, and its divisors; ("", ()) for an unknown resource."""
+    """Return the kind of a resource as errors name it, and its divisors; ("", ()) for an unknown
+    resource."""
     kind = resource.partition(".")[2]
     if resource in CONTAINER_RESOURCES:
         if kind == "cpu":
@@ -214,7 +218,8 @@ def validate_env_from(sources: list[Object], path: str, errors: Errors) -> None:
 def validate_file_key_volumes(
     container: Object, volumes: dict[str, Object], path: str, errors: Errors
 ) -> None:
-    """Require that a ``fileKeyRef`` names an emptyDir of the pod (``validateFileKeyRefVolumes``)."""
+    """Require that a ``fileKeyRef`` names an emptyDir of the pod
+    (``validateFileKeyRefVolumes``)."""
     for index, variable in enumerate(container.get("env") or ()):
         reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
         if reference is None:

@@ -1,7 +1,8 @@
-"""The faults that validation of a pod tolerates because the object that is updated has them already.
+"""The faults that validation of a pod tolerates because the object that is updated has them
+already.
 
-Upstream: ``GetValidationOptionsFromPodSpecAndMeta`` (``pkg/api/pod/util.go``), with the feature gates of v1.36 at their
-defaults. Creation tolerates nothing.
+Upstream: ``GetValidationOptionsFromPodSpecAndMeta`` (``pkg/api/pod/util.go``), with the feature
+gates of v1.36 at their defaults. Creation tolerates nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class PodOptions(NamedTuple):
-    """The tolerated faults. ``resource_is_pod``: the object is a pod, no workload with a template."""
+    """The tolerated faults. ``resource_is_pod``: the object is a pod, no workload with a
+    template."""
 
     resource_is_pod: bool = False
     allow_invalid_deletion_cost: bool = False
@@ -93,7 +95,8 @@ def options_for_update(
 
 
 def is_deletion_cost(annotations: dict[str, str] | None) -> bool:
-    """Return whether the pod-deletion-cost annotation is absent or a 32-bit integer as Go's ParseInt reads it."""
+    """Return whether the pod-deletion-cost annotation is absent or a 32-bit integer as Go's
+    ParseInt reads it."""
     cost = (annotations or {}).get(DELETION_COST)
     if cost is None or cost == "0":
         return True

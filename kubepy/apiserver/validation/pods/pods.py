@@ -44,7 +44,8 @@ def validate_pod(pod: Object) -> list[FieldError]:
 def _validate_annotations_and_spec(pod: Object, options: PodOptions, errors: Errors) -> None:
     """Validate as ``validatePodMetadataAndSpec``, except for the metadata that all objects have.
 
-    A volume with a token needs no ``serviceAccountName``, which a real cluster's admission fills in before validation.
+    A volume with a token needs no ``serviceAccountName``, which a real cluster's admission fills in
+    before validation.
     """
     spec = pod["spec"]
     validate_pod_annotations(
@@ -56,7 +57,7 @@ def _validate_annotations_and_spec(pod: Object, options: PodOptions, errors: Err
             validate_image_padding(container, f"spec.{field}[{index}]", errors)
 
 
-# --- update -------------------------------------------------------------------------------------------------------
+# --- update ---------------------------------------------------------------------------------------
 
 
 def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
@@ -171,7 +172,8 @@ def _copy_field(target: Object, source: Object, field: str) -> None:
 
 
 def _validate_gated_scheduling(spec: Object, old_spec: Object, errors: Errors) -> None:
-    """Let a pod with scheduling gates narrow the nodes that it can run on; ``spec`` gets the old values back."""
+    """Let a pod with scheduling gates narrow the nodes that it can run on; ``spec`` gets the old
+    values back."""
     new, old = spec.get("nodeSelector") or {}, old_spec.get("nodeSelector") or {}
     if any(new.get(key) != value for key, value in old.items()):
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
@@ -217,7 +219,7 @@ def _is_extended(new: Object, old: Object) -> bool:
     )
 
 
-# --- ephemeral containers ---------------------------------------------------------------------------------------------
+# --- ephemeral containers -------------------------------------------------------------------------
 
 
 def validate_ephemeral_containers_update(pod: Object, old: Object) -> list[FieldError]:

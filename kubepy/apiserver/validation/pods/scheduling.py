@@ -1,4 +1,5 @@
-"""Scheduling of pods: tolerations, affinity, topology spread (``pkg/apis/core/validation/validation.go``)."""
+"""Scheduling of pods: tolerations, affinity, topology spread
+(``pkg/apis/core/validation/validation.go``)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 WEIGHT_RANGE = "must be in the range 1-100"
 
 
-# --- tolerations --------------------------------------------------------------------------------------------------
+# --- tolerations ----------------------------------------------------------------------------------
 
 
 def validate_tolerations(tolerations: list[Object], path: str, errors: Errors) -> None:
@@ -59,7 +60,10 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
     if key:
         validate_label_name(key, f"{path}.key", errors)
     elif operator != "Exists":
-        detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        detail = (
+            'operator must be Exists when `key` is empty, which means "match all values and '
+            'all keys"'
+        )
         errors.append(invalid_value(f"{path}.operator", operator, detail))
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
         detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
@@ -83,7 +87,7 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
         validate_optional_choice(effect, TAINT_EFFECTS, f"{path}.effect", errors)
 
 
-# --- node affinity ------------------------------------------------------------------------------------------------
+# --- node affinity --------------------------------------------------------------------------------
 
 
 def validate_affinity(affinity: Object, options: PodOptions, path: str, errors: Errors) -> None:
@@ -174,7 +178,7 @@ def validate_node_selector_term(
             validate_format(value, dns1123_subdomain(value), f"{at}.values[{position}]", errors)
 
 
-# --- pod affinity -------------------------------------------------------------------------------------------------
+# --- pod affinity ---------------------------------------------------------------------------------
 
 
 def _validate_affinity_term(
@@ -197,7 +201,8 @@ def _validate_affinity_term(
 
 
 def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
-    """Validate ``matchLabelKeys`` and ``mismatchLabelKeys`` (``ValidateMatchLabelKeysAndMismatchLabelKeys``)."""
+    """Validate ``matchLabelKeys`` and ``mismatchLabelKeys``
+    (``ValidateMatchLabelKeysAndMismatchLabelKeys``)."""
     match, mismatch = term.get("matchLabelKeys") or [], term.get("mismatchLabelKeys") or []
     if not match and not mismatch:
         return
@@ -213,7 +218,8 @@ def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
         for position, name in enumerate(keys):
             validate_label_name(name, f"{path}.{field}[{position}]", errors)
     if selector is not None:
-        # At creation the server adds the keys to the selector as expressions: only a second mention is wrong.
+        # At creation the server adds the keys to the selector as expressions: only a second mention
+        # is wrong.
         mentioned = set(selector.get("matchLabels") or ())
         for expression in selector.get("matchExpressions") or ():
             key = expression.get("key", "")
@@ -227,7 +233,7 @@ def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
             errors.append(invalid_value(f"{path}.matchLabelKeys[{index}]", key, detail))
 
 
-# --- topology spread ----------------------------------------------------------------------------------------------
+# --- topology spread ------------------------------------------------------------------------------
 
 
 def _key_and_action(constraint: Object) -> tuple[str, str]:

@@ -1,4 +1,5 @@
-"""Security contexts of pods and containers (``ValidateSecurityContext``, ``validatePodSpecSecurityContext``)."""
+"""Security contexts of pods and containers (``ValidateSecurityContext``,
+``validatePodSpecSecurityContext``)."""
 
 from __future__ import annotations
 
@@ -50,7 +51,10 @@ def validate_security_context(
             detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
             errors.append(invalid_value(path, go_view("core.SecurityContext", context), detail))
         if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
-            detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+            detail = (
+                "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` "
+                "CAP_SYS_ADMIN"
+            )
             errors.append(invalid_value(path, go_view("core.SecurityContext", context), detail))
     validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
     validate_app_armor_profile(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
@@ -64,7 +68,8 @@ def _validate_id(number: int | None, path: str, errors: Errors) -> None:
 def validate_pod_security_context(
     spec: Object, path: str, errors: Errors, *, allow_namespaced_sysctls: bool
 ) -> None:
-    """Validate the security context of a pod, and the fields of its spec that belong to it (hostPID, hostIPC)."""
+    """Validate the security context of a pod, and the fields of its spec that belong to it
+    (hostPID, hostIPC)."""
     context = spec.get("securityContext")
     if not context:
         if spec.get("shareProcessNamespace") and spec.get("hostPID"):
@@ -118,7 +123,8 @@ def _validate_shared_processes(path: str, errors: Errors) -> None:
 
 
 def host_sysctl_complaint(sysctl: str, spec: Object) -> str:
-    """Return why a sysctl of a namespace that the pod shares with the host cannot be set, "" if it can."""
+    """Return why a sysctl of a namespace that the pod shares with the host cannot be set, "" if it
+    can."""
     name = sysctl.replace("/", ".")
     if spec.get("hostNetwork") and name.startswith("net."):
         return "may not be specified when 'hostNetwork' is true"
@@ -129,7 +135,7 @@ def host_sysctl_complaint(sysctl: str, spec: Object) -> str:
     return ""
 
 
-# --- profiles -----------------------------------------------------------------------------------------------------
+# --- profiles -------------------------------------------------------------------------------------
 
 
 def validate_seccomp_profile(profile: Object | None, path: str, errors: Errors) -> None:
@@ -177,7 +183,7 @@ def validate_app_armor_profile(profile: Object | None, path: str, errors: Errors
         errors.append(invalid_value(f"{path}.localhostProfile", local, detail))
 
 
-# --- Windows ------------------------------------------------------------------------------------------------------
+# --- Windows --------------------------------------------------------------------------------------
 
 
 def validate_windows_options(options: Object | None, path: str, errors: Errors) -> None:
@@ -236,20 +242,27 @@ def windows_user_name(name: str) -> list[str]:
 
 
 def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
-    """Require that all containers are Windows HostProcess containers, or none (``validateWindowsHostProcessPod``)."""
+    """Require that all containers are Windows HostProcess containers, or none
+    (``validateWindowsHostProcessPod``)."""
     of_pod = _host_process(spec)
     containers = list(containers_with_paths(spec, path))
     running = 0
     for container, at in containers:
         own = _host_process(container)
         if of_pod is not None and own is not None and of_pod != own:
-            detail = f"pod hostProcess value must be identical if both are specified, was {str(of_pod).lower()}"
+            detail = (
+                f"pod hostProcess value must be identical if both are specified, was "
+                f"{str(of_pod).lower()}"
+            )
             errors.append(
                 invalid_value(f"{at}.securityContext.windowsOptions.hostProcess", own, detail)
             )
         running += bool(of_pod if own is None else own)
     if running and running != len(containers):
-        detail = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        detail = (
+            "If pod contains any hostProcess containers then all containers must be "
+            "HostProcess containers"
+        )
         errors.append(invalid_value(path, "", detail))
     if running and not spec.get("hostNetwork"):
         detail = "hostNetwork must be true if pod contains any hostProcess containers"

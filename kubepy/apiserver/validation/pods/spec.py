@@ -253,7 +253,7 @@ def _validate_names(spec: Object, path: str, errors: Errors) -> None:
         validate_format(name, _subdomain(name), f"{path}.runtimeClassName", errors)
 
 
-# --- pod templates, the same for all workload kinds -----------------------------------------------------------------
+# --- pod templates, the same for all workload kinds -----------------------------------------------
 
 
 def validate_pod_template(template: Object, options: PodOptions, path: str, errors: Errors) -> None:
@@ -308,7 +308,7 @@ def forbid_active_deadline(template: Object, kind: str, path: str, errors: Error
         )
 
 
-# --- annotations (ValidatePodSpecificAnnotations) -------------------------------------------------------------------
+# --- annotations (ValidatePodSpecificAnnotations) -------------------------------------------------
 
 
 MIRROR = "kubernetes.io/config.mirror"

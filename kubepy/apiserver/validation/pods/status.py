@@ -1,4 +1,5 @@
-"""Updates of a pod's status and of its resources (``ValidatePodStatusUpdate``, ``ValidatePodResize``)."""
+"""Updates of a pod's status and of its resources (``ValidatePodStatusUpdate``,
+``ValidatePodResize``)."""
 
 from __future__ import annotations
 
@@ -101,7 +102,7 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-# --- terminated containers ----------------------------------------------------------------------------------------
+# --- terminated containers ------------------------------------------------------------------------
 
 
 def _restarts(
@@ -145,7 +146,8 @@ def _restarts(
 
 
 def _should_restart(container: Object, spec: Object, exit_code: int) -> bool:
-    """Return whether a container restarts after an exit code (``podutil.ContainerShouldRestart``)."""
+    """Return whether a container restarts after an exit code
+    (``podutil.ContainerShouldRestart``)."""
     for rule in container.get("restartPolicyRules") or ():
         codes = rule.get("exitCodes") or {}
         listed = exit_code in (codes.get("values") or ())
@@ -155,7 +157,7 @@ def _should_restart(container: Object, spec: Object, exit_code: int) -> bool:
     return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
 
 
-# --- claims and addresses -----------------------------------------------------------------------------------------
+# --- claims and addresses -------------------------------------------------------------------------
 
 
 def _validate_claim_statuses(statuses: Iterable[Object], spec: Object, errors: Errors) -> None:
@@ -193,7 +195,7 @@ def _validate_addresses(
         errors.append(invalid_value(f"status.{field}", shown, TWO_OF_A_FAMILY))
 
 
-# --- users and devices --------------------------------------------------------------------------------------------
+# --- users and devices ----------------------------------------------------------------------------
 
 
 def _validate_users(statuses: Iterable[Object], spec: Object, path: str, errors: Errors) -> None:
@@ -223,7 +225,8 @@ def _validate_users(statuses: Iterable[Object], spec: Object, path: str, errors:
 def _validate_allocations(
     statuses: Iterable[Object], containers: Mapping[Any, Object], path: str
 ) -> Iterator[FieldError]:
-    """Validate the health of devices (``allocatedResourcesStatus``), which the container must have requested."""
+    """Validate the health of devices (``allocatedResourcesStatus``), which the container must have
+    requested."""
     for index, status in enumerate(statuses):
         at = f"{path}[{index}].allocatedResourcesStatus"
         if status.get("allocatedResourcesStatus") and path.endswith("ephemeralContainerStatuses"):
@@ -270,7 +273,7 @@ def _check_requested(name: str, container: Object) -> str:
     )
 
 
-# --- the `resize` subresource (ValidatePodResize) -------------------------------------------------------------------
+# --- the `resize` subresource (ValidatePodResize) -------------------------------------------------
 
 
 RESIZABLE = ("cpu", "memory")
@@ -278,7 +281,8 @@ FIELDS = ("requests", "limits")
 
 
 def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
-    """Validate a resize: ``pod`` differs from ``old`` only in its resources and those of its containers.
+    """Validate a resize: ``pod`` differs from ``old`` only in its resources and those of its
+    containers.
 
     The simulated kubelets support it, so upstream's question to the node's kubelet is left out.
     """
@@ -314,7 +318,8 @@ def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
 
 
 def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[FieldError]:
-    """Validate changes of the resources of the pod as a whole (``validatePodLevelResourcesResize``)."""
+    """Validate changes of the resources of the pod as a whole
+    (``validatePodLevelResourcesResize``)."""
     if not any((resources or {}).get(field) for resources in (new, old) for field in FIELDS):
         return
     if old is not None and new is None:

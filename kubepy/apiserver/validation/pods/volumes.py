@@ -166,7 +166,7 @@ def _validate_source(
             )
 
 
-# --- plain sources ------------------------------------------------------------------------------------------------
+# --- plain sources --------------------------------------------------------------------------------
 
 
 def _validate_plain_source(kind: str, source: Object, path: str, errors: Errors) -> None:
@@ -217,11 +217,12 @@ def _validate_key_to_path(item: Object, path: str, errors: Errors) -> None:
     validate_file_mode(item.get("mode"), f"{path}.mode", errors)
 
 
-# --- downward API and projections ---------------------------------------------------------------------------------
+# --- downward API and projections -----------------------------------------------------------------
 
 
 def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
-    """Validate a file; upstream's errors have no ``items`` and no index here: ``downwardAPI.path``."""
+    """Validate a file; upstream's errors have no ``items`` and no index here:
+    ``downwardAPI.path``."""
     if not item.get("path"):
         errors.append(required(f"{path}.path"))
     validate_local_non_reserved_path(item.get("path", ""), f"{path}.path", errors)
@@ -288,7 +289,7 @@ def _reserve_path(target: str, shown: str, paths: set[str], path: str, errors: E
     paths.add(target)
 
 
-# --- overlapping paths (warningsForOverlappingVirtualPaths) ---------------------------------------------------------
+# --- overlapping paths (warningsForOverlappingVirtualPaths) ---------------------------------------
 
 
 class _FilePath(NamedTuple):
@@ -340,7 +341,8 @@ def _file_paths(source: Object, shown: str) -> list[_FilePath]:
 
 
 def _overlaps(paths: list[_FilePath], earlier: list[_FilePath], prefix: str) -> Iterator[str]:
-    """Yield warnings of paths that are equal to earlier ones, above or below them; adds the paths to ``earlier``."""
+    """Yield warnings of paths that are equal to earlier ones, above or below them; adds the paths
+    to ``earlier``."""
     for file in paths:
         new = file._replace(path=file.path.rstrip("/"))
         for old in earlier:

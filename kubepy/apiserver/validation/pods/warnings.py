@@ -1,4 +1,5 @@
-"""Warnings of pods and pod templates that are valid but questionable (``pkg/api/pod/warnings.go``)."""
+"""Warnings of pods and pod templates that are valid but questionable
+(``pkg/api/pod/warnings.go``)."""
 
 from __future__ import annotations
 
@@ -22,17 +23,24 @@ with lazy_imports():
 DEPRECATED_LABELS = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
     "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-    "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
-    "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
-    "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
+    "failure-domain.beta.kubernetes.io/region": "deprecated since v1.17; use "
+    '"topology.kubernetes.io/region" instead',
+    "failure-domain.beta.kubernetes.io/zone": "deprecated since v1.17; use "
+    '"topology.kubernetes.io/zone" instead',
+    "beta.kubernetes.io/instance-type": "deprecated since v1.17; use "
+    '"node.kubernetes.io/instance-type" instead',
     "app.kubernetes.io/created-by": "deprecated since v1.9",
-    "scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
+    "scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and "
+    "Tolerations instead",
     "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
 }
 DEPRECATED_ANNOTATIONS = {
-    "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
-    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
-    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+    "scheduler.alpha.kubernetes.io/critical-pod": "non-functional in v1.16+; use the "
+    '"priorityClassName" field instead',
+    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field '
+    "instead",
+    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" '
+    "field instead",
 }
 # The field of a volume, its name in upstream's warning, and the warning.
 DEPRECATED_VOLUMES = (
@@ -110,14 +118,17 @@ def _warnings(
                 yield f"{path}.affinity.{kind}.{REQUIRED}[{index}].labelSelector: {NO_SELECTOR}"
         for index, weighted in enumerate(block.get(PREFERRED) or ()):
             if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
-                yield f"{path}.affinity.{kind}.{PREFERRED}[{index}].podAffinityTerm.labelSelector: {NO_SELECTOR}"
+                yield (
+                    f"{path}.affinity.{kind}.{PREFERRED}[{index}].podAffinityTerm."
+                    f"labelSelector: {NO_SELECTOR}"
+                )
     for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
         yield from ip_warnings(server, f"{path}.dnsConfig.nameservers[{index}]")
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         yield from ip_warnings(alias.get("ip", ""), f"{path}.hostAliases[{index}].ip")
 
 
-# --- placement ----------------------------------------------------------------------------------------------------
+# --- placement ------------------------------------------------------------------------------------
 
 
 def _scheduling_warnings(spec: Object, path: str) -> Iterator[str]:
@@ -152,7 +163,7 @@ def node_term_warnings(term: Object, path: str, *, check_values: bool = False) -
             )
 
 
-# --- lists --------------------------------------------------------------------------------------------------------
+# --- lists ----------------------------------------------------------------------------------------
 
 
 def _duplicate_warnings(spec: Object, path: str) -> Iterator[str]:
@@ -180,11 +191,14 @@ def _volume_warnings(volumes: list[Object], path: str) -> Iterator[str]:
     yield from overlapping_paths(volumes)
 
 
-# --- containers ---------------------------------------------------------------------------------------------------
+# --- containers -----------------------------------------------------------------------------------
 
 
 def _use_seccomp_field(key: str, prefix: str) -> str:
-    return f'{prefix}metadata.annotations[{key}]: non-functional in v1.27+; use the "seccompProfile" field instead'
+    return (
+        f"{prefix}metadata.annotations[{key}]: non-functional in v1.27+; use the "
+        f'"seccompProfile" field instead'
+    )
 
 
 def _profile_warnings(
@@ -198,11 +212,15 @@ def _profile_warnings(
         return
     of_pod = (spec.get("securityContext") or {}).get("appArmorProfile")
     if of_pod is None or of_pod != _profile_of_annotation(annotations[key]):
-        yield f'{prefix}metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead'
+        yield (
+            f"{prefix}metadata.annotations[{key}]: deprecated since v1.30; use the "
+            f'"appArmorProfile" field instead'
+        )
 
 
 def _profile_of_annotation(annotation: str) -> Object | None:
-    """Return the field for an AppArmor annotation, None for an invalid one (``ApparmorFieldForAnnotation``)."""
+    """Return the field for an AppArmor annotation, None for an invalid one
+    (``ApparmorFieldForAnnotation``)."""
     if annotation == "unconfined":
         return {"type": "Unconfined"}
     if annotation == "runtime/default":
@@ -222,7 +240,10 @@ def _amount_warnings(amounts: Object | None, path: str) -> Iterator[str]:
             and amount[-1:] in "mun"
             and Quantity.parse(amount).milli_value() % 1000
         ):
-            yield f"{path}[{name}]: fractional byte value {quote(amount)} is invalid, must be an integer"
+            yield (
+                f"{path}[{name}]: fractional byte value {quote(amount)} is invalid, must be an "
+                f"integer"
+            )
 
 
 def _env_warnings(variables: list[Object], path: str) -> Iterator[str]:
@@ -235,7 +256,10 @@ def _env_warnings(variables: list[Object], path: str) -> Iterator[str]:
             variable.get("valueFrom") is not None or value == reference or reference not in value
         )
         if name in names and hides:
-            yield f"{path}[{index}]: hides previous definition of {quote(name)}, which may be dropped when using apply"
+            yield (
+                f"{path}[{index}]: hides previous definition of {quote(name)}, which may be "
+                f"dropped when using apply"
+            )
         names.add(name)
 
 
@@ -249,7 +273,8 @@ def _port_warnings(spec: Object, path: str) -> Iterator[str]:
     for port, at in ports:
         if port.get("hostIP") and not port.get("hostPort"):
             shown = (
-                f"{{Name:{port.get('name', '')} HostPort:0 ContainerPort:{port.get('containerPort', 0)} "
+                f"{{Name:{port.get('name', '')} HostPort:0 "
+                f"ContainerPort:{port.get('containerPort', 0)} "
                 f"Protocol:{port.get('protocol', '')} HostIP:{port['hostIP']}}}"
             )
             yield f"{at}: hostIP set without hostPort: {shown}"
@@ -262,7 +287,8 @@ def _port_warnings(spec: Object, path: str) -> Iterator[str]:
     for port, at in ports:
         if (name := port.get("name", "")) and (other_at := names.setdefault(name, at)) != at:
             yield (
-                f"{at}: duplicate port name {quote(name)} with {other_at}, services and probes that select ports "
+                f"{at}: duplicate port name {quote(name)} with {other_at}, services and probes "
+                f"that select ports "
                 f"by name will use {other_at}"
             )
 

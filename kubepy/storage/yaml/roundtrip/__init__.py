@@ -1,9 +1,10 @@
-"""Change the object in a text and leave the text as somebody wrote it: comments, order, quotes, style, line ends.
+"""Change the object in a text and leave the text as somebody wrote it: comments, order, quotes,
+style, line ends.
 
-ruamel.yaml's parser gives the span of each node in the text (``nodes``, ``layout``). The changes are planned first
-(``plan``, ``matching``), then only the spans of changed scalars, removed entries and new ones are written
-(``editors``). ruamel.yaml's own round trip is not used: it sets line width, indentation and quotes of a whole file
-anew.
+ruamel.yaml's parser gives the span of each node in the text (``nodes``, ``layout``). The changes
+are planned first (``plan``, ``matching``), then only the spans of changed scalars, removed entries
+and new ones are written (``editors``). ruamel.yaml's own round trip is not used: it sets line
+width, indentation and quotes of a whole file anew.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ from kubepy.storage.yaml.roundtrip.nodes import Node, compose
 from kubepy.storage.yaml.roundtrip.plan import MERGED, EditPlan
 
 MAX_TRIES = 40
-MAX_TRIED = 2_000_000  # characters that are written and read again at most to find a construct that cannot be edited
+# characters that are written and read again at most to find a construct that cannot be edited
+MAX_TRIED = 2_000_000
 _BOM = "\ufeff"
 
 
 def merge(text: bytes, obj: dict[str, Any]) -> bytes:
     """Return the text of a file with ``obj`` in place of the object that it holds.
 
-    What did not change stays byte for byte, and comments stay unless what they annotate is removed. A construct that
-    cannot be edited in place is written anew as a whole, its comments above it. A text that cannot be read is replaced.
+    What did not change stays byte for byte, and comments stay unless what they annotate is removed.
+    A construct that cannot be edited in place is written anew as a whole, its comments above it. A
+    text that cannot be read is replaced.
     """
     try:
         decoded = text.decode()
@@ -75,8 +78,8 @@ class _Document:
         self._layout = DocumentLayout(part.text, composer)
 
     def attempts(self, obj: dict[str, Any]) -> Iterator[str]:
-        """Yield the text with the change in it; then the same with one of the changed collections written anew as a
-        whole, the innermost first."""
+        """Yield the text with the change in it; then the same with one of the changed collections
+        written anew as a whole, the innermost first."""
         yield from self._attempt(obj, ())
         for node in self._changed(obj)[: min(MAX_TRIES, MAX_TRIED // len(self._layout.text))]:
             yield from self._attempt(obj, (node,))

@@ -1,5 +1,6 @@
-"""Write the text of changed collections and scalars: in block style (one line or more for each entry), and in flow
-style (``{a: 1, b: [x, y]}``, JSON too). New values of scalars take the style of the old ones."""
+"""Write the text of changed collections and scalars: in block style (one line or more for each
+entry), and in flow style (``{a: 1, b: [x, y]}``, JSON too). New values of scalars take the style of
+the old ones."""
 
 from __future__ import annotations
 
@@ -56,8 +57,8 @@ class BlockEditor:
         )
 
     def collection(self, node: Node, value: Any, start: int, end: int) -> str:
-        """Return the lines of a block collection whose lines are a span now. Where the span begins within a line, the
-        text begins as if that line were blank before it."""
+        """Return the lines of a block collection whose lines are a span now. Where the span begins
+        within a line, the text begins as if that line were blank before it."""
         chunks, tail_start = self._layout.chunks(node, start, end)
         slots = self._plan.slots(node, value)
         staying = increasing([slot.place for slot in slots])
@@ -90,7 +91,8 @@ class BlockEditor:
     def _leads(
         self, chunks: list[EntryLines], staying: set[int], tail: str
     ) -> tuple[list[str], str]:
-        """Return the lines apart before each chunk, and after the last; they stay when the entry behind them goes."""
+        """Return the lines apart before each chunk, and after the last; they stay when the entry
+        behind them goes."""
         leads, carried = [], ""
         for index, chunk in enumerate(chunks):
             lead = _join(carried, self._text[chunk.lead : chunk.attached])
@@ -191,7 +193,8 @@ class BlockEditor:
     # --- comments ---
 
     def _comment_beside(self, entry: CollectionEntry) -> str:
-        """Return the comment at the end of the line of an entry's key, or of its value if that is a scalar."""
+        """Return the comment at the end of the line of an entry's key, or of its value if that is a
+        scalar."""
         node = entry.value
         if node.style in ("|", ">"):
             line = self._text[node.start : self._layout.line_end(node.start + 1)]
@@ -208,14 +211,16 @@ class BlockEditor:
         )
 
     def _comments_after(self, chunk: EntryLines) -> str:
-        """Return the comments after an entry that belong to it; those within a block collection go with that."""
+        """Return the comments after an entry that belong to it; those within a block collection go
+        with that."""
         node = chunk.entry.value
         return (
             "" if node.is_block else self._text[self._layout.line_end(chunk.entry.end) : chunk.end]
         )
 
     def _comments_of_collection(self, chunk: EntryLines) -> str:
-        """Return the comments that belong to a block collection itself: they stay when all its entries go."""
+        """Return the comments that belong to a block collection itself: they stay when all its
+        entries go."""
         entry = chunk.entry
         if not entry.value.is_block:
             return self._comments_after(chunk)
@@ -231,12 +236,14 @@ def _anchor(node: Node) -> str:
 
 
 def _append(text: str, following: str) -> str:
-    """Put one run of lines after another; blank lines after a scalar that keeps them (``|+``) would become its."""
+    """Put one run of lines after another; blank lines after a scalar that keeps them (``|+``) would
+    become its."""
     return text + (_BLANK_LINES.sub("", following) if text.endswith("\n\n") else following)
 
 
 def _join(carried: str, lead: str) -> str:
-    """Put one stretch of blank lines and comments after another, without doubling the blank lines between them."""
+    """Put one stretch of blank lines and comments after another, without doubling the blank lines
+    between them."""
     ends_blank = not carried.rpartition("\n")[0].rpartition("\n")[2].strip() if carried else False
     if ends_blank and (not lead or not lead.partition("\n")[0].strip()):
         carried = carried.rstrip("\n") + ("\n" if carried.strip() else "")
@@ -247,7 +254,8 @@ def _join(carried: str, lead: str) -> str:
 
 
 class _Piece(NamedTuple):
-    """An entry's text with the blanks and comments around it: ``after`` is the comment behind its comma."""
+    """An entry's text with the blanks and comments around it: ``after`` is the comment behind its
+    comma."""
 
     lead: str
     body: str
@@ -308,8 +316,8 @@ class FlowEditor:
         )
 
     def _pieces(self, node: Node) -> tuple[list[_Piece], str, bool]:
-        """Return the pieces, the text between the last and the closing bracket, and whether a comma follows the
-        last."""
+        """Return the pieces, the text between the last and the closing bracket, and whether a comma
+        follows the last."""
         pieces: list[_Piece] = []
         position, has_comma = self._layout.content_start(node) + 1, False
         for entry in self._layout.entries(node):
@@ -438,7 +446,8 @@ def flow_scalar(value: Any, style: str) -> str:
 def block_scalar(node: Node, value: Any, column: int, indent: int, *, may_have_lines: bool) -> str:
     """Return a scalar, or an empty collection, as the value of an entry of a block collection.
 
-    ``column``: where it begins; ``indent``: where its further lines stand. Without ``may_have_lines`` it takes one.
+    ``column``: where it begins; ``indent``: where its further lines stand. Without
+    ``may_have_lines`` it takes one.
     """
     if not isinstance(value, str):
         return atom(value)
@@ -457,8 +466,8 @@ def block_scalar(node: Node, value: Any, column: int, indent: int, *, may_have_l
 
 
 def literal_like(header: str, body: str, value: str, column: int) -> str | None:
-    """Return a ``|`` block at the indentation of another, whose collection stands at ``column``; None where the value
-    cannot be one."""
+    """Return a ``|`` block at the indentation of another, whose collection stands at ``column``;
+    None where the value cannot be one."""
     explicit = re.search(r"[1-9]", header.partition("#")[0])
     first = re.search(r"^( *)[^ \n]", body, re.MULTILINE)
     steps = int(explicit[0]) if explicit else len(first[1]) - column if first else 2

@@ -1,8 +1,9 @@
 """The lines and comments of a text, and the node that each of them belongs to.
 
-A block collection is a run of chunks, one for each entry: the comments directly above it at its own indentation, the
-entry itself with the comments at the ends of its lines, and the comments after it that are indented deeper than it.
-Blank lines and comments between two chunks belong to the collection.
+A block collection is a run of chunks, one for each entry: the comments directly above it at its own
+indentation, the entry itself with the comments at the ends of its lines, and the comments after it
+that are indented deeper than it. Blank lines and comments between two chunks belong to the
+collection.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class CollectionEntry(NamedTuple):
 
 
 class EntryLines(NamedTuple):
-    """The lines of an entry: those apart from it begin at ``lead``, those attached to it at ``attached``."""
+    """The lines of an entry: those apart from it begin at ``lead``, those attached to it at
+    ``attached``."""
 
     entry: CollectionEntry
     lead: int
@@ -82,7 +84,8 @@ class DocumentLayout:
         return start - self.line_start(start)
 
     def end_comment(self, position: int) -> str:
-        """Return the comment on the rest of a line, with the blanks before it; "" where there is none."""
+        """Return the comment on the rest of a line, with the blanks before it; "" where there is
+        none."""
         match = _END_OF_LINE.match(self.text, position)
         return match[0] if match and match[1] else ""
 
@@ -180,7 +183,8 @@ class DocumentLayout:
     # --- chunks ---
 
     def inner_start(self, entry: CollectionEntry) -> int:
-        """Return the start of the lines of an entry's block collection; its first entry if that is on the same line."""
+        """Return the start of the lines of an entry's block collection; its first entry if that is
+        on the same line."""
         value = entry.value
         first = self.entries(value)[0].start
         if self.text[self.line_start(first) : first].strip(" "):
@@ -189,7 +193,8 @@ class DocumentLayout:
         return self.line_end(self.after_properties(value) if has_properties else entry.mark)
 
     def chunks(self, node: Node, start: int, end: int) -> tuple[list[EntryLines], int]:
-        """Return the chunks of a block collection whose lines are a span, and the start of the lines after the last.
+        """Return the chunks of a block collection whose lines are a span, and the start of the
+        lines after the last.
 
         The comments at the head of a document are the document's, not its first entry's.
         """
@@ -214,7 +219,8 @@ class DocumentLayout:
         return chunks, start
 
     def _end_of_deeper_comments(self, start: int, limit: int, column: int) -> int:
-        """Return the end of the comments from ``start`` that are indented deeper than ``column``."""
+        """Return the end of the comments from ``start`` that are indented deeper than
+        ``column``."""
         end = start
         while start < limit:
             stop = self.line_end(start + 1)

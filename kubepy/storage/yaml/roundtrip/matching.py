@@ -9,8 +9,8 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import Any
 
-# The keys that tell the items of the API's lists apart, the surest first. ``uid`` comes after ``name``: an owner that
-# was made again is the same owner to whoever wrote a comment beside it.
+# The keys that tell the items of the API's lists apart, the surest first. ``uid`` comes after
+# ``name``: an owner that was made again is the same owner to whoever wrote a comment beside it.
 NATURAL_KEYS = (
     ("name",),
     ("mountPath",),
@@ -50,10 +50,12 @@ def same(a: Any, b: Any) -> bool:
 
 
 def match(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
-    """Return for each new item the index of the old one that it was, None for one that was not there.
+    """Return for each new item the index of the old one that it was, None for one that was not
+    there.
 
-    Items with the same natural key are the same; without such a key, items that are equal, and of the others those at
-    the same place between them. An item in which nothing but its key is another was renamed.
+    Items with the same natural key are the same; without such a key, items that are equal, and of
+    the others those at the same place between them. An item in which nothing but its key is another
+    was renamed.
     """
     names = _natural_key(old, new)
     if names:
@@ -66,7 +68,8 @@ def match(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
 
 
 def _natural_key(old: Sequence[Any], new: Sequence[Any]) -> tuple[str, ...]:
-    """Return the first natural key that all items have and no two of a list share; () where there is none."""
+    """Return the first natural key that all items have and no two of a list share; () where there
+    is none."""
     if not all(isinstance(item, dict) for item in (*old, *new)):
         return ()
     for names in NATURAL_KEYS:
@@ -125,7 +128,8 @@ def _match_places(
 
 
 def _are_alike(a: Any, b: Any, names: tuple[str, ...]) -> bool:
-    """Return whether one item can have become another: both of a kind, and the same but for a natural key."""
+    """Return whether one item can have become another: both of a kind, and the same but for a
+    natural key."""
     if names:
         return same({**a, **dict.fromkeys(names)}, {**b, **dict.fromkeys(names)})
     if isinstance(a, dict) and isinstance(b, dict):
@@ -138,7 +142,8 @@ def _are_alike(a: Any, b: Any, names: tuple[str, ...]) -> bool:
 
 
 def increasing(indexes: Sequence[int | None]) -> set[int]:
-    """Return the indexes of a longest run that only rises: those that can stay when the others are moved."""
+    """Return the indexes of a longest run that only rises: those that can stay when the others are
+    moved."""
     tails: list[int] = []
     before: dict[int, int | None] = {}
     for index in indexes:

@@ -1,7 +1,7 @@
 """Compose a document into nodes that know their span in the text and their value.
 
-Spans are half open ranges of characters. libyaml's marks are exact for scalars and flow collections; a block collection
-ends with its last entry (``layout``).
+Spans are half open ranges of characters. libyaml's marks are exact for scalars and flow
+collections; a block collection ends with its last entry (``layout``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Node:
 
     :ivar value: the value to a reader of manifests.
     :ivar children: keys and values in turn, or items.
-    :ivar merge: the span of the ``<<`` before a value that is merged into its mapping, None for others.
+    :ivar merge: the span of the ``<<`` before a value that is merged into its mapping, None for
+        others.
     :ivar target: the node that an alias stands for.
     """
 

@@ -16,8 +16,8 @@ MERGED = object()  # the value of an entry that brings the entries of other mapp
 
 
 class Slot(NamedTuple):
-    """An entry of a collection as it is to be: ``place`` is where it stands among the present ones, None for a new
-    one."""
+    """An entry of a collection as it is to be: ``place`` is where it stands among the present ones,
+    None for a new one."""
 
     place: int | None
     name: str
@@ -25,7 +25,8 @@ class Slot(NamedTuple):
 
 
 class EditPlan:
-    """The changes from a document to an object. Nodes in ``rigid`` are to be written anew as a whole."""
+    """The changes from a document to an object. Nodes in ``rigid`` are to be written anew as a
+    whole."""
 
     def __init__(self, layout: DocumentLayout, obj: Any, rigid: Iterable[Node] = ()) -> None:
         self._layout = layout
@@ -54,14 +55,15 @@ class EditPlan:
         return id(node) in self._rigid
 
     def is_edited_within(self, node: Node, value: Any) -> bool:
-        """Return whether a collection stays one of its kind, so that its entries change one by one. An empty one does
-        not: it takes the style of what is around it."""
+        """Return whether a collection stays one of its kind, so that its entries change one by one.
+        An empty one does not: it takes the style of what is around it."""
         if not node.has_kind_of(value) or self.is_rigid(node) or not node.children:
             return False
         return self._layout.has_brackets(node) if node.is_flow else bool(value)
 
     def stands(self, node: Node, value: Any) -> bool:
-        """Return whether the text of a node means the value as it is, with all that its aliases will mean."""
+        """Return whether the text of a node means the value as it is, with all that its aliases
+        will mean."""
         if self.is_rigid(node):
             return False
         if not self._has_aliases:
@@ -80,8 +82,8 @@ class EditPlan:
     def slots(self, node: Node, value: Any) -> list[Slot]:
         """Return the entries of a collection as they are to be, in order.
 
-        New keys of a mapping come after the nearest key that precedes them in the order in which kubepy writes
-        mappings.
+        New keys of a mapping come after the nearest key that precedes them in the order in which
+        kubepy writes mappings.
         """
         entries = self._layout.entries(node)
         if node.kind != MAPPING:
@@ -102,7 +104,8 @@ class EditPlan:
     ) -> list[Slot]:
         """Add the keys of ``value`` that are not present yet.
 
-        Those that precede all others come in front of the first of the others, behind the keys after its neighbour.
+        Those that precede all others come in front of the first of the others, behind the keys
+        after its neighbour.
         """
         places = {slot.name: place for place, slot in enumerate(slots) if slot.value is not MERGED}
         last_merge = max(
@@ -110,7 +113,8 @@ class EditPlan:
         )
         names = in_order(value)
         first = next((places[name] for name in names if name in places), 0)
-        # No key may come before one on the line of its ``-``, which would have to move to a line of its own.
+        # No key may come before one on the line of its ``-``, which would have to move to a line of
+        # its own.
         may_come_first = True
         if not node.is_flow and slots and slots[0].place == 0:
             start = self._layout.entries(node)[0].start
@@ -134,8 +138,8 @@ class EditPlan:
     def _kept_merges(
         self, entries: list[CollectionEntry], value: dict[str, Any]
     ) -> dict[str, Any] | None:
-        """Return the entries that ``<<`` will bring; None where the mapping cannot be ``value`` with the merges left in
-        it, a merged mapping is removed, or it is too complex."""
+        """Return the entries that ``<<`` will bring; None where the mapping cannot be ``value``
+        with the merges left in it, a merged mapping is removed, or it is too complex."""
         brought: dict[str, Any] = {}
         last_merge = 0
         for place, entry in enumerate(entries):

@@ -47,6 +47,7 @@ bundles: $(VENV)/.installed
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check kubepy tests tools
+	$(BIN)/ruff format --check --quiet kubepy tests tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/measure_house.py

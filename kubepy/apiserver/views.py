@@ -436,7 +436,9 @@ class Looker:
         spec have changed; None where nothing shows."""
         make = VIEWS[key.resource][0]
         last, seen = self._last.get(key, (None, None))
-        before = (seen if old is last else make(old)) if old is not None else None
+        before = None
+        if old is not None:
+            before = seen if old is last else make(old)
         after = make(new) if new is not None else None
         if new is not None:
             self._last[key] = new, after

@@ -191,13 +191,10 @@ def _names(sock: socket.socket) -> list[Any]:
 
 
 def _address_text(name: Any) -> str:
-    return (
-        f"[{name[0]}]:{name[1]}"
-        if name and ":" in name[0]
-        else f"{name[0]}:{name[1]}"
-        if name
-        else ""
-    )
+    if not name:
+        return ""
+    host, port = name[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _reason(error: OSError) -> str:

@@ -208,7 +208,11 @@ def _with_data(obj: Object | None, data: dict[str, str]) -> Object | None:
 
 def _write(folder: str, info: Info, obj: Object | None, *, null: bool = False) -> None:
     """Write an object as YAML; None becomes an empty file (``null`` for a masked Secret)."""
-    text = yaml.dump(obj) if obj is not None else "null\n" if null else ""
+    text = ""
+    if obj is not None:
+        text = yaml.dump(obj)
+    elif null:
+        text = "null\n"
     with open(os.path.join(folder, file_name(info)), "w", encoding="utf-8") as file:
         file.write(text)
 

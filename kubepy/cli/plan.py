@@ -318,13 +318,9 @@ def global_words(flags_set: Sequence[tuple[str, str]]) -> list[str]:
 def own_words(args: Sequence[str]) -> list[str]:
     """Return a command line without ``--`` and without the program's name."""
     words = list(args[1:] if args[:1] == ["--"] else args)
-    return (
-        words[2:]
-        if words[:2] == [KUBECTL, KUBEPY]
-        else words[1:]
-        if words[:1] in ([KUBEPY], [KUBECTL])
-        else words
-    )
+    if words[:2] == [KUBECTL, KUBEPY]:
+        return words[2:]
+    return words[1:] if words[:1] in ([KUBEPY], [KUBECTL]) else words
 
 
 # --- the fork -------------------------------------------------------------------------------------

@@ -85,12 +85,15 @@ PARTS = ("replicasets.apps", "controllerrevisions.apps")  # their steps show in 
 def short_duration(seconds: float) -> str:
     """Return a duration, rounded, without units that are 0 behind others: ``6h``, ``1m30s``,
     ``1.55s``, ``4ms``."""
-    text = format_duration(round(seconds, 3 if seconds < 1 else 2 if seconds < 60 else 0))
-    return (
-        text.removesuffix("0s").removesuffix("h0m") + ("h" if text.endswith("h0m0s") else "")
-        if text.endswith("m0s")
-        else text
-    )
+    digits = 0
+    if seconds < 1:
+        digits = 3
+    elif seconds < 60:
+        digits = 2
+    text = format_duration(round(seconds, digits))
+    if text.endswith("h0m0s"):
+        return text.removesuffix("0m0s")
+    return text.removesuffix("0s") if text.endswith("m0s") else text
 
 
 class Cell(NamedTuple):
@@ -526,10 +529,7 @@ class TimelineText:
         return step.key.resource not in PARTS or step.key in self._subjects
 
     def _legend(self) -> list[str]:
-        signs = {
-            sign if sign in MEANINGS else "A" if sign.isupper() else "a"
-            for sign in self._used - {" "}
-        }
+        signs = set(map(_sign_of_legend, self._used - {" "}))
         parts = [f"{sign} {meaning}" for sign, meaning in MEANINGS.items() if sign in signs]
         if self._has_levels:
             parts.append(
@@ -594,3 +594,10 @@ def _middle_cut(text: str, width: int) -> str:
         return text
     end = (width - 2) // 2
     return f"{text[: width - 2 - end]}..{text[len(text) - end :]}"
+
+
+def _sign_of_legend(sign: str) -> str:
+    """Return the sign that stands for another one in the legend: one letter for all revisions."""
+    if sign in MEANINGS:
+        return sign
+    return "A" if sign.isupper() else "a"

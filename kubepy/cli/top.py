@@ -98,9 +98,11 @@ def check_selector(text: str) -> None:
 
 def sort_key(row: UsageRow, sort_by: str) -> tuple[object, ...]:
     """Order by name, or by falling amount."""
-    amount = row.amounts.get(sort_by)
-    used = 0 if amount is None else amount.milli_value() if sort_by == "cpu" else amount.value()
-    return (-used, *row.names) if sort_by else row.names
+    if not sort_by:
+        return row.names
+    amount = row.amounts.get(sort_by) or Quantity(0)
+    used = amount.milli_value() if sort_by == "cpu" else amount.value()
+    return (-used, *row.names)
 
 
 def amount_cell(resource: str, amounts: Amounts) -> str:

@@ -95,7 +95,11 @@ def read_timeline(
         else None
     )
     entries = entries_of(fork, first, after_revision or 0)
-    subjects = () if subject is None else (subject,) if isinstance(subject, Key) else subject
+    subjects: Collection[Key] = ()
+    if isinstance(subject, Key):
+        subjects = (subject,)
+    elif subject is not None:
+        subjects = subject
     replay = Replay(views_before(fork, entries), entries, subjects, sync_seconds(fork))
     start = since or (moment(entries[0]) if entries else until)
     replay.begin(start, is_over=after_revision is not None)

@@ -55,7 +55,9 @@ def _schema_of(schema: Schema, key: str) -> Schema | None:
     if key in fields:
         field: Schema = fields[key]
         return field
-    return None if not others else others if isinstance(others, dict) else {}
+    if not others:
+        return None
+    return others if isinstance(others, dict) else {}
 
 
 def drop_nulls(schema: Schema, value: Any) -> None:

@@ -115,7 +115,11 @@ def format_duration(seconds: float) -> str:
             return f"{sign}{_quotient(nanos, size)}{unit}"
     minutes, rest = divmod(nanos, 60_000_000_000)
     hours, minutes = divmod(minutes, 60)
-    larger = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    larger = ""
+    if hours:
+        larger = f"{hours}h{minutes}m"
+    elif minutes:
+        larger = f"{minutes}m"
     return f"{sign}{larger}{_quotient(rest, 1_000_000_000)}s"
 
 

@@ -166,5 +166,9 @@ def _rules(rules: list[IngressRule]) -> list[Object]:
 def _backend(text: str) -> Object:
     name, port = text.split(":")[:2]
     number = int_or_none(port, 32)
-    shown = {"number": number} if number is not None else {"name": port} if port else {}
-    return {"service": {"name": name, "port": shown}}
+    service_port: Object = {}
+    if number is not None:
+        service_port = {"number": number}
+    elif port:
+        service_port = {"name": port}
+    return {"service": {"name": name, "port": service_port}}

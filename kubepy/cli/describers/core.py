@@ -113,11 +113,16 @@ def _addresses(writer: PrefixWriter, obj: AnyObject) -> None:
     ):
         if spec.get(key):
             writer.field(0, name, spec[key])
-    addresses = []
-    for ingress in obj.get("status", {}).get("loadBalancer", {}).get("ingress") or []:
-        ip, mode = ingress.get("ip"), ingress.get("ipMode")
-        addresses.append(
-            (f"{ip} ({mode})" if mode else str(ip)) if ip else str(ingress.get("hostname", ""))
-        )
+    load_balancer = obj.get("status", {}).get("loadBalancer", {})
+    addresses = [_ingress_address(ingress) for ingress in load_balancer.get("ingress") or []]
     if addresses:
         writer.field(0, "LoadBalancer Ingress", ", ".join(addresses))
+
+
+def _ingress_address(ingress: AnyObject) -> str:
+    """Return the address of a load balancer, with its mode, or else its host name."""
+    ip = ingress.get("ip")
+    if not ip:
+        return str(ingress.get("hostname", ""))
+    mode = ingress.get("ipMode")
+    return f"{ip} ({mode})" if mode else str(ip)

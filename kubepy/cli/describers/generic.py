@@ -64,6 +64,10 @@ def smart_label(field: str) -> str:
         return field
     words = []
     for part in PARTS.findall(field):
-        is_acronym = part.upper() in ACRONYMS
-        words.append(part.upper() if is_acronym else part.capitalize() if part.islower() else part)
+        word = part
+        if part.upper() in ACRONYMS:
+            word = part.upper()
+        elif part.islower():
+            word = part.capitalize()
+        words.append(word)
     return " ".join(words)

@@ -129,7 +129,7 @@ def _decide(repository: Repository, unmerged: UnmergedPath) -> ConflictResolutio
     file = state_file_at(unmerged.path)
     if file is None or {OURS, THEIRS} <= stages.keys():
         return None
-    survivor = OURS if OURS in stages else THEIRS if THEIRS in stages else ""
+    survivor = next((side for side in (OURS, THEIRS) if side in stages), "")
     if not survivor:
         return ConflictResolution("", "both sides removed it")
     if BASE not in stages:

@@ -244,20 +244,24 @@ def _string(verb: str, value: str, spec: FormatSpec) -> str:
             and "`" not in text
             and (text.isprintable() or text.replace("\t", "").isprintable())
         )
-        quoted = goformat.quote(text)
-        text = f"`{text}`" if is_raw else _ascii(quoted) if "+" in spec.flags else quoted
+        if is_raw:
+            text = f"`{text}`"
+        else:
+            text = goformat.quote(text)
+            if "+" in spec.flags:
+                text = _ascii(text)
     return spec.pad(text, zeros=True)
 
 
 def _ascii(text: str) -> str:
-    return "".join(
-        character
-        if character.isascii()
-        else f"\\u{ord(character):04x}"
-        if ord(character) < 0x10000
-        else f"\\U{ord(character):08x}"
-        for character in text
-    )
+    return "".join(map(_ascii_character, text))
+
+
+def _ascii_character(character: str) -> str:
+    if character.isascii():
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 _BASES = {
@@ -297,7 +301,9 @@ def _integer(verb: str, value: int, spec: FormatSpec) -> str:
 def _sign(negative: bool, spec: FormatSpec) -> str:
     if negative:
         return "-"
-    return "+" if "+" in spec.flags else " " if " " in spec.flags else ""
+    if "+" in spec.flags:
+        return "+"
+    return " " if " " in spec.flags else ""
 
 
 def _float(verb: str, value: float, spec: FormatSpec) -> str:

@@ -19,13 +19,9 @@ _DIRECTIVE = "$patch"
 
 def node_kind(value: Any) -> str:
     """Return the kind of a value's node in YAML."""
-    return (
-        "MappingNode"
-        if isinstance(value, dict)
-        else "SequenceNode"
-        if isinstance(value, list)
-        else "ScalarNode"
-    )
+    if isinstance(value, dict):
+        return "MappingNode"
+    return "SequenceNode" if isinstance(value, list) else "ScalarNode"
 
 
 class Missing:

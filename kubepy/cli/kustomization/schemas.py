@@ -227,7 +227,9 @@ class Schemas:
 def _types_of(node: Any) -> Iterator[tuple[str, str]]:
     """Yield the API versions and kinds that a definition or operation is marked with."""
     marks = node.get("x-kubernetes-group-version-kind") if isinstance(node, dict) else None
-    for mark in [marks] if isinstance(marks, dict) else marks if isinstance(marks, list) else ():
+    if isinstance(marks, dict):
+        marks = [marks]
+    for mark in marks if isinstance(marks, list) else ():
         group, version, kind = (
             mark.get(part, "") if isinstance(mark, dict) else ""
             for part in ("group", "version", "kind")

@@ -195,15 +195,11 @@ def decode(
 
 def _zero(shape: Any) -> Any:
     """Return what null is decoded into as an item of a list or map."""
-    return (
-        _BASIC[shape]()
-        if isinstance(shape, str)
-        else None
-        if shape is None
-        else type(shape)()
-        if isinstance(shape, list | dict)
-        else {}
-    )
+    if isinstance(shape, str):
+        return _BASIC[shape]()
+    if shape is None:
+        return None
+    return type(shape)() if isinstance(shape, list | dict) else {}
 
 
 def _mismatch(value: Any, shape: Any, field: str) -> CliError:
@@ -219,13 +215,9 @@ def _go_type(shape: Any) -> str:
         return f"[]{_go_type(shape[0])}"
     if isinstance(shape, dict):
         return f"map[string]{_go_type(shape['*'])}"
-    return (
-        shape
-        if isinstance(shape, str)
-        else "interface {}"
-        if shape is None
-        else f"types.{shape.name}"
-    )
+    if isinstance(shape, str):
+        return shape
+    return "interface {}" if shape is None else f"types.{shape.name}"
 
 
 def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:

@@ -361,11 +361,12 @@ def image_tag_transformer(_: FileLoader, config: Object) -> Transformer:
 
 
 def _visit_containers(node: Any, change: FieldFunction) -> None:
-    for value in (
-        node if isinstance(node, list) else node.values() if isinstance(node, dict) else ()
-    ):
-        _visit_containers(value, change)
-    if isinstance(node, dict):
+    if isinstance(node, list):
+        for value in node:
+            _visit_containers(value, change)
+    elif isinstance(node, dict):
+        for value in node.values():
+            _visit_containers(value, change)
         for name in ("containers", "initContainers"):
             for container in node[name] if isinstance(node.get(name), list) else ():
                 if isinstance(container, dict) and "image" in container:

@@ -88,11 +88,9 @@ class Builder(NamedTuple):
                 errors.append(CliError("the -k flag can't be used with -f or -R"))
             if options.filename and not errors:
                 filenames = manifests.expand_paths(options.filename, recursive, errors)
-        selector = (
-            (options.selector if isinstance(options, SelectorOptions) else "")
-            if self.selector is None
-            else self.selector
-        )
+        selector = self.selector or ""
+        if self.selector is None and isinstance(options, SelectorOptions):
+            selector = options.selector
         selector = selector.strip()
         fields = options.field_selector.strip() if isinstance(options, FieldSelectorOptions) else ""
         if self.everything and (selector or fields):

@@ -444,7 +444,9 @@ def draw_link(drawing: Drawing, bar: Bar, y: float, successor_y: float) -> None:
     x = drawing.scale.x(bar.removed)
     end, down = max(x, drawing.scale.x(successor.start)), successor_y > y
     tip = successor_y + drawing.thickness / 2 * (-1 if down else 1)
-    arrow = ("l-3 -5l6 0z" if down else "l-3 5l6 0z") if drawing.thickness > 6 else ""
+    arrow = ""
+    if drawing.thickness > 6:
+        arrow = "l-3 -5l6 0z" if down else "l-3 5l6 0z"
     drawing.add(
         "link",
         f"M{number(x)} {number(y + drawing.thickness / 2 * (1 if down else -1))}"

@@ -97,13 +97,9 @@ def missing_finding(
         last = scene.link(
             present, f"data['{reference.key}']", f"it has no such key; its keys: {keys}"
         )
-    cause = (
-        "key-missing"
-        if problem.is_key
-        else "secret-missing"
-        if resource == SECRETS
-        else "configmap-missing"
-    )
+    cause = "secret-missing" if resource == SECRETS else "configmap-missing"
+    if problem.is_key:
+        cause = "key-missing"
     return scene.finding(cause, *links, use, last, remedies=[provide(scene, obj, missing, present)])
 
 

@@ -309,7 +309,9 @@ def _json_value(value: Scalar) -> Scalar:
     float."""
     if isinstance(value, float):
         if not math.isfinite(value):
-            word = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
+            word = "+Inf" if value > 0 else "-Inf"
+            if math.isnan(value):
+                word = "NaN"
             raise _RefusedError(f"json: unsupported value: {word}")
         if value.is_integer() and abs(value) < 1e21:
             value = int(value)
@@ -359,7 +361,9 @@ def key_text(key: Any, value: Any) -> str:
         return str(key)
     # ``strconv.FormatFloat(key, 'g', -1, 32)``: the shortest digits that a 32-bit float tells apart
     if not abs(key) <= 3.4028235677973366e38:
-        return ".nan" if key != key else ".inf" if key > 0 else "-.inf"
+        if math.isnan(key):
+            return ".nan"
+        return ".inf" if key > 0 else "-.inf"
     single = struct.pack("f", key)
     texts = (f"{key:.{digits}e}" for digits in range(17))
     return format_float(

@@ -218,8 +218,9 @@ def _compare(a: str, b: str) -> int:
         return len(a) - len(b)
     first, second = a[at], b[at]
     if first.isalpha() or second.isalpha():
-        both = first.isalpha() and second.isalpha()
-        return ord(first) - ord(second) if both else (1 if first.isalpha() else -1)
+        if first.isalpha() and second.isalpha():
+            return ord(first) - ord(second)
+        return 1 if first.isalpha() else -1
     a_number, a_end = _digits(a, at, "0" in (first, second))
     b_number, b_end = _digits(b, at, "0" in (first, second))
     return a_number - b_number or a_end - b_end or ord(first) - ord(second)
@@ -319,6 +320,8 @@ def literal(value: str, indent: str, steps: int = 2) -> str:
     """Return a ``|`` block without the line break that ends it; ``steps``: how far it is indented
     below its parent."""
     hint = str(steps) if value[0] in " \n\t" else ""
-    chomp = "+" if value == "\n" or value.endswith("\n\n") else "" if value.endswith("\n") else "-"
+    chomp = "" if value.endswith("\n") else "-"
+    if value == "\n" or value.endswith("\n\n"):
+        chomp = "+"
     body = value.removesuffix("\n").split("\n")
     return f"|{hint}{chomp}\n" + "\n".join(indent + line if line else "" for line in body)

@@ -348,7 +348,11 @@ class FlowEditor:
         start = self._layout.line_start(node.start)
         own = len(self._text[start:]) - len(self._text[start:].lstrip(" "))
         base = len(_last_line(closing)) if "\n" in closing and not closing.strip() else own
-        indent = len(indents[0]) if indents else base + 2 if "\n" in closing else None
+        indent = None
+        if indents:
+            indent = len(indents[0])
+        elif "\n" in closing:
+            indent = base + 2
         return _Shape(
             sample.style if sample else "", pieces[0].lead if pieces else "", indent, base
         )
@@ -470,7 +474,11 @@ def literal_like(header: str, body: str, value: str, column: int) -> str | None:
     None where the value cannot be one."""
     explicit = re.search(r"[1-9]", header.partition("#")[0])
     first = re.search(r"^( *)[^ \n]", body, re.MULTILINE)
-    steps = int(explicit[0]) if explicit else len(first[1]) - column if first else 2
+    steps = 2
+    if explicit:
+        steps = int(explicit[0])
+    elif first:
+        steps = len(first[1]) - column
     if not value.strip(" \n") or _NOT_PRINTABLE.search(value) or not 0 < steps < 10:
         return None
     return literal(value, " " * (column + steps), steps)

@@ -203,6 +203,21 @@ def test_answer_about_work_without_end_is_bounded(
     assert whole.left > -budget.MOST_OF_RUN
 
 
+def test_answer_about_cron_job_that_starts_each_minute_leaves_a_third_of_the_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its forks never come to rest: each run costs what it may cost."""
+    budgets = counted(monkeypatch)
+    cluster = Cluster.temporary(nodes=3, seed=7)
+    cluster.run("taint nodes --all dedicated=db:NoSchedule", check=True)
+    cluster.run("apply -f -", stdin=cron_job().replace("*/10", "*"), check=True)
+    cluster.advance("30m")
+    why = cluster.why("cronjob/report")
+    assert why.sequence is not None
+    [whole] = budgets
+    assert whole.left > budget.MOST_OF_ANSWER / 3
+
+
 def test_answer_whose_budget_is_spent_names_the_cause_and_tries_nothing_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -221,7 +236,7 @@ def test_run_that_writes_without_end_within_a_moment_is_cut_off(
     cluster.settle()
     cluster.run("scale deployment web --replicas=30 --reconcile=never", check=True)
     monkeypatch.setattr(budget, "MOST_AT_ONCE", 1)
-    monkeypatch.setattr("kubepy.insight.why.forward.MOST_OF_RUN", 10)
+    monkeypatch.setattr(budget, "MOST_OF_RUN", 10)
     with cluster._open() as local:
         why = verdict.explain(verdict.Question(local, Key("deployments.apps", "default", "web")))
     assert why.state == STUCK

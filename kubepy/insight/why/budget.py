@@ -11,9 +11,15 @@ from kubepy.storage import Key
 
 MOST_OF_ANSWER = 12_000  # writes for all runs of an answer together
 MOST_OF_RUN = 3_000  # writes for one run of them
+MOST_OF_REPEATING = 1_000  # the same of what never comes to rest: a CronJob
 MOST_AT_ONCE = 100_000  # writes within one moment: whoever writes more comes to no end
 MOST_TRIES = 60  # runs of an answer that try commands
-MOMENT = 3  # a moment counts as so many writes, even if nothing is written in it
+MOMENT = 6  # a moment counts as so many writes, even if nothing is written in it: it costs as much
+
+
+def most_of_run(asked: Object) -> int:
+    """Return the writes for one run that an object is asked about in."""
+    return MOST_OF_REPEATING if asked["kind"] == "CronJob" else MOST_OF_RUN
 
 
 class BudgetSpent(BaseException):

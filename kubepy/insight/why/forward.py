@@ -17,7 +17,7 @@ from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.insight.prediction import predict
 from kubepy.insight.why import goals, workloads
-from kubepy.insight.why.budget import MOST_OF_RUN, Budget, BudgetSpent
+from kubepy.insight.why.budget import Budget, BudgetSpent, most_of_run
 from kubepy.insight.why.remedies import pods_of
 from kubepy.insight.why.scene import Scene, condition_status
 from kubepy.runtime.checkpoint import CHECKPOINT, latest
@@ -48,7 +48,7 @@ class RunForward:
 
     def __init__(self, question: Question, asked: Object, enough: float) -> None:
         self._question, self._asked = question, asked
-        self._budget = Budget(MOST_OF_RUN, question.budget)
+        self._budget = Budget(most_of_run(asked), question.budget)
         self._enough = enough
         self._begun = self._best = goals.progress(asked)
         self._writes = self._moments = self._best_moment = 0

@@ -13,7 +13,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.insight import Finding
 from kubepy.insight.prediction import DAY, predict, work
 from kubepy.insight.why import REAL, Remedy, forward, goals, jobs
-from kubepy.insight.why.budget import MOST_OF_RUN, Budget, BudgetSpent
+from kubepy.insight.why.budget import Budget, BudgetSpent, most_of_run
 from kubepy.insight.why.marks import RANKS, kind_of
 from kubepy.insight.why.question import NOTES, Question
 from kubepy.insight.why.scene import Scene, Words
@@ -72,7 +72,7 @@ class TrialRun:
         self._question, self._asked, self._noted = question, asked, noted
         self._commands = tuple(commands)
         self._is_enough = has_many or is_being_deleted(asked)
-        self._budget = Budget(MOST_OF_RUN, question.budget)
+        self._budget = Budget(most_of_run(asked), question.budget)
         self._status = 0
         self._since: float | None = (
             None  # seconds from the beginning from which on the object is done

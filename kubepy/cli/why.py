@@ -270,7 +270,9 @@ def lines_of_remedy(program: str, remedy: Remedy, paint: Painter) -> Iterator[st
 def command_line(program: str, words: tuple[str, ...]) -> str:
     """Return a command line for a shell, which is never broken."""
     manifest = stdin_of(words)
-    source = f"echo {shlex.quote(manifest)} | " if manifest else ""
+    # What echo makes of a backslash differs between shells.
+    echo = "printf '%s\\n'" if "\\" in manifest else "echo"
+    source = f"{echo} {shlex.quote(manifest)} | " if manifest else ""
     return printable(f"  {source}{program} {shlex.join(words)}")
 
 

@@ -585,4 +585,112 @@ INCIDENTS: dict[str, Incident] = {
         ("apply", "apply", "apply", "after 1m"),
         (deployment(), autoscaler(low=2, high=3), autoscaler("other", 4, 6)),
     ),
+    # objects that must be made anew, or that lead elsewhere than meant
+    "job that fails and quota": Incident(
+        "job/report",
+        (NO_PODS, "apply"),
+        (job("backoffLimit: 2", annotations='kubepy.dev/exit-code: "1"'),),
+    ),
+    "job that a policy fails and taint": Incident(
+        "job/report",
+        (TAINT, "apply"),
+        (
+            job(
+                "podFailurePolicy: {rules: [{action: FailJob, "
+                "onExitCodes: {operator: In, values: [3]}}]}",
+                annotations='kubepy.dev/exit-code: "3"',
+            ),
+        ),
+    ),
+    "job past its deadline and selector": Incident(
+        "job/report",
+        ("apply", "after 2m"),
+        (job("activeDeadlineSeconds: 30", pod="nodeSelector: {disk: ssd}"),),
+    ),
+    "job of another controller and gate": Incident(
+        "job/report",
+        ("apply",),
+        (
+            job(
+                "managedBy: example.com/queue",
+                pod="schedulingGates: [{name: example.com/wait}]",
+            ),
+        ),
+    ),
+    "runtime class and taint": Incident(
+        "deployment/web", (TAINT, "apply"), (deployment(pod="runtimeClassName: gvisor"),)
+    ),
+    "stateful set on a full node": Incident(
+        "statefulset/web",
+        ("apply",),
+        (
+            workload(
+                "StatefulSet",
+                pod="nodeName: node-1",
+                container="resources: {requests: {cpu: '9'}}",
+            ),
+        ),
+    ),
+    "deployment on a full node": Incident(
+        "deployment/web",
+        ("apply",),
+        (deployment(pod="nodeName: node-1", container="resources: {requests: {cpu: '9'}}"),),
+    ),
+    "toleration for no time and bad image": Incident(
+        "deployment/web",
+        ("taint nodes --all dedicated=db:NoExecute", "apply"),
+        (
+            deployment(
+                image="Web:1",
+                pod="tolerations: [{key: dedicated, operator: Exists, effect: NoExecute, "
+                "tolerationSeconds: 0}]",
+            ),
+        ),
+    ),
+    "mistyped target and quota": Incident(
+        "hpa/web",
+        ("create quota team --hard=pods=2", "apply", "apply", "after 1m"),
+        (
+            deployment(
+                container="resources: {requests: {cpu: 100m}}", annotations="kubepy.dev/cpu: 50m"
+            ),
+            autoscaler(low=4).replace(
+                '"kind": "Deployment", "name": "web"', '"kind": "Deployment", "name": "wbe"'
+            ),
+        ),
+    ),
+    "jobs made suspended and taint": Incident(
+        "cronjob/report",
+        (TAINT, "apply", "after 25m"),
+        (
+            cron_job("concurrencyPolicy: Forbid").replace(
+                '"jobTemplate": {"spec": {', '"jobTemplate": {"spec": {"suspend": true, '
+            ),
+        ),
+    ),
+    "claims of a class that is missing and quota": Incident(
+        "statefulset/web",
+        ("create quota team --hard=persistentvolumeclaims=1", "apply"),
+        (
+            workload(
+                "StatefulSet",
+                replicas=3,
+                spec="volumeClaimTemplates: [{metadata: {name: data}, spec: {"
+                "storageClassName: fast, accessModes: [ReadWriteOnce], "
+                "resources: {requests: {storage: 1Gi}}}}]",
+            ),
+        ),
+    ),
+    "pod security and gates in parallel": Incident(
+        "statefulset/web",
+        (RESTRICTED, "apply"),
+        (
+            workload(
+                "StatefulSet",
+                replicas=3,
+                spec="podManagementPolicy: Parallel",
+                pod="schedulingGates: [{name: example.com/wait}]",
+            ),
+        ),
+    ),
 }

@@ -17,6 +17,8 @@ from kubepy.insight.why.verdict import Question, explain
 from kubepy.runtime.checkpoint import CHECKPOINT
 from kubepy.storage import Key
 
+from .incidents import job
+
 WEB = Key("deployments.apps", "default", "web")
 BROKEN = '{"spec":{"template":{"metadata":{"annotations":{"kubepy.dev/outcome":"not-ready"}}}}}'
 BARE_POD = json.dumps(
@@ -388,3 +390,15 @@ def test_why_beside_a_server_asks_what_it_runs(
             answer = explain(Question(local, WEB))
     assert answer.cause == cause
     assert answer.remedies == ()
+
+
+def test_why_manifest_with_backslashes_is_the_same_in_every_shell(cluster: Cluster) -> None:
+    """The echo of some shells makes a line break of a backslash and an n."""
+    manifest = job(
+        container='args: ["-c", "a\\nb"]', pod="priorityClassName: none, schedulerName: x"
+    )
+    cluster.run("create priorityclass none --value=1", check=True)
+    cluster.run("apply -f -", stdin=manifest, check=True)
+    lines = cluster.run("why job/report").stdout.splitlines()
+    [line] = [line for line in lines if "replace --force" in line]
+    assert line.startswith("  printf '%s\\n' '{")

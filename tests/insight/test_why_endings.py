@@ -13,6 +13,8 @@ from kubepy.insight.why import DONE, PROGRESSING, STUCK, Why
 from kubepy.insight.why.verdict import Question, explain
 from kubepy.storage import Key
 
+from .incidents import claim, volume, workload
+
 HOLD = """--type=merge -p '{"metadata":{"finalizers":["example.com/hold"]}}'"""
 STUCK_PODS = (
     """-p '{"spec":{"template":{"metadata":{"annotations":{"kubepy.dev/termination":"stuck"}}}}}'"""
@@ -738,3 +740,25 @@ def test_service_is_done_with_one_ready_pod() -> None:
         "run other --image=web:1 --labels=app=web --annotations=kubepy.dev/outcome=not-ready",
     )
     assert asked(cluster, "services", "web").state == DONE
+
+
+def test_volume_whose_claim_is_gone_says_so() -> None:
+    cluster = Cluster.temporary(nodes=1, seed=7)
+    for manifest in (volume("disk", "1Gi"), claim(spec="storageClassName: manual")):
+        cluster.run("apply -f -", stdin=manifest, check=True)
+    cluster.advance("10s")
+    cluster.run("delete pvc data", check=True)
+    cluster.advance("10s")
+    why = cluster.why("pv/disk")
+    assert (why.state, why.cause) == (STUCK, "volume-released")
+    assert [(remedy.kind, remedy.proven) for remedy in why.remedies] == [("destructive", True)]
+
+
+def test_daemon_set_without_any_untainted_node_has_remedies() -> None:
+    cluster = Cluster.temporary(nodes=2, seed=7)
+    cluster.run("taint nodes --all dedicated=db:NoSchedule", check=True)
+    cluster.run("apply -f -", stdin=workload("DaemonSet"), check=True)
+    why = cluster.why("daemonset/web")
+    assert (why.state, why.cause) == (DONE, "taint")
+    assert [remedy.proven for remedy in why.remedies] == [True, True]
+    assert why.remedies[1].command[-1] == "dedicated:NoSchedule-"

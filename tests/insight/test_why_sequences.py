@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from kubepy import Cluster
+from kubepy.insight import RemedyCommand
 from kubepy.insight.why import STUCK, Why, budget, verdict
 from kubepy.insight.why.marks import kind_of
 from kubepy.insight.why.question import DIAGNOSES
 from kubepy.insight.why.scene import Scene
 from kubepy.storage import Key
 
-from .incidents import INCIDENTS, begun, cron_job, deployment, webhook
+from .incidents import INCIDENTS, begun, cron_job, deployment, job, webhook
 
 
 def steps(why: Why) -> list[str]:
@@ -149,6 +150,37 @@ def test_kind_of_remedy(command: tuple[str, ...], kind: str) -> None:
     with cluster._open() as local:
         words = tuple(word.replace("POD", pod["metadata"]["name"]) for word in command)
         assert kind_of(Scene(local, DIAGNOSES), words) == kind
+
+
+@pytest.mark.parametrize(
+    ("annotations", "change", "kind"),
+    [
+        ('kubepy.dev/exit-code: "1"', "nodeSelector", "real"),
+        ('kubepy.dev/exit-code: "1"', "annotations", "simulated"),
+    ],
+)
+def test_kind_of_job_made_anew_is_that_of_what_is_changed(
+    annotations: str, change: str, kind: str
+) -> None:
+    cluster = Cluster.temporary(nodes=1, seed=7)
+    manifest = job(annotations=annotations, pod="nodeSelector: {disk: ssd}")
+    cluster.run("apply -f -", stdin=manifest, check=True)
+    changed = json.loads(manifest)
+    template = changed["spec"]["template"]
+    del (template["metadata"] if change == "annotations" else template["spec"])[change]
+    words = RemedyCommand(("replace", "--force", "-f", "-"), json.dumps(changed))
+    with cluster._open() as local:
+        assert kind_of(Scene(local, DIAGNOSES), words) == kind
+
+
+def test_runtime_class_that_is_made_is_simulated_and_comes_after_another_template() -> None:
+    cluster = Cluster.temporary(nodes=1, seed=7)
+    cluster.run("apply -f -", stdin=deployment(pod="runtimeClassName: gvisor"), check=True)
+    remedies = cluster.why("deployment/web").remedies
+    assert [(remedy.command[0], remedy.kind, remedy.proven) for remedy in remedies] == [
+        ("patch", "real", True),
+        ("create", "simulated", True),
+    ]
 
 
 def test_remedies_real_ones_come_first_and_destructive_ones_last() -> None:

@@ -10,19 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from kubepy.api.meta import Object, annotations_of, name_of
+from kubepy.api.meta import Object, annotations_of, name_of, uid_of
 from kubepy.api.objects.images import image_name_problem
 from kubepy.api.objects.outcomes import OUTCOME, PENDING, POD_OUTCOME, RUNS_FOR, UnknownOutcomeError
-from kubepy.api.objects.pods import node_name, phase_of
+from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.insight.why.remedies import (
     MADE_ANEW,
     merge_patch,
     of_template,
+    patch_template,
+    pod_spec_of,
     replaces_pods,
     top_owner,
 )
 from kubepy.insight.why.scene import annotated, condition_status, plural, unready_link
+from kubepy.kubelet.admission import is_scheduled, rejection
 from kubepy.kubelet.lifetimes import NO_RULES, Rules, lifetime_of
 
 if TYPE_CHECKING:
@@ -306,7 +309,47 @@ def failed_pod(scene: Scene, pod: Object) -> Finding | None:
             ),
         )
     text = status.get("message") or f"it has failed: {status['reason']}"
-    return scene.finding("pod-rejected", scene.link(pod, "status.reason", text.rstrip(".")))
+    return scene.finding(
+        "pod-rejected",
+        scene.link(pod, "status.reason", text.rstrip(".")),
+        remedies=without_node_name(scene, pod),
+    )
+
+
+def rejected_pod(scene: Scene, pod: Object) -> Finding | None:
+    """Blame a node that will not admit a pod which has yet to be started there: it was made anew
+    after it had been rejected."""
+    node = scene.get("nodes", "", node_name(pod))
+    status = pod.get("status") or {}
+    is_undecided = phase_of(pod) in ("", "Pending") and not status.get("startTime")
+    if node is None or not is_undecided or not pod_spec_of(top_owner(scene, pod)).get("nodeName"):
+        return None
+    others = [
+        cast("Pod", other)
+        for other in scene.list("pods")
+        if node_name(other) == name_of(node)
+        and uid_of(other) != uid_of(pod)
+        and not is_pod_terminal(other)
+        and is_scheduled(cast("Pod", other))
+    ]
+    reason = rejection(cast("Pod", pod), cast("Node", node), others)
+    if reason is None:
+        return None
+    text = f"the node does not admit it: {reason.message}"
+    return scene.finding(
+        "pod-rejected",
+        scene.link(pod, "spec.nodeName", text),
+        remedies=without_node_name(scene, pod),
+    )
+
+
+def without_node_name(scene: Scene, pod: Object) -> list[Words]:
+    """Return the command that leaves the choice of a node to the scheduler, where the template of a
+    pod names one."""
+    workload = top_owner(scene, pod)
+    if workload["kind"] == "Pod" or not pod_spec_of(workload).get("nodeName"):
+        return []
+    return patch_template(scene, pod, ("remove", ("nodeName",), None))
 
 
 # --- pods that the kubelet does not start ---------------------------------------------------------
@@ -379,6 +422,7 @@ def kept_unready(scene: Scene, pod: Object) -> Finding | None:
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
     "pods": (
         failed_pod,
+        rejected_pod,
         invalid_image_name,
         image_pull,
         failed_container,

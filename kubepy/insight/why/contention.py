@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.meta import Object, name_of
-from kubepy.api.objects.nodes import NO_EXECUTE
+from kubepy.api.objects.nodes import NO_EXECUTE, taints_of, tolerates
 from kubepy.insight import Finding, Link
 from kubepy.insight.why.goals import count, desired_replicas
+from kubepy.insight.why.remedies import patch_template, pod_spec_of, top_owner
 from kubepy.insight.why.scene import Diagnosis, Scene, Words, plural
 
 if TYPE_CHECKING:
@@ -52,6 +54,9 @@ def finding_of(scene: Scene, obj: Object, contest: Contest) -> Finding:
         for link, words in taints_of_named_node(scene, obj):
             links.append(link)
             remedies.append(words)
+        if not remedies and (evicting := evicting_taint(scene, obj)) is not None:
+            links.append(evicting.link)
+            remedies += evicting.remedies
     for party in (contest.maker, contest.undoer):
         remedies += deletion_of_autoscaler(scene, party)
     return scene.finding(CAUSE, *links, remedies=remedies)
@@ -76,6 +81,54 @@ def taints_of_named_node(scene: Scene, owner: Object) -> list[tuple[Link, Words]
         for index, taint in enumerate(node["spec"].get("taints") or ())
         if taint.get("effect") == NO_EXECUTE
     ]
+
+
+class EvictingTaint(NamedTuple):
+    """A taint that pods tolerate for a time only, so that they are bound to its node, and evicted.
+
+    :ivar link: the taint.
+    """
+
+    link: Link
+    remedies: tuple[Words, ...]
+
+
+def evicting_taint(scene: Scene, owner: Object) -> EvictingTaint | None:
+    """Return the first taint that evicts the pods of an owner from nodes that they are bound to."""
+    tolerations = pod_spec_of(top_owner(scene, owner)).get("tolerations") or []
+    for node in scene.list("nodes"):
+        for index, taint in enumerate(taints_of(node)):
+            brief = [
+                toleration
+                for toleration in tolerations
+                if toleration.get("tolerationSeconds") is not None
+                and taint["effect"] == NO_EXECUTE
+                and tolerates(toleration, taint)
+            ]
+            if brief:
+                text = f"the pods tolerate this taint for {brief[0]['tolerationSeconds']}s only"
+                remedies = for_longer(scene, owner, tolerations, brief, taint)
+                link = scene.link(node, f"spec.taints[{index}]", text)
+                return EvictingTaint(link, tuple(remedies))
+    return None
+
+
+def for_longer(
+    scene: Scene, owner: Object, tolerations: list[Object], brief: list[Object], taint: Any
+) -> Iterator[Words]:
+    """Yield the commands that remove a taint from all nodes, let pods tolerate it for ever, and do
+    not let them tolerate it."""
+    nodes = [name_of(node) for node in scene.list("nodes") if taint in taints_of(node)]
+    yield ("taint", "nodes", *nodes, f"{taint['key']}:{NO_EXECUTE}-")
+    lasting = [
+        {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+        if toleration in brief
+        else toleration
+        for toleration in tolerations
+    ]
+    without = [toleration for toleration in tolerations if toleration not in brief]
+    for changed in (lasting, without):
+        yield from patch_template(scene, owner, ("replace", ("tolerations",), changed))
 
 
 def deletion_of_autoscaler(scene: Scene, party: Party) -> list[Words]:

@@ -125,11 +125,21 @@ def suspended_job(scene: Scene, job: Object) -> Finding | None:
     """Diagnose a Job whose pods are not made, or taken away, until it is resumed."""
     if not is_suspended(cast("Job", job)):
         return None
+    remedies = [patch(scene, job, {"suspend": False})]
+    cron_job = scene.owner(job)
+    if cron_job is not None and cron_job["kind"] == "CronJob" and of_jobs(cron_job).get("suspend"):
+        remedies.append(patch(scene, cron_job, {"jobTemplate": {"spec": {"suspend": None}}}))
     return scene.finding(
         "job-suspended",
         scene.link(job, "spec.suspend", "it has no pods until it is resumed"),
-        remedies=[patch(scene, job, {"suspend": False})],
+        remedies=remedies,
     )
+
+
+def of_jobs(cron_job: Object) -> Object:
+    """Return the spec that the Jobs of a CronJob get."""
+    spec: Object = cron_job["spec"]["jobTemplate"]["spec"]
+    return spec
 
 
 def unmanaged_job(scene: Scene, job: Object) -> Finding | None:

@@ -14,8 +14,9 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kubepy.api.meta import Object, controller_of, is_being_deleted
+from kubepy.api.meta import Object, annotations_of, controller_of, is_being_deleted
 from kubepy.api.objects.usage import PREFIX
+from kubepy.api.objects.volumes import is_bound
 from kubepy.controllers.podgc import TAINT_OUT_OF_SERVICE
 from kubepy.insight import stdin_of
 from kubepy.insight.why import DESTRUCTIVE, REAL, SIMULATED
@@ -33,18 +34,48 @@ WEBHOOKS = ("validatingwebhookconfiguration", "mutatingwebhookconfiguration")
 
 def kind_of(scene: Scene, words: Words) -> str:
     """Return the kind of a remedy, by what its command line does to objects of the scene."""
-    if any(PREFIX in word for word in (*words, stdin_of(words))):
+    if words[0] == "replace":
+        return _kind_of_replacement(scene, json.loads(stdin_of(words)))
+    if any(PREFIX in word for word in (*words, stdin_of(words))) or _makes_handler(words):
         return SIMULATED
     if words[0] == "delete":
         return DESTRUCTIVE if _destroys(scene, words) else REAL
     if words[0] == "patch":
         return _kind_of_patch(words)
-    if words[0] == "replace":
-        return DESTRUCTIVE if _has_volume(scene, stdin_of(words)) else REAL
     if words[0] == "label" and any(word.partition("=")[0] in ZONE_LABELS for word in words):
         return SIMULATED
     is_forced = any(word.startswith(TAINT_OUT_OF_SERVICE) for word in words)
     return DESTRUCTIVE if is_forced else REAL
+
+
+def _makes_handler(words: Words) -> bool:
+    """Return whether a command says of all nodes that they have a handler of a RuntimeClass."""
+    return words[0] == "create" and '"kind":"RuntimeClass"' in stdin_of(words)
+
+
+def _kind_of_replacement(scene: Scene, manifest: Object) -> str:
+    """Return the kind of a command that makes an object anew: by the volume that it loses, and by
+    the annotations for kubelets that it changes."""
+    metadata = manifest["metadata"]
+    resource = scene.cluster.scheme.for_kind(manifest["apiVersion"], manifest["kind"])
+    present = None
+    if resource is not None:
+        present = scene.get(resource.key, metadata.get("namespace", "default"), metadata["name"])
+    if manifest["kind"] == "PersistentVolumeClaim":
+        return DESTRUCTIVE if present is not None and is_bound(present) else REAL
+    is_same = present is None or _for_kubelets(present) == _for_kubelets(manifest)
+    return REAL if is_same else SIMULATED
+
+
+def _for_kubelets(obj: Object) -> list[tuple[str, str]]:
+    """Return the annotations of an object, and of its template, that the simulation follows."""
+    template = obj["spec"].get("template") or {}
+    return [
+        item
+        for holder in (obj, template)
+        for item in sorted(annotations_of(holder).items())
+        if item[0].startswith(PREFIX)
+    ]
 
 
 def _kind_of_patch(words: Words) -> str:
@@ -57,15 +88,6 @@ def _kind_of_patch(words: Words) -> str:
         kinds = [kind for field, kind in OF_DISKS.items() if field in patch]
         return max(kinds, key=RANKS.__getitem__, default=REAL)
     return REAL
-
-
-def _has_volume(scene: Scene, manifest: str) -> bool:
-    """Return whether the claim that a manifest replaces is bound, so that its data are lost."""
-    metadata = json.loads(manifest)["metadata"]
-    claim = scene.get(
-        "persistentvolumeclaims", metadata.get("namespace", "default"), metadata["name"]
-    )
-    return claim is None or bool(claim["spec"].get("volumeName"))
 
 
 def _destroys(scene: Scene, words: Words) -> bool:

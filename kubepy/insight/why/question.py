@@ -10,6 +10,7 @@ from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
 from kubepy.insight.why import (
+    anew,
     containers,
     contention,
     deletions,
@@ -24,6 +25,7 @@ from kubepy.insight.why import (
     refusals,
     scheduling,
     services,
+    targets,
     volumes,
     workloads,
 )
@@ -39,8 +41,10 @@ TABLES = (
     missing_nodes,
     deletions,
     contention,
+    anew,
     jobs,
     disruption,
+    targets,
     intent,
     services,
     ingresses,

@@ -18,8 +18,9 @@ from kubepy.api.objects.references import SECRETS, MissingReference, missing_ref
 from kubepy.apiserver.settings import FULL
 from kubepy.insight.why.containers import FailingContainer, failing_containers
 from kubepy.insight.why.intent import config_changed
+from kubepy.insight.why.manifests import create as new_object
 from kubepy.insight.why.refusals import COUNTS, CREATORS, Trial, first_refusal
-from kubepy.insight.why.remedies import absent, merge_patch, pods_of, top_owner
+from kubepy.insight.why.remedies import absent, merge_patch, patch_template, pods_of, top_owner
 from kubepy.insight.why.workloads import undo
 
 if TYPE_CHECKING:
@@ -280,6 +281,16 @@ def creation_finding(
         absent(demanded.resource, namespace, name, f"there is no such {demanded.kind}"),
     ]
     create = scene.command(owner, *demanded.command) if namespaced else demanded.command
+    if demanded.resource == RUNTIME_CLASSES:
+        return scene.finding(
+            demanded.cause,
+            *links,
+            remedies=[
+                *(undo(scene, owner) if top_owner(scene, owner) is owner else ()),
+                *patch_template(scene, owner, ("remove", (demanded.field,), None)),
+                new_object(demanded.obj),
+            ],
+        )
     remedies = [*(undo(scene, owner) if top_owner(scene, owner) is owner else ()), create]
     return scene.finding(demanded.cause, *links, remedies=[words for words in remedies if words])
 

@@ -200,10 +200,17 @@ def pod_spec_of(workload: Object) -> Object:
     return spec
 
 
-def made_anew(scene: Scene, obj: Object, patch: list[Object]) -> list[Words]:
+def made_anew(
+    scene: Scene, obj: Object, patch: list[Object], *, has_begun: bool = False
+) -> list[Words]:
     """Return the command that makes a Job or a pod anew with a change, if it has not come to
-    anything yet."""
-    if any(phase_of(pod) in ("Running", "Succeeded") for pod in owned_pods(scene, obj)):
+    anything yet.
+
+    :param has_begun: what it has come to does not count: it fails, or has failed.
+    """
+    if not has_begun and any(
+        phase_of(pod) in ("Running", "Succeeded") for pod in owned_pods(scene, obj)
+    ):
         return []
     try:
         changed = json_patched(manifest_of(obj), patch)

@@ -594,4 +594,20 @@ def users_of_volumes(
     return [], []
 
 
-DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {CLAIMS: (pending_claim,)}
+def released_volume(scene: Scene, volume: Object) -> Finding | None:
+    """Say of a volume whose claim is gone that it serves no other one."""
+    if phase_of(volume) != "Released" or is_being_deleted(volume):
+        return None
+    defect = taken(scene, volume)
+    return scene.finding(
+        defect.cause,
+        scene.link(volume, "status.phase", "it serves no further claim"),
+        scene.link(volume, defect.field, defect.text),
+        remedies=defect.remedies,
+    )
+
+
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
+    CLAIMS: (pending_claim,),
+    VOLUMES: (released_volume,),
+}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.clock import format_exact_time, later, parse_optional_time
 from kubepy.api.meta import (
@@ -670,7 +670,6 @@ def left_out(scene: Scene, obj: Object) -> Finding | None:
     if not tainted:
         return None
     node, taint = tainted[0]
-    alike = [name_of(other) for other, of_other in tainted if of_other == taint]
     return scene.finding(
         "taint",
         scene.link(
@@ -683,10 +682,7 @@ def left_out(scene: Scene, obj: Object) -> Finding | None:
             f"spec.taints[{taints_of(node).index(taint)}]",
             "the pods do not tolerate this taint",
         ),
-        remedies=[
-            *tolerate(scene, obj, [dict(taint)]),
-            ("taint", "nodes", *alike, f"{taint['key']}:{taint['effect']}-"),
-        ],
+        remedies=against_taint(scene, obj, taint, [node for node, _ in tainted]),
     )
 
 
@@ -735,8 +731,19 @@ def without_nodes(scene: Scene, obj: Object) -> Finding | None:
                     f"spec.taints[{taints_of(node).index(taint)}]",
                     "the pods do not tolerate this taint",
                 ),
+                remedies=against_taint(scene, obj, taint, chosen),
             )
     return None
+
+
+def against_taint(scene: Scene, obj: Object, taint: Any, nodes: Iterable[Object]) -> list[Words]:
+    """Return the commands that let the pods of a DaemonSet tolerate a taint, and that remove it
+    from those nodes that have it."""
+    alike = [name_of(node) for node in nodes if taint in taints_of(node)]
+    return [
+        *tolerate(scene, obj, [dict(taint)]),
+        ("taint", "nodes", *alike, f"{taint['key']}:{taint['effect']}-"),
+    ]
 
 
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {

@@ -693,4 +693,14 @@ INCIDENTS: dict[str, Incident] = {
             ),
         ),
     ),
+    "cron job suspended, with a late start and a bad image": Incident(
+        "cronjob/report",
+        ("apply", "after 25m"),
+        (cron_job("startingDeadlineSeconds: 5, suspend: true", image="Report:1"),),
+    ),
+    "replica set with quota and bad image": Incident(
+        "replicaset/web",
+        (NO_PODS, "apply"),
+        (workload("ReplicaSet", image="Web:1"),),
+    ),
 }

@@ -21,6 +21,7 @@ from kubepy.insight.why.remedies import (
     of_template,
     patch_template,
     pod_spec_of,
+    pods_of,
     replaces_pods,
     top_owner,
 )
@@ -41,6 +42,7 @@ PULL_REASONS = (
     "RegistryUnavailable",
 )
 INVALID_IMAGE_NAME, CRASH_LOOP, OUT_OF_MEMORY = "InvalidImageName", "CrashLoopBackOff", "OOMKilled"
+KEEPERS_OF_PODS = ("ReplicaSet", "ReplicationController")  # a new template replaces none
 NOT_READY = "not-ready"  # an outcome, and a cause
 LISTS = (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses"))
 
@@ -191,6 +193,13 @@ def set_image(scene: Scene, failing: FailingContainer) -> list[Words]:
     was probably meant."""
     pod, image = failing.pod, failing.container["image"]
     workload = top_owner(scene, pod)
+    if workload["kind"] in KEEPERS_OF_PODS and not has_image(workload, failing.name, image):
+        old = [
+            name_of(other)
+            for other in pods_of(scene, workload)
+            if has_image(other, failing.name, image)
+        ]
+        return [scene.command(workload, "delete", "pod", *old)] if old else []
     earlier = [
         other
         for other in earlier_images(scene, workload, failing.name)
@@ -209,6 +218,13 @@ def set_image(scene: Scene, failing: FailingContainer) -> list[Words]:
     target = pod if workload["kind"] in MADE_ANEW else workload  # of a pod the image can be changed
     words = scene.command(target, "set", "image", scene.word(target), f"{failing.name}={names[0]}")
     return [words] if target is pod else of_template(workload, words)
+
+
+def has_image(obj: Object, container: str, image: str) -> bool:
+    """Return whether a container of a pod, or of a workload's template, has an image."""
+    spec = pod_spec_of(obj)
+    containers = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
+    return any(each["name"] == container and each.get("image") == image for each in containers)
 
 
 def earlier_images(scene: Scene, workload: Object, container: str) -> Iterator[str]:

@@ -95,8 +95,11 @@ class TrialRun:
             return RemedyTrial(self._commands)
         end = prediction.cluster
         failed = RemedyTrial(self._commands, begun=self._begun, end=end, settled=prediction.settled)
-        if not self._helps(end) or not self._starts_again(end):
+        if not self._helps(end):
             return failed
+        again = self._after_next_start(end)
+        if again is not None and not self._helps(again):
+            return failed._replace(end=again)
         seconds = self._seconds(end)
         since = seconds if self._since is None else self._since
         if self._budget.is_spent and not self._is_enough and seconds - since < LONG_ENOUGH:
@@ -134,20 +137,20 @@ class TrialRun:
         note = self._question.scene(fork, NOTES).diagnose(obj) if obj is not None else None
         return note is None or (note.cause != self._noted and not note.remedies)
 
-    def _starts_again(self, end: LocalCluster) -> bool:
-        """Return whether a CronJob is done after its next start, too; other objects do not start
-        again."""
+    def _after_next_start(self, end: LocalCluster) -> LocalCluster | None:
+        """Return the fork after the next start of a CronJob; None for other objects, which do not
+        start again."""
         scene = self._question.scene(end)
         obj = scene.get(*self._question.key)
         if obj is None or obj["kind"] != "CronJob" or self._is_enough:
-            return True
+            return None
         fork = end.fork(is_prediction=True)
         fork.use_faults(end.settings.faults)
         fork.client.on_write = self._budget.count_write
         start = jobs.starts_of(scene, obj).next
         work(fork, start, lambda _: self._budget.is_spent, settled=False)
         work(fork, later(start, DAY), self._is_over)
-        return self._helps(fork)
+        return fork
 
     def _seconds(self, fork: LocalCluster) -> float:
         return (fork.clock.now() - self._started).total_seconds()

@@ -19,7 +19,7 @@ from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
 from kubepy.apiserver.settings import FULL, parse_settings
-from kubepy.apiserver.strategies import Strategy
+from kubepy.apiserver.strategy import Strategy
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import FolderError, Key, NoClusterError, Problem
 from kubepy.storage.folder.paths import encode, path_of

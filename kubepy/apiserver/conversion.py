@@ -16,8 +16,8 @@ from typing import Any
 from kubepy.api import errors
 from kubepy.api.clock import Ids
 from kubepy.api.meta import Object, clone
+from kubepy.apiserver.customresources.strategy import CustomStrategy
 from kubepy.apiserver.rehearsal import WebhookCalls
-from kubepy.apiserver.strategies.custom import CustomStrategy
 from kubepy.apiserver.validation.fields import Errors, validate_labels
 from kubepy.apiserver.validation.metadata import validate_annotations
 from kubepy.apiserver.webhookcalls import Answer, WebhookCall, resolve

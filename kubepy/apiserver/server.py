@@ -18,7 +18,7 @@ from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.request import Request
 from kubepy.apiserver.settings import ClusterSettings, parse_settings
-from kubepy.apiserver.strategies import Strategy
+from kubepy.apiserver.strategy import Strategy
 from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import Key

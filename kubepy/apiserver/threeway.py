@@ -32,10 +32,11 @@ from kubepy.api.objects.volumes import BOUND_BY_CONTROLLER, STORAGE_PROVISIONER
 from kubepy.api.patches.elements import same
 from kubepy.api.schema.openapi import Schema, schema_for
 from kubepy.api.values.goformat import to_json
+from kubepy.apiserver.kinds.apps.strategy import TEMPLATE_GENERATION
+from kubepy.apiserver.kinds.core.podtemplates.strategy import WorkloadStrategy
 from kubepy.apiserver.managedfields.fieldpath import Path, field, keys, path_text
 from kubepy.apiserver.managedfields.typed import ABSENT, TypedError, child, elements, is_atomic
-from kubepy.apiserver.strategies import Strategy
-from kubepy.apiserver.strategies.apps import TEMPLATE_GENERATION, WorkloadStrategy
+from kubepy.apiserver.strategy import Strategy
 from kubepy.apiserver.validation.fields import semantically_equal
 
 Side = Literal["base", "ours", "theirs"]

@@ -24,7 +24,7 @@ with lazy_imports():
     from kubepy.api import types
     from kubepy.api.patches import documents
     from kubepy.api.schema import openapi
-    from kubepy.apiserver.defaults import workloads as defaults
+    from kubepy.apiserver.kinds.apps import defaults
 
 if TYPE_CHECKING:
     from kubepy.api.typed import ControllerRevision

@@ -8,7 +8,7 @@ from typing import Any
 
 from kubepy.api.scheme import Scheme
 from kubepy.apiserver.kinds import new_strategy
-from kubepy.apiserver.strategies import Strategy
+from kubepy.apiserver.strategy import Strategy
 
 Object = dict[str, Any]
 GONE = object()  # as a value for ``changed``: the entry is removed

@@ -669,7 +669,7 @@ def test_update_of_unchanged_schema_keeps_too_expensive_rule(
 ) -> None:
     spec = of_numbers("self.numbers.all(a, self.numbers.all(b, true))", maxItems=3000)
     with monkeypatch.context() as patched:
-        patched.setattr("kubepy.apiserver.validation.definition_rules.RULE_LIMIT", 10**9)
+        patched.setattr("kubepy.apiserver.kinds.apiextensions.validation.rules.RULE_LIMIT", 10**9)
         client.create(CRDS, definition(spec))
     client.patch(CRDS, BOATS, Patch(MERGE_PATCH, {"spec": {"names": {"shortNames": ["bt"]}}}))
     schema = {

@@ -8,7 +8,7 @@ import pytest
 
 from kubepy.api.errors import Status
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.validation.definition_schemas import validate_defaults
+from kubepy.apiserver.kinds.apiextensions.validation.schemas import validate_defaults
 from tests.apiserver.test_custom_rules import CRDS, definition
 
 Object = dict[str, Any]

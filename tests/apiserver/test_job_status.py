@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.apiserver.validation.job_status import validate_job_status_update
+from kubepy.apiserver.kinds.batch.validation.job_status import validate_job_status_update
 
 START, LATER = "2026-11-20T10:00:00Z", "2026-11-20T10:05:00Z"
 

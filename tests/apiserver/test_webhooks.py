@@ -778,7 +778,7 @@ def test_bad_request_of_dry_run_names_webhook(
     client: Client, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "kubepy.apiserver.validation.admissionregistration.SIDE_EFFECTS", ("None", "Some")
+        "kubepy.apiserver.kinds.admissionregistration.validation.SIDE_EFFECTS", ("None", "Some")
     )
     validating(client, sideEffects="Some")
     with pytest.raises(BadRequest) as error:

@@ -29,7 +29,7 @@ from kubepy.apiserver.admission.matching import (
 )
 from kubepy.apiserver.managedfields import tracking
 from kubepy.apiserver.server import Attributes
-from kubepy.apiserver.strategies import restore
+from kubepy.apiserver.strategy import restore
 from kubepy.apiserver.webhookcalls import Answer, WebhookCall, resolve
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote

@@ -20,7 +20,7 @@ from kubepy.apiserver.requests.decoding import (
     match_namespace,
 )
 from kubepy.apiserver.server import Attributes, RequestScope, Server
-from kubepy.apiserver.strategies import Strategy
+from kubepy.apiserver.strategy import Strategy
 from kubepy.apiserver.transaction import PODS
 from kubepy.apiserver.validation.metadata import (
     validate_kube_finalizers,

@@ -15,7 +15,7 @@ from kubepy.api.meta import FOREGROUND, ORPHAN, Object
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.apiserver.requests import admission
 from kubepy.apiserver.server import Attributes, RequestScope
-from kubepy.apiserver.strategies import Strategy
+from kubepy.apiserver.strategy import Strategy
 
 POLICIES = ("Foreground", "Background", "Orphan")
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"

@@ -25,7 +25,7 @@ from kubepy.apiserver.request import DeleteOptions, WriteOptions
 from kubepy.apiserver.requests.admission import IMMORTAL_NAMESPACES
 from kubepy.apiserver.requests.decoding import decode
 from kubepy.apiserver.requests.other_objects import NO_OTHERS, OtherObjects
-from kubepy.apiserver.strategies import Strategy, restore
+from kubepy.apiserver.strategy import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
 from kubepy.storage import EditError, Key

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kubepy.api.meta import Object
-from kubepy.apiserver.strategies import Strategy
+from kubepy.apiserver.strategy import Strategy
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 

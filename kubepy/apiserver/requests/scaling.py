@@ -14,11 +14,11 @@ from kubepy.api.meta import Object, clone
 from kubepy.api.scheme import Resource
 from kubepy.api.selectors import SelectorError, from_label_selector, from_set
 from kubepy.api.values.goformat import quote
+from kubepy.apiserver.customresources.validation import dotted, value_at
 from kubepy.apiserver.requests.admission import admit_body
 from kubepy.apiserver.requests.decoding import decode_request, match_name, match_namespace
 from kubepy.apiserver.requests.updating import replace
 from kubepy.apiserver.server import Attributes, RequestScope
-from kubepy.apiserver.validation.custom import dotted, value_at
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():

@@ -17,7 +17,7 @@ from kubepy.apiserver.requests.decoding import (
     match_namespace,
 )
 from kubepy.apiserver.server import Attributes, RequestScope
-from kubepy.apiserver.strategies import Strategy, restore
+from kubepy.apiserver.strategy import Strategy, restore
 from kubepy.apiserver.transaction import PODS
 from kubepy.apiserver.validation.metadata import (
     validate_common,

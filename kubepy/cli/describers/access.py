@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from kubepy.api.meta import AnyObject, Object
 from kubepy.api.selectors import format_labels
+from kubepy.apiserver.kinds.certificates.printers import request_status
 from kubepy.apiserver.printers import human_duration
-from kubepy.apiserver.printers.access import request_status
 from kubepy.cli.describers.writer import (
     DescribeContext,
     PrefixWriter,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kubepy.api.errors import not_found
 from kubepy.api.meta import AnyObject, namespace_of
 from kubepy.api.selectors import format_label_selector
-from kubepy.apiserver.printers.networking import load_balancer_addresses
+from kubepy.apiserver.kinds.core.services.printers import load_balancer_addresses
 from kubepy.cli.describers.writer import (
     DescribeContext,
     PrefixWriter,

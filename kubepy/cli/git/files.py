@@ -17,7 +17,7 @@ with lazy_imports():
     from kubepy.api import scheme
     from kubepy.api.schema import openapi
     from kubepy.apiserver import kinds
-    from kubepy.apiserver.strategies import custom
+    from kubepy.apiserver.customresources import strategy as custom_strategy
     from kubepy.storage import yaml
     from kubepy.storage.yaml import roundtrip
 
@@ -79,10 +79,10 @@ def kind_of(obj: Object, file: StateFile | None) -> Kind:
         )
     served = _served_version(api_version.rpartition("/")[2], file) if file else None
     if served is None:
-        return Kind(None, openapi.Schema(custom.with_metadata({})))
+        return Kind(None, openapi.Schema(custom_strategy.with_metadata({})))
     node = _map_at(served, "schema", "openAPIV3Schema")
     has_status = "status" in _map_at(served, "subresources")
-    return Kind(None, openapi.Schema(custom.with_metadata(node)), has_status=has_status)
+    return Kind(None, openapi.Schema(custom_strategy.with_metadata(node)), has_status=has_status)
 
 
 def _served_version(version: str, object_file: StateFile) -> Object | None:

@@ -1,0 +1,108 @@
+"""Webhook configurations and admission policies (:mod:`kubepy.apiserver.admission`); mutating
+policies are not applied.
+
+Upstream: ``pkg/registry/admissionregistration``.
+"""
+
+from __future__ import annotations
+
+from kubepy.api.errors import FieldError
+from kubepy.api.meta import Object
+from kubepy.apiserver.strategy import Strategy
+from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.kinds.admissionregistration import validation
+
+
+class _CountedStrategy(Strategy):
+    """Generation rises with the spec or the webhooks; only policies have a status of their own."""
+
+    has_generation = True
+    allow_unconditional_update = False
+    counted = "spec"
+
+    def spec_changed(self, obj: Object, old: Object) -> bool:
+        return not semantically_equal(obj.get(self.counted), old.get(self.counted))
+
+
+class _WebhookStrategy(_CountedStrategy):
+    counted = "webhooks"
+
+    def default(self, obj: Object) -> None:
+        for webhook in obj.get("webhooks") or ():
+            _default_matching(webhook)
+            for rule in webhook.get("rules") or ():
+                rule.setdefault("scope", "*")
+            webhook.setdefault("failurePolicy", "Fail")
+            webhook.setdefault("timeoutSeconds", 10)
+            if (service := (webhook.get("clientConfig") or {}).get("service")) is not None:
+                service.setdefault("port", 443)
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return validation.validate_webhooks(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return validation.validate_webhooks(obj, old)
+
+
+class ValidatingWebhookConfigurationStrategy(_WebhookStrategy):
+    pass
+
+
+class MutatingWebhookConfigurationStrategy(_WebhookStrategy):
+    def default(self, obj: Object) -> None:
+        super().default(obj)
+        for webhook in obj.get("webhooks") or ():
+            webhook.setdefault("reinvocationPolicy", "Never")
+
+
+class _PolicyStrategy(_CountedStrategy):
+    def default(self, obj: Object) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("failurePolicy", "Fail")
+        if (constraints := spec.get("matchConstraints")) is not None:
+            _default_resources(constraints)
+
+
+class ValidatingAdmissionPolicyStrategy(_PolicyStrategy):
+    has_status = True
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return validation.validate_policy(obj)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        obj["spec"] = old["spec"]
+
+
+class MutatingAdmissionPolicyStrategy(_PolicyStrategy):
+    pass
+
+
+class _BindingStrategy(_CountedStrategy):
+    def default(self, obj: Object) -> None:
+        if (resources := (obj.get("spec") or {}).get("matchResources")) is not None:
+            _default_resources(resources)
+
+
+class ValidatingAdmissionPolicyBindingStrategy(_BindingStrategy):
+    def validate(self, obj: Object) -> list[FieldError]:
+        return validation.validate_binding(obj)
+
+
+class MutatingAdmissionPolicyBindingStrategy(_BindingStrategy):
+    pass
+
+
+def _default_resources(resources: Object) -> None:
+    _default_matching(resources)
+    for field in ("resourceRules", "excludeResourceRules"):
+        for rule in resources.get(field) or ():
+            rule.setdefault("scope", "*")
+
+
+def _default_matching(matcher: Object) -> None:
+    matcher.setdefault("matchPolicy", "Equivalent")
+    for selector in ("namespaceSelector", "objectSelector"):
+        matcher.setdefault(selector, {})

@@ -1,0 +1,1 @@
+"""The kinds of the group apiextensions.k8s.io."""

@@ -1,0 +1,1 @@
+"""Validation of CustomResourceDefinitions: their names and versions, schemas, and rules."""

@@ -1,0 +1,27 @@
+"""Tables of APIServices."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kubepy.api.meta import Object
+from kubepy.apiserver.printers import Cell, age, printer
+
+
+@printer("Name", "Service", "Available", "Age")
+def print_api_service(obj: Object, now: datetime) -> list[Cell]:
+    service = (obj.get("spec") or {}).get("service")
+    conditions = (obj.get("status") or {}).get("conditions") or []
+    available = next(
+        (condition for condition in conditions if condition["type"] == "Available"),
+        {"status": "Unknown"},
+    )
+    status = available["status"]
+    if status != "True" and "reason" in available:
+        status = f"{status} ({available['reason']})"
+    return [
+        obj["metadata"]["name"],
+        f"{service['namespace']}/{service['name']}" if service else "Local",
+        status,
+        age(obj, now),
+    ]

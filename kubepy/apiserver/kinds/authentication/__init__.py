@@ -1,0 +1,1 @@
+"""The kinds of the group authentication.k8s.io."""

@@ -1,0 +1,81 @@
+"""Tables of Jobs and CronJobs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import Object
+from kubepy.api.selectors import format_label_selector
+from kubepy.apiserver.kinds.core.podtemplates.printers import container_cells, pod_spec
+from kubepy.apiserver.printers import Cell, age, human_duration, printer, since, spec_of
+
+
+@printer("Name", "Status", "Completions", "Duration", "Age", "+Containers", "+Images", "+Selector")
+def print_job(obj: Object, now: datetime) -> list[Cell]:
+    status, duration = obj.get("status") or {}, ""
+    if status.get("startTime"):
+        end = parse_time(status["completionTime"]) if status.get("completionTime") else now
+        duration = human_duration((end - parse_time(status["startTime"])).total_seconds())
+    return [
+        obj["metadata"]["name"],
+        _job_status(obj),
+        _completions(obj),
+        duration,
+        age(obj, now),
+        *container_cells(pod_spec(spec_of(obj))),
+        format_label_selector(spec_of(obj).get("selector")),
+    ]
+
+
+def _job_status(obj: Object) -> str:
+    conditions: dict[str, str] = {}
+    for condition in (obj.get("status") or {}).get("conditions") or []:
+        conditions.setdefault(condition["type"], condition["status"])
+    for kind in ("Complete", "Failed"):
+        if conditions.get(kind) == "True":
+            return kind
+    if obj["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    for kind in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):
+        if conditions.get(kind) == "True":
+            return kind
+    return "Running"
+
+
+def _completions(obj: Object) -> str:
+    spec = spec_of(obj)
+    succeeded = (obj.get("status") or {}).get("succeeded", 0)
+    if spec.get("completions") is not None:
+        return f"{succeeded}/{spec['completions']}"
+    parallelism = spec.get("parallelism") or 0
+    return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
+
+
+@printer(
+    "Name",
+    "Schedule",
+    "Timezone",
+    "Suspend",
+    "Active",
+    "Last Schedule",
+    "Age",
+    "+Containers",
+    "+Images",
+    "+Selector",
+)
+def print_cron_job(obj: Object, now: datetime) -> list[Cell]:
+    spec, status = spec_of(obj), obj.get("status") or {}
+    job = spec_of(spec.get("jobTemplate") or {})
+    last = status.get("lastScheduleTime")
+    return [
+        obj["metadata"]["name"],
+        spec.get("schedule", ""),
+        spec.get("timeZone", "<none>"),
+        {None: "<unset>", True: "True", False: "False"}[spec.get("suspend")],
+        len(status.get("active") or []),
+        since(last, now) if last else "<none>",
+        age(obj, now),
+        *container_cells(pod_spec(job)),
+        format_label_selector(job.get("selector")),
+    ]

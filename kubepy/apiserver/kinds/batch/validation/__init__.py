@@ -1,0 +1,1 @@
+"""Validation of Jobs, of their status, and of CronJobs (``pkg/apis/batch/validation``)."""

@@ -1,0 +1,1 @@
+"""The kinds of the group certificates.k8s.io."""

@@ -1,0 +1,1 @@
+"""The kinds of the group coordination.k8s.io."""

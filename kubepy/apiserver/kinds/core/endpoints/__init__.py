@@ -1,0 +1,1 @@
+"""Endpoints (``pkg/registry/core/endpoint``)."""

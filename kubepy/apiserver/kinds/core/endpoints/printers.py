@@ -1,0 +1,37 @@
+"""Tables of Endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from kubepy.api.meta import Object
+from kubepy.apiserver.printers import Cell, age, printer
+
+MOST = 3  # of a list, before "more"
+
+
+def some_of(values: Sequence[str], empty: str) -> str:
+    """Return ``a,b,c + 2 more...``."""
+    if len(values) > MOST:
+        return f"{','.join(values[:MOST])} + {len(values) - MOST} more..."
+    return ",".join(values) or empty
+
+
+@printer("Name", "Endpoints", "Age")
+def print_endpoints(obj: Object, now: datetime) -> list[Cell]:
+    subsets = obj.get("subsets") or []
+    addresses: list[str] = []
+    for subset in subsets:
+        ips = [address["ip"] for address in subset.get("addresses") or []]
+        ports = subset.get("ports") or []
+        addresses += (
+            [
+                f"[{ip}]:{port['port']}" if ":" in ip else f"{ip}:{port['port']}"
+                for port in ports
+                for ip in ips
+            ]
+            if ports
+            else ips
+        )
+    return [obj["metadata"]["name"], some_of(addresses, "") if subsets else "<none>", age(obj, now)]

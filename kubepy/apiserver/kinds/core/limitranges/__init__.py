@@ -1,0 +1,1 @@
+"""LimitRanges (``pkg/registry/core/limitrange``)."""

@@ -1,0 +1,1 @@
+"""Nodes (``pkg/registry/core/node``)."""

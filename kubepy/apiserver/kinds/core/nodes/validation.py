@@ -1,0 +1,97 @@
+"""Nodes and their taints (``ValidateNode``, ``ValidateNodeUpdate`` upstream)."""
+
+from __future__ import annotations
+
+from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, required
+from kubepy.api.meta import Object
+from kubepy.apiserver.kinds.core.pods.validation.scheduling import TAINT_EFFECTS
+from kubepy.apiserver.validation.fields import (
+    Errors,
+    go_view,
+    label_value,
+    validate_label_name,
+    validate_optional_choice,
+)
+from kubepy.apiserver.validation.formats import is_ipv6, validate_cidr
+from kubepy.apiserver.validation.resources import validate_resource_quantity
+
+POD_CIDR_KEPT = 'node updates may not change podCIDR except from "" to valid'
+
+
+def validate_node(node: Object) -> list[FieldError]:
+    errors: Errors = []
+    spec, status = node.get("spec") or {}, node.get("status") or {}
+    # Upstream reports errors of taints under the path of metadata.
+    validate_taints(spec.get("taints") or (), "metadata.taints", errors)
+    _validate_amounts(status, errors)
+    networks = spec.get("podCIDRs") or []
+    for index, network in enumerate(networks):
+        validate_cidr(network, f"spec.podCIDRs[{index}]", errors)
+    if len(networks) > 1 and (len(networks) > 2 or is_ipv6(networks[0]) == is_ipv6(networks[1])):
+        errors.append(
+            invalid_value(
+                "spec.podCIDRs", networks, "may specify no more than one CIDR for each IP family"
+            )
+        )
+    return errors
+
+
+def _validate_amounts(status: Object, errors: Errors) -> None:
+    for field in ("capacity", "allocatable"):
+        amounts = status.get(field) or {}
+        for name in sorted(amounts):
+            validate_resource_quantity(name, amounts[name], f"status.{field}.{name}", errors)
+
+
+def validate_taints(taints: list[Object] | tuple[()], path: str, errors: Errors) -> None:
+    taint_keys: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        at, key, effect = f"{path}[{index}]", taint.get("key", ""), taint.get("effect", "")
+        validate_label_name(key, f"{at}.key", errors)
+        if complaints := label_value(taint.get("value", "")):
+            errors.append(
+                invalid_value(f"{at}.value", taint.get("value", ""), ";".join(complaints))
+            )
+        if not effect:
+            errors.append(required(f"{at}.effect"))
+        else:
+            validate_optional_choice(effect, TAINT_EFFECTS, f"{at}.effect", errors)
+        if (key, effect) in taint_keys:
+            text = duplicate(at, go_view("core.Taint", taint)).text
+            text += ": taints must be unique by key and effect pair"
+            errors.append(FieldError("FieldValueDuplicate", at, text))
+        taint_keys.add((key, effect))
+
+
+def validate_node_update(node: Object, old: Object) -> list[FieldError]:
+    """Validate an update of the node or of its status."""
+    errors: Errors = []
+    spec, old_spec, status = node.get("spec") or {}, old.get("spec") or {}, node.get("status") or {}
+    _validate_amounts(status, errors)
+    addresses = status.get("addresses") or []
+    for index, address in enumerate(addresses):
+        if address in addresses[:index]:
+            errors.append(
+                duplicate(f"status.addresses[{index}]", go_view("core.NodeAddress", address))
+            )
+    networks, old_networks = spec.get("podCIDRs") or [], old_spec.get("podCIDRs") or []
+    if old_networks and networks != old_networks:
+        errors.append(forbidden_field("spec.podCIDRs", POD_CIDR_KEPT))
+    provider = old_spec.get("providerID", "")
+    if provider and provider != spec.get("providerID", ""):
+        detail = 'node updates may not change providerID except from "" to valid'
+        errors.append(forbidden_field("spec.providerID", detail))
+    validate_taints(spec.get("taints") or (), "metadata.taints", errors)
+    if spec.get("externalID", "") != old_spec.get("externalID", ""):
+        errors.append(forbidden_field("spec.externalID", "may not be updated"))
+    return errors
+
+
+def node_warnings(node: Object) -> list[str]:
+    spec = node.get("spec") or {}
+    warnings = []
+    if spec.get("configSource") is not None:
+        warnings.append("spec.configSource: the feature is removed")
+    if spec.get("externalID"):
+        warnings.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+    return warnings

@@ -1,0 +1,1 @@
+"""PersistentVolumeClaims (``pkg/registry/core/persistentvolumeclaim``)."""

@@ -1,0 +1,1 @@
+"""PersistentVolumes (``pkg/registry/core/persistentvolume``)."""

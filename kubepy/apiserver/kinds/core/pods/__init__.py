@@ -1,0 +1,1 @@
+"""Pods (``pkg/registry/core/pod``)."""

@@ -1,0 +1,226 @@
+"""Tables of pods: READY, STATUS and RESTARTS (``printPod``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from kubepy.api.meta import Object
+from kubepy.api.objects.pods import is_pod_terminal, is_restartable_init_container
+from kubepy.apiserver.printers import Cell, age, printer, since, spec_of
+from kubepy.lazy import NamedTuple
+
+NODE_LOST = (
+    "NodeLost"  # the reason that the node controller gives the pods of a node it cannot reach
+)
+
+
+class Restarts(NamedTuple):
+    """The number of restarts of containers, and the time of the last end before one ("": not
+    known)."""
+
+    times: int
+    last: str
+
+    def text(self, now: datetime) -> str:
+        return (
+            f"{self.times} ({since(self.last, now)} ago)"
+            if self.times and self.last
+            else str(self.times)
+        )
+
+
+class State(NamedTuple):
+    """The common state of containers; ``reason`` is "" where the pod's own counts."""
+
+    reason: str
+    ready: int
+    restarts: Restarts
+
+
+NO_RESTARTS = Restarts(0, "")
+INITIALIZED = State("", 0, NO_RESTARTS)  # the state of no init containers
+
+
+@printer(
+    "Name",
+    "Ready",
+    "Status",
+    "Restarts",
+    "Age",
+    "+IP",
+    "+Node",
+    "+Nominated Node",
+    "+Readiness Gates",
+)
+def print_pod(obj: Object, now: datetime) -> list[Cell]:
+    spec, status = spec_of(obj), obj.get("status") or {}
+    state = pod_state(obj)
+    ips = status.get("podIPs") or [{"ip": status.get("podIP")}]
+    total = len(spec.get("containers") or []) + len(_sidecars(spec))
+    gates = spec.get("readinessGates")
+    met = (
+        len([gate for gate in gates if _condition(status, gate["conditionType"]) == "True"])
+        if gates
+        else 0
+    )
+    return [
+        obj["metadata"]["name"],
+        f"{state.ready}/{total}",
+        state.reason,
+        state.restarts.text(now),
+        age(obj, now),
+        ips[0].get("ip") or "<none>",
+        spec.get("nodeName") or "<none>",
+        status.get("nominatedNodeName") or "<none>",
+        f"{met}/{len(gates)}" if gates else "<none>",
+    ]
+
+
+def pod_state(pod: Object) -> State:
+    """Return READY's first number, STATUS and RESTARTS of a pod."""
+    spec, status = spec_of(pod), pod.get("status") or {}
+    if not spec.get("initContainers") and not status.get(
+        "initContainerStatuses"
+    ):  # as in most pods
+        state = _running(status, INITIALIZED, NO_RESTARTS)
+    else:
+        state = _initializing(spec, status)
+        if not state.reason or _condition(status, "Initialized") == "True":
+            names, (reached, _) = _sidecars(spec), _reached(spec, status)
+            sidecars = _restarts(container for container in reached if container["name"] in names)
+            state = _running(status, state, sidecars)
+    reason = state.reason or _own_reason(status)
+    if pod["metadata"].get("deletionTimestamp"):
+        if status.get("reason") == NODE_LOST:
+            reason = "Unknown"
+        elif not is_pod_terminal(pod):
+            reason = "Terminating"
+    return State(reason, state.ready, state.restarts)
+
+
+def _own_reason(status: dict[str, Any]) -> str:
+    """Return the reason or phase of the pod itself."""
+    for condition in status.get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition.get("reason") == "SchedulingGated":
+            return "SchedulingGated"
+    return str(status.get("reason") or status.get("phase") or "")
+
+
+def _condition(status: dict[str, Any], kind: str) -> str:
+    """Return the status of the first condition of that type, or ""."""
+    return next(
+        (
+            condition.get("status", "")
+            for condition in status.get("conditions") or []
+            if condition["type"] == kind
+        ),
+        "",
+    )
+
+
+def _restarts(statuses: Iterable[dict[str, Any]]) -> Restarts:
+    times, last = 0, ""
+    for status in statuses:
+        times += status.get("restartCount", 0)
+        ended = (status.get("lastState") or {}).get("terminated") or {}
+        last = max(
+            last, ended.get("finishedAt") or ""
+        )  # all times are written alike: text sorts as time
+    return Restarts(times, last)
+
+
+def _ended(terminated: dict[str, Any]) -> str:
+    """Return the reason for the end of a container."""
+    if terminated.get("reason"):
+        return str(terminated["reason"])
+    signal = terminated.get("signal", 0)
+    return f"Signal:{signal}" if signal else f"ExitCode:{terminated.get('exitCode', 0)}"
+
+
+# --- init containers ------------------------------------------------------------------------------
+
+
+def _sidecars(spec: dict[str, Any]) -> set[str]:
+    return {
+        container["name"]
+        for container in spec.get("initContainers") or []
+        if is_restartable_init_container(container)
+    }
+
+
+def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
+    """Return the progress of the init containers, without a reason when they are through."""
+    sidecars = _sidecars(spec)
+    reached, stuck = _reached(spec, status)
+    through = reached[:-1] if stuck else reached
+    ready = sum(
+        1
+        for container in through
+        if not _succeeded(container) and container["name"] in sidecars and container.get("ready")
+    )
+    reason = ""
+    if stuck:
+        state = reached[-1].get("state") or {}
+        reason = (state.get("waiting") or {}).get("reason", "")
+        if state.get("terminated") is not None:
+            reason = _ended(state["terminated"])
+        elif not reason or reason == "PodInitializing":
+            reason = f"{len(through)}/{len(spec.get('initContainers') or [])}"
+        reason = f"Init:{reason}"
+    return State(reason, ready, _restarts(reached))
+
+
+def _reached(spec: dict[str, Any], status: dict[str, Any]) -> tuple[list[dict[str, Any]], bool]:
+    """Return the statuses up to the first init container that holds the pod up, and whether there
+    is one."""
+    sidecars = _sidecars(spec)
+    statuses = status.get("initContainerStatuses") or []
+    for index, container in enumerate(statuses):
+        if not _succeeded(container) and not (
+            container["name"] in sidecars and container.get("started")
+        ):
+            return statuses[: index + 1], True
+    return statuses, False
+
+
+def _succeeded(status: dict[str, Any]) -> bool:
+    terminated = (status.get("state") or {}).get("terminated")
+    return terminated is not None and terminated.get("exitCode", 0) == 0
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+
+def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
+    """Return the state of the containers after initialization; of several reasons the first
+    container's."""
+    statuses = status.get("containerStatuses") or []
+    reason, error, ready = init.reason, "", 0
+    for container in reversed(statuses):
+        state = container.get("state") or {}
+        terminated = state.get("terminated")
+        if (state.get("waiting") or {}).get("reason"):
+            reason = state["waiting"]["reason"]
+        elif terminated is not None:
+            reason = _ended(terminated)
+            error = reason if terminated.get("exitCode", 0) else error
+        elif container.get("ready") and state.get("running") is not None:
+            ready += 1
+    if (
+        reason or (status.get("reason") and _own_reason(status))
+    ) == "Completed":  # the first container has completed
+        is_ready = any(
+            condition["type"] == "Ready" and condition.get("status") == "True"
+            for condition in status.get("conditions") or []
+        )
+        reason = (
+            "Running" if ready and is_ready else error or ("NotReady" if ready else "Completed")
+        )
+    own = _restarts(statuses)
+    return State(
+        reason,
+        init.ready + ready,
+        Restarts(own.times + sidecars.times, max(own.last, sidecars.last)),
+    )

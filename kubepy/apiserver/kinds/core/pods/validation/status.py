@@ -1,0 +1,386 @@
+"""Updates of a pod's status and of its resources (``ValidatePodStatusUpdate``,
+``ValidatePodResize``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kubepy.api.errors import (
+    WHOLE_OBJECT,
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+)
+from kubepy.api.meta import Object, annotations_of
+from kubepy.api.objects.pods import is_restartable_init_container, qos_class
+from kubepy.api.values.names import dns1123_subdomain
+from kubepy.apiserver.kinds.core.pods.validation.pods import revalidate
+from kubepy.apiserver.kinds.core.pods.validation.spec import MIRROR, validate_annotation_changes
+from kubepy.apiserver.validation.fields import (
+    IMMUTABLE,
+    Errors,
+    go_view,
+    label_key,
+    semantically_equal,
+    validate_format,
+)
+from kubepy.apiserver.validation.formats import is_ipv6, user_or_group_id, validate_ip
+
+SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
+NOT_AN_INTEGER = "must be a non-negative integer"
+NOT_TERMINATED = "may not be transitioned to non-terminated state"
+TWO_OF_A_FAMILY = "may specify no more than one IP for each IP family"
+HEALTHS = ("Healthy", "Unhealthy", "Unknown")
+# The lists of container statuses, and the fields with their containers.
+STATUS_LISTS = (
+    ("containerStatuses", "containers"),
+    ("initContainerStatuses", "initContainers"),
+    ("ephemeralContainerStatuses", ""),
+)
+
+
+def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
+    errors: Errors = []
+    status, old_status = pod.get("status") or {}, old.get("status") or {}
+    if annotations_of(pod) != annotations_of(old):
+        validate_annotation_changes(
+            annotations_of(pod), annotations_of(old), "metadata.annotations", errors
+        )
+    for index, condition in enumerate(status.get("conditions") or ()):
+        kind, generation, at = (
+            condition.get("type", ""),
+            condition.get("observedGeneration", 0),
+            (f"status.conditions[{index}]"),
+        )
+        if generation < 0:
+            errors.append(invalid_value(f"{at}.observedGeneration", generation, NOT_AN_INTEGER))
+        if kind not in SYSTEM_CONDITIONS:
+            validate_format(kind, label_key(kind), f"{at}.Type", errors)
+    node, at = status.get("nominatedNodeName", ""), "status.nominatedNodeName"
+    if node and node != old_status.get("nominatedNodeName", ""):
+        validate_format(node, dns1123_subdomain(node), at, errors)
+        if old["spec"].get("nodeName"):
+            errors.append(
+                forbidden_field(at, "may not be set on pods that are already bound to a node")
+            )
+    if (generation := status.get("observedGeneration", 0)) < 0:
+        errors.append(invalid_value("status.observedGeneration", generation, NOT_AN_INTEGER))
+    if status.get("qosClass", "") != old_status.get("qosClass", ""):
+        errors.append(invalid_value("status.qosClass", status.get("qosClass", ""), IMMUTABLE))
+    for field, containers in STATUS_LISTS:
+        if old_statuses := old_status.get(field):
+            errors.extend(
+                _restarts(status.get(field) or (), old_statuses, old["spec"], containers, field)
+            )
+    if claims := status.get("resourceClaimStatuses"):
+        _validate_claim_statuses(claims, pod["spec"], errors)
+    hosts = status.get("hostIPs") or ()
+    _validate_addresses(status, old_status, "podIPs", "core.PodIP", errors)
+    if hosts and status.get("hostIP", "") != hosts[0].get("ip", ""):
+        errors.append(
+            invalid_value(
+                "status.hostIPs[0].ip", hosts[0].get("ip", ""), "must be equal to `hostIP`"
+            )
+        )
+    _validate_addresses(status, old_status, "hostIPs", "core.HostIP", errors)
+    present = [
+        (statuses, field, containers)
+        for field, containers in STATUS_LISTS
+        if (statuses := status.get(field))
+    ]
+    for statuses, field, _ in present:
+        _validate_users(statuses, pod["spec"], f"status.{field}", errors)
+    for statuses, field, containers in present:
+        containers_of_field = {
+            container.get("name"): container for container in pod["spec"].get(containers) or ()
+        }
+        errors.extend(_validate_allocations(statuses, containers_of_field, f"status.{field}"))
+    return errors
+
+
+# --- terminated containers ------------------------------------------------------------------------
+
+
+def _restarts(
+    statuses: Iterable[Object],
+    old_statuses: Iterable[Object],
+    spec: Object,
+    containers: str,
+    field: str,
+) -> Iterator[FieldError]:
+    """Refuse restarts of terminated containers that the pod's restart policy does not allow."""
+    running = {
+        status.get("name")
+        for status in statuses
+        if (status.get("state") or {}).get("terminated") is None
+    }
+    rules = (
+        rule
+        for field in ("containers", "initContainers")
+        for container in spec.get(field) or ()
+        for rule in container.get("restartPolicyRules") or ()
+    )
+    if containers and any(rule.get("action") == "RestartAllContainers" for rule in rules):
+        return  # upstream: AllContainersCouldRestart
+    by_name = {
+        container.get("name"): container for container in reversed(spec.get(containers) or ())
+    }
+    for index, status in enumerate(old_statuses):
+        terminated, container = (
+            (status.get("state") or {}).get("terminated"),
+            by_name.get(status.get("name")),
+        )
+        if (
+            terminated is not None
+            and status.get("name") in running
+            and (
+                container is None
+                or not _should_restart(container, spec, terminated.get("exitCode", 0))
+            )
+        ):
+            yield forbidden_field(f"status.{field}[{index}].state", NOT_TERMINATED)
+
+
+def _should_restart(container: Object, spec: Object, exit_code: int) -> bool:
+    """Return whether a container restarts after an exit code
+    (``podutil.ContainerShouldRestart``)."""
+    for rule in container.get("restartPolicyRules") or ():
+        codes = rule.get("exitCodes") or {}
+        listed = exit_code in (codes.get("values") or ())
+        if listed == (codes.get("operator") == "In"):
+            return True
+    policy = container.get("restartPolicy") or spec.get("restartPolicy", "Always")
+    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
+
+
+# --- claims and addresses -------------------------------------------------------------------------
+
+
+def _validate_claim_statuses(statuses: Iterable[Object], spec: Object, errors: Errors) -> None:
+    claim_names = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
+    names: set[str] = set()
+    for index, status in enumerate(statuses):
+        name, claim, at = (
+            status.get("name", ""),
+            status.get("resourceClaimName"),
+            (f"status.resourceClaimStatuses[{index}]"),
+        )
+        if name not in claim_names:
+            detail = "must match the name of an entry in `spec.resourceClaims`"
+            errors.append(invalid_value(f"{at}.name", name, detail))
+        if name in names:
+            errors.append(duplicate(f"{at}.name", name))
+        names.add(name)
+        if claim is not None:
+            validate_format(claim, dns1123_subdomain(claim), f"{at}.resourceClaimName", errors)
+
+
+def _validate_addresses(
+    status: Object, old_status: Object, field: str, type_name: str, errors: Errors
+) -> None:
+    """Require at most one address of each family, valid unless the old pod had it already."""
+    addresses = [entry.get("ip", "") for entry in status.get(field) or ()]
+    old_addresses = {entry.get("ip", "") for entry in old_status.get(field) or ()}
+    for index, address in enumerate(addresses):
+        if address not in old_addresses:
+            validate_ip(address, f"status.{field}[{index}]", errors)
+    if len(addresses) > 2 or (
+        len(addresses) == 2 and is_ipv6(addresses[0]) == is_ipv6(addresses[1])
+    ):
+        shown = [go_view(type_name, entry) for entry in status[field]]
+        errors.append(invalid_value(f"status.{field}", shown, TWO_OF_A_FAMILY))
+
+
+# --- users and devices ----------------------------------------------------------------------------
+
+
+def _validate_users(statuses: Iterable[Object], spec: Object, path: str, errors: Errors) -> None:
+    system = (spec.get("os") or {}).get("name", "linux")
+    for index, status in enumerate(statuses):
+        user, at = (status.get("user") or {}).get("linux"), f"{path}[{index}].user.linux"
+        if user is None:
+            continue
+        if system == "windows":
+            errors.append(forbidden_field(at, "cannot be set for a windows pod"))
+            continue
+        numbers = [
+            (user.get("uid", 0), "uid"),
+            (user.get("gid", 0), "gid"),
+            *(
+                (group, f"supplementalGroups[{position}]")
+                for position, group in enumerate(user.get("supplementalGroups") or ())
+            ),
+        ]
+        errors.extend(
+            invalid_value(f"{at}.{shown}", number, detail)
+            for number, shown in numbers
+            for detail in user_or_group_id(number)
+        )
+
+
+def _validate_allocations(
+    statuses: Iterable[Object], containers: Mapping[Any, Object], path: str
+) -> Iterator[FieldError]:
+    """Validate the health of devices (``allocatedResourcesStatus``), which the container must have
+    requested."""
+    for index, status in enumerate(statuses):
+        at = f"{path}[{index}].allocatedResourcesStatus"
+        if status.get("allocatedResourcesStatus") and path.endswith("ephemeralContainerStatuses"):
+            yield forbidden_field(at, "must not be specified in container status")
+            continue
+        container = containers.get(status.get("name"))
+        for position, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
+            if container is not None and (
+                detail := _check_requested(allocated.get("name", ""), container)
+            ):
+                yield invalid_value(f"{at}[{position}].name", allocated.get("name", ""), detail)
+            identifiers: set[str] = set()
+            for number, device in enumerate(allocated.get("resources") or ()):
+                place, identifier = (
+                    f"{at}[{position}].resources[{number}]",
+                    device.get("resourceID", ""),
+                )
+                if device.get("health", "") not in HEALTHS:
+                    yield not_supported(f"{place}.health", device.get("health", ""), HEALTHS)
+                if device.get("message") == "":
+                    yield required(f"{place}.message", "must be non-empty if specified")
+                if identifier in identifiers:
+                    yield duplicate(f"{place}.resourceID", identifier)
+                identifiers.add(identifier)
+
+
+def _check_requested(name: str, container: Object) -> str:
+    """Return why an allocated resource is none that the container requests, "" if it is."""
+    resources = container.get("resources") or {}
+    if not name.startswith("claim:"):
+        is_requested = name in (resources.get("requests") or {})
+        return "" if is_requested else "must match one of the container's resource requests"
+    claims = {
+        "/".join(filter(None, (f"claim:{claim.get('name', '')}", claim.get("request"))))
+        for claim in resources.get("claims") or ()
+    }
+    return (
+        ""
+        if name in claims
+        else (
+            "must match one of the container's resource claims in a format "
+            "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
+        )
+    )
+
+
+# --- the `resize` subresource (ValidatePodResize) -------------------------------------------------
+
+
+RESIZABLE = ("cpu", "memory")
+FIELDS = ("requests", "limits")
+
+
+def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
+    """Validate a resize: ``pod`` differs from ``old`` only in its resources and those of its
+    containers.
+
+    The simulated kubelets support it, so upstream's question to the node's kubelet is left out.
+    """
+    errors = revalidate(pod, old)
+    if MIRROR in annotations_of(old):
+        return [forbidden_field(WHOLE_OBJECT, "static pods cannot be resized")]
+    if (old["spec"].get("os") or {}).get("name") == "windows":
+        return [forbidden_field(WHOLE_OBJECT, "windows pods cannot be resized")]
+    if qos_class(pod) != qos_class(old):
+        shown = (old.get("status") or {}).get("qosClass", "")
+        errors.append(
+            invalid_value("spec", shown, "Pod QOS Class may not change as a result of resizing")
+        )
+    errors += _pod_level_changes(pod["spec"].get("resources"), old["spec"].get("resources"))
+    sidecars = [
+        pair
+        for pair in _pairs(pod, old, "initContainers")
+        if is_restartable_init_container(pair[1])
+    ]
+    for path, old_container, container in (*sidecars, *_pairs(pod, old, "containers")):
+        for field in FIELDS:
+            old_amounts, amounts = (
+                (each.get("resources") or {}).get(field) or {}
+                for each in (old_container, container)
+            )
+            if old_amounts.keys() - amounts.keys():
+                errors.append(
+                    forbidden_field(
+                        f"{path}.resources.{field}", f"resource {field} cannot be removed"
+                    )
+                )
+    return [*errors, *_other_changes(pod, old)]
+
+
+def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[FieldError]:
+    """Validate changes of the resources of the pod as a whole
+    (``validatePodLevelResourcesResize``)."""
+    if not any((resources or {}).get(field) for resources in (new, old) for field in FIELDS):
+        return
+    if old is not None and new is None:
+        yield forbidden_field("spec.resources", "pod-level resources cannot be removed")
+        return
+    for field in FIELDS if old is not None else ():
+        if ((old or {}).get(field) or {}).keys() - ((new or {}).get(field) or {}).keys():
+            yield forbidden_field(
+                f"spec.resources.{field}", f"pod-level resource {field} cannot be removed"
+            )
+    if not semantically_equal(_with_old_resources(new or {}, old or {}), old or {}):
+        yield forbidden_field("spec", "only cpu and memory resources are mutable at pod-level")
+
+
+def _pairs(pod: Object, old: Object, field: str) -> list[tuple[str, Object, Object]]:
+    """Return the path of every container, the old container and the new one."""
+    containers, old_containers = pod["spec"].get(field) or (), old["spec"].get(field) or ()
+    return [
+        (f"spec.{field}[{index}]", old_container, container)
+        for index, (old_container, container) in enumerate(
+            zip(old_containers, containers, strict=True)
+        )
+    ]
+
+
+def _other_changes(pod: Object, old: Object) -> Iterator[FieldError]:
+    for _, old_container, container in _pairs(pod, old, "containers"):
+        if not semantically_equal(_with_old_amounts(container, old_container), old_container):
+            yield forbidden_field("spec", "only cpu and memory resources are mutable")
+    for path, old_container, container in _pairs(pod, old, "initContainers"):
+        if is_restartable_init_container(old_container):
+            if not semantically_equal(_with_old_amounts(container, old_container), old_container):
+                yield forbidden_field(
+                    path, "only cpu and memory resources for init or sidecar containers are mutable"
+                )
+        elif not semantically_equal(container, old_container):
+            yield forbidden_field("spec", "resources for non-sidecar init containers are immutable")
+
+
+def _with_old_amounts(container: Object, old: Object) -> Object:
+    """Return the container with the old cpu and memory, and without claims."""
+    return {
+        **container,
+        "resources": _with_old_resources(
+            container.get("resources") or {}, old.get("resources") or {}, claims=False
+        ),
+    }
+
+
+def _with_old_resources(resources: Object, old: Object, *, claims: bool = True) -> Object:
+    """Return resources with the old cpu and memory."""
+    compared: Object = {}
+    for field in FIELDS:
+        amounts, old_amounts = resources.get(field) or {}, old.get(field) or {}
+        others = {name: amount for name, amount in amounts.items() if name not in RESIZABLE}
+        if changed := others | {
+            name: old_amounts[name] for name in RESIZABLE if name in old_amounts
+        }:
+            compared[field] = changed
+    return (
+        {**compared, "claims": resources["claims"]}
+        if claims and resources.get("claims")
+        else compared
+    )

@@ -1,0 +1,315 @@
+"""Warnings of pods and pod templates that are valid but questionable
+(``pkg/api/pod/warnings.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubepy.api.meta import Object, annotations_of
+from kubepy.api.objects.pods import containers_with_paths
+from kubepy.api.values.names import dns1123_label, label_value
+from kubepy.api.values.quantity import Quantity
+from kubepy.apiserver.kinds.core.pods.validation.options import REQUIRED
+from kubepy.apiserver.kinds.core.pods.validation.scheduling import PREFERRED
+from kubepy.apiserver.kinds.core.pods.validation.spec import (
+    APP_ARMOR,
+    SECCOMP_CONTAINER,
+    SECCOMP_POD,
+)
+from kubepy.apiserver.kinds.core.pods.validation.volumes import overlapping_paths
+from kubepy.apiserver.validation.formats import ip_warnings
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.apiserver.kinds.core.persistentvolumeclaims import (
+        validation as persistentvolumeclaims_validation,
+    )
+
+DEPRECATED_LABELS = {
+    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
+    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
+    "failure-domain.beta.kubernetes.io/region": "deprecated since v1.17; use "
+    '"topology.kubernetes.io/region" instead',
+    "failure-domain.beta.kubernetes.io/zone": "deprecated since v1.17; use "
+    '"topology.kubernetes.io/zone" instead',
+    "beta.kubernetes.io/instance-type": "deprecated since v1.17; use "
+    '"node.kubernetes.io/instance-type" instead',
+    "app.kubernetes.io/created-by": "deprecated since v1.9",
+    "scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and "
+    "Tolerations instead",
+    "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
+}
+DEPRECATED_ANNOTATIONS = {
+    "scheduler.alpha.kubernetes.io/critical-pod": "non-functional in v1.16+; use the "
+    '"priorityClassName" field instead',
+    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field '
+    "instead",
+    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" '
+    "field instead",
+}
+# The field of a volume, its name in upstream's warning, and the warning.
+DEPRECATED_VOLUMES = (
+    (
+        "photonPersistentDisk",
+        "photonPersistentDisk",
+        "deprecated in v1.11, non-functional in v1.16+",
+    ),
+    ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+    ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
+    ("quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
+)
+NO_SELECTOR = "a null labelSelector results in matching no pod"
+
+
+def warnings_for_pod(pod: Object) -> list[str]:
+    warnings = []
+    if complaints := dns1123_label(pod["metadata"].get("name", "")):
+        detail = (
+            "this is used in the Pod's hostname, which can result in surprising behavior; "
+            "a DNS label is recommended"
+        )
+        warnings.append(f"metadata.name: {detail}: [{' '.join(complaints)}]")
+    return warnings + list(_warnings(pod["spec"], annotations_of(pod), "", is_template=False))
+
+
+def warnings_for_template(template: Object, path: str) -> list[str]:
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    return list(_warnings(template.get("spec") or {}, annotations, f"{path}.", is_template=True))
+
+
+def _warnings(
+    spec: Object, annotations: dict[str, str], prefix: str, *, is_template: bool
+) -> Iterator[str]:
+    path = f"{prefix}spec"
+    yield from _scheduling_warnings(spec, path)
+    for key, detail in DEPRECATED_ANNOTATIONS.items():
+        if key in annotations:
+            yield f"{prefix}metadata.annotations[{key}]: {detail}"
+    if spec.get("volumes"):
+        yield from _volume_warnings(spec["volumes"], f"{path}.volumes")
+    yield from _duplicate_warnings(spec, path)
+    yield from _amount_warnings(spec.get("overhead"), f"{path}.overhead")
+    if (
+        SECCOMP_POD in annotations
+        and (spec.get("securityContext") or {}).get("seccompProfile") is None
+    ):
+        yield _use_seccomp_field(SECCOMP_POD, prefix)
+    for container, at in containers_with_paths(spec, path):
+        if annotations:
+            yield from _profile_warnings(
+                container, spec, annotations, prefix, is_template=is_template
+            )
+        if resources := container.get("resources"):
+            for name in ("memory", "ephemeral-storage"):
+                for field in ("limits", "requests"):
+                    amount = (resources.get(field) or {}).get(name)
+                    yield from _amount_warnings({name: amount}, f"{at}.resources.{field}")
+        if len(container.get("env") or ()) > 1:
+            yield from _env_warnings(container["env"], f"{at}.env")
+    yield from _port_warnings(spec, path)
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        detail = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{path}.terminationGracePeriodSeconds: {detail}"
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        block = affinity.get(kind) or {}
+        for index, term in enumerate(block.get(REQUIRED) or ()):
+            if term.get("labelSelector") is None:
+                yield f"{path}.affinity.{kind}.{REQUIRED}[{index}].labelSelector: {NO_SELECTOR}"
+        for index, weighted in enumerate(block.get(PREFERRED) or ()):
+            if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
+                yield (
+                    f"{path}.affinity.{kind}.{PREFERRED}[{index}].podAffinityTerm."
+                    f"labelSelector: {NO_SELECTOR}"
+                )
+    for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
+        yield from ip_warnings(server, f"{path}.dnsConfig.nameservers[{index}]")
+    for index, alias in enumerate(spec.get("hostAliases") or ()):
+        yield from ip_warnings(alias.get("ip", ""), f"{path}.hostAliases[{index}].ip")
+
+
+# --- placement ------------------------------------------------------------------------------------
+
+
+def _scheduling_warnings(spec: Object, path: str) -> Iterator[str]:
+    for key in sorted(spec.get("nodeSelector") or ()):
+        if key in DEPRECATED_LABELS:
+            yield f"{path}.nodeSelector[{key}]: {DEPRECATED_LABELS[key]}"
+    node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (node_affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    for index, term in enumerate(terms):
+        at = f"{path}.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[{index}]"
+        yield from node_term_warnings(term, at)
+    for index, preferred in enumerate(node_affinity.get(PREFERRED) or ()):
+        at = f"{path}.affinity.nodeAffinity.{PREFERRED}[{index}].preference"
+        yield from node_term_warnings(preferred.get("preference") or {}, at, check_values=True)
+    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        at, key = f"{path}.topologySpreadConstraints[{index}]", constraint.get("topologyKey", "")
+        if key in DEPRECATED_LABELS:
+            yield f"{at}.topologyKey: {key} is {DEPRECATED_LABELS[key]}"
+        if constraint.get("labelSelector") is None:
+            yield f"{at}.labelSelector: {NO_SELECTOR}"
+
+
+def node_term_warnings(term: Object, path: str, *, check_values: bool = False) -> Iterator[str]:
+    for index, expression in enumerate(term.get("matchExpressions") or ()):
+        at, key = f"{path}.matchExpressions[{index}]", expression.get("key", "")
+        if key in DEPRECATED_LABELS:
+            yield f"{at}.key: {key} is {DEPRECATED_LABELS[key]}"
+        for position, value in enumerate(expression.get("values") or () if check_values else ()):
+            yield from (
+                f"{at}.values[{position}]: {value} is invalid, {detail}"
+                for detail in label_value(value)
+            )
+
+
+# --- lists ----------------------------------------------------------------------------------------
+
+
+def _duplicate_warnings(spec: Object, path: str) -> Iterator[str]:
+    addresses = [alias.get("ip", "") for alias in spec.get("hostAliases") or ()]
+    for index, address in enumerate(addresses):
+        if address in addresses[:index]:
+            yield f"{path}.hostAliases[{index}].ip: duplicate ip {quote(address)}"
+    names = [secret.get("name", "") for secret in spec.get("imagePullSecrets") or ()]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield f"{path}.imagePullSecrets[{index}].name: duplicate name {quote(name)}"
+    for index, name in enumerate(names):
+        if not name:
+            yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
+
+
+def _volume_warnings(volumes: list[Object], path: str) -> Iterator[str]:
+    for index, volume in enumerate(volumes):
+        for kind, shown, detail in DEPRECATED_VOLUMES:
+            if volume.get(kind) is not None:
+                yield f"{path}[{index}].{shown}: {detail}"
+        if (template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate")) is not None:
+            at = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
+            yield from persistentvolumeclaims_validation.claim_spec_warnings(
+                template.get("spec") or {}, at
+            )
+    yield from overlapping_paths(volumes)
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+
+def _use_seccomp_field(key: str, prefix: str) -> str:
+    return (
+        f"{prefix}metadata.annotations[{key}]: non-functional in v1.27+; use the "
+        f'"seccompProfile" field instead'
+    )
+
+
+def _profile_warnings(
+    container: Object, spec: Object, annotations: dict[str, str], prefix: str, *, is_template: bool
+) -> Iterator[str]:
+    context, name = container.get("securityContext") or {}, container.get("name", "")
+    if SECCOMP_CONTAINER + name in annotations and context.get("seccompProfile") is None:
+        yield _use_seccomp_field(SECCOMP_CONTAINER + name, prefix)
+    key = APP_ARMOR + name
+    if not is_template or key not in annotations or context.get("appArmorProfile") is not None:
+        return
+    of_pod = (spec.get("securityContext") or {}).get("appArmorProfile")
+    if of_pod is None or of_pod != _profile_of_annotation(annotations[key]):
+        yield (
+            f"{prefix}metadata.annotations[{key}]: deprecated since v1.30; use the "
+            f'"appArmorProfile" field instead'
+        )
+
+
+def _profile_of_annotation(annotation: str) -> Object | None:
+    """Return the field for an AppArmor annotation, None for an invalid one
+    (``ApparmorFieldForAnnotation``)."""
+    if annotation == "unconfined":
+        return {"type": "Unconfined"}
+    if annotation == "runtime/default":
+        return {"type": "RuntimeDefault"}
+    local = annotation.removeprefix("localhost/")
+    return (
+        {"localhostProfile": local, "type": "Localhost"} if local != annotation and local else None
+    )
+
+
+def _amount_warnings(amounts: Object | None, path: str) -> Iterator[str]:
+    """Warn of amounts that are no whole number of bytes."""
+    for name in ("memory", "ephemeral-storage"):
+        amount = (amounts or {}).get(name)
+        if (
+            amount is not None
+            and amount[-1:] in "mun"
+            and Quantity.parse(amount).milli_value() % 1000
+        ):
+            yield (
+                f"{path}[{name}]: fractional byte value {quote(amount)} is invalid, must be an "
+                f"integer"
+            )
+
+
+def _env_warnings(variables: list[Object], path: str) -> Iterator[str]:
+    """Warn of a second definition of a variable, unless it refers to the first."""
+    names: set[str] = set()
+    for index, variable in enumerate(variables):
+        name, value = variable.get("name", ""), variable.get("value", "")
+        reference = f"$({name})"
+        hides = (
+            variable.get("valueFrom") is not None or value == reference or reference not in value
+        )
+        if name in names and hides:
+            yield (
+                f"{path}[{index}]: hides previous definition of {quote(name)}, which may be "
+                f"dropped when using apply"
+            )
+        names.add(name)
+
+
+def _port_warnings(spec: Object, path: str) -> Iterator[str]:
+    ports = [
+        (port, f"{at}.ports[{index}]")
+        for container, at in containers_with_paths(spec, path)
+        for index, port in enumerate(container.get("ports") or ())
+    ]
+    earlier: dict[tuple[int, str], list[tuple[Object, str]]] = {}
+    for port, at in ports:
+        if port.get("hostIP") and not port.get("hostPort"):
+            shown = (
+                f"{{Name:{port.get('name', '')} HostPort:0 "
+                f"ContainerPort:{port.get('containerPort', 0)} "
+                f"Protocol:{port.get('protocol', '')} HostIP:{port['hostIP']}}}"
+            )
+            yield f"{at}: hostIP set without hostPort: {shown}"
+        same = earlier.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
+        for other, other_at in same:
+            if conflict := _conflict(port, other):
+                yield f"{at}: {conflict} port definition with {other_at}"
+        same.append((port, at))
+    names: dict[str, str] = {}
+    for port, at in ports:
+        if (name := port.get("name", "")) and (other_at := names.setdefault(name, at)) != at:
+            yield (
+                f"{at}: duplicate port name {quote(name)} with {other_at}, services and probes "
+                f"that select ports "
+                f"by name will use {other_at}"
+            )
+
+
+def _conflict(port: Object, other: Object) -> str:
+    address, other_address = port.get("hostIP", ""), other.get("hostIP", "")
+    host, other_host = port.get("hostPort", 0), other.get("hostPort", 0)
+    if address == other_address and host == other_host:
+        return "duplicate"
+    if not host or not other_host:
+        return "overlapping"
+    return (
+        "dangerously ambiguous"
+        if host == other_host and bool(address) != bool(other_address)
+        else ""
+    )

@@ -1,0 +1,1 @@
+"""Pod templates, alone and in workloads (``pkg/registry/core/podtemplate``)."""

@@ -1,0 +1,34 @@
+"""Tables of PodTemplates, and the cells about the template of a workload."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from kubepy.api.meta import Object
+from kubepy.api.selectors import format_labels
+from kubepy.apiserver.printers import Cell, printer
+
+
+def pod_spec(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the pod spec in a workload's spec; {} for a handwritten one without it."""
+    return (spec.get("template") or {}).get("spec") or {}
+
+
+def container_cells(pod_spec: dict[str, Any]) -> list[Cell]:
+    """Return the names of the containers, and their images."""
+    containers = pod_spec.get("containers") or []
+    return [
+        ",".join(container.get(field, "") for container in containers)
+        for field in ("name", "image")
+    ]
+
+
+@printer("Name", "Containers", "Images", "Pod Labels")
+def print_pod_template(obj: Object, _now: datetime) -> list[Cell]:
+    template = obj.get("template") or {}
+    return [
+        obj["metadata"]["name"],
+        *container_cells(template.get("spec") or {}),
+        format_labels((template.get("metadata") or {}).get("labels")),
+    ]

@@ -1,0 +1,1 @@
+"""ReplicationControllers (``pkg/registry/core/replicationcontroller``)."""

@@ -1,0 +1,1 @@
+"""ResourceQuotas (``pkg/registry/core/resourcequota``)."""

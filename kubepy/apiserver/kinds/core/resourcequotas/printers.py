@@ -1,0 +1,21 @@
+"""Tables of ResourceQuotas."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kubepy.api.meta import Object
+from kubepy.apiserver.printers import Cell, age, printer
+
+
+@printer("Name", "Request", "Limit", "Age")
+def print_resource_quota(obj: Object, now: datetime) -> list[Cell]:
+    status = obj.get("status") or {}
+    hard, used = status.get("hard") or {}, status.get("used") or {}
+    shares = {name: f"{name}: {used.get(name, 0)}/{hard[name]}" for name in sorted(hard)}
+    return [
+        obj["metadata"]["name"],
+        ", ".join(share for name, share in shares.items() if not name.startswith("limits.")),
+        ", ".join(share for name, share in shares.items() if name.startswith("limits.")),
+        age(obj, now),
+    ]

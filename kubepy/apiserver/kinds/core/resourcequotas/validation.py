@@ -1,0 +1,155 @@
+"""ResourceQuotas (``ValidateResourceQuota`` upstream)."""
+
+from __future__ import annotations
+
+from kubepy.api.errors import FieldError, invalid_value, required
+from kubepy.api.meta import Object
+from kubepy.api.values.quantity import Quantity
+from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, go_view, validate_format
+from kubepy.apiserver.validation.resources import (
+    CONTAINER_RESOURCES,
+    COUNTED,
+    resource_name,
+    validate_resource_quantity,
+)
+
+QUOTA_RESOURCES = (
+    CONTAINER_RESOURCES
+    | COUNTED
+    | frozenset(("requests.storage",))
+    | frozenset(f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES)
+)
+_POD_RESOURCES = frozenset(
+    ("pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
+)
+# The resources that each scope may be used with.
+SCOPES = {
+    "BestEffort": frozenset(("pods",)),
+    "NotBestEffort": _POD_RESOURCES,
+    "Terminating": _POD_RESOURCES,
+    "NotTerminating": _POD_RESOURCES,
+    "PriorityClass": _POD_RESOURCES,
+    "CrossNamespacePodAffinity": _POD_RESOURCES,
+    "VolumeAttributesClass": frozenset(("persistentvolumeclaims", "requests.storage")),
+}
+OPPOSITES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+ONLY_EXISTS = (
+    "BestEffort",
+    "NotBestEffort",
+    "Terminating",
+    "NotTerminating",
+    "CrossNamespacePodAffinity",
+)
+
+
+def validate_quota(quota: Object, old: Object | None = None) -> list[FieldError]:
+    errors: Errors = []
+    spec = quota["spec"]
+    _validate_amounts(spec.get("hard") or {}, "spec.hard", errors)
+    scopes, path = spec.get("scopes") or [], "spec.scopes"
+    for scope in scopes:
+        if scope not in SCOPES:
+            errors.append(invalid_value(path, scopes, "unsupported scope"))
+        errors.extend(
+            invalid_value(path, scopes, "unsupported scope applied to resource")
+            for name in sorted(spec.get("hard") or ())
+            if not _is_in_scope(name, scope)
+        )
+    errors.extend(
+        invalid_value(path, scopes, "conflicting scopes")
+        for pair in OPPOSITES
+        if set(pair) <= set(scopes)
+    )
+    if (selector := spec.get("scopeSelector")) is not None:
+        _validate_scope_selector(selector, spec, errors)
+    if old is not None and set(scopes) != set(old["spec"].get("scopes") or ()):
+        errors.append(invalid_value("spec.scopes", scopes or None, IMMUTABLE))
+    return errors
+
+
+def validate_quota_status(quota: Object) -> list[FieldError]:
+    errors: Errors = []
+    for field in ("hard", "used"):
+        _validate_amounts((quota.get("status") or {}).get(field) or {}, f"status.{field}", errors)
+    return errors
+
+
+def _validate_amounts(amounts: Object, path: str, errors: Errors) -> None:
+    for name in sorted(amounts):
+        at = f"{path}[{name}]"
+        validate_format(name, resource_name(name), at, errors)
+        if "/" not in name and not _is_quota_resource(name):
+            errors.append(invalid_value(at, name, "must be a standard resource for quota"))
+        validate_resource_quantity(name, amounts[name], at, errors)
+
+
+def _is_quota_resource(name: str) -> bool:
+    return name in QUOTA_RESOURCES or name.startswith(("hugepages-", "requests.hugepages-"))
+
+
+def _is_in_scope(name: str, scope: str) -> bool:
+    return not _is_quota_resource(name) or scope not in SCOPES or name in SCOPES[scope]
+
+
+def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> None:
+    path, scopes = "spec.scopeSelector.matchExpressions", []
+    for expression in selector.get("matchExpressions") or ():
+        scope = expression.get("scopeName", "")
+        if scope not in SCOPES:
+            errors.append(invalid_value(f"{path}.scopeName", scope, "unsupported scope"))
+        shown = go_view("core.ScopeSelector", selector)
+        errors.extend(
+            invalid_value(path, shown, "unsupported scope applied to resource")
+            for name in sorted(spec.get("hard") or ())
+            if not _is_in_scope(name, scope)
+        )
+        operator, values = expression.get("operator", ""), expression.get("values") or []
+        if scope in ONLY_EXISTS and operator != "Exists":
+            detail = (
+                "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
+                "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, "
+                "ResourceQuotaScopeNotBestEffort "
+                "or ResourceQuotaScopeCrossNamespacePodAffinity"
+            )
+            errors.append(invalid_value(f"{path}.operator", operator, detail))
+        if operator in ("In", "NotIn"):
+            if not values:
+                detail = (
+                    "must be at least one value when `operator` is 'In' or 'NotIn' for scope "
+                    "selector"
+                )
+                errors.append(required(f"{path}.values", detail))
+        elif operator not in ("Exists", "DoesNotExist"):
+            errors.append(
+                invalid_value(f"{path}.operator", operator, "not a valid selector operator")
+            )
+        elif values:
+            detail = (
+                "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            )
+            errors.append(invalid_value(f"{path}.values", values, detail))
+        scopes.append(scope)
+    errors.extend(
+        invalid_value(path, spec.get("scopes") or None, "conflicting scopes")
+        for pair in OPPOSITES
+        if set(pair) <= set(scopes)
+    )
+
+
+def quota_warnings(quota: Object) -> list[str]:
+    """Warn of a quota with more requests than limits, which can never be used up."""
+    hard, warnings = quota["spec"].get("hard") or {}, []
+    for name in ("cpu", "memory", "storage", "ephemeral-storage"):
+        request, limit = f"requests.{name}", f"limits.{name}"
+        if request not in hard and name in ("cpu", "memory"):
+            request = name
+        if (
+            request in hard
+            and limit in hard
+            and Quantity.parse(hard[request]) > Quantity.parse(hard[limit])
+        ):
+            warnings.append(
+                f"ResourceQuota {request} ({hard[request]}) should be less than {limit} "
+                f"({hard[limit]})"
+            )
+    return warnings

@@ -1,0 +1,1 @@
+"""Services (``pkg/registry/core/service``)."""

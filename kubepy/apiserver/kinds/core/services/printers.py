@@ -1,0 +1,48 @@
+"""Tables of Services (``printService``)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kubepy.api.meta import AnyObject, Object
+from kubepy.api.selectors import format_labels
+from kubepy.apiserver.printers import Cell, age, printer
+
+
+@printer("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "+Selector")
+def print_service(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    cluster_ips = spec.get("clusterIPs") or [spec.get("clusterIP")]
+    ports = []
+    for port in spec.get("ports") or []:
+        node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
+        ports.append(f"{port['port']}{node_port}/{port.get('protocol', '')}")
+    return [
+        obj["metadata"]["name"],
+        spec.get("type", ""),
+        cluster_ips[0] or "<none>",
+        external_ip(obj),
+        ",".join(ports) or "<none>",
+        age(obj, now),
+        format_labels(spec.get("selector")),
+    ]
+
+
+def external_ip(service: Object) -> str:
+    """Return EXTERNAL-IP of a Service (``getServiceExternalIP``)."""
+    spec = service.get("spec") or {}
+    own = spec.get("externalIPs") or []
+    match spec.get("type"):
+        case "ClusterIP" | "NodePort":
+            return ",".join(own) or "<none>"
+        case "LoadBalancer":
+            return ",".join([*load_balancer_addresses(service), *own]) or "<pending>"
+        case "ExternalName":
+            return str(spec.get("externalName", ""))
+    return "<unknown>"
+
+
+def load_balancer_addresses(obj: AnyObject) -> list[str]:
+    """Return the addresses of the load balancer of a Service or an Ingress, sorted."""
+    points = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    return sorted({point.get("ip") or point.get("hostname") or "" for point in points} - {""})

@@ -1,0 +1,1 @@
+"""The sources of volumes, in pods and in PersistentVolumes."""

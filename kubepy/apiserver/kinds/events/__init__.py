@@ -1,0 +1,1 @@
+"""The kinds of the group events.k8s.io."""

@@ -1,0 +1,1 @@
+"""The kinds of the group metrics.k8s.io."""

@@ -1,0 +1,1 @@
+"""The kinds of the group rbac.authorization.k8s.io."""

@@ -1,0 +1,1 @@
+"""The kinds of the group resource.k8s.io."""

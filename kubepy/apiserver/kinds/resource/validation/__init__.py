@@ -1,0 +1,1 @@
+"""Validation of devices and of claims to them (``pkg/apis/resource/validation``)."""

@@ -1,0 +1,83 @@
+"""Tables of storage classes, CSI kinds and volume attachments."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kubepy.api.meta import Object, annotations_of
+from kubepy.apiserver.printers import Cell, age, printer
+
+DEFAULT_ANNOTATIONS = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+
+
+@printer("Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age")
+def print_storage_class(obj: Object, now: datetime) -> list[Cell]:
+    default = any(annotations_of(obj).get(key) == "true" for key in DEFAULT_ANNOTATIONS)
+    return [
+        obj["metadata"]["name"] + (" (default)" if default else ""),
+        obj.get("provisioner", ""),
+        obj.get("reclaimPolicy", "Delete"),
+        obj.get("volumeBindingMode", "Immediate"),
+        obj.get("allowVolumeExpansion", False),
+        age(obj, now),
+    ]
+
+
+@printer("Name", "Attacher", "PV", "Node", "Attached", "Age")
+def print_volume_attachment(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    return [
+        obj["metadata"]["name"],
+        spec.get("attacher", ""),
+        (spec.get("source") or {}).get("persistentVolumeName", ""),
+        spec.get("nodeName", ""),
+        (obj.get("status") or {}).get("attached", False),
+        age(obj, now),
+    ]
+
+
+@printer("Name", "DriverName", "Age")
+def print_volume_attributes_class(obj: Object, now: datetime) -> list[Cell]:
+    return [obj["metadata"]["name"], obj.get("driverName", ""), age(obj, now)]
+
+
+@printer("Name", "Drivers", "Age")
+def print_csi_node(obj: Object, now: datetime) -> list[Cell]:
+    return [
+        obj["metadata"]["name"],
+        len((obj.get("spec") or {}).get("drivers") or []),
+        age(obj, now),
+    ]
+
+
+@printer(
+    "Name",
+    "AttachRequired",
+    "PodInfoOnMount",
+    "StorageCapacity",
+    "TokenRequests",
+    "RequiresRepublish",
+    "Modes",
+    "Age",
+)
+def print_csi_driver(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    requests = spec.get("tokenRequests")
+    audiences = (
+        "<unset>"
+        if requests is None
+        else ",".join(request.get("audience", "") for request in requests)
+    )
+    return [
+        obj["metadata"]["name"],
+        spec.get("attachRequired", True),
+        spec.get("podInfoOnMount", False),
+        spec.get("storageCapacity", False),
+        audiences,
+        spec.get("requiresRepublish", False),
+        ",".join(spec.get("volumeLifecycleModes") or []) or "<none>",
+        age(obj, now),
+    ]

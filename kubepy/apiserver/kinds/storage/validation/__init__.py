@@ -1,0 +1,1 @@
+"""Validation of storage classes and of CSI kinds (``pkg/apis/storage/validation``)."""

@@ -74,4 +74,6 @@ def ensure_job_condition(conditions: Conditions, condition: Object) -> Condition
             ):
                 return conditions
             return [*conditions[:index], condition, *conditions[index + 1 :]]
-    return [*conditions, condition] if condition["status"] != "False" else conditions
+    if condition["status"] != "False":
+        return [*conditions, condition]
+    return conditions

@@ -135,14 +135,13 @@ def reconcile_active_jobs(state: CronJobState) -> Sequence[CronJobAction]:
             message = f"Saw completed job: {name_of(job)}, condition: {finished}"
             actions.append(RecordEvent("Normal", "SawCompletedJob", message))
         elif finished == COMPLETE:
-            completed, last = (
-                job["status"].get("completionTime"),
-                state.status.get("lastSuccessfulTime"),
-            )
+            completed = job["status"].get("completionTime")
+            last = state.status.get("lastSuccessfulTime")
             if completed and (last is None or parse_time(completed) > parse_time(last)):
                 state = state._replace(status={**state.status, "lastSuccessfulTime": completed})
     for reference in state.active:
-        if (uid := reference.get("uid", "")) in state.missing_jobs:
+        uid = reference.get("uid", "")
+        if uid in state.missing_jobs:
             state = state.without_active(uid)
             actions.append(
                 RecordEvent("Normal", "MissingJob", f"Active job went missing: {reference['name']}")
@@ -153,7 +152,8 @@ def reconcile_active_jobs(state: CronJobState) -> Sequence[CronJobAction]:
 def start_due_job(state: CronJobState) -> Sequence[CronJobAction]:
     """Start the Job that is due, if one is, and look again at the next start."""
     spec = state.cron_job["spec"]
-    zone, schedule = spec.get("timeZone"), spec["schedule"]
+    zone = spec.get("timeZone")
+    schedule = spec["schedule"]
     if is_being_deleted(state.cron_job):
         return ()
     if zone is not None and not cron.is_time_zone(zone):
@@ -263,7 +263,8 @@ class CronJobController:
             return
         cron_job = cast("CronJob", event.new)
         before = self._schedules.get(uid_of(cron_job))
-        schedule, zone = cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone")
+        schedule = cron_job["spec"]["schedule"]
+        zone = cron_job["spec"].get("timeZone")
         self._schedules[uid_of(cron_job)] = [schedule, zone]
         if before is None or before == [schedule, zone]:
             self.queue.add(event.key)
@@ -285,7 +286,8 @@ class CronJobController:
 
     def _job_changed(self, event: WatchEvent) -> None:
         """Wake the CronJob that controls a Job; one without a controller is nobody's."""
-        old, new = event.old, event.new
+        old = event.old
+        new = event.new
         if old is not None and (new is None or controller_of(old) != controller_of(new)):
             self._owners.wake(self._owners.owner_of(old))
         self._owners.wake(self._owners.owner_of(new))
@@ -314,7 +316,8 @@ class CronJobController:
 
     def observe(self, key: Key, cron_job: CronJob) -> CronJobState:
         """Gather the state of a CronJob. Raises Status."""
-        jobs, status = list(self._jobs.controlled_by(cron_job)), cron_job.get("status") or {}
+        jobs = list(self._jobs.controlled_by(cron_job))
+        status = cron_job.get("status") or {}
         uids = {uid_of(job) for job in jobs}
         missing = [
             reference.get("uid", "")
@@ -387,11 +390,10 @@ class CronJobController:
         try:
             job = self._job_writer.create(action.job, namespace_of(cron_job))
         except Status as error:
-            existing = (
-                self._find(cron_job, name_of(action.job))
-                if isinstance(error, AlreadyExists)
-                else None
-            )
+            if isinstance(error, AlreadyExists):
+                existing = self._find(cron_job, name_of(action.job))
+            else:
+                existing = None
             if existing is None:
                 if not is_namespace_terminating(error):
                     self._recorder.event(
@@ -470,14 +472,16 @@ def jobs_beyond_limits(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
         started = (job.get("status") or {}).get("startTime")
         return not started, started or "", name_of(job)
 
-    spec, by_start = cron_job["spec"], sorted(jobs, key=start_order)
+    spec = cron_job["spec"]
+    by_start = sorted(jobs, key=start_order)
     surplus: list[Job] = []
     for finished, limit in (
         (COMPLETE, spec.get("successfulJobsHistoryLimit")),
         (FAILED, spec.get("failedJobsHistoryLimit")),
     ):
         ended = [job for job in by_start if finished_type(job) == finished]
-        surplus += ended[: max(len(ended) - limit, 0)] if limit is not None else []
+        if limit is not None:
+            surplus += ended[: max(len(ended) - limit, 0)]
     return surplus
 
 
@@ -515,7 +519,9 @@ def zone_of(cron_job: CronJob) -> tzinfo:
     from zoneinfo import ZoneInfo
 
     name = cron_job["spec"].get("timeZone")
-    return ZoneInfo(name) if name and name != "Local" and cron.is_time_zone(name) else UTC
+    if name and name != "Local" and cron.is_time_zone(name):
+        return ZoneInfo(name)
+    return UTC
 
 
 def latest_start(cron_job: CronJob, times: Times, now: datetime, *, heed_deadline: bool) -> Latest:
@@ -535,9 +541,11 @@ def latest_start(cron_job: CronJob, times: Times, now: datetime, *, heed_deadlin
         return Latest(since, first)
     interval = round((second - first).total_seconds())
     missed = int((now - first).total_seconds()) // interval + 1
-    due, upcoming = None, times.after(later(first, (missed - 2) * interval))
+    due = None
+    upcoming = times.after(later(first, (missed - 2) * interval))
     while upcoming is not None and upcoming <= now:
-        due, upcoming = upcoming, times.after(upcoming)
+        due = upcoming
+        upcoming = times.after(upcoming)
     return Latest(since, due, missed)
 
 

@@ -82,11 +82,10 @@ class CustomResourceFinalizer:
     ) -> Object:
         old = get_condition(definition, "Terminating")
         is_same_status = old is not None and old["status"] == status
-        time = (
-            old["lastTransitionTime"]
-            if old is not None and is_same_status
-            else format_time(self._clock.now())
-        )
+        if old is not None and is_same_status:
+            time = old["lastTransitionTime"]
+        else:
+            time = format_time(self._clock.now())
         condition = {
             "lastTransitionTime": time,
             "message": message,

@@ -128,7 +128,8 @@ class DisruptionController:
 
     def sync(self, key: Key) -> None:
         if key.resource == PODS:
-            pod, now = self._pods.get(key.namespace, key.name), self._clock.now()
+            pod = self._pods.get(key.namespace, key.name)
+            now = self._clock.now()
             due = stale_condition_due(pod) if pod is not None else None
             if due is not None and due > now:
                 self.queue.add_at(key, due)
@@ -181,7 +182,8 @@ class DisruptionController:
         """Calculate how many pods the budget expects (``getExpectedPodCount``). Raises SyncError,
         ValueError."""
         spec = budget["spec"]
-        max_unavailable, min_available = spec.get("maxUnavailable"), spec.get("minAvailable")
+        max_unavailable = spec.get("maxUnavailable")
+        min_available = spec.get("minAvailable")
         if max_unavailable is None and min_available is None:
             return ExpectedPods(0, 0)
         if max_unavailable is None and isinstance(min_available, int):
@@ -298,7 +300,8 @@ def status_without_disruption(pod: Pod, now: datetime) -> PodStatus:
     (``syncStalePodDisruption``)."""
     status: PodStatus = clone(pod["status"])
     condition: PodCondition = {"type": "DisruptionTarget", "status": "False"}
-    if generation := pod["metadata"].get("generation"):
+    generation = pod["metadata"].get("generation")
+    if generation:
         condition["observedGeneration"] = generation
     set_condition(status["conditions"], condition, now)
     return status

@@ -199,7 +199,8 @@ def _address_ports(service: Service, pod: Pod) -> Iterator[AddressPort]:
         "nodeName": pod["spec"].get("nodeName", ""),
         "targetRef": target_ref(pod),
     }
-    if hostname := hostname_within(pod, service):
+    hostname = hostname_within(pod, service)
+    if hostname:
         address["hostname"] = hostname
     ready = publishes_all or is_pod_ready(pod)
     if not service["spec"].get("ports"):
@@ -227,9 +228,10 @@ def _packed(by_port: AddressPortsByPort) -> list[EndpointSubset]:
 def _subset(ports: list[EndpointPort], pairs: list[AddressPort]) -> EndpointSubset:
     subset: EndpointSubset = {}
     for field, ready in ADDRESS_LISTS:
-        if addresses := sorted(
+        addresses = sorted(
             (pair.address for pair in pairs if pair.ready is ready), key=_address_key
-        ):
+        )
+        if addresses:
             subset[field] = addresses
     if ports:
         subset["ports"] = sorted(ports, key=_port_hash)
@@ -241,7 +243,9 @@ def _address_key(address: EndpointAddress) -> str:
 
 
 def _port_hash(port: EndpointPort | None) -> str:
-    return deep_hash("core/v1.EndpointPort", port) if port is not None else ""
+    if port is not None:
+        return deep_hash("core/v1.EndpointPort", port)
+    return ""
 
 
 def truncated(subsets: list[EndpointSubset]) -> list[EndpointSubset] | None:
@@ -266,7 +270,8 @@ def _shares(
     subsets: list[EndpointSubset], field: AddressList, total: int, room: int
 ) -> list[EndpointSubset]:
     """Cut each subset to its share of the room, rounded up, as long as there is any."""
-    left, cut = room, [subset.copy() for subset in subsets]
+    left = room
+    cut = [subset.copy() for subset in subsets]
     for subset in cut:
         addresses = subset.get(field) or []
         share = min(-(-len(addresses) * room // total), left)

@@ -178,7 +178,9 @@ def _plan_family(
 def _with_slices_reused(service: Service, plan: SlicePlan) -> SlicePlan:
     """Update a slice that would be deleted with the content of one that would be created
     (``finalize``)."""
-    create, update, delete = list(plan.create), list(plan.update), []
+    create = list(plan.create)
+    update = list(plan.update)
+    delete = []
     for slice_ in plan.delete:
         if (
             create
@@ -301,7 +303,8 @@ def _port_hash(port: DiscoveryEndpointPort) -> str:
 
 def pod_to_endpoint(pod: Pod, node: Node | None, service: Service, family: str) -> Endpoint:
     """Return the endpoint of a pod; it may have no address of the family."""
-    serving, terminating = is_pod_ready(pod), is_being_deleted(pod)
+    serving = is_pod_ready(pod)
+    terminating = is_being_deleted(pod)
     ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not terminating)
     version = 6 if family == "IPv6" else 4
     addresses = [
@@ -314,9 +317,11 @@ def pod_to_endpoint(pod: Pod, node: Node | None, service: Service, family: str) 
         "targetRef": target_ref(pod),
         "conditions": {"ready": ready, "serving": serving, "terminating": terminating},
     }
-    if hostname := hostname_within(pod, service):
+    hostname = hostname_within(pod, service)
+    if hostname:
         endpoint["hostname"] = hostname
-    if node_name := pod["spec"].get("nodeName"):
+    node_name = pod["spec"].get("nodeName")
+    if node_name:
         endpoint["nodeName"] = node_name
     if node is not None and (zone := labels_of(node).get(ZONE)):
         endpoint["zone"] = zone

@@ -83,7 +83,8 @@ class EndpointSliceMirroringController:
     def _service_changed(self, event: WatchEvent) -> None:
         """Reconcile the Endpoints of a Service that was created, deleted, or has got or lost its
         selector."""
-        old, new = cast("Service | None", event.old), cast("Service | None", event.new)
+        old = cast("Service | None", event.old)
+        new = cast("Service | None", event.new)
         if old is None or new is None or _has_selector(old) != _has_selector(new):
             self.queue.add(Key(ENDPOINTS, event.key.namespace, event.key.name))
 
@@ -201,11 +202,14 @@ def _endpoint_of(address: EndpointAddress, ready: bool) -> Endpoint:
         "addresses": [str(ipaddress.ip_address(address["ip"]))],
         "conditions": {"ready": ready},
     }
-    if hostname := address.get("hostname"):
+    hostname = address.get("hostname")
+    if hostname:
         endpoint["hostname"] = hostname
-    if node_name := address.get("nodeName"):
+    node_name = address.get("nodeName")
+    if node_name:
         endpoint["nodeName"] = node_name
-    if target := address.get("targetRef"):
+    target = address.get("targetRef")
+    if target:
         endpoint["targetRef"] = target
     return endpoint
 
@@ -266,7 +270,8 @@ def _with_name_of(old: EndpointSlice, new: EndpointSlice) -> EndpointSlice:
 def _with_slices_recycled(plan: SlicePlan) -> SlicePlan:
     """Update slices to delete with the content of slices to create of the same family
     (``recycleSlices``)."""
-    create, delete = list(plan.create), list(plan.delete)
+    create = list(plan.create)
+    delete = list(plan.delete)
     update = list(plan.update)
     for new in plan.create:
         old = next(

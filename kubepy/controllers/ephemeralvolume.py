@@ -90,9 +90,11 @@ def new_claim(pod: Pod, volume: Volume) -> PersistentVolumeClaim:
         "name": ephemeral_claim_name(pod, volume),
         "ownerReferences": [new_controller_ref(pod)],
     }
-    if annotations := template_metadata.get("annotations"):
+    annotations = template_metadata.get("annotations")
+    if annotations:
         metadata["annotations"] = annotations
-    if labels := template_metadata.get("labels"):
+    labels = template_metadata.get("labels")
+    if labels:
         metadata["labels"] = labels
     return {
         "apiVersion": "v1",

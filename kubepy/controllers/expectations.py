@@ -49,7 +49,8 @@ class Expectations(Generic[K]):
         self._expected[key] = _Expected(0, len(tracked), self._now(), tracked)
 
     def lower(self, key: K, creations: int = 0, deletions: int = 0) -> None:
-        if expected := self._expected.get(key):
+        expected = self._expected.get(key)
+        if expected:
             expected.creations -= creations
             expected.deletions -= deletions
 

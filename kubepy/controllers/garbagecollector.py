@@ -107,7 +107,9 @@ class GarbageCollector:
     def _object_changed(self, event: WatchEvent) -> None:
         """Reconcile what a change may affect (``processTransitions``): dependents, owners, the
         object itself."""
-        key, old, new = event.key, event.old, event.new
+        key = event.key
+        old = event.old
+        new = event.new
         if key.resource == CRDS:
             self._definition_changed(key, old, new)
         if new is None:
@@ -150,7 +152,8 @@ class GarbageCollector:
         self._blocked.discard(key)
         if obj is None:
             return
-        if dependents := self._informers.dependents(uid_of(obj)):
+        dependents = self._informers.dependents(uid_of(obj))
+        if dependents:
             kind = obj.get("apiVersion", ""), obj.get("kind", "")
             self._absent[uid_of(obj)] = OwnerIdentity(
                 key.resource, key.namespace, *kind, key.name, uid_of(obj)
@@ -164,7 +167,8 @@ class GarbageCollector:
     def _references_changed(self, key: Key, old: Object | None, new: Object) -> None:
         """Reconcile an object of which an owner may be absent, and owners that it no longer
         blocks."""
-        before, references = owner_references(old) if old else [], owner_references(new)
+        before = owner_references(old) if old else []
+        references = owner_references(new)
         if before == references:
             return
         if not all(self._is_solid(key, reference) for reference in references):
@@ -207,7 +211,8 @@ class GarbageCollector:
                 self._attempt_to_delete(key, obj)
             elif has_finalizer(obj, ORPHAN):
                 for dependent in self._informers.dependents(uid_of(obj)):
-                    if (dependent_obj := self._informers.get(*dependent)) is not None:
+                    dependent_obj = self._informers.get(*dependent)
+                    if dependent_obj is not None:
                         with suppress(NotFound):  # one that is gone needs no other owners
                             self._drop_owners(dependent, dependent_obj, {uid_of(obj)})
                 self._client.update(
@@ -295,7 +300,9 @@ class GarbageCollector:
         owner = self._informers.get(
             resource.key, key.namespace if resource.namespaced else "", reference["name"]
         )
-        return owner if owner is not None and uid_of(owner) == reference["uid"] else None
+        if owner is not None and uid_of(owner) == reference["uid"]:
+            return owner
+        return None
 
     def _get_owner(self, key: Key, reference: OwnerReference) -> Object | None:
         """Ask the API for an owner that no informer knows, before anything is deleted for lack of
@@ -311,7 +318,9 @@ class GarbageCollector:
             owner = self._client.get(resource.key, reference["name"], namespace=namespace)
         except NotFound:
             return None
-        return owner if uid_of(owner) == reference["uid"] else None
+        if uid_of(owner) == reference["uid"]:
+            return owner
+        return None
 
     def _resource(self, reference: OwnerReference) -> Resource | None:
         kind = (reference["apiVersion"], reference["kind"])

@@ -103,9 +103,10 @@ class NamespaceController:
     def _namespace_changed(self, event: WatchEvent) -> None:
         namespace = cast("Namespace | None", event.new)
         if namespace is not None and is_being_deleted(namespace):
-            passed = (
-                seconds_since_deletion(namespace, self._clock.now()) if event.old is None else 0.0
-            )
+            if event.old is None:
+                passed = seconds_since_deletion(namespace, self._clock.now())
+            else:
+                passed = 0.0
             self.queue.add_after(event.key, GRACE_SECONDS - passed, skippable=True)
         elif namespace is None:
             self.queue.cancel(event.key)
@@ -156,7 +157,8 @@ class NamespaceController:
     def _delete_content(self, namespace: Namespace) -> RemainingContent:
         """Do one round of deletions (``deleteAllContent``); while pods are left nothing else is
         deleted or reported."""
-        name, content = name_of(namespace), RemainingContent()
+        name = name_of(namespace)
+        content = RemainingContent()
         self._delete_collection(content, self._scheme.by_key(PODS), namespace)
         if content.remaining:
             content.remaining.clear()
@@ -170,7 +172,8 @@ class NamespaceController:
         for key in sorted(
             with_objects | {"events"}
         ):  # events are not watched, so they are always tried
-            if (resource := self._scheme.get(key)) is not None:
+            resource = self._scheme.get(key)
+            if resource is not None:
                 self._delete_collection(content, resource, namespace)
         return content
 
@@ -188,9 +191,10 @@ class NamespaceController:
             grace = max(
                 (pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods), default=0
             )
-            estimate = (
-                0 if seconds_since_deletion(namespace, self._clock.now()) >= grace else int(grace)
-            )
+            if seconds_since_deletion(namespace, self._clock.now()) >= grace:
+                estimate = 0
+            else:
+                estimate = int(grace)
         try:
             self._client.delete_collection(
                 resource.key,

@@ -94,7 +94,8 @@ class NodeLifecycleController:
         return {NODES: self._node_changed}
 
     def _node_changed(self, event: WatchEvent) -> None:
-        key, node = event.key, cast("Node | None", event.new)
+        key = event.key
+        node = cast("Node | None", event.new)
         if self._get_zones().set(key.name, node):
             self._enqueue_unready_nodes()
         if node is None:
@@ -135,11 +136,9 @@ class NodeLifecycleController:
         self._record_events(key, node)
         if node is None:
             return
-        now, grace_ends, silence_ends = (
-            self._clock.now(),
-            startup_grace_end(node),
-            self._silence_end(node),
-        )
+        now = self._clock.now()
+        grace_ends = startup_grace_end(node)
+        silence_ends = self._silence_end(node)
         if has_never_reported(node) and grace_ends > now:
             self.queue.add_at(key, grace_ends)
         if silence_ends is not None and silence_ends > now:
@@ -164,7 +163,9 @@ class NodeLifecycleController:
             self._silent.pop(uid_of(node), None)
             return None
         since = self._silent.setdefault(uid_of(node), now)
-        return later(since, MONITOR_GRACE_SECONDS) if unknown_conditions(node, now) else None
+        if unknown_conditions(node, now):
+            return later(since, MONITOR_GRACE_SECONDS)
+        return None
 
     def _mark_unknown(self, node: Node, now: datetime) -> None:
         """Give a silent kubelet up: nothing is known of its node, and its pods are not ready
@@ -205,7 +206,8 @@ class NodeLifecycleController:
                 _about(key.name, uid), "Normal", reason, f"Node {key.name} event: {message}"
             )
 
-        if deleted := self._deleted.pop(key, ""):
+        deleted = self._deleted.pop(key, "")
+        if deleted:
             record(deleted, "RemovingNode", f"Removing Node {key.name} from Controller")
         if node is not None and not self._is_registered(node):
             self._registered.add(uid_of(node))
@@ -329,7 +331,9 @@ class Zones:
         if bool(self._counts) and all(count.is_fully_disrupted for count in self._counts.values()):
             return EvictionMode.REMOVE  # upstream's "master disruption mode"
         is_held = self._counts.get(zone, ZoneCount()).is_partially_disrupted
-        return EvictionMode.KEEP if is_held else EvictionMode.ADD
+        if is_held:
+            return EvictionMode.KEEP
+        return EvictionMode.ADD
 
     def modes(self) -> dict[str, str]:
         """Return the modes of the zones that are not treated as usual."""
@@ -361,8 +365,11 @@ class Zones:
 def zone_of(node: Node) -> str:
     """Return the region and zone of a node, "" without (``GetZoneKey``)."""
     labels = labels_of(node)
-    region, zone = labels.get(REGION, ""), labels.get(ZONE, "")
-    return f"{region}/{zone}" if region or zone else ""
+    region = labels.get(REGION, "")
+    zone = labels.get(ZONE, "")
+    if region or zone:
+        return f"{region}/{zone}"
+    return ""
 
 
 # --- taints and labels ----------------------------------------------------------------------------

@@ -81,7 +81,9 @@ class Ownership(Generic[ObjectT]):
         if obj is None or reference is None or reference["kind"] != self._kind:
             return None
         owner = self._owners.get(namespace_of(obj), reference["name"])
-        return owner if owner is not None and uid_of(owner) == reference["uid"] else None
+        if owner is not None and uid_of(owner) == reference["uid"]:
+            return owner
+        return None
 
     def selector_of(self, owner: AnyObject) -> LabelSelector | None:
         """Return the selector of an observed owner; None when it cannot be read."""
@@ -95,7 +97,8 @@ class Ownership(Generic[ObjectT]):
         match the owner's selector, or not all else ``matches``, or the owner has not been observed
         yet. A selector never changes.
         """
-        owner, labels = self.owner_of(obj) if matches else None, labels_of(obj)
+        owner = self.owner_of(obj) if matches else None
+        labels = labels_of(obj)
         if owner is None:
             return uid + TO_CLAIM
         if self._fitting is not None and self._fitting[0] is owner and self._fitting[1] == labels:
@@ -120,7 +123,9 @@ class Ownership(Generic[ObjectT]):
             index.observe(key, self._informers.get(*key))
         dependents = index.group(uid_of(owner) + TO_CLAIM)
         orphans = self._informers.orphans(resource, namespace_of(owner))
-        return sorted({*dependents, *orphans}) if dependents else orphans
+        if dependents:
+            return sorted({*dependents, *orphans})
+        return orphans
 
     def wake(self, owner: AnyObject | None) -> None:
         if owner is not None:
@@ -142,7 +147,8 @@ class Ownership(Generic[ObjectT]):
         An object counts as deleted from its deletionTimestamp on. ``created`` and ``deleted`` get
         the owner's key.
         """
-        old, new = event.old, event.new
+        old = event.old
+        new = event.new
         reference = controller_of(new) if new is not None else None
         before = reference if old is None or _have_same_owners(old, new) else controller_of(old)
         if (

@@ -88,7 +88,8 @@ def pod_from_template(owner: AnyObject, template: AnyObject) -> Pod:
     The spec and the maps of metadata are the template's own: the Client copies the objects that it
     is given.
     """
-    name, metadata = name_of(owner), template.get("metadata") or {}
+    name = name_of(owner)
+    metadata = template.get("metadata") or {}
     kept = {
         key: metadata[key] for key in ("labels", "annotations", "finalizers") if metadata.get(key)
     }
@@ -122,10 +123,12 @@ def slow_start(items: Sequence[T], act: Callable[[T], None]) -> tuple[list[Statu
     all, and each failure is an event.
     """
     errors: list[Status] = []
-    position, size = 0, SLOW_START_INITIAL_BATCH_SIZE
+    position = 0
+    size = SLOW_START_INITIAL_BATCH_SIZE
     while position < len(items) and not errors:
         errors = failures(items[position : position + size], act)
-        position, size = position + size, 2 * size
+        position = position + size
+        size = 2 * size
     return errors, max(len(items) - position, 0)
 
 
@@ -154,7 +157,8 @@ def add_disruption_target(
         "reason": reason,
         "message": message,
     }
-    if generation := pod["metadata"].get("generation"):
+    generation = pod["metadata"].get("generation")
+    if generation:
         condition["observedGeneration"] = generation
     status: PodStatus = {**(pod.get("status") or {})}
     status["conditions"] = list(status.get("conditions") or [])

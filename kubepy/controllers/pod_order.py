@@ -31,7 +31,8 @@ def sort_active_pods(pods: Iterable[Pod]) -> list[Pod]:
     """
 
     def order(pod: Pod) -> tuple[float, ...]:
-        ready_time, created = pod_ready_time(pod), creation_time(pod)
+        ready_time = pod_ready_time(pod)
+        created = creation_time(pod)
         return (
             *progress(pod),
             (-ready_time.timestamp() if ready_time is not None else float("-inf"))
@@ -72,4 +73,6 @@ def max_container_restarts(pod: Pod) -> tuple[int, int]:
 
 def creation_time(pod: Pod) -> datetime | None:
     text = pod["metadata"].get("creationTimestamp")
-    return parse_time(text) if text else None
+    if text:
+        return parse_time(text)
+    return None

@@ -42,7 +42,9 @@ def claim_decision(owner: AnyObject, obj: AnyObject, matches: bool) -> ClaimDeci
             return "ignore"
         if matches:
             return "keep"
-        return "ignore" if is_being_deleted(owner) else "release"
+        if is_being_deleted(owner):
+            return "ignore"
+        return "release"
     if is_being_deleted(owner) or not matches or is_being_deleted(obj):
         return "ignore"
     return "adopt"
@@ -124,7 +126,9 @@ class RefManager(Generic[ObjectT]):
         AdoptionError."""
         if self._may_adopt:
             return
-        namespace, name, uid = namespace_of(self._owner), name_of(self._owner), uid_of(self._owner)
+        namespace = namespace_of(self._owner)
+        name = name_of(self._owner)
+        uid = uid_of(self._owner)
         fresh = self._owners.get(namespace, name)
         if uid_of(fresh) != uid:
             raise AdoptionError(

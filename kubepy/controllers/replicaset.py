@@ -190,9 +190,10 @@ class ReplicaSetController:
         """Gather the state of a ReplicaSet; its pods are claimed. Raises Status, AdoptionError."""
         to_claim = self._owners.to_claim(PODS, replica_set, self._members)
         members = self._members.group(uid_of(replica_set)).values()
-        terminating = (
-            sum(member.is_terminating for member in members) if self.counts_terminating else None
-        )
+        if self.counts_terminating:
+            terminating = sum(member.is_terminating for member in members)
+        else:
+            terminating = None
         pods = [member for member in members if member.is_active]
         if to_claim:
             manager = RefManager(self._client, PODS, self.resource, replica_set)
@@ -229,7 +230,8 @@ class ReplicaSetController:
 
     def act(self, state: ReplicaSetState, actions: ReplicaSetActions) -> Status | None:
         """Create or delete pods; return the first error, which upstream alone returns."""
-        key, replica_set = state.key, state.replica_set
+        key = state.key
+        replica_set = state.replica_set
         errors: list[Status] = []
         if actions.create:
             pod = pod_from_template(replica_set, replica_set["spec"]["template"])
@@ -249,7 +251,9 @@ class ReplicaSetController:
 
             self._expectations.expect_deletions(key, map(uid_of, actions.delete))
             errors = failures(actions.delete, delete)
-        return errors[0] if errors else None
+        if errors:
+            return errors[0]
+        return None
 
     def _write_status(self, state: ReplicaSetState, failure: str) -> None:
         """Write the status if it changes. Raises Status."""
@@ -257,7 +261,8 @@ class ReplicaSetController:
         if status != state.replica_set.get("status"):
             self._writer.update_status(state.replica_set, status)
         ready_times = (member.ready_since for member in state.pods)
-        if (due := next_availability(ready_times, state.min_ready_seconds, state.now)) is not None:
+        due = next_availability(ready_times, state.min_ready_seconds, state.now)
+        if due is not None:
             self.queue.add_at(state.key, due)
 
 
@@ -285,7 +290,8 @@ def new_status(state: ReplicaSetState, failure: str) -> ReplicaSetStatus:
     As the API writes it: replicas always, and ``terminating`` unless it is None; other counts when
     they are not 0.
     """
-    replica_set, members = state.replica_set, state.pods
+    replica_set = state.replica_set
+    members = state.pods
     template_labels = (replica_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
     status: ReplicaSetStatus = {
         "replicas": len(members),
@@ -293,15 +299,14 @@ def new_status(state: ReplicaSetState, failure: str) -> ReplicaSetStatus:
     }
     if state.terminating is not None:
         status["terminatingReplicas"] = state.terminating
-    if labeled := sum(
-        template_labels.items() <= labels_of(member.pod).items() for member in members
-    ):
+    labeled = sum(template_labels.items() <= labels_of(member.pod).items() for member in members)
+    if labeled:
         status["fullyLabeledReplicas"] = labeled
-    if ready := sum(member.is_ready for member in members):
+    ready = sum(member.is_ready for member in members)
+    if ready:
         status["readyReplicas"] = ready
-    if available := sum(
-        member.is_available(state.min_ready_seconds, state.now) for member in members
-    ):
+    available = sum(member.is_available(state.min_ready_seconds, state.now) for member in members)
+    if available:
         status["availableReplicas"] = available
     conditions = conditions_of(replica_set)
     if not failure:
@@ -396,7 +401,9 @@ def _compare(pod: PodAge, other: PodAge, now: datetime) -> int:
             -1 if pod.draw < other.draw else 1
         )
     if pod.restarts != other.restarts:
-        return -1 if pod.restarts > other.restarts else 1
+        if pod.restarts > other.restarts:
+            return -1
+        return 1
     if pod.created != other.created:
         return _compare_times(pod.created, other.created, now) or (
             -1 if pod.draw < other.draw else 1
@@ -408,7 +415,9 @@ def _compare_times(time: datetime | None, other: datetime | None, now: datetime)
     """Compare two times that differ, the younger first: none at all is the youngest; ages of one
     magnitude give 0."""
     if time is None or other is None:
-        return -1 if time is None else 1
+        if time is None:
+            return -1
+        return 1
     return _magnitude(time, now) - _magnitude(other, now)
 
 
@@ -416,10 +425,14 @@ def _magnitude(moment: datetime, now: datetime) -> int:
     """Return the age on a scale on which each step is twice as long as the one before
     (``logarithmicRankDiff``)."""
     nanoseconds = round((now - moment).total_seconds() * 1e9)
-    return int(math.log2(nanoseconds)) if nanoseconds > 0 else -1
+    if nanoseconds > 0:
+        return int(math.log2(nanoseconds))
+    return -1
 
 
 def deletion_cost(pod: Pod) -> int:
     """Return the annotation's value; 0 without one, and for one that is no int32."""
     text = annotations_of(pod).get(DELETION_COST, "0")
-    return int_or_none(text, 32) or 0 if _COST.fullmatch(text) else 0
+    if _COST.fullmatch(text):
+        return int_or_none(text, 32) or 0
+    return 0

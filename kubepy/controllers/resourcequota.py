@@ -71,7 +71,8 @@ class ResourceQuotaController:
             self._enqueue_measuring(event.key.name, self._quotas.list(None))
 
     def _quota_changed(self, event: WatchEvent) -> None:
-        old, new = cast("ResourceQuota | None", event.old), cast("ResourceQuota | None", event.new)
+        old = cast("ResourceQuota | None", event.old)
+        new = cast("ResourceQuota | None", event.new)
         if new is not None and (old is None or new["spec"] != old["spec"] or not new.get("status")):
             self.queue.add(event.key)
 
@@ -152,7 +153,9 @@ def frees_usage(event: WatchEvent) -> bool:
     A pod that was charged and has ended before this controller heard of it has ended as well, and
     of an update whose object is not known any more nothing can be ruled out.
     """
-    key, old, new = event.key, event.old, event.new
+    key = event.key
+    old = event.old
+    new = event.new
     if new is None:
         return True
     measure = _MEASURED.get(key.resource)
@@ -166,7 +169,8 @@ def frees_usage(event: WatchEvent) -> bool:
 def _measured_of_pod(pod: AnyObject) -> tuple[object, ...]:
     """Return what makes a pod count otherwise: whether it has ended, its scope, and the resources
     that its containers ask for and have been given, which a resize changes."""
-    spec, status = pod["spec"], pod.get("status") or {}
+    spec = pod["spec"]
+    status = pod.get("status") or {}
     sections = (
         spec.get("containers"),
         spec.get("initContainers"),
@@ -183,7 +187,9 @@ def _measured_of_service(service: AnyObject) -> object:
     """Return the type of a service if quotas count services of that type
     (``GetQuotaServiceType``)."""
     service_type = service["spec"].get("type")
-    return service_type if service_type in ("NodePort", "LoadBalancer") else None
+    if service_type in ("NodePort", "LoadBalancer"):
+        return service_type
+    return None
 
 
 def _measured_of_claim(claim: AnyObject) -> tuple[object, ...]:

@@ -62,9 +62,11 @@ class ServiceHandlers:
         }
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        old, new = cast("Pod | None", event.old), cast("Pod | None", event.new)
+        old = cast("Pod | None", event.old)
+        new = cast("Pod | None", event.new)
         if old is None or new is None:
-            if (pod := new or old) is None:
+            pod = new or old
+            if pod is None:
                 return
             self._enqueue_selecting(event.key.namespace, labels_of(pod))
             if self._services_of_pod is None:
@@ -101,7 +103,8 @@ class ServiceHandlers:
 
     def _node_changed(self, event: WatchEvent) -> None:
         """Reconcile the Services of a node's pods when it was created or its zone has changed."""
-        old, new = cast("Node | None", event.old), cast("Node | None", event.new)
+        old = cast("Node | None", event.old)
+        new = cast("Node | None", event.new)
         if new is None or (
             old is not None and labels_of(old).get(ZONE) == labels_of(new).get(ZONE)
         ):
@@ -193,7 +196,9 @@ def hostname_within(pod: Pod, service: Service) -> str:
     """Return the hostname that a pod has within a headless Service's domain, or ""
     (``ShouldSetHostname``)."""
     hostname = pod["spec"].get("hostname", "")
-    return hostname if hostname and pod["spec"].get("subdomain") == name_of(service) else ""
+    if hostname and pod["spec"].get("subdomain") == name_of(service):
+        return hostname
+    return ""
 
 
 def target_ref(pod: Pod) -> ObjectReference:

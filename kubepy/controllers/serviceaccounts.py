@@ -90,7 +90,8 @@ class TokensController:
         self.queue.add(event.key)
 
     def sync(self, key: Key) -> None:
-        secret, deleted = self._secrets.get(key.namespace, key.name), self._deleted.pop(key, None)
+        secret = self._secrets.get(key.namespace, key.name)
+        deleted = self._deleted.pop(key, None)
         if secret is None:
             account = self._account_of(deleted) if deleted is not None else None
             references = (account or {}).get("secrets") or []

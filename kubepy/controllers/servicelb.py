@@ -48,12 +48,14 @@ class ServiceLBController:
 
     def _service_changed(self, event: WatchEvent) -> None:
         """Reconcile the Service, and those that wait for an address if it may have given up one."""
-        old, new = cast("Service | None", event.old), cast("Service | None", event.new)
+        old = cast("Service | None", event.old)
+        new = cast("Service | None", event.new)
         if new is not None and is_balanced(new):
             self.queue.add(event.key)
-        has_given_up = (
-            addresses_of(old) != (addresses_of(new) if new else []) if old else event.is_update
-        )
+        if old:
+            has_given_up = addresses_of(old) != (addresses_of(new) if new else [])
+        else:
+            has_given_up = event.is_update
         if has_given_up:
             for service in self._services.list():
                 if is_balanced(service) and not addresses_of(service):
@@ -63,7 +65,8 @@ class ServiceLBController:
         service = self._services.get(key.namespace, key.name)
         if service is None or not is_balanced(service):
             return
-        present, requested = addresses_of(service), service["spec"].get("loadBalancerIP", "")
+        present = addresses_of(service)
+        requested = service["spec"].get("loadBalancerIP", "")
         if present and requested in ("", *present):
             return
         try:

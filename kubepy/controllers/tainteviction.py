@@ -57,13 +57,15 @@ class TaintEvictionController:
     def _node_changed(self, event: WatchEvent) -> None:
         """Reconcile a node whose NoExecute taints changed, or may have changed while no manager was
         running."""
-        old, new = cast("Node | None", event.old), cast("Node | None", event.new)
+        old = cast("Node | None", event.old)
+        new = cast("Node | None", event.new)
         is_unknown = old is None and bool(self._evictions)
         if is_unknown or no_execute_taints(old) != no_execute_taints(new):
             self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        old, new = cast("Pod | None", event.old), cast("Pod | None", event.new)
+        old = cast("Pod | None", event.old)
+        new = cast("Pod | None", event.new)
         if new is None:
             self._cancel(event.key, old)
         elif old is None or _tolerations_and_node(old) != _tolerations_and_node(new):
@@ -83,7 +85,8 @@ class TaintEvictionController:
         pod = self._pods.get(key.namespace, key.name)
         if pod is None or not node_name(pod):
             return
-        if (node := self._nodes.get("", node_name(pod))) is not None:
+        node = self._nodes.get("", node_name(pod))
+        if node is not None:
             self._process(key, no_execute_taints(node))
         elif (due := self._evictions.get(key)) is not None:
             self._schedule_eviction(key, pod, due)
@@ -134,7 +137,9 @@ class TaintEvictionController:
 
 
 def no_execute_taints(node: Node | None) -> list[Taint]:
-    return [taint for taint in taints_of(node) if taint.get("effect") == NO_EXECUTE] if node else []
+    if node:
+        return [taint for taint in taints_of(node) if taint.get("effect") == NO_EXECUTE]
+    return []
 
 
 def tolerated_seconds(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> float | None:

@@ -69,5 +69,7 @@ def expires_at(job: Object) -> datetime | None:
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
             ended = condition.get("lastTransitionTime")
-            return later(parse_time(ended), seconds) if ended else None
+            if ended:
+                return later(parse_time(ended), seconds)
+            return None
     return None

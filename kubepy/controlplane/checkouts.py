@@ -55,7 +55,8 @@ def believe_checkouts(cluster: LocalCluster) -> bool:
             fork.store.release()
     if not believed:
         return False
-    patience, cluster.store.lock_timeout = cluster.store.lock_timeout, 0.0
+    patience = cluster.store.lock_timeout
+    cluster.store.lock_timeout = 0.0
     try:
         _put_as_filed(cluster, {key: claims[key] for key in sorted(believed)})
     except (LockTimeoutError, FolderError):

@@ -85,12 +85,10 @@ class FaultyClient(Client):
         wrote: Callable[[Key], None],
     ) -> None:
         self.__dict__ = inner.__dict__
-        self._inner, self._faults, self._controller, self._conflicts = (
-            inner,
-            faults,
-            controller,
-            conflicts,
-        )
+        self._inner = inner
+        self._faults = faults
+        self._controller = controller
+        self._conflicts = conflicts
         self._wrote = wrote
         self._is_dead = False
 
@@ -173,7 +171,9 @@ class FaultyClient(Client):
         """Return the version of an object as it is stored now, "" if there is none."""
         resource, request = self._resolve(request)
         obj = self._find(Key(resource.key, request.namespace, name)) if name else None
-        return str(obj["metadata"].get("resourceVersion", "")) if obj is not None else ""
+        if obj is not None:
+            return str(obj["metadata"].get("resourceVersion", ""))
+        return ""
 
 
 # --- controllers ----------------------------------------------------------------------------------
@@ -199,7 +199,9 @@ class FaultyReconciler:
         self, name: str, new_reconciler: NewReconciler, context: Context, faults: FaultSettings
     ) -> None:
         self.name = name
-        self._new_reconciler, self._context, self._faults = new_reconciler, context, faults
+        self._new_reconciler = new_reconciler
+        self._context = context
+        self._faults = faults
         self._late: dict[str, list[LateEvent]] = {}  # by resource
         self._conflicts: dict[str, tuple[str, int]] = {}
         self._writes: dict[
@@ -317,7 +319,8 @@ class FaultyReconciler:
             self._assumed.discard(event.key)
             self._deliver(event)
             return
-        waiting, delay = self._late.get(event.key.resource, []), self._delay(event)
+        waiting = self._late.get(event.key.resource, [])
+        delay = self._delay(event)
         if not waiting and not delay:
             self._deliver(event)
             return
@@ -340,7 +343,8 @@ class FaultyReconciler:
     def _delay(self, event: WatchEvent) -> float:
         """Draw how late an event comes, in seconds; one that the controller has no handler for is
         not late."""
-        fault, resource = self._faults.late_events, event.key.resource
+        fault = self._faults.late_events
+        resource = event.key.resource
         is_watched = resource in self._handlers or EVERY_RESOURCE in self._handlers
         if fault is None or not is_watched or not fault.concerns(self.name, resource):
             return 0.0
@@ -370,11 +374,13 @@ class FaultyReconciler:
 
     def _handle(self, event: WatchEvent) -> None:
         for pattern in (event.key.resource, EVERY_RESOURCE):
-            if (handler := self._handlers.get(pattern)) is not None:
+            handler = self._handlers.get(pattern)
+            if handler is not None:
                 handler(event)
 
     def _deliver_due(self, resource: str) -> None:
-        waiting, now = self._late.pop(resource, []), self._context.clock.now()
+        waiting = self._late.pop(resource, [])
+        now = self._context.clock.now()
         for number, late in enumerate(waiting):
             if late.due > now:
                 self._late[resource] = waiting[number:]
@@ -394,7 +400,8 @@ class FaultyReconciler:
             return
         if self._listings:
             self._begin_anew()
-        self._listings, self._listed_at = listings, 0
+        self._listings = listings
+        self._listed_at = 0
         self._list(self._context.informers.list)
         if self._recalled:
             for resource in sorted(self._late):
@@ -427,7 +434,9 @@ class FaultyReconciler:
             if late
             else [],
         }
-        return memory if any(memory.values()) else None
+        if any(memory.values()):
+            return memory
+        return None
 
     def recall(self, memory: Any) -> None:
         """Take over the JSON of :meth:`remember`."""
@@ -498,7 +507,8 @@ class NodeFaultController:
     def sync(self, key: Key) -> None:
         """Take the node down if an outage of it has begun, and come again when the next one
         begins."""
-        node, now = self._nodes.get("", key.name), self._clock.now()
+        node = self._nodes.get("", key.name)
+        now = self._clock.now()
         if node is None:
             return
         since = self._since.setdefault(uid_of(node), now)
@@ -540,7 +550,8 @@ class NodeFaultController:
 
     def _take_down(self, node: Node, end: datetime) -> Node:
         """Annotate a node with the end of its outage, unless it is down for longer already."""
-        if (present := down_until(node)) is not None and present >= end.replace(microsecond=0):
+        present = down_until(node)
+        if present is not None and present >= end.replace(microsecond=0):
             return node
         changed = clone(node)
         changed["metadata"]["annotations"] = {**annotations_of(node), DOWN_UNTIL: format_time(end)}

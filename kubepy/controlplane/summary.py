@@ -74,6 +74,11 @@ class Summary:
         for key, before in self._before.items():
             after = self._after[key]
             if before or after:
-                verb = "configured" if before == after else "created" if after else "deleted"
+                if before == after:
+                    verb = "configured"
+                elif after:
+                    verb = "created"
+                else:
+                    verb = "deleted"
                 changes.append(ObjectChange(key, verb, self._kinds[key]))
         return changes

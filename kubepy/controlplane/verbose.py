@@ -57,7 +57,12 @@ def change(
     """
 
     def describe(event: WatchEvent) -> LogLine | None:
-        message = deleted if event.new is None else added if event.old is None else updated
+        if event.new is None:
+            message = deleted
+        elif event.old is None:
+            message = added
+        else:
+            message = updated
         if not message or (owner and owner not in controllers_of(event)):
             return None
         return LogLine(message, {label: _reference(event.key)})
@@ -74,13 +79,16 @@ def controllers_of(event: WatchEvent) -> list[str]:
 
 def _reference(key: Key) -> str:
     """Return an object as ``klog.KObj`` prints it."""
-    return f"{key.namespace}/{key.name}" if key.namespace else key.name
+    if key.namespace:
+        return f"{key.namespace}/{key.name}"
+    return key.name
 
 
 def replica_set_change(event: WatchEvent) -> LogLine | None:
     values: dict[str, Value] = {"replicaSet": _reference(event.key)}
     if event.new is not None and event.old is not None:
-        old, new = event.old["spec"].get("replicas", 1), event.new["spec"].get("replicas", 1)
+        old = event.old["spec"].get("replicas", 1)
+        new = event.new["spec"].get("replicas", 1)
         if old == new:
             return None
         return LogLine(
@@ -154,12 +162,24 @@ def kubelet_pod_change(event: WatchEvent) -> LogLine | None:
     if not was and not is_now:
         return None
     stops = event.new is not None and "deletionTimestamp" in event.new["metadata"]
-    verb = "REMOVE" if not is_now else "ADD" if not was else "DELETE" if stops else "UPDATE"
+    if not is_now:
+        verb = "REMOVE"
+    elif not was:
+        verb = "ADD"
+    elif stops:
+        verb = "DELETE"
+    else:
+        verb = "UPDATE"
     return LogLine(f"SyncLoop {verb}", {"source": "api", "pods": [_reference(event.key)]}, 2)
 
 
 def node_change(event: WatchEvent) -> LogLine:
-    verb = "Delete" if event.new is None else "Update" if event.old is not None else "Add"
+    if event.new is None:
+        verb = "Delete"
+    elif event.old is not None:
+        verb = "Update"
+    else:
+        verb = "Add"
     return LogLine(f"{verb} event for node", {"node": event.key.name}, 4 if verb == "Update" else 3)
 
 
@@ -168,7 +188,12 @@ def any_change(event: WatchEvent) -> LogLine | None:
     it."""
     if event.key.resource == "pods":  # which every other controller watches
         return None
-    verb = "Deleting" if event.new is None else "Updating" if event.old is not None else "Adding"
+    if event.new is None:
+        verb = "Deleting"
+    elif event.old is not None:
+        verb = "Updating"
+    else:
+        verb = "Adding"
     return LogLine(verb, {event.key.resource.partition(".")[0]: _reference(event.key)})
 
 
@@ -326,7 +351,8 @@ class LoggedReconciler:
         place = place_of(code)
 
         def handle(event: WatchEvent) -> object:
-            if line := describe(event):
+            line = describe(event)
+            if line:
                 self._logger.info(line.level, place, line.message, line.values)
             return handler(event)
 
@@ -384,9 +410,8 @@ def logging(
 
     def build(context: Context) -> Reconciler:
         reconciler = new_reconciler(context)
-        kind = (
-            LoggedRememberingReconciler if isinstance(reconciler, Remembering) else LoggedReconciler
-        )
-        return kind(reconciler, logger)
+        if isinstance(reconciler, Remembering):
+            return LoggedRememberingReconciler(reconciler, logger)
+        return LoggedReconciler(reconciler, logger)
 
     return build

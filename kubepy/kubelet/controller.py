@@ -138,10 +138,8 @@ class Kubelet:
             self.queue.add_at(event.key, until)
         elif is_registration_due(node):
             self.queue.add(event.key)
-        before, annotations = (
-            annotations_of(event.old) if event.old is not None else {},
-            annotations_of(node),
-        )
+        before = annotations_of(event.old) if event.old is not None else {}
+        annotations = annotations_of(node)
         if event.old is None or any(
             before.get(name) != annotations.get(name) for name in PACED_BY_NODE
         ):
@@ -149,7 +147,9 @@ class Kubelet:
                 self.queue.add(key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        key, before, pod = event.key, cast("Pod | None", event.old), cast("Pod | None", event.new)
+        key = event.key
+        before = cast("Pod | None", event.old)
+        pod = cast("Pod | None", event.new)
         self.queue.cancel(key)
         self._decided.pop(key, None)
         if self._started.observe(event) and pod is not None:
@@ -184,7 +184,8 @@ class Kubelet:
     def _note_deletion(self, pod: Pod) -> None:
         """Remember when the deletion was asked for: at the latest now, and in the second that the
         pod names."""
-        asked, now = deletion_time(pod), self._clock.now()
+        asked = deletion_time(pod)
+        now = self._clock.now()
         if self._moments.is_known(pod, format_time(asked)):
             return
         if now - asked < timedelta(seconds=1):
@@ -213,10 +214,12 @@ class Kubelet:
 
     def _wait(self, key: Key, pod: Pod) -> None:
         """Put a pod off until its next step is due, if there is one."""
-        now, node = self._clock.now(), self._nodes.get("", node_name(pod))
+        now = self._clock.now()
+        node = self._nodes.get("", node_name(pod))
         if node is not None and is_down(node, now):
             return  # it is looked at when the node comes back
-        if due := next_due(pod, self._live_node(pod), now, self._rules):
+        due = next_due(pod, self._live_node(pod), now, self._rules)
+        if due:
             self.queue.add_at(key, due.at, repeating=due.repeats)
         else:
             self._moments.forget(pod)
@@ -363,7 +366,8 @@ class Kubelet:
 
     def _pod_ip(self, pod: Pod, host_ip: str) -> str:
         """Return the address that the pod has, or assign one."""
-        if address := (pod.get("status") or {}).get("podIP"):
+        address = (pod.get("status") or {}).get("podIP")
+        if address:
             return str(address)
         if pod["spec"].get("hostNetwork"):
             return host_ip

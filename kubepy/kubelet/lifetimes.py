@@ -115,7 +115,8 @@ class Lifetime(NamedTuple):
         failed_pulls = 0
         for name, count in self.before:
             if name == IMAGE_PULL_BACKOFF:
-                failed_pulls += count if runs == 0 else 0
+                if runs == 0:
+                    failed_pulls += count
             elif runs < count:
                 return Attempt(failed_pulls, name, is_last=False)
             else:
@@ -126,7 +127,9 @@ class Lifetime(NamedTuple):
         """Return after how many seconds a run with this outcome ends; None: it does not."""
         if outcome in CRASHES:
             return 0.0
-        return self.runs_for if outcome in ("ready", "not-ready") else None
+        if outcome in ("ready", "not-ready"):
+            return self.runs_for
+        return None
 
     def end_of(self, outcome: str) -> tuple[PodOutcome, bool]:
         """Return how a run with this outcome ends, and whether the containers start again then."""
@@ -148,32 +151,41 @@ COMPLETES = Lifetime("ready", 0.0)  # an init container that no outcome speaks o
 def lifetime_of(pod: Pod, node: Node, rules: Rules = NO_RULES) -> Lifetime:
     """Read the annotations of a pod and its node. Raises AnnotationError, UnknownOutcomeError."""
     is_job_pod = (controller_of(pod) or {}).get("kind") == "Job"
-    annotations, policy = (
-        _annotations_in_force(pod, node, rules, is_job_pod),
-        pod["spec"].get("restartPolicy"),
-    )
+    annotations = _annotations_in_force(pod, node, rules, is_job_pod)
+    policy = pod["spec"].get("restartPolicy")
     ends_by_itself = is_job_pod or (policy == "Never" and _waits_for_client(pod))
     if not ends_by_itself and not annotations:
         check_usage(pod)
-        return PLAIN_NEVER if policy == "Never" else PLAIN
+        if policy == "Never":
+            return PLAIN_NEVER
+        return PLAIN
 
     def text_of(name: str) -> str:
         return annotations.get(name, "")
 
     def length_of(name: str) -> float | None:
-        if not (text := text_of(name)):
+        text = text_of(name)
+        if not text:
             return None
         low, high = parse_length(name, text)
-        return rules.draw(pod, name, low, high) if low < high else low
+        if low < high:
+            return rules.draw(pod, name, low, high)
+        return low
 
-    sequence, needs_references = parse_outcomes(OUTCOME, text_of(OUTCOME) or "ready"), False
+    sequence = parse_outcomes(OUTCOME, text_of(OUTCOME) or "ready")
+    needs_references = False
     if text_of(REFERENCES):
         needs_references = parse_references(REFERENCES, text_of(REFERENCES))
     outcome = sequence.of_containers
     check_usage(pod)
     ends = OUTCOMES[outcome.last] if outcome.last in ("succeeded", "failed") else None
     code_text = text_of(EXIT_CODE)
-    code = parse_exit_code(EXIT_CODE, code_text) if code_text else ends.exit_code if ends else 0
+    if code_text:
+        code = parse_exit_code(EXIT_CODE, code_text)
+    elif ends:
+        code = ends.exit_code
+    else:
+        code = 0
     runs_for = length_of(RUNS_FOR)
     if runs_for is None and (
         ends or (ends_by_itself and (not text_of(OUTCOME) or sequence.last != outcome.last))
@@ -214,11 +226,13 @@ def _init_lifetime(pod: Pod, sequence: OutcomeSequence, code: int) -> Lifetime |
     if not sequence.names_init_container:
         return None
     if not first_init_container(pod):
-        if text := annotations_of(pod).get(OUTCOME):
+        text = annotations_of(pod).get(OUTCOME)
+        if text:
             raise AnnotationError(OUTCOME, text, NO_INIT_CONTAINER)
         return None  # the outcome is chosen for many pods, by a node or kubepy.yaml
     before, last = sequence.of_init_container
-    crash, restarts = _end(code or 1), pod["spec"].get("restartPolicy") != "Never"
+    crash = _end(code or 1)
+    restarts = pod["spec"].get("restartPolicy") != "Never"
     if last == CRASH_LOOP:
         return Lifetime(CRASH_LOOP, None, before=before, crash=crash, crash_restarts=restarts)
     return Lifetime(
@@ -236,23 +250,25 @@ def _waits_for_client(pod: Pod) -> bool:
 def _annotations_in_force(pod: Pod, node: Node, rules: Rules, is_job_pod: bool) -> dict[str, str]:
     """Return the annotations about a pod's life: its own, else its node's, else those of
     ``kubepy.yaml``."""
-    own, of_node = annotations_of(pod), annotations_of(node)
+    own = annotations_of(pod)
+    of_node = annotations_of(node)
     in_force: dict[str, str] = {}
     if not own and not rules.defaults and not (of_node.keys() & OF_NODES):
         return in_force
     for name in PACE:
-        shared = (
-            ""
-            if name in FOR_JOBS and not is_job_pod
-            else (of_node.get(POD_OUTCOME if name == OUTCOME else name) or rules.defaults.get(name))
-        )
-        if text := own.get(name) or shared:
+        text = own.get(name)
+        if not text and (is_job_pod or name not in FOR_JOBS):
+            name_on_node = POD_OUTCOME if name == OUTCOME else name
+            text = of_node.get(name_on_node) or rules.defaults.get(name)
+        if text:
             in_force[name] = text
     return in_force
 
 
 def _end(code: int) -> PodOutcome:
-    return FAILED._replace(exit_code=code) if code else COMPLETED
+    if code:
+        return FAILED._replace(exit_code=code)
+    return COMPLETED
 
 
 class Moments:

@@ -115,7 +115,8 @@ def read_log(
     has no log, Status where the node's kubelet is down.
     """
     container = choose_container(pod, options.container)
-    if not (node_name := pod["spec"].get("nodeName")):
+    node_name = pod["spec"].get("nodeName")
+    if not node_name:
         return None
     node = find_node(node_name)
     if node is None:
@@ -148,7 +149,8 @@ def _state_with_log(pod: Pod, container: str, previous: bool) -> ContainerState:
             if phase in (None, "Pending")
             else f"{subject} is not available"
         )
-    state, last = status.get("state") or {}, status.get("lastState") or {}
+    state = status.get("state") or {}
+    last = status.get("lastState") or {}
     reason = (state.get("waiting") or {}).get("reason", "")
     if (
         reason == "CrashLoopBackOff" and not last
@@ -199,7 +201,9 @@ def _chosen(lines: list[str], options: LogOptions, started: str, now: datetime) 
         lines = []
     moment = f"{started.removesuffix('Z')}.000000000Z " if options.timestamps else ""
     data = "".join(f"{moment}{line}\n" for line in lines).encode()
-    return data if options.limit_bytes is None else data[: options.limit_bytes]
+    if options.limit_bytes is None:
+        return data
+    return data[: options.limit_bytes]
 
 
 def goes_on(log: ContainerLog, read: Callable[[], ContainerLog | None]) -> bool:

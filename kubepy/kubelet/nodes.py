@@ -61,10 +61,8 @@ def register(node: Node, now: datetime) -> Node:
     status: NodeStatus = {**(node.get("status") or {})}
     status["capacity"] = status.get("capacity") or dict(DEFAULT_CAPACITY)
     status["allocatable"] = status.get("allocatable") or dict(status["capacity"])
-    time, before = (
-        format_time(now),
-        {condition["type"]: condition for condition in status.get("conditions") or ()},
-    )
+    time = format_time(now)
+    before = {condition["type"]: condition for condition in status.get("conditions") or ()}
     own: list[NodeCondition] = []
     for kind, value, reason, message in NODE_CONDITIONS:
         last = before.pop(kind, {})

@@ -46,11 +46,13 @@ def obstacles_of(
     :param pull_fails: the images of the containers cannot be pulled, so that nothing else matters
         to them.
     """
-    spec, statuses = pod["spec"], _statuses_by_name(pod)
+    spec = pod["spec"]
+    statuses = _statuses_by_name(pod)
     missing = [*missing_references(spec, namespace_of(pod), find)] if find is not None else []
     if not any(_has_started(status) for status in statuses.values()):
         of_volumes = (problem for problem in reversed(missing) if problem.reference.volume)
-        if mounts := {problem.reference.volume: problem.message for problem in of_volumes}:
+        mounts = {problem.reference.volume: problem.message for problem in of_volumes}
+        if mounts:
             return StartObstacles(mounts=tuple(sorted(mounts.items())))
     config = {
         problem.reference.container: problem.message
@@ -84,7 +86,8 @@ def obstacles_of(
 def invalid_image(image: str) -> Waiting | None:
     """Return the state of a container whose image has a name that cannot be parsed; None where it
     can."""
-    if not (problem := image_name_problem(image)):
+    problem = image_name_problem(image)
+    if not problem:
         return None
     return Waiting(
         INVALID_IMAGE_NAME, f"Failed to apply default image tag {quote(image)}: {problem}"
@@ -120,9 +123,12 @@ def reported_obstacles(pod: Pod) -> StartObstacles | None:
         for name, status in statuses.items()
         if is_held(pod, status)
     }
-    if roots := tuple((name, waiting) for name, waiting in held.items() if waiting.message):
+    roots = tuple((name, waiting) for name, waiting in held.items() if waiting.message)
+    if roots:
         return StartObstacles(containers=roots)
-    return StartObstacles(mounts=(("", ""),)) if held and len(held) == len(statuses) else None
+    if held and len(held) == len(statuses):
+        return StartObstacles(mounts=(("", ""),))
+    return None
 
 
 def is_held(pod: Pod, status: ContainerStatus) -> bool:

@@ -91,7 +91,9 @@ class ContainerRun(NamedTuple):
     @property
     def started(self) -> datetime | None:
         text = (self.state.get("running") or {}).get("startedAt")
-        return self.rules.moment(self.pod, text) if text else None
+        if text:
+            return self.rules.moment(self.pod, text)
+        return None
 
     @property
     def restarts(self) -> int:
@@ -120,19 +122,20 @@ class ContainerRun(NamedTuple):
         message = (self.state.get("waiting") or {}).get("message", "")
         named = re.match(r"back-off (\S+) restarting", message)
         try:
-            return round(parse_duration(named[1])) if named else _backoff_after(self.restarts)
+            if named:
+                return round(parse_duration(named[1]))
+            return _backoff_after(self.restarts)
         except ValueError:
             return _backoff_after(self.restarts)
 
     @property
     def waited(self) -> int:
         """Return the back-off before the present run, 0 where there was none."""
-        started, ended = (self.state.get("running") or {}).get("startedAt"), last_end(self.status)
-        return (
-            round((parse_time(started) - parse_time(ended)).total_seconds())
-            if started and ended
-            else 0
-        )
+        started = (self.state.get("running") or {}).get("startedAt")
+        ended = last_end(self.status)
+        if started and ended:
+            return round((parse_time(started) - parse_time(ended)).total_seconds())
+        return 0
 
     @property
     def fits(self) -> bool:
@@ -249,9 +252,12 @@ def begin(
         before, (ended, starts_again) = ended, lifetime.end_of(attempt.outcome)
         if not starts_again:
             return ended._replace(restarts=runs, ended=before)
-        if delay := next_backoff(runs, waited, 0):
+        delay = next_backoff(runs, waited, 0)
+        if delay:
             return crashed(runs, delay, ended)
-        runs, waited, pulled = runs + 1, 0, False
+        runs = runs + 1
+        waited = 0
+        pulled = False
 
 
 def crashed(restarts: int, delay: int, ended: PodOutcome | None = None) -> PodOutcome:
@@ -298,12 +304,15 @@ def _change(run: ContainerRun, now: datetime) -> RunChange | None:
         return RunChange(
             later(run.waiting_since, delay), begin(run.lifetime, run.runs, delay), repeats
         )
-    return _change_of_run(run, now) if run.is_running else _change_of_pull(run, now)
+    if run.is_running:
+        return _change_of_run(run, now)
+    return _change_of_pull(run, now)
 
 
 def _change_of_run(run: ContainerRun, now: datetime) -> RunChange | None:
     """Return the end of a run, or that its containers become ready, whichever is first."""
-    lifetime, started = run.lifetime, run.started
+    lifetime = run.lifetime
+    started = run.started
     attempt = lifetime.attempt(run.runs)
     length = lifetime.run_length(attempt.outcome)
     is_like_last = (
@@ -334,7 +343,8 @@ def _end_of_run(run: ContainerRun) -> PodOutcome:
     ended, starts_again = run.lifetime.end_of(outcome)
     if not starts_again:
         return ended
-    if delay := next_backoff(run.restarts, run.waited, run.lifetime.run_length(outcome) or 0):
+    delay = next_backoff(run.restarts, run.waited, run.lifetime.run_length(outcome) or 0)
+    if delay:
         return crashed(run.restarts, delay, ended)
     return begin(run.lifetime, run.restarts + 1, 0, ended)
 
@@ -342,7 +352,8 @@ def _end_of_run(run: ContainerRun) -> PodOutcome:
 def _change_of_pull(run: ContainerRun, now: datetime) -> RunChange | None:
     """Return the next pull of an image, or the next report on it. A failed pull is reported, then
     that it is waited."""
-    attempt, reason = run.lifetime.attempt(run.runs), (run.state.get("waiting") or {}).get("reason")
+    attempt = run.lifetime.attempt(run.runs)
+    reason = (run.state.get("waiting") or {}).get("reason")
     begun = run.waiting_since
     waited = _backoff_after(run.runs - 1) if run.runs > 1 else 0
     if last_end(run.status):
@@ -353,14 +364,15 @@ def _change_of_pull(run: ContainerRun, now: datetime) -> RunChange | None:
     if fails is not None and pulls > fails:
         return RunChange(later(begun, _pull_time(fails)), success)
     if reason not in (UNPULLED.reason, PULL_FAILED.reason):
-        return None if fails is None else RunChange(later(begun, _pull_time(fails)), success)
+        if fails is None:
+            return None
+        return RunChange(later(begun, _pull_time(fails)), success)
     reported = later(begun, _pull_time(pulls - 1) + PULL_ERROR_SECONDS)
-    in_error, phase = (
-        pulls > 1 and now < reported,
-        (run.pod.get("status") or {}).get("phase", "Pending"),
-    )
+    in_error = pulls > 1 and now < reported
+    phase = (run.pod.get("status") or {}).get("phase", "Pending")
     repeats = fails is None and pulls > len(PULL_ATTEMPTS)
-    waiting, failed = UNPULLED._replace(phase=phase), PULL_FAILED._replace(phase=phase)
+    waiting = UNPULLED._replace(phase=phase)
+    failed = PULL_FAILED._replace(phase=phase)
     if in_error != (reason == PULL_FAILED.reason):
         return RunChange(now, failed if in_error else waiting, repeats)
     if in_error:
@@ -374,11 +386,9 @@ def _change_of_pull(run: ContainerRun, now: datetime) -> RunChange | None:
 def _pull_time(number: int) -> float:
     """Return the seconds from the first pull of an image to a later one."""
     last = len(PULL_ATTEMPTS) - 1
-    return (
-        PULL_ATTEMPTS[number]
-        if number <= last
-        else PULL_ATTEMPTS[last] + LONGEST_BACKOFF * (number - last)
-    )
+    if number <= last:
+        return PULL_ATTEMPTS[number]
+    return PULL_ATTEMPTS[last] + LONGEST_BACKOFF * (number - last)
 
 
 def _pulls_by(seconds: float) -> int:

@@ -96,9 +96,11 @@ class PodOnNode(NamedTuple):
         try:
             lifetime = lifetime_of(pod, node, rules)
         except UnknownOutcomeError as error:
-            lifetime, refusal = PLAIN, Refuse("UnknownOutcome", str(error))
+            lifetime = PLAIN
+            refusal = Refuse("UnknownOutcome", str(error))
         except AnnotationError as error:
-            lifetime, refusal = PLAIN, Refuse("InvalidAnnotation", str(error))
+            lifetime = PLAIN
+            refusal = Refuse("InvalidAnnotation", str(error))
         return cls(
             pod, node, now, admit, rules, lifetime, refusal, container_run(pod, lifetime, rules)
         )
@@ -127,27 +129,26 @@ class PodOnNode(NamedTuple):
         if self.run is None or self.run.fits:
             return None
         step = self.start
-        return (
-            None
-            if step.outcome is RUNNING and step.obstacles.containers and self.run.is_running
-            else step
-        )
+        if step.outcome is RUNNING and step.obstacles.containers and self.run.is_running:
+            return None
+        return step
 
     @property
     def obstacles(self) -> StartObstacles:
         """The things that keep containers from starting now."""
-        is_init = (
-            self.run.next is not None
-            if self.run
-            else self.lifetime.init and not has_initialized(self.pod)
-        )
+        if self.run:
+            is_init = self.run.next is not None
+        else:
+            is_init = bool(self.lifetime.init) and not has_initialized(self.pod)
         return obstacles_of(
-            self.pod, self._find, init_fails=bool(is_init), pull_fails=shows_failed_pull(self.pod)
+            self.pod, self._find, init_fails=is_init, pull_fails=shows_failed_pull(self.pod)
         )
 
     @property
     def _find(self) -> Find | None:
-        return self.rules.find if self.lifetime.needs_references else None
+        if self.lifetime.needs_references:
+            return self.rules.find
+        return None
 
     def give(self, outcome: PodOutcome) -> Start:
         """Return the step that gives the pod an outcome, with what keeps containers from starting
@@ -278,10 +279,15 @@ def next_due(pod: Pod, node: Node | None, now: datetime, rules: Rules = NO_RULES
         return None
     life = PodOnNode.at(pod, node, now, lambda: None, rules)
     if is_being_deleted(pod):
-        return StepDue(life.stops) if life.stops else None
-    deadline, change = deadline_of(pod), None if life.refusal else life.change
+        if life.stops:
+            return StepDue(life.stops)
+        return None
+    deadline = deadline_of(pod)
+    change = None if life.refusal else life.change
     if change is None or (deadline is not None and deadline <= change.due):
-        return None if deadline is None else StepDue(deadline)
+        if deadline is None:
+            return None
+        return StepDue(deadline)
     return StepDue(change.due, change.repeats and deadline is None)
 
 
@@ -291,7 +297,8 @@ def rests_once_started(pod: Pod, node: Node, outcome: PodOutcome, rules: Rules) 
 
     True only for plain pods; for all others :func:`next_step` and :func:`next_due` say it.
     """
-    spec, metadata = pod["spec"], pod["metadata"]
+    spec = pod["spec"]
+    metadata = pod["metadata"]
     if outcome is not RUNNING or "deletionTimestamp" in metadata or spec.get("initContainers"):
         return False
     if spec.get("activeDeadlineSeconds") is not None or spec.get("readinessGates"):
@@ -324,10 +331,8 @@ def starts_plainly(pod: Pod, node: Node, rules: Rules) -> bool:
 def deadline_of(pod: Pod) -> datetime | None:
     """Return when a pod that has started must have ended (``spec.activeDeadlineSeconds``), or
     None."""
-    seconds, started = (
-        pod["spec"].get("activeDeadlineSeconds"),
-        (pod.get("status") or {}).get("startTime"),
-    )
+    seconds = pod["spec"].get("activeDeadlineSeconds")
+    started = (pod.get("status") or {}).get("startTime")
     if seconds is None or started is None or is_pod_terminal(pod):
         return None
     return later(parse_time(started), seconds)

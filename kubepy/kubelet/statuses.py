@@ -53,7 +53,9 @@ def pod_status(
     :param pod_ip: "" for a pod that has no address yet.
     :param obstacles: what keeps some of its containers from starting.
     """
-    old, time, spec = pod.get("status") or {}, format_time(now), pod["spec"]
+    old = pod.get("status") or {}
+    time = format_time(now)
+    spec = pod["spec"]
     status: PodStatus = {**old}
     status.pop("reason", None)
     status.pop("message", None)
@@ -98,18 +100,19 @@ def _held_containers(
 ) -> dict[str, Waiting]:
     """Return the containers that are not started whatever the pod's outcome, and why: also those
     that come after an init container which does not complete."""
-    init_containers, containers = pod["spec"].get("initContainers") or [], pod["spec"]["containers"]
+    init_containers = pod["spec"].get("initContainers") or []
+    containers = pod["spec"]["containers"]
     if obstacles.mounts:
         waiting = Waiting(INITIALIZING if init_containers else CREATING)
         return {container["name"]: waiting for container in (*init_containers, *containers)}
     held = dict(obstacles.containers)
-    failing = (
-        first_init_container(pod)
-        if outcome.init is not None and outcome.init.phase != "Succeeded"
-        else ""
-    )
+    if outcome.init is not None and outcome.init.phase != "Succeeded":
+        failing = first_init_container(pod)
+    else:
+        failing = ""
     names = [container["name"] for container in init_containers]
-    if stop := next((name for name in names if name in held or name == failing), ""):
+    stop = next((name for name in names if name in held or name == failing), "")
+    if stop:
         later_names = (
             *names[names.index(stop) + 1 :],
             *(container["name"] for container in containers),
@@ -122,7 +125,8 @@ def _held_status(pod: Pod, container: Container, waiting: Waiting, time: str) ->
     """Return the status of a container that waits to be started; if it ran so far, it has been
     killed."""
     before = _status_before(pod, container["name"])
-    state, last_state = before.get("state") or {}, before.get("lastState") or {}
+    state = before.get("state") or {}
+    last_state = before.get("lastState") or {}
     if "running" in state:
         last_state = _terminated(before, KILLED, time)
     reason: ContainerState = {"waiting": {"reason": waiting.reason}}
@@ -146,9 +150,10 @@ def container_status(
     """Return one entry of ``containerStatuses``. The count of restarts never goes down."""
     before = _status_before(pod, container["name"])
     is_new_run = outcome.state != "running" and outcome.restarts > before.get("restartCount", 0)
-    last_state = (
-        _terminated({} if is_new_run else before, outcome.ended, time) if outcome.ended else None
-    )
+    if outcome.ended:
+        last_state = _terminated({} if is_new_run else before, outcome.ended, time)
+    else:
+        last_state = None
     return {
         "image": container["image"],
         "imageID": "",
@@ -232,14 +237,14 @@ def _ephemeral_container_statuses(
         ended = container.get("stdin") or outcome.phase in ("Succeeded", "Failed")
         before = _status_before(pod, container["name"])
         state: ContainerState = {"running": {"startedAt": _started(before, time)}}
-        if waiting := invalid_image(container["image"]):
+        waiting = invalid_image(container["image"])
+        if waiting:
             state = {"waiting": {"message": waiting.message, "reason": waiting.reason}}
         elif ended:
-            state = (
-                before["state"]
-                if "terminated" in before.get("state", {})
-                else _terminated(before, COMPLETED, time)
-            )
+            if "terminated" in before.get("state", {}):
+                state = before["state"]
+            else:
+                state = _terminated(before, COMPLETED, time)
         statuses.append(
             {
                 "image": container["image"],
@@ -326,11 +331,10 @@ def _pod_conditions(pod: Pod, reported: ReportedContainers, time: str) -> list[P
     conditions: list[PodCondition] = []
     for kind, values in own.items():
         before = old.get(kind)
-        since = (
-            before.get("lastTransitionTime")
-            if before and before.get("status") == values.status
-            else None
-        )
+        if before and before.get("status") == values.status:
+            since = before.get("lastTransitionTime")
+        else:
+            since = None
         condition: PodCondition = {
             "lastProbeTime": NEVER,
             "lastTransitionTime": since or time,
@@ -341,7 +345,8 @@ def _pod_conditions(pod: Pod, reported: ReportedContainers, time: str) -> list[P
             condition["message"] = values.message
         if values.reason:
             condition["reason"] = values.reason
-        if generation := pod["metadata"].get("generation"):
+        generation = pod["metadata"].get("generation")
+        if generation:
             condition["observedGeneration"] = generation
         conditions.append(condition)
     return [*conditions, *(condition for kind, condition in old.items() if kind not in own)]
@@ -366,11 +371,9 @@ def ready_condition(pod: Pod, containers: ConditionValues) -> ConditionValues:
             messages.append(
                 f'the status of pod readiness gate "{name}" is not "True", but {status_of[name]}'
             )
-    return (
-        ConditionValues("False", "ReadinessGatesNotReady", ", ".join(messages))
-        if messages
-        else containers
-    )
+    if messages:
+        return ConditionValues("False", "ReadinessGatesNotReady", ", ".join(messages))
+    return containers
 
 
 def expired_status(pod: Pod, host_ip: str, pod_ip: str, now: datetime) -> PodStatus:
@@ -415,7 +418,8 @@ def acknowledged_status(pod: Pod, now: datetime) -> PodStatus:
     resources = {
         container["name"]: container.get("resources") for container in pod["spec"]["containers"]
     }
-    if statuses := status.get("containerStatuses"):
+    statuses = status.get("containerStatuses")
+    if statuses:
         status["containerStatuses"] = [
             _resized(entry, resources.get(entry["name"]) or {}) for entry in statuses
         ]
@@ -435,4 +439,6 @@ def acknowledged_status(pod: Pod, now: datetime) -> PodStatus:
 
 def _acknowledged(pod: Pod, status: PodStatus) -> PodStatus:
     generation = pod["metadata"].get("generation")
-    return {**status, "observedGeneration": generation} if generation else status
+    if generation:
+        return {**status, "observedGeneration": generation}
+    return status

@@ -134,8 +134,11 @@ def parse(text: str | None, reconcilers: Sequence[str]) -> Checkpoint | None:
 
 def load(store: Store) -> str | None:
     """Return the text of the checkpoint in a store, with the memories."""
-    head, memories = store.meta(CHECKPOINT), store.meta(MEMORIES)
-    return f"{head}\n{memories}" if head and memories else head
+    head = store.meta(CHECKPOINT)
+    memories = store.meta(MEMORIES)
+    if head and memories:
+        return f"{head}\n{memories}"
+    return head
 
 
 def save(store: Store, text: str) -> None:
@@ -188,7 +191,9 @@ def settled_checkpoint(
         _, changes = cluster.client.changes(checkpoint.revision, reads=reads)
     except Expired:
         return None  # the index was rebuilt
-    return checkpoint if all(change.key.resource in UNWATCHED for change in changes) else None
+    if all(change.key.resource in UNWATCHED for change in changes):
+        return checkpoint
+    return None
 
 
 def was_cut(store: Store) -> bool:
@@ -200,7 +205,9 @@ def was_cut(store: Store) -> bool:
 
 def latest(text: str | None) -> Checkpoint | None:
     """Read a checkpoint of any version without its memories, or None where there is none."""
-    return _read(json.loads(text)) if text else None
+    if text:
+        return _read(json.loads(text))
+    return None
 
 
 def _read(record: Mapping[str, Any]) -> Checkpoint:

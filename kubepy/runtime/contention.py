@@ -216,7 +216,8 @@ class Contention:
     def _note_deletion(self, key: Key, old: Object) -> None:
         """Forget an object that has gone, and its pods unless some were undone."""
         self._specs.pop(key, None)
-        if (pods := self._owners.get(uid_of(old))) is not None and not pods.undone:
+        pods = self._owners.get(uid_of(old))
+        if pods is not None and not pods.undone:
             del self._owners[uid_of(old)]
 
     def change_outside(self) -> None:
@@ -254,10 +255,12 @@ class Contention:
 
     def _note_end(self, owner: str, old: Object, new: Object | None, party: Party) -> None:
         """Take notice of a pod that a controller has ended."""
-        if (pods := self._owners.get(owner)) is None:
+        pods = self._owners.get(owner)
+        if pods is None:
             return
         pods.remove()
-        now, maker = self._now(), pods.maker
+        now = self._now()
+        maker = pods.maker
         if (
             party.reconciler == maker.reconciler
             or _has_lived(old, now)
@@ -265,7 +268,8 @@ class Contention:
         ):
             return
         pods.undo(now)
-        work, undoing = "creates pods", _end_of(new)
+        work = "creates pods"
+        undoing = _end_of(new)
         contest = Contest(maker.key, maker, work, party, undoing, pods.rounds)
         self._note_round(contest, now, is_endless=pods.is_endless)
 
@@ -341,7 +345,9 @@ class Contention:
         """Go on from what ``remember`` returned in another process."""
         for uid, maker, active, most, undone, at in memory.get("owners", ()):
             pods = self._owners[uid] = PodsOfOwner(_party_from_json(maker), parse_time(at))
-            pods.active, pods.most, pods.undone = active, most, undone
+            pods.active = active
+            pods.most = most
+            pods.undone = undone
         for wait in waits_of(memory):
             self._waits[wait.contest.subject, wait.contest.maker] = wait
             if wait.until > self._now():
@@ -408,7 +414,9 @@ def first_difference(old: Any, new: Any, path: str = "spec") -> tuple[str, Any, 
 def _shown(value: Any) -> str:
     if value is None:
         return "nothing"
-    return "something else" if isinstance(value, dict | list) else str(value)
+    if isinstance(value, dict | list):
+        return "something else"
+    return str(value)
 
 
 # --- JSON -----------------------------------------------------------------------------------------

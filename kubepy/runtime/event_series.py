@@ -36,7 +36,8 @@ class SeriesRecorder:
 
     def __init__(self, client: Client, component: str, instance: str = "kubepy") -> None:
         self._client = client
-        self._component, self._instance = component, f"{component}-{instance}"
+        self._component = component
+        self._instance = f"{component}-{instance}"
         self._recorded: dict[str, _Recorded] = {}  # by isomorphism; the one that came last is last
         self._stored = StoredEvents()
         self._series: dict[
@@ -58,7 +59,8 @@ class SeriesRecorder:
 
         The event is dropped where the namespace is going or gone, as upstream drops it.
         """
-        now, namespace = self._client.clock.now(), namespace_of(regarding) or "default"
+        now = self._client.clock.now()
+        namespace = namespace_of(regarding) or "default"
         event: Object = {
             "action": action,
             "apiVersion": "v1",
@@ -113,7 +115,8 @@ class SeriesRecorder:
         stored = self._stored.take(self._client, transaction, namespace, name)
         own = (event for event in stored if event.get("reportingInstance") == self._instance)
         for event in sorted(own, key=_last_time):
-            key, last = _isomorphism(event), parse_time(_last_time(event))
+            key = _isomorphism(event)
+            last = parse_time(_last_time(event))
             self._recorded[key] = _Recorded(
                 name_of(event), max(last, self._series.get(key, last)), "series" in event
             )

@@ -33,7 +33,8 @@ class Recorder:
 
     def __init__(self, client: Client, component: str) -> None:
         self._client = client
-        self._clock, self._ids = client.clock, client.ids
+        self._clock = client.clock
+        self._ids = client.ids
         self._component = component
         self._correlator: Correlator = client.event_memories.setdefault(component, Correlator())
 
@@ -56,7 +57,8 @@ class Recorder:
         :param field_path: the part of the object that the event is about.
         :param host: the node that the component runs on.
         """
-        now, namespace = self._clock.now(), namespace_of(obj) or "default"
+        now = self._clock.now()
+        namespace = namespace_of(obj) or "default"
         time = format_time(now)
         event = {
             "apiVersion": "v1",
@@ -97,7 +99,8 @@ class Recorder:
         event, before = decision
         if before is not None:
             key = Key(EVENTS, namespace_of(event), before)
-            if (old := transaction.get(key)) is not None:
+            old = transaction.get(key)
+            if old is not None:
                 metadata = dict(old["metadata"])
                 transaction.update(key, {**event, "metadata": metadata}, old)
                 self._correlator.set_written()
@@ -116,7 +119,8 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
     Where time stands, or another component records at the same moment, the next name that is free
     is taken.
     """
-    metadata, revision = event["metadata"], transaction.revision
+    metadata = event["metadata"]
+    revision = transaction.revision
     nanoseconds = (now - EPOCH) // timedelta(microseconds=1) * 1000
     while True:
         name = f"{event['involvedObject'].get('name', '')}.{nanoseconds & 2**64 - 1:x}"
@@ -266,10 +270,13 @@ class Correlator:
     def correlate(self, event: Object, now: datetime) -> EventDecision | None:
         """Decide what to write; None drops the event."""
         event, self._key = self._aggregate(event, now)
-        name, subject = self._observe(event, now), _subject(event)
+        name = self._observe(event, now)
+        subject = _subject(event)
         tokens = self._allowances.get(subject, _Allowance(BURST, now)).tokens_at(now)
         self._allowances[subject] = _Allowance(tokens - 1 if tokens >= 1 else tokens, now)
-        return EventDecision(event, name) if tokens >= 1 else None
+        if tokens >= 1:
+            return EventDecision(event, name)
+        return None
 
     def set_name(self, event: Object) -> None:
         """Note the name under which the event of the last decision was stored."""
@@ -285,7 +292,8 @@ class Correlator:
         similar = _similar_key(event)
         is_combined = event["message"].startswith(COMBINED)
         key = similar if is_combined else (*similar, event["message"])
-        count, last = event.get("count", 1), parse_time(event["lastTimestamp"])
+        count = event.get("count", 1)
+        last = parse_time(event["lastTimestamp"])
         times, observed = self._counts.pop(key, (count, last))
         self._logs[key] = _Log(
             name_of(event), max(times, count), event["firstTimestamp"], observed, times > count
@@ -324,7 +332,9 @@ class Correlator:
                 if now - last < EVENTS_LAST
             ],
         )
-        return memory if any(memory) else None
+        if any(memory):
+            return memory
+        return None
 
     def recall(self, memory: Any) -> None:
         """Go on from what ``remember`` gave in another process."""
@@ -337,7 +347,8 @@ class Correlator:
             tuple(key): _Allowance(tokens, parse_time(last)) for key, tokens, last in allowances
         }
         self._counts = {tuple(key): (times, parse_time(last)) for key, times, last in counts}
-        self.stored, self._logs = StoredEvents(is_recalled=True), {}
+        self.stored = StoredEvents(is_recalled=True)
+        self._logs = {}
 
     def _forget_expired(self, now: datetime) -> None:
         """Forget the events that are not stored any more; when one of them comes again it is a new
@@ -353,7 +364,8 @@ class Correlator:
     def _aggregate(self, event: Object, now: datetime) -> tuple[Object, EventKey]:
         """Return the event and its key, or one in place of many similar ones
         (``EventAggregate``)."""
-        key, message = _similar_key(event), event["message"]
+        key = _similar_key(event)
+        message = event["message"]
         record = self._similar.get(key)
         messages = {} if record is None or _is_over(record, now) else record.messages
         messages[message] = None

@@ -61,12 +61,10 @@ def restores(revision: AnyObject, owner: AnyObject) -> bool:
         restored = cast(Object, apply_revision(owner, revision))
     except (Status, types.DecodeError):
         return False  # no template at all; the present one gets a revision of its own
-    default = (
-        defaults.default_daemon_set
-        if owner["kind"] == "DaemonSet"
-        else defaults.default_stateful_set
-    )
-    default(restored)
+    if owner["kind"] == "DaemonSet":
+        defaults.default_daemon_set(restored)
+    else:
+        defaults.default_stateful_set(restored)
     return bool(restored["spec"]["template"] == owner["spec"]["template"])
 
 
@@ -112,7 +110,8 @@ def new_revision(owner: AnyObject, number: int, hash_: str, hash_label: str) -> 
         "labels": {**labels, hash_label: hash_},
         "ownerReferences": [new_controller_ref(owner)],
     }
-    if annotations := owner["metadata"].get("annotations"):
+    annotations = owner["metadata"].get("annotations")
+    if annotations:
         metadata["annotations"] = annotations
     return cast(
         "ControllerRevision",
@@ -144,7 +143,9 @@ def surplus(
 
 def collision_count(owner: AnyObject) -> int | None:
     count = (owner.get("status") or {}).get("collisionCount")
-    return None if count is None else int(count)
+    if count is None:
+        return None
+    return int(count)
 
 
 # --- writes ---------------------------------------------------------------------------------------
@@ -163,7 +164,9 @@ class History:
         with suppress(AlreadyExists):
             return self._revisions.create(revision, namespace)
         existing = self._revisions.get(namespace, name_of(revision))
-        return existing if existing.get("data") == revision["data"] else None
+        if existing.get("data") == revision["data"]:
+            return existing
+        return None
 
     def create_unique(
         self, new: Callable[[int], ControllerRevision], collisions: int

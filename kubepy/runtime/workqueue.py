@@ -282,7 +282,9 @@ class WorkQueue(Generic[K]):
     def _first(self, heap: list[tuple[datetime, int, K]]) -> datetime | None:
         while heap and not self._counts(heap[0]):
             heapq.heappop(heap)
-        return heap[0][0] if heap else None
+        if heap:
+            return heap[0][0]
+        return None
 
     def _counts(self, entry: tuple[datetime, int, K]) -> bool:
         due, order, key = entry

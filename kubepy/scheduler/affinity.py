@@ -55,10 +55,8 @@ NO_TERMS = PodTerms()
 
 def pod_terms(affinity: Affinity, namespace: str) -> PodTerms:
     """Parse a pod's ``spec.affinity``."""
-    pod_affinity, anti_affinity = (
-        affinity.get("podAffinity") or {},
-        affinity.get("podAntiAffinity") or {},
-    )
+    pod_affinity = affinity.get("podAffinity") or {}
+    anti_affinity = affinity.get("podAntiAffinity") or {}
     if not pod_affinity and not anti_affinity:
         return NO_TERMS
     return PodTerms(
@@ -84,7 +82,8 @@ def _preferred(affinity: PodAffinity | PodAntiAffinity, namespace: str) -> Terms
 def _term(term: PodAffinityTerm, namespace: str, weight: int = 1) -> AffinityTerm:
     """Parse a term; without namespaces and a namespace selector it applies to the pod's own
     namespace."""
-    namespaces, selector = term.get("namespaces") or (), term.get("namespaceSelector")
+    namespaces = term.get("namespaces") or ()
+    selector = term.get("namespaceSelector")
     if not namespaces and selector is None:
         namespaces = [namespace]
     return AffinityTerm(

@@ -34,7 +34,9 @@ DEFAULT_MEMORY = 200 * 1024 * 1024
 
 
 def _whole_number(resource: str, quantity: Quantity) -> int:
-    return quantity.milli_value() if resource == "cpu" else quantity.value()
+    if resource == "cpu":
+        return quantity.milli_value()
+    return quantity.value()
 
 
 @lru_cache(maxsize=4096)
@@ -149,9 +151,12 @@ class NodeInfo:
         self.set_node(None)
 
     def _begin(self) -> None:
-        self.pods, self.requested, self.ports = {}, {}, {}
+        self.pods = {}
+        self.requested = {}
+        self.ports = {}
         self.nonzero_cpu = self.nonzero_memory = 0
-        self.with_affinity, self.with_anti_affinity = {}, {}
+        self.with_affinity = {}
+        self.with_anti_affinity = {}
 
     @property
     def is_filled(self) -> bool:
@@ -161,7 +166,8 @@ class NodeInfo:
     def fill(self) -> None:
         """Add the pods, unless they have been."""
         if self._cache is not None:
-            cache, self._cache = self._cache, None
+            cache = self._cache
+            self._cache = None
             self._begin()
             cache.fill(self)
 
@@ -228,7 +234,8 @@ class NodeInfo:
             dict(self.requested),
             dict(self.ports),
         )
-        other.nonzero_cpu, other.nonzero_memory = self.nonzero_cpu, self.nonzero_memory
+        other.nonzero_cpu = self.nonzero_cpu
+        other.nonzero_memory = self.nonzero_memory
         other.with_affinity, other.with_anti_affinity = (
             dict(self.with_affinity),
             dict(self.with_anti_affinity),
@@ -284,7 +291,9 @@ class Cache:
         if node_info is None and not self._has_all_nodes:
             node_info = self._info(name)
             self._forget_if_empty(node_info)
-        return node_info if node_info is not None and node_info.node is not None else None
+        if node_info is not None and node_info.node is not None:
+            return node_info
+        return None
 
     def count(self) -> int:
         """Return the number of nodes."""
@@ -299,7 +308,9 @@ class Cache:
 
     def nominated(self, node: str) -> Collection[PodInfo]:
         """Return the pods that are nominated for this node."""
-        return self._nominated[node].values() if node in self._nominated else ()
+        if node in self._nominated:
+            return self._nominated[node].values()
+        return ()
 
     # Observing.
 
@@ -321,7 +332,8 @@ class Cache:
         self._unnominate(key)
         if pod is None or is_pod_terminal(pod):
             return
-        if node := node_name(pod):
+        node = node_name(pod)
+        if node:
             self._assign(key, pod, node)
         elif nominated := (pod.get("status") or {}).get("nominatedNodeName"):
             self._nominations[key] = nominated
@@ -337,7 +349,8 @@ class Cache:
     def forget(self, key: Key, pod: Pod) -> str:
         """Remove a pod that was assumed from its node again; return the node, or ""
         (``ForgetPod``)."""
-        if node := self._assigned.get(key, ""):
+        node = self._assigned.get(key, "")
+        if node:
             self._unassign(key)
             self.set_pod(key, pod)
         return node
@@ -362,7 +375,8 @@ class Cache:
         node_info = self._infos.get(name)
         if node_info is None:
             node_info = self._infos[name] = NodeInfo(name, self)
-            if (node := self._nodes.get("", name)) is not None:
+            node = self._nodes.get("", name)
+            if node is not None:
                 node_info.set_node(node)
                 self._sorted = None
         return node_info
@@ -386,14 +400,16 @@ class Cache:
             self._index(node_info)
 
     def _unassign(self, key: Key) -> None:
-        if (node := self._assigned.pop(key, None)) is not None:
+        node = self._assigned.pop(key, None)
+        if node is not None:
             node_info = self._infos[node]
             node_info.remove(key)
             self._index(node_info)
             self._forget_if_empty(node_info)
 
     def _unnominate(self, key: Key) -> None:
-        if (node := self._nominations.pop(key, None)) is not None:
+        node = self._nominations.pop(key, None)
+        if node is not None:
             del self._nominated[node][key]
             if not self._nominated[node]:
                 del self._nominated[node]

@@ -37,7 +37,8 @@ ANY_POD_CHANGE = frozenset(
 
 def node_event(event: WatchEvent) -> ClusterEvent:
     """Return the event of a changed node."""
-    old, new = cast("Node | None", event.old), cast("Node | None", event.new)
+    old = cast("Node | None", event.old)
+    new = cast("Node | None", event.new)
     actions = set()
     if old is None:
         actions.add(NODE_ADD)
@@ -79,7 +80,9 @@ def _takes_room(pod: AnyObject) -> bool:
 
 def _pod_actions(old: Pod | None, new: Pod | None) -> frozenset[str]:
     if old is None:
-        return frozenset({POD_ADD}) if new is not None and node_name(new) else NO_ACTION
+        if new is not None and node_name(new):
+            return frozenset({POD_ADD})
+        return NO_ACTION
     if new is None:
         return frozenset({POD_DELETE})
     if node_name(new) and not node_name(old):
@@ -88,7 +91,8 @@ def _pod_actions(old: Pod | None, new: Pod | None) -> frozenset[str]:
     if is_being_deleted(new) and not is_being_deleted(old):
         actions.add(POD_TERMINATING)
     if old["spec"] != new["spec"]:
-        before, after = pod_requests(old), pod_requests(new)
+        before = pod_requests(old)
+        after = pod_requests(new)
         if any(name not in after or after[name] < amount for name, amount in before.items()):
             actions.add(POD_SCALE_DOWN)
     return frozenset(actions)
@@ -111,7 +115,8 @@ def volume_event(event: WatchEvent) -> ClusterEvent:
 def namespace_event(event: WatchEvent) -> ClusterEvent:
     """Return the event of a namespace. Its creation or deletion helps no pod; its pods have events
     of their own."""
-    old, new = event.old, event.new
+    old = event.old
+    new = event.new
     changed = new is not None and (
         event.is_update if old is None else labels_of(old) != labels_of(new)
     )

@@ -101,7 +101,9 @@ class Handle(NamedTuple):
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         obj = self.informers.lister(NAMESPACES).get("", namespace)
-        return labels_of(obj) if obj is not None else {}
+        if obj is not None:
+            return labels_of(obj)
+        return {}
 
 
 class FilterPlugin:

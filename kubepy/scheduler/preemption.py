@@ -52,7 +52,8 @@ def preempt(cycle: CycleState, diagnosis: Diagnosis) -> PostFilterResult:
         # Upstream's DynamicResources plugin fails on a pod that was rejected before its turn.
         return PostFilterResult("not found")
     cache = cycle.handle.cache
-    if reason := _why_not_eligible(cycle, diagnosis):
+    reason = _why_not_eligible(cycle, diagnosis)
+    if reason:
         return PostFilterResult(f"{NO_CLAIMS}, preemption: {reason}")
     potential = [
         node_info for node_info in cache.nodes() if diagnosis.status_of(node_info.name).resolvable
@@ -140,7 +141,8 @@ def _select_victims_on_node(
         return NO_VICTIMS
     for pod in lower:
         remove(pod)
-    if (status := cycle.run_filter_plugins_with_nominated_pods(node_info)) is not None:
+    status = cycle.run_filter_plugins_with_nominated_pods(node_info)
+    if status is not None:
         return status
     violating, others = _split_by_budget(lower, budgets)
     violating_victims = [pod for pod in violating if not reprieve(pod)]

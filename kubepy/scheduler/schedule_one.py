@@ -70,7 +70,8 @@ class CycleState:
         self, states: Iterable[tuple[FilterPlugin, Any]], node_info: NodeInfo
     ) -> PluginStatus | None:
         for plugin, state in states:
-            if (status := plugin.filter(self.pod, state, node_info)) is not None:
+            status = plugin.filter(self.pod, state, node_info)
+            if status is not None:
                 return status
         return None
 
@@ -86,11 +87,13 @@ class CycleState:
             and other.key not in node_info.pods
         ]
         if others:
-            trial, trial_node = self.clone(), node_info.copy()
+            trial = self.clone()
+            trial_node = node_info.copy()
             for other in others:
                 trial_node.add(other)
                 trial.update(other, trial_node, 1)
-            if (status := trial.run_filter_plugins(trial_node)) is not None:
+            status = trial.run_filter_plugins(trial_node)
+            if status is not None:
                 return status
         return self.run_filter_plugins(node_info)
 
@@ -130,7 +133,8 @@ def run_pre_filter_plugins(
     pod: PodInfo, handle: Handle, plugins: Iterable[FilterPlugin]
 ) -> tuple[CycleState, Diagnosis]:
     """Run the ``pre_filter`` of every plugin, up to the first that rejects the pod."""
-    cycle, diagnosis = CycleState(pod, handle), Diagnosis()
+    cycle = CycleState(pod, handle)
+    diagnosis = Diagnosis()
     limiting: list[str] = []
     for plugin in plugins:
         result = plugin.pre_filter(pod, handle)
@@ -146,9 +150,10 @@ def run_pre_filter_plugins(
         if result.node_names is not None:
             limiting.append(plugin.name)
             before = diagnosis.node_names
-            diagnosis.node_names = (
-                result.node_names if before is None else before & result.node_names
-            )
+            if before is None:
+                diagnosis.node_names = result.node_names
+            else:
+                diagnosis.node_names = before & result.node_names
     if limiting:
         diagnosis.unschedulable_plugins = frozenset(limiting)
         reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(limiting))}]"
@@ -178,13 +183,13 @@ def find_nodes_that_fit_pod(
         cycle.memoize()
     num_nodes_to_find = num_feasible_nodes_to_find(len(nodes))
     feasible = []
-    run = (
-        cycle.run_filter_plugins_with_nominated_pods
-        if cache.has_nominations()
-        else cycle.run_filter_plugins
-    )
+    if cache.has_nominations():
+        run = cycle.run_filter_plugins_with_nominated_pods
+    else:
+        run = cycle.run_filter_plugins
     for node_info in nodes:
-        if (status := run(node_info)) is not None:
+        status = run(node_info)
+        if status is not None:
             diagnosis.node_to_status[node_info.name] = status
             continue
         feasible.append(node_info)
@@ -214,10 +219,13 @@ def fit_error_message(number: int, diagnosis: Diagnosis, post_filter: str) -> st
         counts = Counter(
             reason for status in diagnosis.node_to_status.values() for reason in status.reasons
         )
-        if (absent := number - len(diagnosis.node_to_status)) > 0:
+        absent = number - len(diagnosis.node_to_status)
+        if absent > 0:
             counts.update(dict.fromkeys(diagnosis.absent_nodes_status.reasons, absent))
         if counts:
             message += (
                 f" {', '.join(sorted(f'{count} {reason}' for reason, count in counts.items()))}."
             )
-    return f"{message} {post_filter}" if post_filter else message
+    if post_filter:
+        return f"{message} {post_filter}"
+    return message

@@ -113,7 +113,9 @@ class Scheduler:
         self._move_to_queue(node_event(event))
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        key, old, new = event.key, cast("Pod | None", event.old), cast("Pod | None", event.new)
+        key = event.key
+        old = cast("Pod | None", event.old)
+        new = cast("Pod | None", event.new)
         self._handle().cache.set_pod(key, new)
         if new is None or not self._is_responsible_for(new):
             self._unschedulable.discard(key)
@@ -142,7 +144,8 @@ class Scheduler:
         if not event.actions:
             return
         for key in self._unschedulable.registered_for(event.actions):
-            pod, queued = self._pods.get(key.namespace, key.name), self._unschedulable.get(key)
+            pod = self._pods.get(key.namespace, key.name)
+            queued = self._unschedulable.get(key)
             if pod is None or queued is None:
                 self._unschedulable.discard(key)
             elif self._is_worth_requeuing(pod, queued, event):
@@ -191,7 +194,8 @@ class Scheduler:
         if pod is None or not self._is_responsible_for(pod):
             return
         handle = self._handle()
-        if not (number := handle.cache.count()):
+        number = handle.cache.count()
+        if not number:
             self._handle_scheduling_failure(
                 key, pod, Diagnosis(), PostFilterResult(NO_NODES, nominate=True)
             )
@@ -225,7 +229,8 @@ class Scheduler:
     def _bind(self, result: FitResult, node_info: NodeInfo) -> None:
         """Bind the pod to the node, or first its volumes; the pod is tried again when those are
         bound."""
-        pod, key = result.cycle.pod, result.cycle.pod.key
+        pod = result.cycle.pod
+        key = result.cycle.pod.key
         delayed = (
             state
             for _, state in result.cycle.states
@@ -289,7 +294,8 @@ class Scheduler:
         written."""
         status: Object = {**(pod.get("status") or {})}
         status["conditions"] = list(status.get("conditions") or ())
-        if generation := pod["metadata"].get("generation"):
+        generation = pod["metadata"].get("generation")
+        if generation:
             condition = {**condition, "observedGeneration": generation}
         changed = set_condition(status["conditions"], condition, self._clock.now())
         if nominated is not None and nominated != status.pop("nominatedNodeName", ""):

@@ -57,7 +57,8 @@ def select_host(pod: PodInfo, nodes: Nodes, handle: Handle) -> NodeInfo:
         return nodes[0]
     totals = [0] * len(nodes)
     for plugin in SCORE_PLUGINS:
-        if (scores := plugin.score(pod, nodes, handle)) is not None:
+        scores = plugin.score(pod, nodes, handle)
+        if scores is not None:
             totals = [
                 total + plugin.weight * score for total, score in zip(totals, scores, strict=True)
             ]
@@ -69,9 +70,13 @@ def _normalized(scores: Scores, *, reverse: bool = False) -> Scores:
     (``DefaultNormalizeScore``)."""
     top = max(scores)
     if top == 0:
-        return [MAX_NODE_SCORE] * len(scores) if reverse else scores
+        if reverse:
+            return [MAX_NODE_SCORE] * len(scores)
+        return scores
     scaled = [score * MAX_NODE_SCORE // top for score in scores]
-    return [MAX_NODE_SCORE - score for score in scaled] if reverse else scaled
+    if reverse:
+        return [MAX_NODE_SCORE - score for score in scaled]
+    return scaled
 
 
 def taint_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | None:
@@ -89,7 +94,9 @@ def taint_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | None:
         )
         for node_info in nodes
     ]
-    return _normalized(counts, reverse=True) if any(counts) else None
+    if any(counts):
+        return _normalized(counts, reverse=True)
+    return None
 
 
 def node_affinity_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | None:
@@ -135,7 +142,9 @@ def least_allocated(pod: PodInfo, node_info: NodeInfo) -> int:
             scores.append(
                 0 if requested > capacity else (capacity - requested) * MAX_NODE_SCORE // capacity
             )
-    return sum(scores) // len(scores) if scores else 0
+    if scores:
+        return sum(scores) // len(scores)
+    return 0
 
 
 def balanced_allocation(pod: PodInfo, node_info: NodeInfo) -> int:
@@ -148,7 +157,8 @@ def balanced_allocation(pod: PodInfo, node_info: NodeInfo) -> int:
 
 
 def _balance(node_info: NodeInfo, more: Mapping[str, int]) -> int:
-    cpu, memory = node_info.allocatable.get("cpu", 0), node_info.allocatable.get("memory", 0)
+    cpu = node_info.allocatable.get("cpu", 0)
+    memory = node_info.allocatable.get("memory", 0)
     if not cpu or not memory:
         return MAX_NODE_SCORE  # nothing to be out of balance with
     requested = node_info.requested
@@ -163,9 +173,10 @@ def _balance(node_info: NodeInfo, more: Mapping[str, int]) -> int:
 def spread_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | None:
     """Prefer nodes whose domains have fewer like pods (``podtopologyspread/scoring.go``)."""
     own = bool(pod.spec.get("topologySpreadConstraints"))
-    constraints = (
-        constraints_of(pod, SCHEDULE_ANYWAY) if own else _default_constraints(pod, nodes, handle)
-    )
+    if own:
+        constraints = constraints_of(pod, SCHEDULE_ANYWAY)
+    else:
+        constraints = _default_constraints(pod, nodes, handle)
     if not constraints:
         return None
     counted = [
@@ -176,7 +187,8 @@ def spread_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | None:
         parts = _constraint_scores(pod, constraint, counted, handle, constraints if own else ())
         raw = [total + part for total, part in zip(raw, parts, strict=True)]
     rounded = [round(score) for score in raw]
-    low, high = min(rounded, default=0), max(rounded, default=0)
+    low = min(rounded, default=0)
+    high = max(rounded, default=0)
     scores = [
         MAX_NODE_SCORE * (high + low - score) // high if high else MAX_NODE_SCORE
         for score in rounded
@@ -202,7 +214,8 @@ def _constraint_scores(
         domains = _count_by_domain(pod, constraint, nodes, handle, required)
         size = len(domains)
         counts = [domains[node_info.labels.get(key, "")] for node_info in nodes]
-    weight, least = math.log(size + 2), constraint.max_skew - 1
+    weight = math.log(size + 2)
+    least = constraint.max_skew - 1
     return [
         count * weight + least if key in node_info.labels else 0.0
         for node_info, count in zip(nodes, counts, strict=True)
@@ -311,7 +324,8 @@ def pod_affinity_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | 
     scores = [
         sum(topology.get(pair, 0) for pair in node_info.labels.items()) for node_info in nodes
     ]
-    low, high = min(scores), max(scores)
+    low = min(scores)
+    high = max(scores)
     return [MAX_NODE_SCORE * (score - low) // (high - low) if high > low else 0 for score in scores]
 
 

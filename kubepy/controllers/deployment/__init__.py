@@ -163,7 +163,8 @@ class DeploymentController:
             case DeleteReplicaSet(replica_set):
                 self._replica_set_writer.delete(replica_set)
             case UpdateDeploymentStatus(deployment):
-                stored, annotations = state.stored, annotations_of(deployment)
+                stored = state.stored
+                annotations = annotations_of(deployment)
                 if deployment["status"] == stored.get("status") and annotations == annotations_of(
                     stored
                 ):
@@ -183,10 +184,8 @@ class DeploymentController:
     def _scale(self, state: DeploymentState, action: ScaleReplicaSet) -> DeploymentState:
         """Scale a ReplicaSet as it is by now. Raises Status."""
         replica_set = state.current(action.replica_set)
-        before, scaled = (
-            replicas(replica_set),
-            scaled_replica_set(state.deployment, replica_set, action.size),
-        )
+        before = replicas(replica_set)
+        scaled = scaled_replica_set(state.deployment, replica_set, action.size)
         if action.size == before and not (
             action.force and annotations_of(scaled) != annotations_of(replica_set)
         ):
@@ -210,7 +209,8 @@ class DeploymentController:
     def _create(self, state: DeploymentState, action: CreateReplicaSet) -> DeploymentState:
         """Create a ReplicaSet, or take the one that has the name already if it is the same. Raises
         Status."""
-        replica_set, namespace = action.replica_set, namespace_of(state.deployment)
+        replica_set = action.replica_set
+        namespace = namespace_of(state.deployment)
         try:
             created = self._replica_set_writer.create(replica_set, namespace)
         except AlreadyExists:
@@ -227,7 +227,8 @@ class DeploymentController:
                 self._recorder.event(state.deployment, "Warning", "ReplicaSetCreateError", message)
             raise
         else:
-            if (size := replicas(replica_set)) > 0:
+            size = replicas(replica_set)
+            if size > 0:
                 self._record_scaling(state.deployment, created, 0, size)
         return self.act_on_all(
             state.with_replica_set(created), note_created(state, created, action.revision)

@@ -184,11 +184,14 @@ def rollout_rolling(state: DeploymentState) -> Sequence[Action]:
 def reconcile_new_replica_set(state: DeploymentState) -> Sequence[Action]:
     new = state.new_replica_set
     assert new is not None
-    present, desired = sizes.replicas(new), sizes.replicas(state.deployment)
+    present = sizes.replicas(new)
+    desired = sizes.replicas(state.deployment)
     size = desired
     if present < desired:
         size = sizes.new_replica_set_size(state.deployment, state.old_replica_sets, present)
-    return (ScaleReplicaSet(new, size),) if size != present else ()
+    if size != present:
+        return (ScaleReplicaSet(new, size),)
+    return ()
 
 
 def reconcile_old_replica_sets(state: DeploymentState) -> Sequence[Action]:
@@ -230,7 +233,8 @@ def get_new_replica_set(state: DeploymentState) -> Sequence[Action]:
 def sync_revision(state: DeploymentState) -> Sequence[Action]:
     """Bring the new ReplicaSet's annotations and minReadySeconds up to date, else the Deployment's
     revision, if there is such a ReplicaSet (``getAllReplicaSetsAndSyncRevision``)."""
-    new, deployment = state.new_replica_set, state.deployment
+    new = state.new_replica_set
+    deployment = state.deployment
     if new is None:
         return ()
     annotations = annotations_with_revision(
@@ -292,11 +296,15 @@ def with_revision(deployment: Deployment, revision: str) -> Deployment:
 
 
 def cleanup_paused_deployment(state: DeploymentState) -> Sequence[Action]:
-    return cleanup_deployment(state) if rollback.rollback_revision(state.deployment) is None else ()
+    if rollback.rollback_revision(state.deployment) is None:
+        return cleanup_deployment(state)
+    return ()
 
 
 def cleanup_complete_deployment(state: DeploymentState) -> Sequence[Action]:
-    return cleanup_deployment(state) if _is_complete(state) else ()
+    if _is_complete(state):
+        return cleanup_deployment(state)
+    return ()
 
 
 def cleanup_deployment(state: DeploymentState) -> Sequence[Action]:

@@ -65,7 +65,9 @@ def outlived(deployment: Deployment, deleted: Sequence[ReplicaSet]) -> Sequence[
         for index, replica_set in enumerate(deleted)
         if same_template(replica_set["spec"]["template"], template)
     ]
-    return deleted[newest[-1] + 1 :] if newest else []
+    if newest:
+        return deleted[newest[-1] + 1 :]
+    return []
 
 
 def annotations_with_revision(
@@ -114,7 +116,8 @@ def new_replica_set(deployment: Deployment, revision: int, size: int) -> Replica
 
     Its name is ``name-hash``, the name cut where it would be too long (``generateReplicaSetName``).
     """
-    template, spec = deployment["spec"]["template"], deployment["spec"]
+    template = deployment["spec"]["template"]
+    spec = deployment["spec"]
     hash_ = compute_hash(template, (deployment.get("status") or {}).get("collisionCount"))
     labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: hash_}
     selector = {

@@ -49,7 +49,9 @@ def _resolve_fenceposts(deployment: Deployment) -> tuple[int, int]:
 
 
 def max_surge(deployment: Deployment) -> int:
-    return _resolve_fenceposts(deployment)[0] if is_rolling(deployment) else 0
+    if is_rolling(deployment):
+        return _resolve_fenceposts(deployment)[0]
+    return 0
 
 
 def max_unavailable(deployment: Deployment) -> int:
@@ -65,7 +67,9 @@ def new_replica_set_size(deployment: Deployment, others: Iterable[ReplicaSet], p
     if not is_rolling(deployment):
         return desired
     room = desired + max_surge(deployment) - total(others) - present
-    return present + min(room, desired - present) if room > 0 else present
+    if room > 0:
+        return present + min(room, desired - present)
+    return present
 
 
 def active_or_latest(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> ReplicaSet | None:
@@ -75,7 +79,9 @@ def active_or_latest(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> Repli
     with_pods = active(replica_sets)
     if len(with_pods) > 1 or not replica_sets:
         return None
-    return with_pods[0] if with_pods else replica_sets[-1]
+    if with_pods:
+        return with_pods[0]
+    return replica_sets[-1]
 
 
 def is_saturated(deployment: Deployment, replica_set: ReplicaSet | None) -> bool:

@@ -65,7 +65,8 @@ def calculate_status(state: DeploymentState) -> DeploymentStatus:
 
     As the API writes it: counts only when they are not 0, but terminatingReplicas always.
     """
-    deployment, new = state.deployment, state.new_replica_set
+    deployment = state.deployment
+    new = state.new_replica_set
     replica_sets = [*state.old_replica_sets, *([new] if new is not None else [])]
     available = _sum(replica_sets, "availableReplicas")
     counts = {
@@ -77,7 +78,8 @@ def calculate_status(state: DeploymentState) -> DeploymentStatus:
         "unavailableReplicas": max(0, total(replica_sets) - available),
     }
     status: Object = {name: value for name, value in counts.items() if value}
-    if (terminating := _terminating_replicas(replica_sets)) is not None:
+    terminating = _terminating_replicas(replica_sets)
+    if terminating is not None:
         status["terminatingReplicas"] = terminating
     if "collisionCount" in (before := deployment.get("status") or {}):
         status["collisionCount"] = before["collisionCount"]
@@ -183,11 +185,13 @@ def _progress_conditions(
     state: DeploymentState, status: Object, current: Object | None
 ) -> Conditions:
     """Return the conditions with the Progressing one of this status."""
-    deployment, new = state.deployment, state.new_replica_set
+    deployment = state.deployment
+    new = state.new_replica_set
     conditions: Conditions = status["conditions"]
-    subject = (
-        f'ReplicaSet "{name_of(new)}"' if new is not None else f'Deployment "{name_of(deployment)}"'
-    )
+    if new is not None:
+        subject = f'ReplicaSet "{name_of(new)}"'
+    else:
+        subject = f'Deployment "{name_of(deployment)}"'
     if is_complete(deployment, status):
         return with_condition(
             conditions,

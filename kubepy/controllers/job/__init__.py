@@ -160,14 +160,17 @@ class JobController:
             return None
         group = self._owners.index_group(pod, controller["uid"])
         is_done = phase_of(pod) == "Succeeded" and not has_tracking_finalizer(pod)
-        return None if is_done and group == controller["uid"] else (group, pod)
+        if is_done and group == controller["uid"]:
+            return None
+        return (group, pod)
 
     def _sync_job(self, state: JobState) -> None:
         """Act, count the pods that have ended, and write the status, whatever failed before. Raises
         Status."""
         actions = decide(state)
         outcome, errors = self.act(state, actions)
-        ending, current = actions.ending if not errors else None, state.job.get("status") or {}
+        ending = actions.ending if not errors else None
+        current = state.job.get("status") or {}
         if actions.ending is None:
             ending = COMPLETED if is_complete(state, outcome.active) else None
             if ending is None and not is_being_deleted(state.job):

@@ -34,7 +34,9 @@ def new_backoff_record(
     if successes:
         before = BackoffRecord()
         failures = [time for time in failures if time > successes[-1]]
-    return BackoffRecord(before.failures + len(failures), failures[-1]) if failures else before
+    if failures:
+        return BackoffRecord(before.failures + len(failures), failures[-1])
+    return before
 
 
 def remaining_delay(record: BackoffRecord, now: datetime) -> float:
@@ -48,8 +50,10 @@ def remaining_delay(record: BackoffRecord, now: datetime) -> float:
 
 def finish_time(pod: Pod) -> datetime:
     """Return the time when the pod ended, as far as it tells (``getFinishedTime``)."""
-    metadata, ready = pod["metadata"], get_condition(pod, "Ready")
-    if (finished := _containers_finish_time(pod)) is not None:
+    metadata = pod["metadata"]
+    ready = get_condition(pod, "Ready")
+    finished = _containers_finish_time(pod)
+    if finished is not None:
         return finished
     if ready is not None and ready["status"] == "False" and ready.get("lastTransitionTime"):
         return parse_time(ready["lastTransitionTime"])
@@ -81,4 +85,6 @@ def _containers_finish_time(pod: Pod) -> datetime | None:
         ((container.get("state") or {}).get("terminated") or {}).get("finishedAt", "")
         for container in statuses
     ]
-    return max(map(parse_time, times)) if times and all(times) else None
+    if times and all(times):
+        return max(map(parse_time, times))
+    return None

@@ -80,7 +80,8 @@ def decide(state: JobState) -> JobActions:
     if ending is not None:
         return JobActions(ending, delete=state.active_pods)
     actions = JobActions() if is_being_deleted(state.job) else manage(state)
-    if (due := active_deadline(state.job)) is not None:
+    due = active_deadline(state.job)
+    if due is not None:
         seconds = (due - state.now).total_seconds()
         actions = actions._replace(requeue_after=min(seconds, actions.requeue_after or seconds))
     return actions
@@ -93,12 +94,15 @@ def manage(state: JobState) -> JobActions:
     """Decide about the pods of a Job that goes on (``manageJob``)."""
     if is_suspended(state.job):
         return JobActions(delete=state.active_pods, release=True)
-    active, wanted = len(state.active_pods), wanted_active_pods(state)
+    active = len(state.active_pods)
+    wanted = wanted_active_pods(state)
     surplus = active_pods_for_removal(state.job, state.active_pods, max(active - wanted, 0))
     if surplus:
         return JobActions(delete=surplus[:MAX_PODS_PER_SYNC], release=True)
     missing = wanted - active - (state.terminating if only_replaces_failed_pods(state.job) else 0)
-    return create_pods(state, min(missing, MAX_PODS_PER_SYNC)) if missing > 0 else JobActions()
+    if missing > 0:
+        return create_pods(state, min(missing, MAX_PODS_PER_SYNC))
+    return JobActions()
 
 
 def wanted_active_pods(state: JobState) -> int:
@@ -106,7 +110,9 @@ def wanted_active_pods(state: JobState) -> int:
     spec = state.job["spec"]
     completions = spec.get("completions")
     if completions is None:
-        return len(state.active_pods) if state.succeeded > 0 else spec["parallelism"]
+        if state.succeeded > 0:
+            return len(state.active_pods)
+        return spec["parallelism"]
     return max(min(completions - state.succeeded, spec["parallelism"]), 0)
 
 
@@ -165,10 +171,8 @@ def is_complete(state: JobState, active: int) -> bool:
 def active_deadline(job: Job) -> datetime | None:
     """Return the time at which the Job must have ended; None for one without a deadline, or that
     does not run."""
-    seconds, started = (
-        job["spec"].get("activeDeadlineSeconds"),
-        (job.get("status") or {}).get("startTime"),
-    )
+    seconds = job["spec"].get("activeDeadlineSeconds")
+    started = (job.get("status") or {}).get("startTime")
     if seconds is None or not started or is_suspended(job):
         return None
     return later(parse_time(started), seconds)
@@ -212,13 +216,16 @@ def past_backoff_limit_on_failure(state: JobState) -> bool:
         ]
     )
     limit: int = state.job["spec"]["backoffLimit"]
-    return restarts >= limit if limit else restarts > 0
+    if limit:
+        return restarts >= limit
+    return restarts > 0
 
 
 def _failure_by_indexes(state: JobState) -> Ending | None:
     if not is_indexed(state.job) or not has_backoff_limit_per_index(state.job):
         return None
-    spec, failed = state.job["spec"], len(state.failed_indexes)
+    spec = state.job["spec"]
+    failed = len(state.failed_indexes)
     max_failed_indexes = spec.get("maxFailedIndexes")
     if max_failed_indexes is not None and failed > max_failed_indexes:
         return Ending(

@@ -22,7 +22,9 @@ Indexes = set[int]
 def completion_index(pod: Pod) -> int | None:
     """Return the pod's index; None for one without, or with one that is no number."""
     index = int_or_none(annotations_of(pod).get(INDEX, ""))
-    return None if index is None or index < 0 else index
+    if index is None or index < 0:
+        return None
+    return index
 
 
 def indexes_of(pods: Iterable[Pod]) -> Indexes:
@@ -48,7 +50,8 @@ def parse_indexes(text: str, completions: int) -> Indexes:
     indexes: Indexes = set()
     for part in filter(None, text.split(",")):
         low, _, high = part.partition("-")
-        first, last = int_or_none(low), int_or_none(high or low)
+        first = int_or_none(low)
+        last = int_or_none(high or low)
         if first is not None and last is not None and first >= 0:
             indexes.update(range(first, min(last, completions - 1) + 1))
     return indexes

@@ -48,7 +48,8 @@ def without_tracking_finalizer(pod: Pod) -> Pod:
 def new_pod(job: Job) -> Pod:
     """Return a pod of the Job's template; of an Indexed Job for no index yet."""
     template = job["spec"]["template"]
-    metadata, spec = template.get("metadata") or {}, template["spec"]
+    metadata = template.get("metadata") or {}
+    spec = template["spec"]
     if is_indexed(job):
         if spec.get("initContainers"):
             spec = {
@@ -83,7 +84,8 @@ def for_index(job: Job, pod: Pod, index: int, replaced: Pod | None) -> Pod:
     The generated name is ``name-0-``, the name cut where that would be too long
     (``podGenerateNameWithIndex``).
     """
-    metadata, suffix = pod["metadata"], f"-{index}-"
+    metadata = pod["metadata"]
+    suffix = f"-{index}-"
     annotations = {**(metadata.get("annotations") or {}), INDEX: str(index)}
     if has_backoff_limit_per_index(job):
         annotations |= _failure_annotations(job, replaced)
@@ -131,10 +133,13 @@ def _split_by_index(active: Iterable[Pod], completions: int) -> tuple[list[Pod],
 
     def valid_index(pod: Pod) -> int:
         index = completion_index(pod)
-        return index if index is not None and index < completions else -1
+        if index is not None and index < completions:
+            return index
+        return -1
 
     for index, group in groupby(sorted(active, key=valid_index), valid_index):
         *others, best = sort_active_pods(group)
         surplus += others if index >= 0 else [*others, best]
-        kept += [best] if index >= 0 else []
+        if index >= 0:
+            kept += [best]
     return kept, surplus

@@ -64,16 +64,17 @@ def match_pod_failure_policy(job: Job, pod: Pod) -> FailureMatch:
 
 def _match(rule: PodFailurePolicyRule, pod: Pod) -> str:
     """Return how the pod matches the rule, in words; "" if it does not."""
-    pod_name, status = f"{namespace_of(pod)}/{name_of(pod)}", pod.get("status") or {}
+    pod_name = f"{namespace_of(pod)}/{name_of(pod)}"
+    status = pod.get("status") or {}
     if rule.get("onExitCodes") is not None:
         statuses = [
             *(status.get("containerStatuses") or []),
             *(status.get("initContainerStatuses") or []),
         ]
         container, code = _first_failed_container(statuses, rule["onExitCodes"])
-        return (
-            f"Container {container} for pod {pod_name} failed with exit code {code}" if code else ""
-        )
+        if code:
+            return f"Container {container} for pod {pod_name} failed with exit code {code}"
+        return ""
     patterns = {
         (pattern["type"], pattern.get("status")) for pattern in rule.get("onPodConditions") or []
     }
@@ -82,7 +83,9 @@ def _match(rule: PodFailurePolicyRule, pod: Pod) -> str:
         for condition in status.get("conditions") or []
         if (condition["type"], condition.get("status")) in patterns
     ]
-    return f"Pod {pod_name} has condition {matching[0]}" if matching else ""
+    if matching:
+        return f"Pod {pod_name} has condition {matching[0]}"
+    return ""
 
 
 def _first_failed_container(

@@ -109,11 +109,13 @@ def new_job_state(
 ) -> JobState:
     """Return the state of a Job with these pods; ``backoff`` is the record of the pods that were
     counted before."""
-    observed, status = job, job.get("status") or {}
+    observed = job
+    status = job.get("status") or {}
     if not status.get("startTime") and not is_suspended(job):
         job = {**job, "status": {**status, "startTime": format_time(now)}}
     uids = status.get("uncountedTerminatedPods") or {}
-    succeeded_uids, failed_uids = list(uids.get("succeeded") or ()), list(uids.get("failed") or ())
+    succeeded_uids = list(uids.get("succeeded") or ())
+    failed_uids = list(uids.get("failed") or ())
     tracked = [pod for pod in pods if has_tracking_finalizer(pod) and has_valid_index(job, pod)]
     new_succeeded = [
         pod for pod in tracked if phase_of(pod) == "Succeeded" and uid_of(pod) not in succeeded_uids

@@ -122,7 +122,8 @@ def track(state: JobState, outcome: JobOutcome, ending: Ending | None) -> Tracki
             or (is_pod_failed(pod, job) and uid_of(pod) not in awaiting)
         )
     ]
-    succeeded, failed = list(state.uncounted["succeeded"]), list(state.uncounted["failed"])
+    succeeded = list(state.uncounted["succeeded"])
+    failed = list(state.uncounted["failed"])
     is_failing = (
         ending is not None and ending.condition_type != SUCCESS_CRITERIA_MET
     )  # then every pod counts as failed

@@ -53,7 +53,8 @@ class Binder:
         if bound is not volume:
             bound = self._volumes.update(bound)
         self.set_volume_phase(bound, "Bound")
-        spec, annotations = claim["spec"], dict(annotations_of(claim))
+        spec = claim["spec"]
+        annotations = dict(annotations_of(claim))
         if spec.get("volumeName") != name_of(bound):
             spec = {**spec, "volumeName": name_of(bound)}
             annotations.setdefault(BOUND_BY_CONTROLLER, "yes")
@@ -154,4 +155,6 @@ def with_annotations(metadata: ObjectMeta, annotations: dict[str, str]) -> Objec
     """Return the metadata with these annotations, without the field when there are none."""
     changed: ObjectMeta = {**metadata}
     changed.pop("annotations", None)
-    return {**changed, "annotations": annotations} if annotations else changed
+    if annotations:
+        return {**changed, "annotations": annotations}
+    return changed

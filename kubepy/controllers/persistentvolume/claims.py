@@ -79,10 +79,8 @@ class ClaimController:
         }
 
     def _volume_changed(self, event: WatchEvent) -> None:
-        old, new = (
-            cast("PersistentVolume | None", event.old),
-            cast("PersistentVolume | None", event.new),
-        )
+        old = cast("PersistentVolume | None", event.old)
+        new = cast("PersistentVolume | None", event.new)
         volume = new or old
         if volume is not None and (claim_ref := volume["spec"].get("claimRef")):
             self.queue.add(
@@ -105,7 +103,8 @@ class ClaimController:
     def _pod_changed(self, event: WatchEvent) -> None:
         """Reconcile the claims of a pod that could not be scheduled: their events name the pods
         that they wait for."""
-        old, pod = cast("Pod | None", event.old), cast("Pod | None", event.new)
+        old = cast("Pod | None", event.old)
+        pod = cast("Pod | None", event.new)
         if (
             pod is None
             or node_name(pod)
@@ -143,7 +142,12 @@ class ClaimController:
             self._binder.bind(volume, claim)
             return
         reason = "ClaimLost" if volume is None else "ClaimMisbound"
-        message = MISBOUND if volume is not None else LOST_VOLUME if name else LOST_NAME
+        if volume is not None:
+            message = MISBOUND
+        elif name:
+            message = LOST_VOLUME
+        else:
+            message = LOST_NAME
         self._binder.set_claim_phase(claim, "Lost", None, PhaseEvent("Warning", reason, message))
 
     def _sync_naming_volume(self, claim: PersistentVolumeClaim) -> None:
@@ -219,11 +223,10 @@ class ClaimController:
         storage_class = self._class_of(claim)
         provisioner = storage_class.get("provisioner", "") if storage_class is not None else ""
         if storage_class is None or provisioner.startswith(IN_TREE):
-            error = (
-                NO_PLUGIN.format(provisioner)
-                if storage_class
-                else f'storageclass.storage.k8s.io "{class_of(claim)}" not found'
-            )
+            if storage_class:
+                error = NO_PLUGIN.format(provisioner)
+            else:
+                error = f'storageclass.storage.k8s.io "{class_of(claim)}" not found'
             self._recorder.event(claim, "Warning", "ProvisioningFailed", error)
         elif annotations_of(claim).get(STORAGE_PROVISIONER) != provisioner:
             annotations = {

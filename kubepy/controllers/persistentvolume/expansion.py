@@ -51,7 +51,9 @@ def expansion_of(key: Key, informers: Informers) -> Expansion | None:
     if volume is None or (volume["spec"].get("claimRef") or {}).get("uid") != uid_of(claim):
         return None
     current = Quantity.parse((claim["status"].get("capacity") or {}).get("storage", "0"))
-    return Expansion(claim, volume) if current < requested_size(claim) else None
+    if current < requested_size(claim):
+        return Expansion(claim, volume)
+    return None
 
 
 class _ExpandedClaims:
@@ -67,7 +69,8 @@ class _ExpandedClaims:
         }  # so that informers hold them
 
     def _claim_changed(self, event: WatchEvent) -> None:
-        old, new = event.old, event.new
+        old = event.old
+        new = event.new
         if new is not None and (old is None or requested_size(new) > requested_size(old)):
             self.queue.add(event.key)
 

@@ -191,7 +191,8 @@ def new_volume(
 ) -> PersistentVolume:
     """Return a volume reserved for a claim; ``node``: that of the pod that needs it, if
     selected."""
-    name, claim_spec = volume_name(claim), claim["spec"]
+    name = volume_name(claim)
+    claim_spec = claim["spec"]
     spec: PersistentVolumeSpec = {
         "accessModes": claim_spec.get("accessModes") or [],
         "capacity": {"storage": claim_spec["resources"]["requests"]["storage"]},
@@ -201,11 +202,14 @@ def new_volume(
         "storageClassName": name_of(storage_class),
         "volumeMode": claim_spec.get("volumeMode", "Filesystem"),
     }
-    if mount_options := storage_class.get("mountOptions"):
+    mount_options = storage_class.get("mountOptions")
+    if mount_options:
         spec["mountOptions"] = mount_options
-    if attributes_class := claim_spec.get("volumeAttributesClassName"):
+    attributes_class = claim_spec.get("volumeAttributesClassName")
+    if attributes_class:
         spec["volumeAttributesClassName"] = attributes_class
-    if affinity := node_affinity(storage_class, node):
+    affinity = node_affinity(storage_class, node)
+    if affinity:
         spec["nodeAffinity"] = affinity
     volume: PersistentVolume = {
         "apiVersion": "v1",
@@ -213,11 +217,9 @@ def new_volume(
         "metadata": {"name": name, "annotations": {PROVISIONED_BY: PROVISIONER}},
         "spec": spec,
     }
-    return (
-        with_finalizer(volume, FINALIZER)
-        if spec["persistentVolumeReclaimPolicy"] == "Delete"
-        else volume
-    )
+    if spec["persistentVolumeReclaimPolicy"] == "Delete":
+        return with_finalizer(volume, FINALIZER)
+    return volume
 
 
 def node_affinity(storage_class: StorageClass, node: Node | None) -> VolumeNodeAffinity | None:

@@ -103,7 +103,9 @@ class VolumeController:
         No volume is released before the API has been asked: the informers may not know of a new
         claim yet.
         """
-        namespace, name, uid = claim_ref.get("namespace", ""), claim_ref["name"], claim_ref["uid"]
+        namespace = claim_ref.get("namespace", "")
+        name = claim_ref["name"]
+        uid = claim_ref["uid"]
         claim = self._claims.get(namespace, name)
         if claim is None and (volume.get("status") or {}).get("phase") in ("Released", "Failed"):
             return None
@@ -112,7 +114,9 @@ class VolumeController:
                 claim = self._claim_client.get(namespace, name)
             except NotFound:
                 return None
-        return claim if uid_of(claim) == uid else None
+        if uid_of(claim) == uid:
+            return claim
+        return None
 
     def _release(self, volume: PersistentVolume) -> None:
         """Reclaim a volume whose claim was deleted. A volume that has Failed keeps that phase, but
@@ -162,7 +166,8 @@ def decide_reclaim(volume: PersistentVolume) -> Reclaim:
 
 
 def _decide_deletion(volume: PersistentVolume) -> Reclaim:
-    spec, provisioner = volume["spec"], annotations_of(volume).get(PROVISIONED_BY, "")
+    spec = volume["spec"]
+    provisioner = annotations_of(volume).get(PROVISIONED_BY, "")
     is_host_path_provisioner = provisioner == "kubernetes.io/host-path"
     is_in_tree = provisioner.startswith("kubernetes.io/") and not is_host_path_provisioner
     if not is_in_tree and ("csi" in spec or (provisioner and not is_host_path_provisioner)):

@@ -167,7 +167,8 @@ class HorizontalController:
             # period
             pass
         finally:
-            if (status := reconciliation.status) != (autoscaler.get("status") or {}):
+            status = reconciliation.status
+            if status != (autoscaler.get("status") or {}):
                 self._autoscaler_client.update_status(autoscaler, status)
                 reconciliation.is_silent = False
             if reconciliation.is_steady and reconciliation.is_silent:
@@ -217,7 +218,8 @@ class HorizontalController:
 
     def _wanted(self, run: Reconciliation, target: Scaled) -> Wanted:
         """Decide on the size of the target. Raises ReconcileError."""
-        lowest, highest = run.spec.get("minReplicas", 1), run.spec["maxReplicas"]
+        lowest = run.spec.get("minReplicas", 1)
+        highest = run.spec["maxReplicas"]
         if target.replicas == 0:
             run.set_condition(
                 "ScalingActive",
@@ -232,11 +234,10 @@ class HorizontalController:
         if target.replicas < lowest:
             return Wanted(lowest, "Current number of replicas below Spec.MinReplicas")
         proposal = self._compute_replicas(run, target)
-        reason = (
-            f"{proposal.name} above target"
-            if proposal.replicas > target.replicas
-            else "All metrics below target"
-        )
+        if proposal.replicas > target.replicas:
+            reason = f"{proposal.name} above target"
+        else:
+            reason = "All metrics below target"
         limits = ReplicaLimits(target.replicas, proposal.replicas, lowest, highest)
         decision = normalize(limits, run.spec.get("behavior"), run.history, run.now)
         run.set_decision(decision)

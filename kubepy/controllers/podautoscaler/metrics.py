@@ -116,8 +116,10 @@ def compute_usage(
 ) -> MetricProposal:
     """Compute the replicas for the usage of a resource; the status is that of the value alone.
     Raises MetricsError."""
-    resource, goal = source["name"], source["target"]
-    average, utilization = goal.get("averageValue"), goal.get("averageUtilization")
+    resource = source["name"]
+    goal = source["target"]
+    average = goal.get("averageValue")
+    utilization = goal.get("averageUtilization")
     wanted = "usage" if average is not None else "utilization"
     try:
         try:
@@ -182,7 +184,9 @@ def compute_pods_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal
 
 def compute_object_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal:
     source = spec["object"]
-    name, described, goal = source["metric"]["name"], source["describedObject"], source["target"]
+    name = source["metric"]["name"]
+    described = source["describedObject"]
+    goal = source["target"]
     place = f"{described.get('kind', '')} {target.namespace}/{described.get('name', '')}"
     cause = f"unable to get metric {name}: {NO_CUSTOM_METRICS} on {place}"
     text = cause
@@ -200,16 +204,16 @@ def compute_object_metric(spec: AnyObject, target: MetricTarget) -> MetricPropos
 
 def compute_external_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal:
     source = spec["external"]
-    name, selector = source["metric"]["name"], go_label_selector(source["metric"].get("selector"))
+    name = source["metric"]["name"]
+    selector = go_label_selector(source["metric"].get("selector"))
     cause = (
         f"unable to get external metric {target.namespace}/{name}/{selector}: "
         + NO_EXTERNAL_METRICS.format(name)
     )
-    text = (
-        f"failed to get {name} external metric: {cause}"
-        if source["target"].get("averageValue") is not None
-        else f"failed to get external metric {name}: {cause}"
-    )
+    if source["target"].get("averageValue") is not None:
+        text = f"failed to get {name} external metric: {cause}"
+    else:
+        text = f"failed to get external metric {name}: {cause}"
     raise MetricFailure(
         "FailedGetExternalMetric", cause, f"failed to get {name} external metric value: {text}"
     )

@@ -207,7 +207,9 @@ def convert_desired_replicas_with_rules(limits: ReplicaLimits) -> tuple[int, Ver
     highest, verdict = (rate, UP_LIMIT) if limits.highest > rate else (limits.highest, TOO_MANY)
     if limits.desired < limits.lowest:
         return limits.lowest, TOO_FEW
-    return (highest, verdict) if limits.desired > highest else (limits.desired, WITHIN_RANGE)
+    if limits.desired > highest:
+        return (highest, verdict)
+    return (limits.desired, WITHIN_RANGE)
 
 
 # --- with behavior --------------------------------------------------------------------------------
@@ -285,7 +287,9 @@ def calculate_scale_limit(
             size = start * (1 + step / 100)
             sizes.append(min(math.ceil(size), MOST) if grows else int(size))
     # The least change is the lowest size upwards, and the highest one downwards.
-    return min(sizes, default=MOST) if grows == (select == "Min") else max(sizes, default=LEAST)
+    if grows == (select == "Min"):
+        return min(sizes, default=MOST)
+    return max(sizes, default=LEAST)
 
 
 def get_replicas_change_since(cutoff: datetime, events: Sequence[SizeChange]) -> int:

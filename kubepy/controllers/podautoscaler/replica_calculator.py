@@ -191,7 +191,8 @@ def group_pods(sample: Sample) -> PodGroups:
     """Sort out the pods whose metrics say something about the load (``groupPods``)."""
     groups = PodGroups(0, set(), set(), set())
     for pod in sample.pods:
-        name, phase = name_of(pod), (pod.get("status") or {}).get("phase")
+        name = name_of(pod)
+        phase = (pod.get("status") or {}).get("phase")
         if is_being_deleted(pod) or phase == "Failed":
             groups.ignored.add(name)
         elif phase == "Pending":
@@ -208,7 +209,8 @@ def group_pods(sample: Sample) -> PodGroups:
 def is_usage_changing(pod: Pod, now: datetime) -> bool:
     """Tell whether a pod's usage will change by itself, or the pod started or became Ready so
     lately that its samples may be left out for a time."""
-    started, ready = (pod.get("status") or {}).get("startTime"), get_condition(pod, "Ready") or {}
+    started = (pod.get("status") or {}).get("startTime")
+    ready = get_condition(pod, "Ready") or {}
     times = (time for time in (started, ready.get("lastTransitionTime")) if time)
     settles_after = CPU_INITIALIZATION_PERIOD + last_usage_change(pod)
     return any(parse_time(time) + settles_after > now for time in times)
@@ -216,18 +218,16 @@ def is_usage_changing(pod: Pod, now: datetime) -> bool:
 
 def is_unready_for_cpu(pod: Pod, metric: PodMetric, now: datetime) -> bool:
     """Tell whether a pod's cpu is that of its start, not of its load."""
-    condition, started_text = (
-        get_condition(pod, "Ready"),
-        (pod.get("status") or {}).get("startTime"),
-    )
+    condition = get_condition(pod, "Ready")
+    started_text = (pod.get("status") or {}).get("startTime")
     if condition is None or not started_text:
         return True
-    started, is_ready = parse_time(started_text), condition.get("status") != "False"
-    since = (
-        parse_time(condition["lastTransitionTime"])
-        if condition.get("lastTransitionTime")
-        else started
-    )
+    started = parse_time(started_text)
+    is_ready = condition.get("status") != "False"
+    if condition.get("lastTransitionTime"):
+        since = parse_time(condition["lastTransitionTime"])
+    else:
+        since = started
     if started + CPU_INITIALIZATION_PERIOD > now:
         return not is_ready or metric.timestamp < since + metric.window
     return not is_ready and started + INITIAL_READINESS_DELAY > since
@@ -250,7 +250,8 @@ def is_pod_level_requests_set(pod: Pod) -> bool:
 
 
 def calculate_pod_level_request(pod: Pod, resource: str) -> int:
-    if (request := pod_requests(pod).get(resource)) is None:
+    request = pod_requests(pod).get(resource)
+    if request is None:
         raise MetricsError(f"missing pod-level request for {resource} in Pod {name_of(pod)}")
     return request.milli_value()
 

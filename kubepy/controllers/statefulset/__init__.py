@@ -227,7 +227,8 @@ class StatefulSetController:
         server wrote it in other words, and then as it is.
         """
         collisions = history.collision_count(stateful_set) or 0
-        template, number = stateful_set["spec"]["template"], history.next_number(revisions)
+        template = stateful_set["spec"]["template"]
+        number = history.next_number(revisions)
         equal = [revision for revision in revisions if history.holds(revision, template)]
         if equal and equal[-1] is revisions[-1]:
             return revisions[-1], collisions
@@ -263,7 +264,8 @@ class StatefulSetController:
         """Take the steps one after another; those of a parallel set in batches of 1, 2, 4, 8 …,
         until a batch in which one fails (``runForAll``). Raises the first error, which upstream
         alone returns."""
-        position, size = 0, 1 if is_ordered(state.stateful_set) else SLOW_START_INITIAL_BATCH_SIZE
+        position = 0
+        size = 1 if is_ordered(state.stateful_set) else SLOW_START_INITIAL_BATCH_SIZE
         while position < len(steps):
             errors: list[Exception] = []
             for step in steps[position : position + size]:
@@ -274,11 +276,13 @@ class StatefulSetController:
                     errors.append(error)
             if errors:
                 raise errors[0]
-            position, size = position + size, size if is_ordered(state.stateful_set) else 2 * size
+            position = position + size
+            size = size if is_ordered(state.stateful_set) else 2 * size
 
     def _do(self, state: StatefulSetState, action: PodAction) -> None:
         """Carry out an action on one pod. Raises Status, ClaimError."""
-        stateful_set, replica = state.stateful_set, action.replica
+        stateful_set = state.stateful_set
+        replica = action.replica
         match action.verb:
             case "create":
                 at_current = replica.revision == state.current_revision
@@ -317,5 +321,6 @@ class StatefulSetController:
         if is_inconsistent(stateful_set.get("status") or {}, status):
             self._writer.update_status(stateful_set, status)
         ready_times = (replica.ready_since for replica in state.pods)
-        if (due := next_availability(ready_times, state.min_ready_seconds, state.now)) is not None:
+        due = next_availability(ready_times, state.min_ready_seconds, state.now)
+        if due is not None:
             self.queue.add_at(state.key, due)

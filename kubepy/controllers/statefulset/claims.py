@@ -48,7 +48,8 @@ def new_claims(stateful_set: StatefulSet, ordinal: int) -> list[PersistentVolume
             "name": claim_name(stateful_set, template, ordinal),
             "namespace": namespace_of(stateful_set),
         }
-        if labels := {**(metadata.get("labels") or {}), **selector_labels}:
+        labels = {**(metadata.get("labels") or {}), **selector_labels}
+        if labels:
             metadata["labels"] = labels
         claims.append(
             {
@@ -112,7 +113,9 @@ def _policy_owner(stateful_set: StatefulSet, pod: AnyObject, in_range: bool) -> 
     when_deleted, when_scaled = retention_policy(stateful_set)
     if when_scaled == DELETE and not in_range:
         return pod
-    return stateful_set if when_deleted == DELETE else None
+    if when_deleted == DELETE:
+        return stateful_set
+    return None
 
 
 def is_claim_owner_up_to_date(

@@ -166,7 +166,8 @@ class StatefulPodControl:
         claim: PersistentVolumeClaim,
         error: Status | None = None,
     ) -> None:
-        subject, set_name = f"Create Claim {name_of(claim)}", name_of(stateful_set)
+        subject = f"Create Claim {name_of(claim)}"
+        set_name = name_of(stateful_set)
         if error is None:
             self._recorder.event(
                 stateful_set,

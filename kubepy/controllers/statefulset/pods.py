@@ -67,7 +67,8 @@ class Replica(NamedTuple):
 
 def read_replica(pod: Pod) -> Replica:
     parent, ordinal = parent_name_and_ordinal(pod)
-    name, labels = name_of(pod), labels_of(pod)
+    name = name_of(pod)
+    labels = labels_of(pod)
     identity_matches = (
         ordinal >= 0 and f"{parent}-{ordinal}" == name and labels.get(POD_NAME_LABEL) == name
     )
@@ -117,7 +118,8 @@ def ordinals(stateful_set: StatefulSet) -> range:
 def considered_ordinals(stateful_set: StatefulSet, present: Collection[int]) -> list[int]:
     """Return the ordinals that a sync looks at, in order: those that have pods, and the first that
     lack them, of which an ordered set makes one."""
-    in_range, most = ordinals(stateful_set), 1 if is_ordered(stateful_set) else MOST_MISSING
+    in_range = ordinals(stateful_set)
+    most = 1 if is_ordered(stateful_set) else MOST_MISSING
     missing = islice((ordinal for ordinal in in_range if ordinal not in present), most)
     return sorted([*missing, *(ordinal for ordinal in present if ordinal in in_range)])
 
@@ -211,7 +213,9 @@ def with_storage(stateful_set: StatefulSet, spec: PodSpec, ordinal: int) -> PodS
     ]
     names = {volume["name"] for volume in volumes}
     others = [volume for volume in spec.get("volumes") or [] if volume["name"] not in names]
-    return cast("PodSpec", {**spec, "volumes": [*volumes, *others]}) if volumes or others else spec
+    if volumes or others:
+        return cast("PodSpec", {**spec, "volumes": [*volumes, *others]})
+    return spec
 
 
 # --- identity and storage -------------------------------------------------------------------------
@@ -229,8 +233,10 @@ def storage_matches(stateful_set: StatefulSet, replica: Replica) -> bool:
 def with_identity_and_storage(stateful_set: StatefulSet, replica: Replica) -> Pod:
     """Return the pod with the name, the labels and the volumes that its ordinal must have
     (``UpdateStatefulPod``)."""
-    pod, ordinal = replica.pod, replica.ordinal
-    metadata, spec = pod["metadata"], pod["spec"]
+    pod = replica.pod
+    ordinal = replica.ordinal
+    metadata = pod["metadata"]
+    spec = pod["spec"]
     if not replica.identity_matches:
         name = pod_name(
             stateful_set, ordinal

@@ -35,9 +35,11 @@ def compute_replica_status(
     }
     if ready:
         status["readyReplicas"] = len(ready)
-    if current := revisions.count(state.current_revision):
+    current = revisions.count(state.current_revision)
+    if current:
         status["currentReplicas"] = current
-    if updated := revisions.count(state.update_revision):
+    updated = revisions.count(state.update_revision)
+    if updated:
         status["updatedReplicas"] = updated
     return status
 
@@ -50,7 +52,9 @@ def with_one_less_current(status: StatefulSetStatus) -> StatefulSetStatus:
     """
     rest: StatefulSetStatus = {**status}
     left = rest.pop("currentReplicas", 0) - 1
-    return {**rest, "currentReplicas": left} if left > 0 else rest
+    if left > 0:
+        return {**rest, "currentReplicas": left}
+    return rest
 
 
 def complete_rolling_update(
@@ -67,7 +71,9 @@ def complete_rolling_update(
     if not is_rolling(stateful_set) or any(count != replicas for count in counts):
         return status
     completed: StatefulSetStatus = {**status, "currentRevision": status["updateRevision"]}
-    return {**completed, "currentReplicas": replicas} if replicas else completed
+    if replicas:
+        return {**completed, "currentReplicas": replicas}
+    return completed
 
 
 def is_inconsistent(before: AnyObject, status: StatefulSetStatus) -> bool:

@@ -45,7 +45,8 @@ class AffinityState(NamedTuple):
 
 
 def _count(counts: Counts, key: str, labels: Labels, number: int) -> None:
-    if (domain := labels.get(key)) is None:
+    domain = labels.get(key)
+    if domain is None:
         return
     counts[key, domain] = counts.get((key, domain), 0) + number
     if not counts[key, domain]:
@@ -168,8 +169,10 @@ def _node_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _pod_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
-    affinity, anti_affinity = pod.terms.required_affinity, pod.terms.required_anti_affinity
-    old, new = event.old, event.new
+    affinity = pod.terms.required_affinity
+    anti_affinity = pod.terms.required_anti_affinity
+    old = event.old
+    new = event.new
     if old is None:
         return new is not None and _may_match_all(affinity, new)
     if new is not None:

@@ -53,7 +53,9 @@ class NodeUnschedulable(FilterPlugin):
         tolerated = any(
             tolerates(toleration, UNSCHEDULABLE) for toleration in pod.spec.get("tolerations") or ()
         )
-        return None if tolerated else self.REJECTION
+        if tolerated:
+            return None
+        return self.REJECTION
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if SELF_UPDATE in event.actions:
@@ -73,10 +75,14 @@ class NodeName(FilterPlugin):
     REJECTION = PluginStatus(("node(s) didn't match the requested node name",), False, name)
 
     def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip:
-        return PreFilterResult() if node_name(pod.pod) else SKIP
+        if node_name(pod.pod):
+            return PreFilterResult()
+        return SKIP
 
     def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
-        return None if node_name(pod.pod) == node_info.name else self.REJECTION
+        if node_name(pod.pod) == node_info.name:
+            return None
+        return self.REJECTION
 
 
 class TaintToleration(FilterPlugin):
@@ -92,7 +98,9 @@ class TaintToleration(FilterPlugin):
             return None
         tolerations = pod.spec.get("tolerations")
         taint = find_untolerated_taint(node_info.taints, tolerations, DO_NOT_SCHEDULE_EFFECTS)
-        return self.REJECTION if taint is not None else None
+        if taint is not None:
+            return self.REJECTION
+        return None
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if SELF_UPDATE in event.actions:
@@ -121,18 +129,18 @@ class NodeAffinity(FilterPlugin):
     def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip | PluginStatus:
         required = required_node_selector(pod.spec)
         if required is None:
-            return PreFilterResult() if pod.spec.get("nodeSelector") else SKIP
+            if pod.spec.get("nodeSelector"):
+                return PreFilterResult()
+            return SKIP
         names = named_nodes(required)
         if names is not None and not names:
             return self.CONFLICT
         return PreFilterResult(node_names=names)
 
     def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
-        return (
-            None
-            if required_node_affinity_matches(pod.pod, node_info.node or {})
-            else self.REJECTION
-        )
+        if required_node_affinity_matches(pod.pod, node_info.node or {}):
+            return None
+        return self.REJECTION
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if event.new is None or not required_node_affinity_matches(pod.pod, event.new):
@@ -170,11 +178,15 @@ class NodePorts(FilterPlugin):
     )
 
     def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip:
-        return PreFilterResult() if pod.ports else SKIP
+        if pod.ports:
+            return PreFilterResult()
+        return SKIP
 
     def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
         taken = any(port.clashes(used) for used in node_info.ports for port in pod.ports)
-        return self.REJECTION if taken else None
+        if taken:
+            return self.REJECTION
+        return None
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if POD_DELETE not in event.actions or event.old is None:

@@ -70,7 +70,8 @@ class InsufficientResource(NamedTuple):
 def insufficient_resources(requests: Resources, node_info: NodeInfo) -> list[InsufficientResource]:
     """List the resources of which the node has too little for these requests, in upstream's order
     (``Fits``)."""
-    taken, capacity = len(node_info.pods), node_info.allocatable.get("pods", 0)
+    taken = len(node_info.pods)
+    capacity = node_info.allocatable.get("pods", 0)
     full = [InsufficientResource("pods", 1, taken, capacity)] if taken + 1 > capacity else []
     return full + [
         InsufficientResource(

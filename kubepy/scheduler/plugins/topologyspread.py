@@ -167,11 +167,10 @@ class PodTopologySpread(FilterPlugin):
             domain = node_info.labels.get(constraint.topology_key)
             if domain is None:
                 return self.NO_LABEL
-            fewest = (
-                min(domains.values(), default=2**31 - 1)
-                if len(domains) >= constraint.min_domains
-                else 0
-            )
+            if len(domains) >= constraint.min_domains:
+                fewest = min(domains.values(), default=2**31 - 1)
+            else:
+                fewest = 0
             here = domains.get(domain, 0) + constraint.selector.matches(pod.labels)
             if here - fewest > constraint.max_skew:
                 return self.REJECTION
@@ -206,7 +205,8 @@ def _node_queueing_hint(constraints: Constraints, event: ClusterEvent) -> bool:
     now = event.new is not None and has_all_keys(labels_of(event.new), constraints)
     if event.old is None or event.new is None or was != now:
         return was or now
-    old, new = labels_of(event.old), labels_of(event.new)
+    old = labels_of(event.old)
+    new = labels_of(event.new)
     moved = any(
         old.get(constraint.topology_key) != new.get(constraint.topology_key)
         for constraint in constraints

@@ -48,7 +48,9 @@ class NodeVolumeLimits(FilterPlugin):
 
     def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip:
         volumes = attached_volumes(pod, handle)
-        return PreFilterResult((handle, volumes)) if volumes else SKIP
+        if volumes:
+            return PreFilterResult((handle, volumes))
+        return SKIP
 
     def filter(self, pod: PodInfo, state: AttachState, node_info: NodeInfo) -> PluginStatus | None:
         handle, new = state
@@ -62,7 +64,9 @@ class NodeVolumeLimits(FilterPlugin):
         more = Counter(volume.driver for volume in new - attached)
         too_many = any(used[driver] + number > limits.get(driver, used[driver] + number)
                        for driver, number in more.items())  # fmt: skip
-        return self.REJECTION if too_many else None
+        if too_many:
+            return self.REJECTION
+        return None
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         return (
@@ -87,11 +91,12 @@ def attached_volumes(pod: PodInfo, handle: Handle) -> set[AttachedVolume]:
 
 
 def _attached_volume(claim: PersistentVolumeClaim, handle: Handle) -> AttachedVolume | None:
-    if (name := claim["spec"].get("volumeName")) and (
-        volume := handle.volumes.get("", name)
-    ) is not None:
+    name = claim["spec"].get("volumeName")
+    if name and (volume := handle.volumes.get("", name)) is not None:
         csi = volume["spec"].get("csi")
-        return AttachedVolume(csi["driver"], csi["volumeHandle"]) if csi else None
+        if csi:
+            return AttachedVolume(csi["driver"], csi["volumeHandle"])
+        return None
     storage_class = handle.classes.get("", class_of(claim))
     if storage_class is None:
         return None

@@ -85,7 +85,8 @@ class VolumeBinding(FilterPlugin):
         claims = []
         for use in uses_of(pod.pod):
             claim = handle.claims.get(pod.namespace, use.claim)
-            if (reason := _why_unusable(pod, use, claim)) or claim is None:
+            reason = _why_unusable(pod, use, claim)
+            if reason or claim is None:
                 return PluginStatus((reason,), False, self.name)
             claims.append(claim)
         if not claims:
@@ -114,12 +115,15 @@ class VolumeBinding(FilterPlugin):
             reasons.append(self.NOTHING_TO_BIND)
         if None in volumes:
             reasons.append(self.NO_VOLUME)
-        return PluginStatus(tuple(reasons), False, self.name) if reasons else None
+        if reasons:
+            return PluginStatus(tuple(reasons), False, self.name)
+        return None
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Accept a class that is new or reaches other nodes, any volume, a claim of the pod's own,
         any node."""
-        old, new = event.old, event.new or {}
+        old = event.old
+        new = event.new or {}
         if new.get("kind") == "StorageClass":
             return old is None or old.get("allowedTopologies") != new.get("allowedTopologies")
         return new.get("kind") != "PersistentVolumeClaim" or _is_claim_of(pod, new)
@@ -148,7 +152,9 @@ def _why_unusable(pod: PodInfo, use: Use, claim: PersistentVolumeClaim | None) -
         )
     if is_being_deleted(claim):
         return f'persistentvolumeclaim "{use.claim}" is being deleted'
-    return not_made_for(claim, pod.pod) if use.ephemeral else ""
+    if use.ephemeral:
+        return not_made_for(claim, pod.pod)
+    return ""
 
 
 def _class_of(claim: PersistentVolumeClaim, handle: Handle) -> StorageClass | None:
@@ -168,7 +174,8 @@ def find_pod_volumes(claims: PodVolumeClaims, node: Node) -> PodVolumes | None:
         (claim for claim in claims.delayed if claim not in provisions), key=requested_size
     ):
         taken = {name_of(volume) for volume, _ in bindings}
-        if (volume := best_match(claim, claims.volumes, node, taken=taken)) is not None:
+        volume = best_match(claim, claims.volumes, node, taken=taken)
+        if volume is not None:
             bindings.append((volume, claim))
         else:
             provisions.append(claim)
@@ -183,7 +190,8 @@ def _can_be_provisioned(claim: PersistentVolumeClaim, node: Node, handle: Handle
     storage_class = _class_of(claim, handle)
     if storage_class is None or storage_class.get("provisioner") in (None, "", NO_PROVISIONER):
         return False
-    terms, labels = storage_class.get("allowedTopologies"), labels_of(node)
+    terms = storage_class.get("allowedTopologies")
+    labels = labels_of(node)
     return not terms or any(
         all(
             labels.get(requirement["key"]) in requirement["values"]
@@ -240,14 +248,18 @@ class VolumeRestrictions(FilterPlugin):
         for node_info in handle.cache.nodes():
             for other in node_info.pods.values():
                 self.update(pod, state, other, node_info, 1)
-        return PreFilterResult(state) if state.users or disks else SKIP
+        if state.users or disks:
+            return PreFilterResult(state)
+        return SKIP
 
     def filter(
         self, pod: PodInfo, state: RestrictionsState, node_info: NodeInfo
     ) -> PluginStatus | None:
         if any(_conflict(state.disks, other.spec) for other in node_info.pods.values()):
             return self.NO_DISK
-        return self.IN_USE if state.users else None
+        if state.users:
+            return self.IN_USE
+        return None
 
     def clone(self, state: RestrictionsState) -> RestrictionsState:
         return state._replace(users=list(state.users))
@@ -297,13 +309,17 @@ class Disk(NamedTuple):
 
 def disk_of(volume: AnyObject) -> Disk | None:
     """Return the disk of a volume of a kind that cannot be mounted twice (``isVolumeConflict``)."""
-    if disk := volume.get("gcePersistentDisk"):
+    disk = volume.get("gcePersistentDisk")
+    if disk:
         return Disk(("gce", disk["pdName"]), bool(disk.get("readOnly")))
-    if disk := volume.get("awsElasticBlockStore"):
+    disk = volume.get("awsElasticBlockStore")
+    if disk:
         return Disk(("aws", disk["volumeID"]), False)  # not even for reading
-    if disk := volume.get("iscsi"):
+    disk = volume.get("iscsi")
+    if disk:
         return Disk(("iscsi", disk["iqn"]), bool(disk.get("readOnly")))
-    if disk := volume.get("rbd"):
+    disk = volume.get("rbd")
+    if disk:
         identity = ("rbd", disk.get("pool", ""), disk["image"])
         return Disk(identity, bool(disk.get("readOnly")), frozenset(disk["monitors"]))
     return None
@@ -311,7 +327,8 @@ def disk_of(volume: AnyObject) -> Disk | None:
 
 def is_volume_conflict(volume: AnyObject, other: AnyObject) -> bool:
     """Tell whether two volumes are the same disk, and one of them writes to it."""
-    disk, other_disk = disk_of(volume), disk_of(other)
+    disk = disk_of(volume)
+    other_disk = disk_of(other)
     if disk is None or other_disk is None or disk.identity != other_disk.identity:
         return False
     if disk.read_only and other_disk.read_only:
@@ -345,7 +362,9 @@ class VolumeZone(FilterPlugin):
             zones += [
                 (key, frozenset(labels[key].split("__"))) for key in ZONE_LABELS if key in labels
             ]
-        return PreFilterResult(zones) if zones else SKIP
+        if zones:
+            return PreFilterResult(zones)
+        return SKIP
 
     def filter(
         self, pod: PodInfo, state: list[tuple[str, frozenset[str]]], node_info: NodeInfo
@@ -353,11 +372,14 @@ class VolumeZone(FilterPlugin):
         labels = node_info.labels
         if not any(key in labels for key in ZONE_LABELS):
             return None
-        return None if all(labels.get(key) in values for key, values in state) else self.REJECTION
+        if all(labels.get(key) in values for key, values in state):
+            return None
+        return self.REJECTION
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Accept a claim of the pod, a volume of another zone, a node."""
-        old, new = event.old, event.new or {}
+        old = event.old
+        new = event.new or {}
         if new.get("kind") == "PersistentVolumeClaim":
             return _is_claim_of(pod, new)
         if new.get("kind") == "PersistentVolume":

@@ -15,6 +15,7 @@ import binascii
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -55,6 +56,8 @@ CLAIM = "kubernetes.io/serviceaccount/"
 INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
 LEGACY_SIGNATURE_BYTES = 256
 EXTRA = "authentication.kubernetes.io/"
+
+_PART = re.compile(r"[A-Za-z0-9_-]*").fullmatch
 
 Get = Callable[..., Object]
 
@@ -205,9 +208,9 @@ class WebToken(NamedTuple):
 
 
 def _decoded(part: str) -> bytes:
-    """Decode a part of a token, which has no padding. Raises ValueError."""
-    if "=" in part:
-        raise ValueError("a part of a token is padded")
+    """Decode a part of a token: base64 for URLs, without padding. Raises ValueError."""
+    if not _PART(part):
+        raise ValueError("a part of a token is no base64 for URLs")
     try:
         return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
     except binascii.Error as error:

@@ -175,6 +175,18 @@ def test_padded_token_is_unauthorized(api: Api, padding: str) -> None:
         assert api.get("/api/v1/namespaces", token=padded).status == 401
 
 
+def test_token_in_other_alphabet_of_base64_is_unauthorized(api: Api) -> None:
+    path = "/api/v1/namespaces/default/serviceaccounts"
+    assert api.post(path, {"metadata": {"name": "bot"}}).status == 201
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    head, claims, signature = "", "", ""
+    while "-" not in signature and "_" not in signature:
+        token = api.post(f"{path}/bot/token", request).json()["status"]["token"]
+        head, claims, signature = token.split(".")
+    other = signature.replace("-", "+").replace("_", "/")
+    assert api.get("/api/v1/namespaces", token=f"{head}.{claims}.{other}").status == 401
+
+
 # --- impersonation --------------------------------------------------------------------------------
 
 

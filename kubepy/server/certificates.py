@@ -26,6 +26,7 @@ from kubepy.storage.folder import evidence, index, locks, origin
 CA, CA_KEY = "ca.crt", "ca.key"
 CERTIFICATE, CERTIFICATE_KEY = "apiserver.crt", "apiserver.key"
 TOKEN, SIGNING_KEY = "token", "sa.key"
+KUBECONFIG = "kubeconfig"  # of a server that may have ended: the token is in it
 PUBLIC = (CA, CERTIFICATE)  # what is no secret
 TOKEN_BYTES = 32
 LOCK, LOCK_SECONDS = "keys.lock", 10.0
@@ -164,13 +165,25 @@ class KeyFolder(NamedTuple):
             self.say(f"{self.path(name)} was not written by kubepy: made anew")
         return is_own
 
+    def is_shown(self, name: str) -> bool:
+        """Return whether other users could read a file with the token; if so, say that the token is
+        made anew."""
+        path = self.path(name)
+        try:
+            if not os.lstat(path).st_mode & 0o077 or not evidence.has_modes(path):
+                return False
+        except FileNotFoundError:
+            return False
+        self.say(f"{path} could be read by other users: the token in it is made anew")
+        return True
+
     def token(self) -> str:
         """Return the administrator's token."""
         text = self.read(TOKEN).decode("ascii", "replace").strip()
         is_sound = len(text) == 2 * TOKEN_BYTES and all(
             character in "0123456789abcdef" for character in text
         )
-        if is_sound and self.is_own(TOKEN):
+        if is_sound and self.is_own(TOKEN) and not self.is_shown(KUBECONFIG):
             return text
         if TOKEN in self.contents and not is_sound:
             self.say(f"{self.path(TOKEN)} is damaged: made anew")

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,6 +34,10 @@ NOT_CALLED = (
 )
 
 Arrival = Callable[[Path, Path], None]
+
+needs_birth = pytest.mark.skipif(
+    not evidence.birth_ns(__file__), reason="the system does not tell when files were made"
+)
 
 
 def git(folder: Path, *words: str) -> None:
@@ -165,6 +170,26 @@ def test_link_that_came_along_is_put_aside(strange: Path, folder: Path) -> None:
     assert sorted(os.listdir(elsewhere)) == before
 
 
+@needs_birth
+def test_copy_of_hard_links_is_put_aside(strange: Path, folder: Path) -> None:
+    theirs = folder / "theirs"
+    subprocess.run(["cp", "-al", str(strange), str(theirs)], check=True)
+    assert at(strange, "create", "cm", "mine").err == ""
+    assert at(theirs, "get", "cm").err == f"Warning: {theirs}/.kubepy {PUT_ASIDE}"
+    assert at(strange, "get", "cm", "-o", "name").out == "configmap/mine\nconfigmap/theirs\n"
+
+
+def test_pipes_in_strange_folder_are_not_waited_for(strange: Path) -> None:
+    (strange / ".git").mkdir()
+    for name in (".git/index", ".gitattributes", ".kubepy/index.db-wal", ".kubepy/token"):
+        os.mkfifo(strange / name)
+    assert at(strange, "create", "cm", "mine").status == 0
+    assert at(strange, "trust").status == 1
+    shutil.rmtree(strange / ".git")
+    os.mkfifo(strange / ".git")
+    assert at(strange, "get", "cm", "mine").status == 0
+
+
 def test_second_stranger_is_put_beside_the_first(strange: Path, folder: Path) -> None:
     theirs = folder / "theirs"
     copy(strange, theirs)
@@ -190,9 +215,7 @@ def test_own_folder_is_known_after_mv_and_fork(strange: Path, folder: Path) -> N
     assert at(folder / "forked", "get", "cm", "-n", "default", "-o", "name").err == ""
 
 
-@pytest.mark.skipif(
-    not evidence.birth_ns("/proc/self/exe"), reason="the system does not tell when files were made"
-)
+@needs_birth
 def test_own_folder_is_known_after_chmod(strange: Path) -> None:
     for path in (strange / ".kubepy").iterdir():
         path.chmod(0o640)
@@ -272,6 +295,17 @@ def test_folder_without_marks_that_may_be_anothers_is_not_adopted(
 # --- files that come into one's own folder --------------------------------------------------------
 
 
+def test_folder_is_not_adopted_by_files_behind_links(strange: Path, folder: Path) -> None:
+    """Put links to the very files that the index knows in place of the folders of a copy."""
+    theirs = folder / "theirs"
+    copy(strange, theirs)
+    without_marks(theirs)
+    for name in ("cluster", "namespaces"):
+        shutil.rmtree(theirs / name)
+        (theirs / name).symlink_to(strange / name)
+    assert f"Warning: {theirs}/.kubepy {PUT_ASIDE}" in at(theirs, "get", "cm").err
+
+
 def test_config_that_a_merge_brings_does_not_count(strange: Path, folder: Path) -> None:
     mine = folder / "mine"
     at(mine, "create", "cm", "precious")
@@ -320,6 +354,41 @@ def test_log_of_index_that_a_merge_brings_is_not_carried_out(strange: Path, name
     assert at(strange, "get", "cm", "-o", "name").err == ""
 
 
+@needs_birth
+@pytest.mark.parametrize("seconds", [-3600, 3600])
+def test_log_of_index_that_an_archive_brings_is_not_carried_out(
+    strange: Path, folder: Path, seconds: int
+) -> None:
+    """Unpack an archive with a log that suits the index, and changes an object that no file shows,
+    over a folder of one's own."""
+    archived = folder / "archived"
+    shutil.copytree(strange / ".kubepy", archived / ".kubepy")
+    writer = sqlite3.connect(archived / ".kubepy/index.db")
+    writer.execute("UPDATE objects SET json = NULL WHERE name = 'theirs'")
+    writer.commit()
+    log = archived / ".kubepy/index.db-wal"
+    assert log.stat().st_size > 0
+    archived_at = time.time() + seconds
+    os.utime(log, (archived_at, archived_at))
+    shutil.copy2(log, strange / ".kubepy/index.db-wal")
+    writer.close()
+    done = at(strange, "get", "cm", "theirs", "-o", "name")
+    assert done.out == "configmap/theirs\n"
+    assert "index.db has a log that kubepy has not written here: it is rebuilt" in done.err
+
+
+def test_token_in_kubeconfig_that_others_can_read_is_made_anew(strange: Path) -> None:
+    before = load_keys(str(strange))
+    kubeconfig = strange / ".kubepy/kubeconfig"
+    kubeconfig.write_text(before.token)
+    kubeconfig.chmod(0o600)
+    assert load_keys(str(strange)).token == before.token
+    kubeconfig.chmod(0o640)
+    said: list[str] = []
+    assert load_keys(str(strange), say=said.append).token != before.token
+    assert said == [f"{kubeconfig} could be read by other users: the token in it is made anew"]
+
+
 def test_keys_that_others_can_read_are_made_anew(strange: Path) -> None:
     before = load_keys(str(strange))
     (strange / ".kubepy/token").chmod(0o644)
@@ -336,6 +405,16 @@ def test_keys_that_a_merge_brings_are_made_anew(strange: Path) -> None:
     said: list[str] = []
     assert load_keys(str(strange), say=said.append).token not in (before.token, "0" * 64)
     assert said == [f"{strange}/.kubepy/token was not written by kubepy: made anew"]
+
+
+@pytest.mark.parametrize("value", ["0", "no", "False", "off", "nobody"])
+def test_environment_that_says_no_trusts_nothing(
+    strange: Path, folder: Path, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = folder / "theirs"
+    copy(strange, theirs)
+    monkeypatch.setenv("KUBEPY_TRUST", value)
+    assert at(theirs, "get", "cm").err == f"Warning: {theirs}/.kubepy {PUT_ASIDE}"
 
 
 # --- trust ----------------------------------------------------------------------------------------

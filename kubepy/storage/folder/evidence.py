@@ -13,8 +13,8 @@ from itertools import islice
 
 from kubepy.storage.folder import gitindex
 from kubepy.storage.folder.database import Database, Stamp
-from kubepy.storage.folder.files import stamp_of
-from kubepy.storage.folder.paths import path_of
+from kubepy.storage.folder.files import read_file, stamp_of
+from kubepy.storage.folder.paths import ancestors_of, parent_of, path_of
 from kubepy.storage.model import Key
 
 SETTINGS_FILE = "kubepy.yaml"
@@ -22,6 +22,7 @@ SAMPLE = 200  # rows of an index that are compared with their files
 STATX_SIZE = 256  # bytes of statx(2)'s answer
 STATX_BTIME = 0x800
 _MASK_AT, _SECONDS_AT, _NANOSECONDS_AT = 0, 80, 88
+TICK_NS = 5 * 10**7  # more than two times that are set together differ
 AT_FDCWD, AT_SYMLINK_NOFOLLOW = -100, 0x100
 UNREADABLE = ("", 0, 0)
 _GIT_STAT, _GIT_STAT_AT = (
@@ -60,6 +61,18 @@ def has_modes(path: str) -> bool:
     except OSError:
         return True
     return has_changed
+
+
+def has_set_times(path: str) -> bool:
+    """Return whether somebody has set the time of modification of a file, as archives do: it is
+    before the file was made, or after its last change."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    if status.st_mtime_ns > status.st_ctime_ns + TICK_NS:
+        return True
+    return status.st_mtime_ns < birth_ns(path) - TICK_NS
 
 
 # --- an index without marks -----------------------------------------------------------------------
@@ -110,10 +123,19 @@ def _rows(database: Database) -> Iterator[tuple[str, str]]:
 
 
 def _has_stamp(root: str, path: str, stamp: str) -> bool:
+    """Return whether a file has a stamp and lies in the state folder itself.
+
+    What is reached through a link, symbolic or hard, tells nothing: its stamp can be read, and put
+    into an index, by whoever has the file somewhere else.
+    """
+    folders = ancestors_of(parent_of(path))
+    if any(os.path.islink(os.path.join(root, folder)) for folder in folders):
+        return False
     try:
-        return str(stamp_of(os.lstat(os.path.join(root, path)))) == stamp
+        status = os.lstat(os.path.join(root, path))
     except OSError:
         return False
+    return status.st_nlink == 1 and str(stamp_of(status)) == stamp
 
 
 def note_in_index(path: str, name: str, words: str, *, most: int) -> None:
@@ -165,8 +187,7 @@ def _git_entries(folder: str) -> Iterator[tuple[str, int, int]]:
     if worktree is None:
         return
     try:
-        with open(os.path.join(worktree.directory, "index"), "rb") as file:
-            content = file.read()
+        content = read_file(os.path.join(worktree.directory, "index"))
     except OSError:  # nothing has been added yet
         return
     prefix = os.fsencode(os.path.relpath(folder, worktree.root)) + b"/"

@@ -7,6 +7,7 @@ written or removed.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -42,6 +43,16 @@ class DeniedError(UnreadableError):
 def stamp_of(status: os.stat_result) -> Stamp:
     """Return the stamp in what ``stat`` says of a file."""
     return Stamp(status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns)
+
+
+def read_file(path: str, most: int = -1) -> bytes:
+    """Return the content of a file, or its first bytes; a pipe or a device, which might give none
+    for ever, is refused. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file", path)
+        return file.read(most)
 
 
 def is_racy(stamp: Stamp, read_ns: int) -> bool:

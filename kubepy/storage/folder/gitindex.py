@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from kubepy.lazy import NamedTuple
+from kubepy.storage.folder.files import read_file
 from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX
 
 if TYPE_CHECKING:
@@ -68,21 +69,16 @@ def find_worktree(folder: str) -> Worktree | None:
     if os.path.isdir(path):
         return Worktree(folder, path)
     try:
-        with open(
-            path, encoding="utf-8", errors="surrogateescape"
-        ) as file:  # of a linked worktree, or a submodule
-            return Worktree(
-                folder, os.path.join(folder, file.read().removeprefix("gitdir:").strip())
-            )
+        text = os.fsdecode(read_file(path))  # of a linked worktree, or a submodule
     except OSError:
         return None
+    return Worktree(folder, os.path.join(folder, text.removeprefix("gitdir:").strip()))
 
 
 def keeps_intent_only(folder: str) -> bool:
     """Return whether the attributes in a state folder say that a repository keeps intent only."""
     try:
-        with open(os.path.join(folder, ATTRIBUTES), "rb") as file:
-            lines = file.read(LONGEST_ATTRIBUTES).splitlines()
+        lines = read_file(os.path.join(folder, ATTRIBUTES), LONGEST_ATTRIBUTES).splitlines()
     except OSError:
         return False
     return any(FILTER in line.split() and not line.startswith(b"#") for line in lines)
@@ -100,7 +96,7 @@ def compare_by_content(folder: str) -> None:
         return
     worktree = find_worktree(folder)
     index = os.path.join(worktree.directory, "index") if worktree else ""
-    if worktree is None or not os.path.exists(index):
+    if worktree is None or not os.path.isfile(index):
         return
     with _locked(f"{index}.lock") as lock:
         if lock is None:

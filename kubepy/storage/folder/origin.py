@@ -5,15 +5,17 @@ What lies in ``.kubepy/`` has power: contexts send commands to other folders, ke
 and the index writes objects. So nothing in it counts unless this user has made it here. The user
 has a key, in the state directory of XDG. When ``.kubepy/`` is made, it gets two files:
 
-    origin   a random word, never written again; nobody can give another file its inode and its times
-    marks    codes made with the user's key: of the origin with its inode and times, of the index with its inode, and of
-             the content of each file that has power (contexts, keys)
+    origin   a random word, never written again; nobody can give another file its inode and its
+             times
+    marks    codes made with the user's key: of the origin with its inode and times and the inode of
+             the folder (a copy of hard links has another folder), of the index with its inode, and
+             of the content of each file that has power (contexts, keys)
 
 A rename of the state folder, a reboot and a remount keep these; no copy does. What is not the
 user's own is renamed to ``.kubepy.untrusted`` and never read. The folder of an earlier version has
 no marks: it is the user's where it is private, where git does not have it, and where its index
 knows the files around it by their inodes and times.
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 
@@ -44,6 +46,7 @@ ORIGIN_VALUE = "origin"  # in the index: its codes
 NETWORK = "network"  # the mark of a folder whose webhooks may be called
 
 TRUST = "KUBEPY_TRUST"
+YES = ("1", "true", "yes", "on")  # values of it; no other trusts anything
 KEY_BYTES, CODE_BYTES = 32, 16
 MOST_CODES = 8  # of other keys that are kept
 LOCK_SECONDS = 10.0
@@ -67,7 +70,7 @@ _keys: dict[str, bytes] = {}  # the user's key, by its path
 def is_trusted_by_request(root: str) -> bool:
     """Return whether the user has said that whatever is in a state folder is to be trusted,
     by --trust or in the environment."""
-    return os.environ.get(TRUST, "") not in ("", "0", "false") or os.path.realpath(root) in _trusted
+    return os.environ.get(TRUST, "").lower() in YES or os.path.realpath(root) in _trusted
 
 
 def trust_in_this_process(root: str) -> None:
@@ -187,18 +190,27 @@ def _read_origin(own: str) -> OriginFile | None:
         with open(descriptor, encoding="ascii", errors="replace") as file:
             status = os.fstat(descriptor)
             word = file.read(2 * KEY_BYTES + 1)
+        folder = os.stat(own).st_ino
     except OSError:
         return None
     if len(word) != 2 * KEY_BYTES or not stat.S_ISREG(status.st_mode):
         return None
-    return OriginFile(word, [_code(word, ORIGIN, f"{status.st_ino}:{status.st_ctime_ns}".encode())])
+    content = f"{folder}:{status.st_ino}:{status.st_ctime_ns}"
+    return OriginFile(word, [_code(word, ORIGIN, content.encode())])
 
 
-def _birth_codes(path: str, word: str, subject: str) -> list[str]:
-    """Return the code of a file's time of birth, which a change of mode or owner keeps, and a file
-    system that gives files new inodes; none where the system does not tell it."""
-    born = evidence.birth_ns(path)
-    return [_code(word, subject, f"born:{born}".encode())] if born else []
+def _origin_birth_codes(own: str, word: str) -> list[str]:
+    """Return the code of the times of birth of a ``.kubepy/`` and its origin."""
+    return _birth_codes(word, ORIGIN, os.path.join(own, ORIGIN), own)
+
+
+def _birth_codes(word: str, subject: str, *paths: str) -> list[str]:
+    """Return the code of the times of birth of files, which a change of mode or owner keeps, and a
+    file system that gives files new inodes; none where the system does not tell them."""
+    born = [evidence.birth_ns(path) for path in paths]
+    if not all(born):
+        return []
+    return [_code(word, subject, f"born:{':'.join(map(str, born))}".encode())]
 
 
 def _read_marks(own: str) -> Marks:
@@ -233,9 +245,7 @@ def _read_own(own: str) -> OwnMarks | None:
     known = marks.get(ORIGIN, [])
     if any(code in known for code in found.codes):
         return OwnMarks(found.word, marks)
-    if known and any(
-        code in known for code in _birth_codes(os.path.join(own, ORIGIN), found.word, ORIGIN)
-    ):
+    if known and any(code in known for code in _origin_birth_codes(own, found.word)):
         return OwnMarks(found.word, marks)
     return None
 
@@ -329,7 +339,7 @@ def index_codes(own: str, path: str) -> str:
     if identity := _identify(path):
         _known_indexes.add(identity)
     return (
-        " ".join([_inode_code(found.word, path), *_birth_codes(path, found.word, INDEX)])
+        " ".join([_inode_code(found.word, path), *_birth_codes(found.word, INDEX, path)])
         if found
         else ""
     )
@@ -353,7 +363,7 @@ def is_own_index(root: str, codes: str) -> bool:
             return False
         known = codes.split()
         is_own = _inode_code(found.word, path) in known or any(
-            code in known for code in _birth_codes(path, found.word, INDEX)
+            code in known for code in _birth_codes(found.word, INDEX, path)
         )
     except (FolderError, OSError):
         return False
@@ -364,13 +374,18 @@ def is_own_index(root: str, codes: str) -> bool:
 
 def has_strange_log(root: str) -> bool:
     """Return whether somebody has put a log beside the index, which SQLite would carry out: a
-    journal, which an index of ours never has, or a log that git has written."""
+    journal, which an index of ours never has, or a log that git or an archive has brought."""
     own = os.path.join(root, OWN)
     if is_trusted_by_request(root):
         return False
     if os.path.lexists(os.path.join(own, JOURNAL)):
         return True
-    return os.path.lexists(os.path.join(own, LOG)) and evidence.is_written_by_git(own, LOG)
+    log = os.path.join(own, LOG)
+    if not os.path.lexists(log):
+        return False
+    if not os.path.isfile(log):  # a pipe, for example, on which SQLite fails
+        return True
+    return evidence.has_set_times(log) or evidence.is_written_by_git(own, LOG)
 
 
 # --- making ---------------------------------------------------------------------------------------
@@ -465,7 +480,7 @@ def _write_origin(own: str, *, network: bool) -> None:
         os.fsync(file.fileno())
     found = _read_origin(own)
     assert found is not None
-    marks = {ORIGIN: [*found.codes, *_birth_codes(path, word, ORIGIN)]}
+    marks = {ORIGIN: [*found.codes, *_origin_birth_codes(own, word)]}
     if network:
         marks[NETWORK] = [_code(word, NETWORK, b"")]
     _write_marks(own, marks)
@@ -698,12 +713,12 @@ def _mark_as_own(root: str, *, network: bool) -> None:
         found = _read_origin(own)
     assert found is not None
     word, marks = found.word, _read_marks(own)
-    codes = {ORIGIN: [*found.codes, *_birth_codes(os.path.join(own, ORIGIN), word, ORIGIN)]}
+    codes = {ORIGIN: [*found.codes, *_origin_birth_codes(own, word)]}
     if network:
         codes[NETWORK] = [_code(word, NETWORK, b"")]
     for name in MARKED:
-        with suppress(FileNotFoundError), open(os.path.join(own, name), "rb") as file:
-            codes[name] = [_code(word, name, file.read())]
+        with suppress(FileNotFoundError):
+            codes[name] = [_code(word, name, evidence.read_file(os.path.join(own, name)))]
     for name, added in codes.items():
         present = [code for code in marks.get(name, []) if code not in added]
         marks[name] = [*present[-MOST_CODES:], *added]

@@ -313,6 +313,16 @@ def test_custom_resource_in_clone_beside_its_definition_is_checked_as_manifest(
     assert kubepy("fsck").out == f'{PLACE}/b.yaml:6: unknown field "spec.sice"\n'
 
 
+def test_custom_resource_beside_definition_with_typo_is_checked_by_last_definition(
+    kubepy: Kubepy, folder: Path, widgets: Path
+) -> None:
+    definition = folder / "state/cluster/customresourcedefinitions.apiextensions.k8s.io"
+    replace(definition / "widgets.example.com.yaml", "\nspec:\n", "\nspce: {}\nspec:\n")
+    line = replace(widgets / "a.yaml", "size: 3", "sice: 3")
+    assert kubepy("get", "widget", "a", "-o", "jsonpath={.spec.size}").out == "3"
+    assert f'{PLACE}/a.yaml:{line}: unknown field "spec.sice"\n' in kubepy("fsck").out
+
+
 # --- Services and definitions ---
 
 

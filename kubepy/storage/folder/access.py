@@ -253,8 +253,8 @@ class Access:
     # --- what an edited file is checked by ---
 
     def object_of_file(self, key: Key) -> Object | None:
-        """Return an object as its file is at this moment; None without a file, or if it cannot be
-        an object.
+        """Return an object as its file is at this moment, or as it last was if the file cannot be
+        an object; None without either.
 
         The same object is returned as long as the file stays the same.
         """
@@ -266,13 +266,12 @@ class Access:
         except (FileNotFoundError, UnreadableError):
             return None
         digest = digest_of(data)
+        obj: Object | None
         if known is None or known[2] != digest:
             row = self.opened().row(key)
-            obj = (
-                json.loads(row.json)
-                if row and row.json and row.digest == digest
-                else self._parse(key, data, stamp)
-            )
+            obj = json.loads(row.json) if row and row.json else None
+            if obj is None or row is None or row.digest != digest:
+                obj = self._parse(key, data, stamp) or obj
         else:
             obj = known[1]
         self._file_objects[key] = None if racy else stamp, obj, digest

@@ -235,8 +235,8 @@ class FolderStore:
     # --- what an edited file is checked by ---
 
     def object_of_file(self, key: Key) -> Object | None:
-        """Return an object as its file is at this moment; None without a file, or if it cannot be
-        an object."""
+        """Return an object as its file is at this moment, or as it last was if the file cannot be
+        an object; None without either."""
         return self._access.object_of_file(key)
 
     def recorded_resources(self) -> Names:

@@ -82,6 +82,28 @@ def test_file_in_fresh_clone_is_named_by_the_first_command(
     assert "configmap: is not read" in kubepy("get", "nodes").err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "create cm brush",
+        "create cm paint",  # fails: it exists
+        "create cm brush --dry-run=server",
+        "run lamp --image=lamp",
+        "apply -f cm.yaml",
+        "create -f cm.yaml",
+        "replace --force -f cm.yaml",
+        "delete -f cm.yaml",
+        "diff -f cm.yaml",
+    ],
+)
+def test_file_of_no_object_is_named_by_command_that_reads_no_other(
+    kubepy: Kubepy, state: Path, folder: Path, words: str
+) -> None:
+    (folder / "cm.yaml").write_text(MAP.format("brush"))
+    put(state / "namespaces/default/configmap/a.yaml")
+    assert "configmap: is not read" in kubepy(*words.split()).err
+
+
 def test_file_whose_object_goes_elsewhere_is_named(kubepy: Kubepy, state: Path) -> None:
     put(state / "namespaces/default/configmaps/b.yaml")
     put(state / "namespaces/default/configmaps/c.yaml", MAP.format("c") + "---\n" + MAP.format("d"))

@@ -82,6 +82,7 @@ class Factory:
             True  # to a cluster that the command has made; False: the command chooses the nodes
         )
         self.catches_up = True  # False for commands that never write, such as diff
+        self._has_looked = False  # for edits of files, before the command read anything
         self.reads = False  # the command shows what is there, and writes nothing itself
         self.passes_time = (
             False  # it is one with which time goes on in a cluster whose kubepy.yaml says so
@@ -289,6 +290,7 @@ class Factory:
             self._progress.clear()
         if "cluster" in self.__dict__:
             cluster = self.cluster
+            self._look_for_files()
             self.warn_of_files()
             if self.open_cluster:
                 cluster.work_for(self._as_found)
@@ -380,6 +382,7 @@ class Factory:
         if not self.catches_up or not self.has_cluster:
             return False
         self.catches_up = False
+        self._has_looked = True
         has_changed = self._react(reads)
         self.warn_of_files()
         return has_changed
@@ -535,9 +538,21 @@ class Factory:
                     f'fsck" lists them'
                 )
 
+    def _look_for_files(self) -> None:
+        """Look for files that are new, replaced or no object's, after a command that has read no
+        other object than it wrote, such as ``create``."""
+        if self._has_looked or not self.tells_problems or "cluster" not in self.__dict__:
+            return
+        self._has_looked = True
+        store = self.cluster.store
+        with suppress(storage_errors.StorageError):  # of which the command says more
+            if store.folder and store.holder(checkpoints.MANAGER_LOCK) is None:
+                self.client.changes(self.client.revision(), reads=())
+
     def finish(self) -> None:
         """Warn of files; fail a command that succeeded with warnings, when warnings count as
         errors."""
+        self._look_for_files()
         self.warn_of_files()
         self.tells_problems = False
         if self.options.warnings_as_errors and self._warned:

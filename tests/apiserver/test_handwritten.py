@@ -397,6 +397,10 @@ def test_service_keeps_what_was_allocated_and_drops_what_its_type_cannot_have(
     assert "nodePort" not in made["spec"]["ports"][0]
     assert made["spec"]["clusterIP"] == old["spec"]["clusterIP"]
     assert admit(cluster, key, file, made) == made
+    file = edited(old, spec__type="ExternalName", spec__externalName="shop.example")
+    renamed = admit(cluster, key, file, old)
+    assert not {"clusterIP", "internalTrafficPolicy"} & set(renamed["spec"])
+    assert admit(cluster, key, file, renamed) == renamed
 
 
 def test_job_from_manifest_edited_again_keeps_its_selector(cluster: LocalCluster) -> None:

@@ -50,6 +50,7 @@ class ServiceStrategy(Strategy):
         it was before."""
         allocation.keep_allocated(obj, old)
         _drop_type_dependent_fields(obj, {**obj, "spec": {**obj["spec"], "type": "LoadBalancer"}})
+        _drop_internal_traffic_policy(obj)
         self.prepare_for_update(obj, old)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:

@@ -33,7 +33,7 @@ from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, LockTimeoutError
 
 with lazy_imports():
-    from kubepy.storage.folder import evidence, locks
+    from kubepy.storage.folder import evidence, files, locks
 
 OWN = ".kubepy"  # the folder of what is this machine's own
 UNTRUSTED = ".kubepy.untrusted"
@@ -718,7 +718,7 @@ def _mark_as_own(root: str, *, network: bool) -> None:
         codes[NETWORK] = [_code(word, NETWORK, b"")]
     for name in MARKED:
         with suppress(FileNotFoundError):
-            codes[name] = [_code(word, name, evidence.read_file(os.path.join(own, name)))]
+            codes[name] = [_code(word, name, files.read_file(os.path.join(own, name)))]
     for name, added in codes.items():
         present = [code for code in marks.get(name, []) if code not in added]
         marks[name] = [*present[-MOST_CODES:], *added]

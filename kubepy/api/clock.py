@@ -80,7 +80,9 @@ class Clock:
 
     def monotonic(self) -> float:
         """Return seconds of the cluster's time, for time limits that users give (``--timeout``)."""
-        return self.own.timestamp() if self.own else time.monotonic()
+        if self.own:
+            return self.own.timestamp()
+        return time.monotonic()
 
     def real_monotonic(self) -> float:
         """Return seconds of real time, for limits of waiting for other processes, and of a burst of
@@ -155,7 +157,9 @@ class Ids:
         return (_hash(unseeded if self.seed is None else self.seed, *subject) >> 11) / 2**53
 
     def _draw(self, *subject: str | int) -> int:
-        return int.from_bytes(os.urandom(8)) if self.seed is None else _hash(self.seed, *subject)
+        if self.seed is None:
+            return int.from_bytes(os.urandom(8))
+        return _hash(self.seed, *subject)
 
 
 def _hash(*words: str | int) -> int:

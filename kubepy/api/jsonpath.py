@@ -312,11 +312,9 @@ def _unquote(text: str) -> str:
             raise JSONPathError(f"unquote string {text} error invalid syntax")
         if escape[1]:
             return _CONTROL.get(escape[1], escape[1])
-        return (
-            chr(int(escape[5], 8))
-            if escape[5]
-            else chr(int(escape[2] or escape[3] or escape[4], 16))
-        )
+        if escape[5]:
+            return chr(int(escape[5], 8))
+        return chr(int(escape[2] or escape[3] or escape[4], 16))
 
     return _ESCAPED.sub(replace, inner)
 
@@ -455,7 +453,9 @@ class _Evaluation:
                     values = self.walk(values, inner)
                 return values
             case LiteralNode():
-                return [node.value] if isinstance(node.value, str) else [node.value for _ in values]
+                if isinstance(node.value, str):
+                    return [node.value]
+                return [node.value for _ in values]
             case FieldNode():
                 return self.field(values, node.name)
             case WildcardNode():

@@ -122,11 +122,9 @@ def _type_of(api_version: str, kind: str) -> str | None:
     if package is None or not table.is_struct(name):
         return None
     fields = table.fields(name)
-    return (
-        name
-        if fields and fields[0].go == "TypeMeta" and any(field.number for field in fields)
-        else None
-    )
+    if fields and fields[0].go == "TypeMeta" and any(field.number for field in fields):
+        return name
+    return None
 
 
 def _message_of(api_version: str, kind: str) -> _Message:
@@ -426,7 +424,9 @@ def _resolved(type_name: str) -> str:
     """
     type_name = type_name.removeprefix("*")
     under = None if type_name in _SPECIAL else table.underlying(type_name)
-    return type_name if under in (None, "[]string") else _resolved(str(under))
+    if under in (None, "[]string"):
+        return type_name
+    return _resolved(str(under))
 
 
 @cache
@@ -511,7 +511,9 @@ def _integer(bits: int) -> _Codec:
 
 def _signed(number: int, bits: int) -> int:
     number &= (1 << bits) - 1
-    return number - (1 << bits) if number >> bits - 1 else number
+    if number >> bits - 1:
+        return number - (1 << bits)
+    return number
 
 
 def _read_fixed64(data: bytes, at: int) -> tuple[int, int]:
@@ -524,7 +526,9 @@ def _float(number: int) -> float:
     (value,) = struct.unpack("<d", number.to_bytes(8, "little"))
     if not math.isfinite(value):
         raise DecodeError(f"json: unsupported value: {format_float(value)}")
-    return int(value) if value.is_integer() else float(value)
+    if value.is_integer():
+        return int(value)
+    return float(value)
 
 
 def _text(data: bytes, at: int, end: int, old: Any) -> str:
@@ -593,7 +597,9 @@ def _moment(message: Object, microseconds: int = 0) -> datetime | None:
         moment = EPOCH + timedelta(seconds=message.get("seconds", 0), microseconds=microseconds)
     except OverflowError:
         raise DecodeError("Time.MarshalJSON: year outside of range [0,9999]") from None
-    return moment if message and moment != ZERO_TIME else None
+    if message and moment != ZERO_TIME:
+        return moment
+    return None
 
 
 def _time_from(message: Object) -> str | None:
@@ -624,7 +630,9 @@ def _int_or_string_from(message: Object) -> int | str:
 
 
 def _int_or_string_to(value: int | str | None) -> Object:
-    return {"type": 1, "strVal": value} if isinstance(value, str) else {"type": 0, "intVal": value}
+    if isinstance(value, str):
+        return {"type": 1, "strVal": value}
+    return {"type": 0, "intVal": value}
 
 
 def _json_from(message: Object) -> Any:
@@ -633,7 +641,9 @@ def _json_from(message: Object) -> Any:
     if raw is None:
         return None
     try:
-        return decode(raw) if raw.startswith(MAGIC) else json.loads(raw)
+        if raw.startswith(MAGIC):
+            return decode(raw)
+        return json.loads(raw)
     except ValueError as error:
         raise DecodeError(
             f"json: error calling MarshalJSON for type runtime.RawExtension: {error}"
@@ -641,15 +651,17 @@ def _json_from(message: Object) -> Any:
 
 
 def _json_to(value: Any) -> Object:
-    return {} if value is None else {"raw": to_json(value).encode()}
+    if value is None:
+        return {}
+    return {"raw": to_json(value).encode()}
 
 
 def _schema_or_other_to(value: Any) -> Object:
     if isinstance(value, dict):
         return {"Schema": value, "Allows": True}
-    return (
-        {"Allows": value} if isinstance(value, bool) else {"JSONSchemas": value, "Property": value}
-    )
+    if isinstance(value, bool):
+        return {"Allows": value}
+    return {"JSONSchemas": value, "Property": value}
 
 
 _TIMESTAMP = (_field("Seconds", "seconds", "*int64", 1), _field("Nanos", "nanos", "*int32", 2))

@@ -34,7 +34,9 @@ class GroupVersionResource(NamedTuple):
     @property
     def group_resource(self) -> str:
         """``daemonsets.apps``, ``pods``: the key of the resource in storage and in the Scheme."""
-        return f"{self.resource}.{self.group}" if self.group else self.resource
+        if self.group:
+            return f"{self.resource}.{self.group}"
+        return self.resource
 
 
 class PrinterColumn(NamedTuple):
@@ -101,13 +103,17 @@ class Resource(NamedTuple):
 
     @property
     def key(self) -> str:
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+        if self.group:
+            return f"{self.plural}.{self.group}"
+        return self.plural
 
     @property
     def storage_key(self) -> str:
         """The key under which the objects are stored: events of both groups are the same
         objects."""
-        return "events" if self.key == "events.events.k8s.io" else self.key
+        if self.key == "events.events.k8s.io":
+            return "events"
+        return self.key
 
     @property
     def is_stored(self) -> bool:
@@ -133,7 +139,9 @@ class Resource(NamedTuple):
     def full_name(self) -> str:
         """The unambiguous word for it on a command line: ``crons.v1beta1.example.org``,
         ``daemonsets.apps``."""
-        return f"{self.plural}.{self.version}.{self.group}" if self.is_older else self.key
+        if self.is_older:
+            return f"{self.plural}.{self.version}.{self.group}"
+        return self.key
 
     def subresource(self, name: str) -> Subresource | None:
         """Return one of its subresources, None for a name that is none."""
@@ -160,7 +168,9 @@ class Resource(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
+        if self.group:
+            return f"{self.group}/{self.version}"
+        return self.version
 
     @property
     def is_core_api(self) -> bool:
@@ -178,13 +188,17 @@ class Resource(NamedTuple):
     @property
     def printed_name(self) -> str:
         """The resource in kubectl's messages about one object: ``daemonset.apps``, ``pod``."""
-        return f"{self.singular_name}.{self.group}" if self.group else self.singular_name
+        if self.group:
+            return f"{self.singular_name}.{self.group}"
+        return self.singular_name
 
     @property
     def qualified_kind(self) -> str:
         """``DaemonSet.apps``, ``Pod``: the kind in the API's error messages
         (``schema.GroupKind.String``)."""
-        return f"{self.kind}.{self.group}" if self.group else self.kind
+        if self.group:
+            return f"{self.kind}.{self.group}"
+        return self.kind
 
 
 CREATE_ONLY = ("create",)
@@ -582,7 +596,9 @@ class Scheme:
         if chosen is None:
             self.forget_custom()
             chosen = choose(self._custom_resources())
-        return choose(AGGREGATED) if chosen is None else chosen
+        if chosen is None:
+            return choose(AGGREGATED)
+        return chosen
 
     def built_in(self, key: str) -> Resource | None:
         return _BY_KEY.get(key)

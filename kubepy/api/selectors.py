@@ -60,7 +60,9 @@ class Requirement(NamedTuple):
         number, bound = int_or_none(value or ""), int_or_none(self.values[0])
         if number is None or bound is None:
             return False
-        return number > bound if self.operator == GREATER else number < bound
+        if self.operator == GREATER:
+            return number > bound
+        return number < bound
 
     def __str__(self) -> str:
         values = ",".join(sorted(self.values))
@@ -252,7 +254,9 @@ def _is_plain(text: str) -> bool:
 
 def _invalid_key(key: str, path: str) -> list[str]:
     errors = [] if _is_plain(key) else names.qualified_name(key)
-    return [_invalid(path, key, "; ".join(errors))] if errors else []
+    if errors:
+        return [_invalid(path, key, "; ".join(errors))]
+    return []
 
 
 def _invalid(path: str, value: Any, detail: str) -> str:
@@ -306,7 +310,9 @@ class _Parser:
         """Return the next token; ``in`` and ``notin`` are identifiers where an operator cannot
         stand."""
         token = self._tokens[min(self._position, len(self._tokens) - 1)]
-        return _Token(IDENTIFIER, token.text) if token.kind in (IN, NOT_IN) else token
+        if token.kind in (IN, NOT_IN):
+            return _Token(IDENTIFIER, token.text)
+        return token
 
     def _take(self) -> _Token:
         token = self._look()

@@ -33,9 +33,9 @@ class WatchEvent(NamedTuple):
         first = WatchEvent(key, None, former, is_update=True)
         last = new if new is not None else old
         changed = WatchEvent(key, former, last, is_update=True)
-        return (
-            [first, changed] if new is not None else [first, changed, WatchEvent(key, last, None)]
-        )
+        if new is not None:
+            return [first, changed]
+        return [first, changed, WatchEvent(key, last, None)]
 
 
 def split_replacement(event: WatchEvent) -> list[WatchEvent]:

@@ -116,11 +116,10 @@ def is_selected(options: ApiResourcesOptions, resource: Resource) -> bool:
 
 def _lines(options: ApiResourcesOptions, resources: Sequence[Resource]) -> list[str]:
     wide = options.output == "wide"
-    text = (
-        []
-        if options.no_headers
-        else ["\t".join([*HEADERS, *(["VERBS", "CATEGORIES"] if wide else [])])]
-    )
+    if options.no_headers:
+        text = []
+    else:
+        text = ["\t".join([*HEADERS, *(["VERBS", "CATEGORIES"] if wide else [])])]
     for resource in resources:
         cells = [
             resource.plural,

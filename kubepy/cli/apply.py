@@ -284,7 +284,9 @@ def without_nulls(obj: Object) -> Object:
 def _without_inner_nulls(value: object) -> object:
     if isinstance(value, dict):
         return without_nulls(value)
-    return [_without_inner_nulls(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_without_inner_nulls(item) for item in value]
+    return value
 
 
 # --- --server-side --------------------------------------------------------------------------------

@@ -99,11 +99,10 @@ def _patch(
     factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest
 ) -> Patch:
     """Return the patch to the configuration. Raises CliError."""
-    schema = (
-        None
-        if info.resource.custom
-        else openapi.schema_for(info.resource.api_version, info.resource.kind)
-    )
+    if info.resource.custom:
+        schema = None
+    else:
+        schema = openapi.schema_for(info.resource.api_version, info.resource.kind)
     original = annotations_of(current).get(LAST_APPLIED, "")
     try:
         return _three_way(original, modified, current, schema, overwrite=request.overwrite)
@@ -165,11 +164,9 @@ def _patched_locally(
 
 
 def _with_patch(error: Exception, patch: Patch) -> Exception:
-    return (
-        _PatchingError(error, to_json(patch.data) if patch.type else "")
-        if is_expected(error)
-        else error
-    )
+    if is_expected(error):
+        return _PatchingError(error, to_json(patch.data) if patch.type else "")
+    return error
 
 
 def _patched(

@@ -127,15 +127,13 @@ def _as_reported(options: AutoscaleOptions, error: Exception) -> Exception:
         reason = "empty input"
     elif options.memory or not (options.cpu.endswith("%") or options.cpu_percent >= 0):
         reason = "%!w(<nil>)"
-    return (
-        CliError(
+    if reason:
+        return CliError(
             "failed to create autoscaling/v2 HPA and the configuration is incompatible with "
             "autoscaling/v1: "
             f"{reason}"
         )
-        if reason
-        else error
-    )
+    return error
 
 
 def validate(options: AutoscaleOptions) -> None:

@@ -104,7 +104,9 @@ class AdvanceOptions(Options):
     @classmethod
     def explain(cls, message: str) -> str:
         negative = re.fullmatch(r"unknown shorthand flag: '[0-9.]' in (.*)", message, re.DOTALL)
-        return f"time cannot go back: {printable(negative[1])} is negative" if negative else message
+        if negative:
+            return f"time cannot go back: {printable(negative[1])} is negative"
+        return message
 
 
 @command(

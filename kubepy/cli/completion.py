@@ -230,7 +230,9 @@ def split(line: str) -> list[str]:
         words = shlex.split(line)
     except ValueError:
         return []
-    return [*words[1:], ""] if line.endswith((" ", "\t")) else words[1:]
+    if line.endswith((" ", "\t")):
+        return [*words[1:], ""]
+    return words[1:]
 
 
 def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Completion:
@@ -329,7 +331,9 @@ def file_completion(flag: Flag) -> Completion:
 def described(line: Line, candidate: str) -> str:
     """Return a candidate with its description, if it is a command."""
     entry = line.command.listed.get(candidate)
-    return f"{candidate}\t{renamed(entry.summary, str(line.command.name))}" if entry else candidate
+    if entry:
+        return f"{candidate}\t{renamed(entry.summary, str(line.command.name))}"
+    return candidate
 
 
 def next_words(factory: Factory, line: Line, word: str) -> Iterable[str] | None:
@@ -366,15 +370,14 @@ def next_words(factory: Factory, line: Line, word: str) -> Iterable[str] | None:
         ]
     if options.line.dash != -1:
         return []
-    commands = (
-        []
-        if options.args
-        else [
+    if options.args:
+        commands = []
+    else:
+        commands = [
             name
             for name, entry in line.command.listed.items()
             if not entry.summary.startswith("Not supported")
         ]
-    )
     if not line.path and not options.args:
         commands += plugins.names_on_path(factory.program)
     return [*commands, *positional(factory, line.path, options, word)]
@@ -391,7 +394,9 @@ def _unfinished_flag(flags: Mapping[str, Flag], words: list[str]) -> Flag | None
         flag = next(
             (flag for flag in flags.values() if flag.short and flag.short == last[-1:]), None
         )
-    return flag if flag is not None and flag.no_value is None else None
+    if flag is not None and flag.no_value is None:
+        return flag
+    return None
 
 
 def _after_commas(values: Iterable[str], word: str) -> list[str]:
@@ -619,7 +624,9 @@ def flag_values(factory: Factory, path: Path, flag: Flag, options: Options) -> I
         return ("true", "false")
     if values := OWN_VALUES.get((path, flag.long)) or VALUES.get(flag.long):
         return values
-    return LOOKED_UP[flag.long](factory, options) if flag.long in LOOKED_UP else ()
+    if flag.long in LOOKED_UP:
+        return LOOKED_UP[flag.long](factory, options)
+    return ()
 
 
 # --- the state folder -----------------------------------------------------------------------------
@@ -697,9 +704,9 @@ def variables(factory: Factory, options: Options) -> list[str]:
 def metadata_keys(factory: Factory, options: Options, field: str) -> list[str]:
     """Return the keys of its labels or annotations."""
     resource_and_object = _named_object(factory, options)
-    return (
-        sorted(resource_and_object[1]["metadata"].get(field) or {}) if resource_and_object else []
-    )
+    if resource_and_object:
+        return sorted(resource_and_object[1]["metadata"].get(field) or {})
+    return []
 
 
 def revisions(factory: Factory, options: Options) -> list[str]:

@@ -148,21 +148,18 @@ def message_for(error: BaseException) -> str:
         return str(error)
     if isinstance(error, api_errors.Unauthorized):
         return f"error: You must be logged in to the server ({error})"
-    return (
-        f"Error from server ({error.reason}): {error}"
-        if error.reason
-        else f"Error from server: {error}"
-    )
+    if error.reason:
+        return f"Error from server ({error.reason}): {error}"
+    return f"Error from server: {error}"
 
 
 def _invalid(status: api_errors.Status) -> str:
     """Return ``The DaemonSet "x" is invalid: …``; several causes go on lines of their own."""
     kind = status.kind.partition(".")[0]
-    head = (
-        f"The {kind} {quote(status.name)} is invalid"
-        if kind or status.name
-        else "The request is invalid"
-    )
+    if kind or status.name:
+        head = f"The {kind} {quote(status.name)} is invalid"
+    else:
+        head = "The request is invalid"
     if not (kind or status.name or status.causes) and status.message:
         head += f": {status.message}"
     causes = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in status.causes))
@@ -199,7 +196,9 @@ def guarded(run: Callable[[], None], say: Callable[[str], None], failed: int = 1
 def os_error_text(error: OSError) -> str:
     """Return ``open x: no such file or directory``, in Go's words."""
     reason = (error.strerror or str(error)).lower()
-    return f"open {error.filename}: {reason}" if error.filename else reason
+    if error.filename:
+        return f"open {error.filename}: {reason}"
+    return reason
 
 
 def _defect_text(error: Exception) -> str:

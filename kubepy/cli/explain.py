@@ -265,7 +265,9 @@ def type_name(schema: Schema) -> str:
         return f"map[string]{type_name(values)}"
     if schema.name and schema.type in ("", "object"):
         return schema.go_name
-    return "Object" if schema.type in ("", "object") else schema.type
+    if schema.type in ("", "object"):
+        return "Object"
+    return schema.type
 
 
 # --- lines ----------------------------------------------------------------------------------------

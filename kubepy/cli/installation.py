@@ -35,7 +35,9 @@ def missing_extra(extra: str) -> str:
 def command_for(extra: str) -> str:
     """Return the command that installs an extra, "" where nothing says how kubepy came here."""
     source = _source(extra)
-    return shlex.join([*_installer(), *source]) if source else ""
+    if source:
+        return shlex.join([*_installer(), *source])
+    return ""
 
 
 def _source(extra: str) -> list[str]:
@@ -45,9 +47,9 @@ def _source(extra: str) -> list[str]:
         found = distribution(DISTRIBUTION)
     except PackageNotFoundError:  # run from a clone
         folder = os.path.dirname(os.path.dirname(os.path.abspath(kubepy.__file__)))
-        return (
-            [f"{folder}[{extra}]"] if os.path.exists(os.path.join(folder, "pyproject.toml")) else []
-        )
+        if os.path.exists(os.path.join(folder, "pyproject.toml")):
+            return [f"{folder}[{extra}]"]
+        return []
     origin = _origin(found)
     if origin is None:  # an index of packages
         return [f"{DISTRIBUTION}[{extra}]"]

@@ -130,11 +130,10 @@ def load(place: KubercFile, factory: Factory, verbosity: int) -> Object | None:
     try:
         documents = yaml.load_all(read_string(place.path))
     except OSError as error:
-        reason = (
-            ""
-            if isinstance(error, FileNotFoundError) and not place.is_explicit
-            else os_error_text(error)
-        )
+        if isinstance(error, FileNotFoundError) and not place.is_explicit:
+            reason = ""
+        else:
+            reason = os_error_text(error)
     except (yaml.YamlError, CliError) as error:
         reason = str(error)
     else:
@@ -250,9 +249,9 @@ def find(root: Command, words: Sequence[str]) -> NamedCommand | None:
         position = Parser([*found.flags, *GLOBAL_FLAGS]).first_word(rest)
         name = found.canonical(rest[position]) if position is not None else ""
         if position is None or not name:
-            return (
-                None if position is not None and found is root else NamedCommand(path, end, found)
-            )
+            if position is not None and found is root:
+                return None
+            return NamedCommand(path, end, found)
         path.append(name)
         end += position + 1
         rest = rest[position + 1 :]

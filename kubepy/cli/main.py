@@ -72,7 +72,9 @@ def main(
 
 def with_preferences(root: Root, words: list[str], factory: Factory) -> list[str]:
     """Return a command line with the aliases and defaults of a file of preferences (kuberc)."""
-    return kuberc.applied(root, words, factory) if factory.has_preferences(words) else words
+    if factory.has_preferences(words):
+        return kuberc.applied(root, words, factory)
+    return words
 
 
 class Root(Command):

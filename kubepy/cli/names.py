@@ -67,7 +67,9 @@ def translated(text: str) -> str:
     if text in texts:
         return texts[text]
     sentence = texts.get(text.removesuffix("."))
-    return text if sentence is None else sentence + ("。" if language[:2] in ("ja", "zh") else ".")
+    if sentence is None:
+        return text
+    return sentence + ("。" if language[:2] in ("ja", "zh") else ".")
 
 
 @cache
@@ -84,7 +86,9 @@ def _translations(language: str) -> dict[str, str]:
 def program_of(path: str) -> str:
     """Return the program's name in the path of a command: ``kubectl`` in
     ``kubectl rollout undo``."""
-    return PLUGIN if f"{path} ".startswith(f"{PLUGIN} ") else path.partition(" ")[0]
+    if f"{path} ".startswith(f"{PLUGIN} "):
+        return PLUGIN
+    return path.partition(" ")[0]
 
 
 def plugin_prefix(program: str) -> str:

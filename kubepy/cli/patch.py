@@ -251,11 +251,10 @@ def patched_locally(info: Info, content: PatchContent) -> Object:
             if content.error or not isinstance(content.value, dict | list):
                 raise CliError("Invalid JSON Patch")
             # A list takes the place of the object; that it is none is reported below.
-            patched = (
-                patch_documents.merge_patch(info.content, content.value)
-                if isinstance(content.value, dict)
-                else content.value
-            )
+            if isinstance(content.value, dict):
+                patched = patch_documents.merge_patch(info.content, content.value)
+            else:
+                patched = content.value
         else:
             resource = info.resource
             schema = openapi.schema_for(resource.api_version, resource.kind)

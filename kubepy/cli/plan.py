@@ -263,7 +263,9 @@ def refusal(factory: Factory, line: Line, options: Options) -> str:
         line.path[-1] in ("edit", "edit-last-applied") or values.get("edit")
     ) and not factory.stdin.isatty():
         return "an editor needs a terminal"
-    return "it writes files" if values.get("output_directory") else ""
+    if values.get("output_directory"):
+        return "it writes files"
+    return ""
 
 
 class Repeated(io.StringIO):
@@ -320,7 +322,9 @@ def own_words(args: Sequence[str]) -> list[str]:
     words = list(args[1:] if args[:1] == ["--"] else args)
     if words[:2] == [KUBECTL, KUBEPY]:
         return words[2:]
-    return words[1:] if words[:1] in ([KUBEPY], [KUBECTL]) else words
+    if words[:1] in ([KUBEPY], [KUBECTL]):
+        return words[1:]
+    return words
 
 
 # --- the fork -------------------------------------------------------------------------------------

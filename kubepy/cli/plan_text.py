@@ -271,11 +271,10 @@ class PlanText:
         label, seen = wave.label, set()
         for line in wave.lines:
             workload = line.phrase.workload
-            courses = (
-                [self._courses[workload]]
-                if workload in self._courses and workload not in seen
-                else []
-            )
+            if workload in self._courses and workload not in seen:
+                courses = [self._courses[workload]]
+            else:
+                courses = []
             seen.add(workload)
             symbol = SYMBOLS.get(line.phrase.actions[-1], " ")
             colours = (COLOURS[symbol],) if symbol in COLOURS else ()
@@ -309,20 +308,19 @@ class PlanText:
             f"{self._paint(label.ljust(self._time_width), Colour.DIM)}"
             f"{self._paint(symbol, *colours)} {shown}"
         )
-        return (
-            f"{head}{' ' * (room - len(shown) + 2)}{painted}".rstrip() if plain else head.rstrip()
-        )
+        if plain:
+            return f"{head}{' ' * (room - len(shown) + 2)}{painted}".rstrip()
+        return head.rstrip()
 
     def availability(self, course: Course, wave: Wave) -> tuple[str, str]:
         """Return how many pods of a workload are available after a wave, plain and painted; in a
         part, at its worst."""
         judged = self._judged[course.key]
         during = [moment for moment in judged if wave.begin < moment.step <= wave.end]
-        lowest = (
-            extremes(during).lowest
-            if during and wave.first != wave.last
-            else at_step(judged, wave.end)
-        )
+        if during and wave.first != wave.last:
+            lowest = extremes(during).lowest
+        else:
+            lowest = at_step(judged, wave.end)
         numbers, bound = lowest.numbers, lowest.required
         most = max(state.desired for _, state in course.numbers)
         if not numbers.desired or course.key.resource in RUN_OUT:
@@ -348,32 +346,36 @@ class PlanText:
         """
         phrase, step = line.phrase, line.steps[0]
         actions = ", ".join(phrase.actions)
-        reason = (
-            f"{' ' if phrase.actions[-1] == 'scaled' else ': '}{phrase.reason}"
-            if phrase.reason
-            else ""
-        )
+        if phrase.reason:
+            reason = f"{' ' if phrase.actions[-1] == 'scaled' else ': '}{phrase.reason}"
+        else:
+            reason = ""
         kind = self._kind(phrase.resource)
         if len(line.steps) > 1:
-            owner = (
-                f" of {self._name(phrase.workload)}"
-                if len(self._courses) > 1 and phrase.workload.name
-                else ""
-            )
+            if len(self._courses) > 1 and phrase.workload.name:
+                owner = f" of {self._name(phrase.workload)}"
+            else:
+                owner = ""
             return printable(f"{len(line.steps)} {plural(kind)}{owner} {actions}{reason}")
         text = printable(f"{kind} {self._name(step.key)} {actions}{reason}")
         with_node = printable(f"{text} on {step.node}") if step.node and not reason else text
-        return with_node if len(with_node) <= room else text
+        if len(with_node) <= room:
+            return with_node
+        return text
 
     def _kind(self, resource: str) -> str:
         """Return the kind of a resource in small letters: ``pod``, ``replicaset``."""
         known = self._plan.prediction.cluster.scheme.get(resource)
-        return known.kind.lower() if known else resource.partition(".")[0]
+        if known:
+            return known.kind.lower()
+        return resource.partition(".")[0]
 
     def _name(self, key: Key) -> str:
         """Return a name, with its namespace where the plan is about several."""
         several = len({workload.namespace for workload in self._courses if workload.namespace}) > 1
-        return f"{key.namespace}/{key.name}" if several and key.namespace else key.name
+        if several and key.namespace:
+            return f"{key.namespace}/{key.name}"
+        return key.name
 
     # --- workloads
 
@@ -456,7 +458,9 @@ class PlanText:
         last = self._seconds(-1) if self._timeline.steps else 0.0
         if plan.finishes:
             if not self._timeline.steps:
-                return "Nothing is under way." if not plan.command else "No workload changes."
+                if not plan.command:
+                    return "Nothing is under way."
+                return "No workload changes."
             is_last = duration(last) == duration(plan.finished_after)
             text = (
                 f"Finishes "
@@ -483,15 +487,14 @@ class PlanText:
         ]
         for workload in runs.workloads:
             after = workload.after
-            times = (
-                "never done, "
-                if after is None
-                else (
+            if after is None:
+                times = "never done, "
+            else:
+                times = (
                     f"done after {duration(after.median)} (median), "
                     f"{duration(after.percentile_95)} (95 %)"
                     f"{self._share(workload.finished, runs.runs)}, "
                 )
-            )
             lines += self._wrapped(
                 f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {times}"
                 f"lowest {workload.lowest} available",
@@ -507,7 +510,9 @@ class PlanText:
 
     def _share(self, finished: int, runs: int) -> str:
         """Return of how many runs times are told, where that is not all of them."""
-        return f" of the {finished} that finish" if finished < runs else ""
+        if finished < runs:
+            return f" of the {finished} that finish"
+        return ""
 
 
 # --- phrases --------------------------------------------------------------------------------------
@@ -586,7 +591,9 @@ def repetition(forms: Sequence[object], begins: Sequence[float], start: int) -> 
 
 def moment(seconds: float, at_once: str = "at once") -> str:
     """Return ``after 18s``, or other words for no time."""
-    return f"after {duration(seconds)}" if seconds else at_once
+    if seconds:
+        return f"after {duration(seconds)}"
+    return at_once
 
 
 def duration(seconds: float) -> str:
@@ -597,4 +604,6 @@ def duration(seconds: float) -> str:
 
 
 def plural(noun: str) -> str:
-    return f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    if noun.endswith("s"):
+        return f"{noun}es"
+    return f"{noun}s"

@@ -151,7 +151,9 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
 def url_of(address: str, port: int) -> str:
     """Return the URL under which this machine reaches a server that listens on an address."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
-    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    if ":" in host:
+        return f"https://[{host}]:{port}"
+    return f"https://{host}:{port}"
 
 
 def write_kubeconfig(path: str, folder: str, url: str, ca: bytes, token: str) -> None:

@@ -257,11 +257,10 @@ def change_taints(
         kept = [taint for taint in taints if not _is_removed(taint, removed)]
         has_removed = len(kept) != len(taints)
         if not has_removed:
-            text = (
-                f"{removed['key']}:{removed['effect']}"
-                if removed.get("effect")
-                else str(removed["key"])
-            )
+            if removed.get("effect"):
+                text = f"{removed['key']}:{removed['effect']}"
+            else:
+                text = str(removed["key"])
             errors.append(f"taint {quote(text)} not found")
         taints = kept
     if (has_added and has_removed) or overwrite:

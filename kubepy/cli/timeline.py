@@ -131,8 +131,6 @@ def nothing_happened(factory: Factory, shown: Timeline, since: str) -> str:
     """Return the message for a timeline without steps."""
     if not factory.cluster.settings.timeline.keep:
         return "No history is kept: timeline.keep in kubepy.yaml is 0."
-    return (
-        f"Nothing has happened since {format_exact_time(shown.since)}."
-        if since
-        else "There is no history."
-    )
+    if since:
+        return f"Nothing has happened since {format_exact_time(shown.since)}."
+    return "There is no history."

@@ -93,7 +93,9 @@ def short_duration(seconds: float) -> str:
     text = format_duration(round(seconds, digits))
     if text.endswith("h0m0s"):
         return text.removesuffix("0m0s")
-    return text.removesuffix("0s") if text.endswith("m0s") else text
+    if text.endswith("m0s"):
+        return text.removesuffix("0s")
+    return text
 
 
 class Cell(NamedTuple):
@@ -308,7 +310,9 @@ def level_text(available: int, desired: int, levels: str) -> str:
     """Return a character for a number of pods: itself, or where it has several digits, how full the
     workload is."""
     if max(available, desired) < 10:
-        return str(available) if available or desired else " "
+        if available or desired:
+            return str(available)
+        return " "
     if available >= desired:
         return levels[-1]
     return levels[max(available * (len(levels) - 1) // desired, min(available, 1))]
@@ -409,11 +413,10 @@ class TimelineText:
     def _workload(self, key: Key, limit: int) -> Iterator[str]:
         course = next((course for course in self._timeline.courses if course.key == key), None)
         place = f" in {key.namespace}" if key.namespace else ""
-        parts = (
-            (f"{key.resource}/", key.name, place)
-            if key.name
-            else ("", "pods of no workload", place)
-        )
+        if key.name:
+            parts = (f"{key.resource}/", key.name, place)
+        else:
+            parts = ("", "pods of no workload", place)
         yield self._paint(name_cut(*parts, self._width), Colour.BOLD)
         for line in filled(list(self._facts(key, course)), ", ", self._width):
             yield self._paint(line, Colour.DIM)
@@ -491,7 +494,9 @@ class TimelineText:
         if cell.text == SYMBOLS[FAILED]:
             return (Colour.RED, Colour.BOLD)
         colour = REVISION_COLOURS[cell.revision % len(REVISION_COLOURS)]
-        return (colour, Colour.INVERSE) if cell.text.isupper() else (colour,)
+        if cell.text.isupper():
+            return (colour, Colour.INVERSE)
+        return (colour,)
 
     # --- what else happened
 
@@ -546,14 +551,13 @@ def _bound_facts(worst: Extremes, sizes: int) -> Iterator[str]:
     """Yield what became of the bounds of a workload. ``sizes``: how many it had."""
     numbers, bounds, required = worst.lowest[1:4]
     if worst.is_up:
-        allowed = (
-            ""
-            if required is None
-            else (
+        if required is None:
+            allowed = ""
+        else:
+            allowed = (
                 f" (allowed {required} by "
                 f"{f'budget {bounds.budget}' if bounds.budget else 'maxUnavailable'})"
             )
-        )
         yield (
             f"lowest available "
             f"{numbers.available}{f' of {numbers.desired}' if sizes > 1 else ''}{allowed}"

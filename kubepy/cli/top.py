@@ -107,7 +107,9 @@ def sort_key(row: UsageRow, sort_by: str) -> tuple[object, ...]:
 
 def amount_cell(resource: str, amounts: Amounts) -> str:
     amount = amounts.get(resource) or Quantity(0)
-    return f"{amount.milli_value()}m" if resource == "cpu" else f"{amount.value() // MEBIBYTE}Mi"
+    if resource == "cpu":
+        return f"{amount.milli_value()}m"
+    return f"{amount.value() // MEBIBYTE}Mi"
 
 
 # --- pods -----------------------------------------------------------------------------------------
@@ -205,11 +207,10 @@ def print_pods(factory: Factory, options: TopPodOptions, metrics: Iterable[Objec
         ]
         lines.append(columns)
     for pod, containers in rows:
-        shown = (
-            sorted(containers, key=lambda row: sort_key(row, options.sort_by))
-            if options.containers
-            else [pod]
-        )
+        if options.containers:
+            shown = sorted(containers, key=lambda row: sort_key(row, options.sort_by))
+        else:
+            shown = [pod]
         lines += [
             [
                 *(pod.names if row is not pod else ()),
@@ -284,11 +285,10 @@ def top_node(factory: Factory, options: TopNodeOptions) -> None:
     )
     if not metrics:
         raise CliError(NOT_YET)
-    nodes = (
-        [client.get("nodes", name)]
-        if name
-        else client.list("nodes", label_selector=options.selector).items
-    )
+    if name:
+        nodes = [client.get("nodes", name)]
+    else:
+        nodes = client.list("nodes", label_selector=options.selector).items
     print_nodes(factory, options, metrics, nodes)
 
 

@@ -187,11 +187,10 @@ def _body(answer: Any, url: str) -> bytes:
     """Read an answer in pieces, within the limits."""
     deadline = time.monotonic() + WHOLE
     parts, size = [], 0
-    unzip = (
-        zlib.decompressobj(zlib.MAX_WBITS | 16)
-        if answer.headers.get("Content-Encoding") == "gzip"
-        else None
-    )
+    if answer.headers.get("Content-Encoding") == "gzip":
+        unzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    else:
+        unzip = None
     while piece := answer.read1(MIB):
         try:
             part = unzip.decompress(piece, MAX_MANIFESTS + 1) if unzip else piece
@@ -225,11 +224,9 @@ def _reason(error: Exception, host: str, parts: SplitResult) -> str:
         return f"tls: failed to verify certificate: {problem}"
     if isinstance(cause, ssl.SSLError):
         no_tls = cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
-        return (
-            "tls: first record does not look like a TLS handshake"
-            if no_tls
-            else f"tls: {cause.reason}"
-        )
+        if no_tls:
+            return "tls: first record does not look like a TLS handshake"
+        return f"tls: {cause.reason}"
     if isinstance(cause, socket.gaierror):
         return f"dial tcp: lookup {name}: no such host"
     if isinstance(cause, ConnectionResetError | BrokenPipeError):

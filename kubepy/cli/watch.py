@@ -49,11 +49,12 @@ def watch(factory: Factory, options: GetOptions) -> None:
             else "warning: --watch-only requested, --sort-by will be ignored"
         )
     result = Builder(factory, options, bare_types=True, latest=True).do()
-    types = (
-        {resource_of(factory, word.partition("/")[0]).key for word in options.args if "/" in word}
-        if len(result.scopes) <= 1
-        else set()
-    )
+    if len(result.scopes) <= 1:
+        types = {
+            resource_of(factory, word.partition("/")[0]).key for word in options.args if "/" in word
+        }
+    else:
+        types = set()
     if len(result.scopes) > 1 or len(types) > 1:
         raise CliError("you may only specify a single resource type")
     since = factory.client.revision()

@@ -140,11 +140,10 @@ def why(factory: Factory, options: WhyOptions) -> None:
     if is_everything and not answers and options.output == "text":
         factory.print("everything is done")
     states = {answer.state for answer in answers}
-    status = (
-        max((STATUS[state] for state in states if state != STUCK), default=0)
-        if STUCK not in states
-        else 2
-    )
+    if STUCK not in states:
+        status = max((STATUS[state] for state in states if state != STUCK), default=0)
+    else:
+        status = 2
     if status:
         raise SilentExit(status)
 
@@ -228,11 +227,10 @@ def lines_of_link(factory: Factory, link: Link, paint: Painter) -> Iterator[str]
     value."""
     yield from wrapped(f"{word(factory, link.key)}: {printable(link.text)}", "    ", "  ")
     if link.field:
-        text = (
-            link.value
-            if isinstance(link.value, str)
-            else shortened(to_json(link.value), LONGEST_JSON)
-        )
+        if isinstance(link.value, str):
+            text = link.value
+        else:
+            text = shortened(to_json(link.value), LONGEST_JSON)
         shown = wrapped(
             f"{link.field}: {'(missing)' if link.value is None else printable(text)}",
             "      ",

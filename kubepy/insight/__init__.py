@@ -193,7 +193,9 @@ class RemedyCommand(tuple[str, ...]):
 
 def stdin_of(words: object) -> str:
     """Return what a command line reads from standard input, "" for nothing."""
-    return words.stdin if isinstance(words, RemedyCommand) else ""
+    if isinstance(words, RemedyCommand):
+        return words.stdin
+    return ""
 
 
 def needs_more(words: object) -> bool:

@@ -142,11 +142,10 @@ class AvailabilityJudge:
 
     def next(self, step: int, numbers: Numbers, bounds: Bounds) -> Availability:
         """Judge the next moment."""
-        least = (
-            None
-            if bounds.min_available is None
-            else max(min(bounds.min_available, numbers.desired), 0)
-        )
+        if bounds.min_available is None:
+            least = None
+        else:
+            least = max(min(bounds.min_available, numbers.desired), 0)
         if bounds.is_leaving or not numbers.desired:
             self.reached, self._is_rising, self._is_shrinking = None, False, True
         else:

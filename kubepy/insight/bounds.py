@@ -26,9 +26,13 @@ def desired_of(seen: Any) -> int:
         if seen.end or seen.is_suspended:
             return 0
         if seen.completions is None:  # a work queue: once a pod has succeeded, no other is started
-            return seen.parallelism if not seen.succeeded else 0
+            if not seen.succeeded:
+                return seen.parallelism
+            return 0
         return max(min(seen.parallelism, seen.completions - seen.succeeded), 0)
-    return (seen.scheduled or seen.replicas) if isinstance(seen, WorkloadView) else 0
+    if isinstance(seen, WorkloadView):
+        return seen.scheduled or seen.replicas
+    return 0
 
 
 def bounds_of(
@@ -52,11 +56,9 @@ def bounds_of(
         return by_strategy
     by_budget = budgets.strictest(key, desired)
     if by_budget is None:
-        return (
-            by_strategy._replace(min_available=None)
-            if is_evicted and not is_rolling
-            else by_strategy
-        )
+        if is_evicted and not is_rolling:
+            return by_strategy._replace(min_available=None)
+        return by_strategy
     least, budget = by_budget
     if is_rolling and by_strategy.min_available is not None and by_strategy.min_available <= least:
         return by_strategy

@@ -263,11 +263,9 @@ class Judge:
                 or state.surge > end.surge
             ]
             own = [numbers[short[-1] + 1][0] if short else own[0]]
-        return (
-            (self._timeline.steps[own[-1] - 1].at - self._timeline.since).total_seconds()
-            if own
-            else 0.0
-        )
+        if own:
+            return (self._timeline.steps[own[-1] - 1].at - self._timeline.since).total_seconds()
+        return 0.0
 
 
 def has_ended(obj: Object) -> bool:

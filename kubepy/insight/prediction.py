@@ -223,7 +223,9 @@ def work(
 def pending(fork: LocalCluster) -> Sequence[Pending]:
     """Return what the controllers of a fork have to do, now or later."""
     checkpoint = latest(fork.store.meta(CHECKPOINT))
-    return checkpoint.pending if checkpoint is not None else ()
+    if checkpoint is not None:
+        return checkpoint.pending
+    return ()
 
 
 def contests_of(cluster: LocalCluster) -> tuple[Contest, ...]:
@@ -260,4 +262,6 @@ def tried_again(fork: LocalCluster, end: datetime, done: Done | None) -> LocalCl
     attempt.client.on_write = fork.client.on_write
     work(attempt, max(tries), done, settled=False)
     work(attempt, end, done)
-    return attempt if attempt.store.timeline(after=fork.client.revision()) else fork
+    if attempt.store.timeline(after=fork.client.revision()):
+        return attempt
+    return fork

@@ -89,11 +89,10 @@ def read_timeline(
     """
     fork = cluster.fork()  # entries, objects and time are those of one revision
     until = fork.clock.now()
-    first = (
-        microseconds((since - EPOCH).total_seconds())
-        if since is not None and after_revision is None
-        else None
-    )
+    if since is not None and after_revision is None:
+        first = microseconds((since - EPOCH).total_seconds())
+    else:
+        first = None
     entries = entries_of(fork, first, after_revision or 0)
     subjects: Collection[Key] = ()
     if isinstance(subject, Key):
@@ -123,7 +122,9 @@ def entries_of(fork: LocalCluster, since: int | None = None, after: int = 0) -> 
 
 def sync_seconds(cluster: LocalCluster) -> float:
     """Return how long what belongs together takes at most in a cluster's time."""
-    return 0.0 if cluster.clock.own is not None else SYNC_SECONDS
+    if cluster.clock.own is not None:
+        return 0.0
+    return SYNC_SECONDS
 
 
 def with_what_was_before(
@@ -304,11 +305,10 @@ class Replay:
                 self._count(key)
                 self._note_eviction(key, seen)
                 if self._is_asked(key):
-                    name = (
-                        AVAILABLE
-                        if key in self._available and not seen.is_terminating
-                        else action_before(seen)
-                    )
+                    if key in self._available and not seen.is_terminating:
+                        name = AVAILABLE
+                    else:
+                        name = action_before(seen)
                     self.present.append(
                         Step(
                             start,
@@ -410,11 +410,9 @@ class Replay:
             seen.min_ready_seconds if isinstance(seen, WorkloadView) else 0
             for seen in (before, after)
         ]
-        return (
-            [pod for pod in self._owned.get(key, ()) if pod.resource == "pods"]
-            if seconds[0] != seconds[1]
-            else []
-        )
+        if seconds[0] != seconds[1]:
+            return [pod for pod in self._owned.get(key, ()) if pod.resource == "pods"]
+        return []
 
     def _judge(self, key: Key, at: datetime) -> None:
         """Decide whether a pod is available, after something has changed."""
@@ -454,11 +452,10 @@ class Replay:
         """Return the workload that an object belongs to in the end: that which no other
         controls."""
         for _ in range(LONGEST_CHAIN):
-            owner = (
-                owner_key(key, self._views.get(key) or self._last.get(key))
-                if key not in self._asked
-                else None
-            )
+            if key not in self._asked:
+                owner = owner_key(key, self._views.get(key) or self._last.get(key))
+            else:
+                owner = None
             if (
                 owner is None
                 or owner.resource not in WITH_COURSES
@@ -616,7 +613,9 @@ class Replay:
 def action_before(pod: PodView) -> str:
     """Return the action that led to the state of a pod, as far as its view shows it."""
     if pod.is_terminating or pod.phase in ENDED:
-        return TERMINATING if pod.is_terminating else pod.phase.lower()
+        if pod.is_terminating:
+            return TERMINATING
+        return pod.phase.lower()
     if pod.is_ready or pod.reason:
         return READY if pod.is_ready else "waiting"
     return "scheduled" if pod.node else CREATED
@@ -625,7 +624,9 @@ def action_before(pod: PodView) -> str:
 def owner_key(key: Key, seen: Any) -> Key | None:
     """Return the key of an object's controller, None where it has none."""
     owner = getattr(seen, "owner", "")
-    return parse_owner(owner, key.namespace) if owner else None
+    if owner:
+        return parse_owner(owner, key.namespace)
+    return None
 
 
 @lru_cache(10_000)
@@ -695,7 +696,10 @@ def newest_revision(
     revisions = [
         views[key] for key in owned.get(top, ()) if key.resource == "controllerrevisions.apps"
     ]
-    return max(revisions, key=lambda revision: revision.number).revision if revisions else None
+    if revisions:
+        newest: str = max(revisions, key=lambda revision: revision.number).revision
+        return newest
+    return None
 
 
 def scheduled_raises(entries: Entries, sync_seconds: float) -> dict[int, list[tuple[Key, int]]]:

@@ -26,16 +26,16 @@ def _address(text: str) -> Address | None:
         address = ip_address(text)
     except ValueError:
         return None
-    return (
-        None
-        if "%" in text or (isinstance(address, IPv6Address) and address.ipv4_mapped)
-        else address
-    )
+    if "%" in text or (isinstance(address, IPv6Address) and address.ipv4_mapped):
+        return None
+    return address
 
 
 def _network(text: str) -> Network | None:
     try:
-        return ip_interface(text) if "/" in text and "%" not in text else None
+        if "/" in text and "%" not in text:
+            return ip_interface(text)
+        return None
     except ValueError:
         return None
 

@@ -209,11 +209,10 @@ class _Checker(NodeVisitor[Variables, Type]):
         holder = operand.params[0] if operand.name == "optional" and operand.params else operand
         if holder.fields is not None:
             field = holder.fields.get(node.field, holder.fields.get(reserved(node.field)))
-            selected = (
-                field
-                if field is not None
-                else self._fail(node.at, f"undefined field '{node.field}'")
-            )
+            if field is not None:
+                selected = field
+            else:
+                selected = self._fail(node.at, f"undefined field '{node.field}'")
         elif holder.name == "map":
             selected = holder.params[1] if holder.params else DYN
         elif holder == DYN:
@@ -222,7 +221,9 @@ class _Checker(NodeVisitor[Variables, Type]):
             selected = self._fail(node.at, f"type '{holder}' does not support field selection")
         if node.test:
             return BOOL
-        return optional_of(selected) if is_optional else selected
+        if is_optional:
+            return optional_of(selected)
+        return selected
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -267,7 +268,9 @@ class _Checker(NodeVisitor[Variables, Type]):
             return self._fail(
                 node.at, f"found no matching overload for '{name}' applied to '{applied}'"
             )
-        return results[0] if all(result == results[0] for result in results) else DYN
+        if all(result == results[0] for result in results):
+            return results[0]
+        return DYN
 
     def _all_bool(self, nodes: Sequence[Node], types: Sequence[Type]) -> Type:
         for node, type in zip(nodes, types, strict=False):
@@ -301,7 +304,9 @@ class _Checker(NodeVisitor[Variables, Type]):
             return self._fail(
                 node.at, f"found no matching overload for '{node.function}' applied to '{shown}'"
             )
-        return optional_of(element) if is_optional else element
+        if is_optional:
+            return optional_of(element)
+        return element
 
     # --- macros -----------------------------------------------------------------------------------
 
@@ -313,7 +318,9 @@ class _Checker(NodeVisitor[Variables, Type]):
         }
         bodies = [self.visit(body, inner) for body in node.body]
         if node.name in ("optMap", "optFlatMap"):
-            return bodies[0] if node.name == "optFlatMap" else optional_of(bodies[0])
+            if node.name == "optFlatMap":
+                return bodies[0]
+            return optional_of(bodies[0])
         if node.name != "sortBy":
             self._all_bool(node.body, bodies[:-1] if node.name in MAPPING else bodies)
         if node.name in ("all", "exists", "exists_one", "existsOne"):
@@ -322,11 +329,9 @@ class _Checker(NodeVisitor[Variables, Type]):
             return list_of(inner[node.variables[0]])
         if node.name == "transformMapEntry":
             return bodies[-1]
-        return (
-            map_of(inner[node.variables[0]], bodies[-1])
-            if node.name == "transformMap"
-            else list_of(bodies[-1])
-        )
+        if node.name == "transformMap":
+            return map_of(inner[node.variables[0]], bodies[-1])
+        return list_of(bodies[-1])
 
     def _variable_types(self, node: Macro, over: Type) -> list[Type]:
         """Return the types of the macro's variables."""
@@ -334,9 +339,13 @@ class _Checker(NodeVisitor[Variables, Type]):
         if node.name in ("optMap", "optFlatMap"):
             return [over.params[0] if over.name == "optional" and over.params else DYN]
         if over.name == "list" and over.params:
-            return [INT, over.params[0]] if two else [over.params[0]]
+            if two:
+                return [INT, over.params[0]]
+            return [over.params[0]]
         if over.name == "map" and over.params:
-            return list(over.params) if two else [over.params[0]]
+            if two:
+                return list(over.params)
+            return [over.params[0]]
         if over != DYN:
             self._fail(
                 node.range.at,

@@ -150,12 +150,16 @@ def _reading_twice(args: Args) -> int:
 
 @_cost_of("ip", "bytes")
 def _reading_a_string(args: Args) -> int:
-    return _reading(args) if isinstance(args[0], str) else 1
+    if isinstance(args[0], str):
+        return _reading(args)
+    return 1
 
 
 @_cost_of("string")
 def _reading_bytes(args: Args) -> int:
-    return _reading(args) if isinstance(args[0], bytes) else 1
+    if isinstance(args[0], bytes):
+        return _reading(args)
+    return 1
 
 
 @_cost_of("contains")
@@ -208,12 +212,16 @@ def _comparing(args: Args) -> int:
 
 @_cost_of("_==_")
 def _equality(args: Args) -> int:
-    return 1 if isinstance(args[0], _OF_FIXED_SIZE) else _comparing(args)
+    if isinstance(args[0], _OF_FIXED_SIZE):
+        return 1
+    return _comparing(args)
 
 
 @_cost_of("_<_", "_<=_", "_>_", "_>=_")
 def _ordering(args: Args) -> int:
-    return _comparing(args) if isinstance(args[0], _TEXTS) else 1
+    if isinstance(args[0], _TEXTS):
+        return _comparing(args)
+    return 1
 
 
 @_cost_of("_+_")
@@ -225,7 +233,9 @@ def _adding(args: Args) -> int:
 
 @_cost_of("@in")
 def _membership(args: Args) -> int:
-    return size_of(args[1]) if isinstance(args[1], list) else 1
+    if isinstance(args[1], list):
+        return size_of(args[1])
+    return 1
 
 
 @_cost_of("@member")
@@ -290,7 +300,9 @@ def _flattening(args: Args) -> int:
 
 @_cost_of("slice")
 def _slicing(args: Args) -> int:
-    return _allocation(max(args[2] - args[1], 0)) if args[2] <= size_of(args[0]) else _allocation(0)
+    if args[2] <= size_of(args[0]):
+        return _allocation(max(args[2] - args[1], 0))
+    return _allocation(0)
 
 
 @_cost_of("lists.range")

@@ -118,7 +118,9 @@ class Sizes:
     def size_of(self, shape: Shape | None, type: Type) -> Range | None:
         """Return the size of the value at the end of a path, None if unknown. Subclasses may use
         the ``type``."""
-        return None if shape is None or shape.largest is None else Range(0, shape.largest)
+        if shape is None or shape.largest is None:
+            return None
+        return Range(0, shape.largest)
 
     def below(self, shape: Shape | None, step: str) -> Shape:
         """Return the shape after a step: ``@items``, ``@keys``, ``@indices`` or a field. Without a
@@ -490,7 +492,9 @@ def _replaced(text: int, old: int, new: int, *, is_kept: bool) -> int:
     shorter) by it."""
     if old == 0:  # the new text stands around every character
         return min(min(text + 1, MAX) * new + text, MAX)
-    return text if is_kept else min(ceil(float(text) / float(old)) * new, MAX)
+    if is_kept:
+        return text
+    return min(ceil(float(text) / float(old)) * new, MAX)
 
 
 def _equality(name: str, args: Sequence[Estimate]) -> Range:
@@ -548,4 +552,6 @@ def _allocation(size: Range, factor: float) -> _CallEstimate:
 
 def _literal_int(arg: Estimate, otherwise: int) -> int:
     value = arg.node.value if isinstance(arg.node, Literal) else None
-    return max(value, 0) if type(value) is int else otherwise
+    if type(value) is int:
+        return max(value, 0)
+    return otherwise

@@ -338,7 +338,9 @@ def _folded(node: Macro, scope: Scope, tracker: CostTracker, base: int) -> Any:
 def _appending(node: Macro) -> int:
     """Return the cost of adding an item to the result's list; a constant was made a list of one
     item before."""
-    return 2 if isinstance(node.body[-1], Literal) else 2 + LIST_COST
+    if isinstance(node.body[-1], Literal):
+        return 2
+    return 2 + LIST_COST
 
 
 def _united(entries: Iterator[dict[Any, Any]]) -> dict[Any, Any]:
@@ -384,7 +386,9 @@ def _items(over: Any, *, with_keys: bool = False) -> Iterable[Any]:
         raise CelError("no such overload")
     if not with_keys:
         return over
-    return enumerate(over) if isinstance(over, list) else over.items()
+    if isinstance(over, list):
+        return enumerate(over)
+    return over.items()
 
 
 def _scopes(node: Macro, over: Any, scope: Scope) -> Iterator[dict[str, Any]]:
@@ -438,7 +442,9 @@ def _mapped_optional(node: Macro, over: Any, scope: Scope, tracker: CostTracker)
     _run(node.range, scope, tracker)
     value = _run(node.body[0], {**scope, node.variables[0]: over.value}, tracker)
     tracker.cost += 2 if node.name == "optFlatMap" else 3
-    return value if node.name == "optFlatMap" else OptionalValue(value, has_value=True)
+    if node.name == "optFlatMap":
+        return value
+    return OptionalValue(value, has_value=True)
 
 
 # --- constants ------------------------------------------------------------------------------------
@@ -475,7 +481,9 @@ def optimized(node: Node) -> Node:
             is_constant = not node.optional and all(
                 isinstance(item, Literal) for item in list_node.items
             )
-            return _evaluated(list_node) if is_constant else list_node
+            if is_constant:
+                return _evaluated(list_node)
+            return list_node
         case MapLiteral():
             map_node = node._replace(
                 entries=tuple(
@@ -487,7 +495,9 @@ def optimized(node: Node) -> Node:
                 isinstance(key, Literal) and isinstance(value, Literal) and not is_optional
                 for key, value, is_optional in map_node.entries
             )
-            return _evaluated(map_node) if is_constant else map_node
+            if is_constant:
+                return _evaluated(map_node)
+            return map_node
     return node
 
 

@@ -42,7 +42,9 @@ def _sum(items: list[Any]) -> Any:
         return Duration(sum(item.nanos for item in items))
     if items and isinstance(items[0], Uint):
         return to_uint(sum(items))
-    return sum(items) if items and isinstance(items[0], float) else to_int(sum(items))
+    if items and isinstance(items[0], float):
+        return sum(items)
+    return to_int(sum(items))
 
 
 @overload("list<A>.min() -> A")
@@ -136,7 +138,9 @@ def _last(items: list[Any]) -> OptionalValue:
 
 
 def _optional(items: list[Any]) -> OptionalValue:
-    return OptionalValue(items[0], has_value=True) if items else NONE
+    if items:
+        return OptionalValue(items[0], has_value=True)
+    return NONE
 
 
 # --- sets -----------------------------------------------------------------------------------------
@@ -168,7 +172,9 @@ def _of(value: Any) -> OptionalValue:
 @overload("optional.ofNonZeroValue(A) -> optional<A>", namespace=True)
 def _of_non_zero(value: Any) -> OptionalValue:
     is_zero = not value or value in (Duration(0), times.ZERO)
-    return NONE if is_zero else OptionalValue(value, has_value=True)
+    if is_zero:
+        return NONE
+    return OptionalValue(value, has_value=True)
 
 
 @overload("optional.none() -> optional<A>", namespace=True)

@@ -110,7 +110,9 @@ def _quotient(left: int, right: int) -> int:
     if right == 0:
         raise CelError("division by zero")
     quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
+    if (left < 0) == (right < 0):
+        return quotient
+    return -quotient
 
 
 def _remainder(left: int, right: int) -> int:
@@ -163,7 +165,9 @@ def _times(left: float, right: float) -> float:
 def _over(left: float, right: float) -> float:
     if right:
         return left / right
-    return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left)
+    if left == 0 or math.isnan(left):
+        return math.nan
+    return math.copysign(math.inf, left)
 
 
 @overload("-_(int) -> int")
@@ -310,7 +314,9 @@ def _parse_float(text: str) -> float:
 
 def _number(parse: Callable[[str], Any], value: Any, kind: str) -> Any:
     if not isinstance(value, str):
-        return int(value) if kind != "double" else float(value)
+        if kind != "double":
+            return int(value)
+        return float(value)
     try:
         return parse(value)
     except ValueError:
@@ -339,12 +345,16 @@ def to_string(value: Any) -> str:
             raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
     if isinstance(value, datetime):
         return times.format_timestamp(value)
-    return times.format_seconds(value.nanos) if isinstance(value, Duration) else str(value)
+    if isinstance(value, Duration):
+        return times.format_seconds(value.nanos)
+    return str(value)
 
 
 @overload("bytes(bytes) -> bytes", "bytes(string) -> bytes")
 def _bytes(value: str | bytes) -> bytes:
-    return value if isinstance(value, bytes) else value.encode()
+    if isinstance(value, bytes):
+        return value
+    return value.encode()
 
 
 @overload(
@@ -355,7 +365,9 @@ def _bytes(value: str | bytes) -> bytes:
 def _timestamp(value: Any) -> datetime:
     if isinstance(value, int):
         return times.shifted(times.EPOCH, value * 10**9)
-    return value if isinstance(value, datetime) else times.parse_timestamp(value)
+    if isinstance(value, datetime):
+        return value
+    return times.parse_timestamp(value)
 
 
 @overload(
@@ -364,7 +376,9 @@ def _timestamp(value: Any) -> datetime:
 def _duration(value: Any) -> Duration:
     if isinstance(value, Duration):
         return value
-    return Duration(value) if isinstance(value, int) else times.parse_duration(value)
+    if isinstance(value, int):
+        return Duration(value)
+    return times.parse_duration(value)
 
 
 def field_of(value: Any, name: str) -> Any:
@@ -387,7 +401,9 @@ def has_field(value: Any, name: str) -> bool:
 def _spelled(value: dict[str, Any], name: str) -> str:
     """Return the key of a field; records spell names that are reserved words of CEL in another
     way."""
-    return reserved(name) if isinstance(value, Record) and reserved(name) in value else name
+    if isinstance(value, Record) and reserved(name) in value:
+        return reserved(name)
+    return name
 
 
 __all__ = ["Record", "equal", "field_of", "has_field", "to_int", "to_string", "to_uint"]

@@ -150,7 +150,9 @@ def _whole(text: str) -> int:
     exceeds 64 bits."""
     if text.startswith("0x"):
         return int(text, 16)
-    return int(text) if len(text) <= LONGEST_INTEGER else 2**64
+    if len(text) <= LONGEST_INTEGER:
+        return int(text)
+    return 2**64
 
 
 def _string(text: str, literal: re.Match[str]) -> tuple[str | bytes, int]:
@@ -219,7 +221,9 @@ class _Parser:
         return self._next.kind in ("op", "ident") and self._next.value in words
 
     def _take(self, *words: str) -> Token | None:
-        return self._advance() if self._is(*words) else None
+        if self._is(*words):
+            return self._advance()
+        return None
 
     def _expect(self, word: str) -> Token:
         return self._take(word) or self._fail(f"'{word}'")
@@ -265,7 +269,9 @@ class _Parser:
         at = self._next.at
         while self._take(operator):
             args.append(operand())
-        return args[0] if len(args) == 1 else CallExpr(f"_{operator}_", None, tuple(args), at)
+        if len(args) == 1:
+            return args[0]
+        return CallExpr(f"_{operator}_", None, tuple(args), at)
 
     def _binary(self, level: int = 0) -> Node:
         """Read operands joined by the operators of a level of ``_BINARY_OPERATORS``, or of those
@@ -284,7 +290,9 @@ class _Parser:
         if operator := self._take("!"):
             is_negated = self._count("!") % 2 == 0
             operand = self._unary()
-            return CallExpr("!_", None, (operand,), operator.at) if is_negated else operand
+            if is_negated:
+                return CallExpr("!_", None, (operand,), operator.at)
+            return operand
         if operator := self._take("-"):
             if self._count("-") % 2 == 1:
                 return self._unary()

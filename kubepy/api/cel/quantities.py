@@ -129,7 +129,9 @@ def _semver_error(text: str) -> str:
     """Return the error of a text that is not a version, in the words of ``blang/semver``."""
     parts = text.split(".", 2)
     if not text or len(parts) < 3:
-        return "No Major.Minor.Patch elements found" if text else "Version string empty"
+        if text:
+            return "No Major.Minor.Patch elements found"
+        return "Version string empty"
     for name, part in zip(
         ("major", "minor", "patch"), (*parts[:2], re.split("[-+]", parts[2])[0]), strict=True
     ):

@@ -283,4 +283,6 @@ def _message(expression: Compiled, scope: dict[str, Any], budget: CostBudget) ->
     except CelError:
         return ""
     text = value.strip() if isinstance(value, str) else ""
-    return "" if "\n" in text or len(text.encode()) > MAX_MESSAGE else text
+    if "\n" in text or len(text.encode()) > MAX_MESSAGE:
+        return ""
+    return text

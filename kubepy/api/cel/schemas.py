@@ -109,7 +109,9 @@ def type_of_schema(schema: Schema, *, is_root: bool = False) -> Type | None:
             return None if item is None else list_of(item)
         case "object" if isinstance(others := schema.get("additionalProperties"), Mapping):
             value = type_of_schema(others)
-            return None if value is None else map_of(STRING, value)
+            if value is None:
+                return None
+            return map_of(STRING, value)
         case "object":
             types = {
                 escaped(name): type_of_schema(field)
@@ -160,7 +162,9 @@ def value_of(value: Any, schema: Schema, *, is_root: bool = False) -> Any:
         return _text(value, schema.get("format", ""))
     if schema.get("type") == "number":
         return float(value)
-    return int(value) if isinstance(value, float) and schema.get("type") == "integer" else value
+    if isinstance(value, float) and schema.get("type") == "integer":
+        return int(value)
+    return value
 
 
 def _object(value: dict[str, Any], schema: Schema, is_root: bool) -> dict[str, Any]:

@@ -55,7 +55,9 @@ def _index_of(text: str, part: str, start: int = 0) -> int:
 def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     if start is not None and not 0 <= start <= len(text):
         raise CelError(f"index out of range: {start}")
-    return text.rfind(part) if start is None else text.rfind(part, 0, start + len(part))
+    if start is None:
+        return text.rfind(part)
+    return text.rfind(part, 0, start + len(part))
 
 
 @overload("string.lowerAscii() -> string")
@@ -80,11 +82,9 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     if limit == 0:
         return []
     if separator == "":
-        return (
-            list(text)
-            if limit < 0 or limit >= len(text)
-            else [*text[: limit - 1], text[limit - 1 :]]
-        )
+        if limit < 0 or limit >= len(text):
+            return list(text)
+        return [*text[: limit - 1], text[limit - 1 :]]
     return text.split(separator, -1 if limit < 0 else limit - 1)
 
 
@@ -180,7 +180,9 @@ def _formatted(verb: str, precision: int, value: Any) -> str:
             return format(int(value), verb)
         case "x" | "X" if isinstance(value, str | bytes):
             digits = (value.encode() if isinstance(value, str) else value).hex()
-            return digits.upper() if verb == "X" else digits
+            if verb == "X":
+                return digits.upper()
+            return digits
     raise CelError(f"error during formatting: unrecognized formatting clause {quote(verb)}")
 
 
@@ -199,7 +201,9 @@ def shown(value: Any) -> str:
 
 
 def _inner(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else shown(value)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return shown(value)
 
 
 # --- regular expressions --------------------------------------------------------------------------
@@ -238,7 +242,9 @@ def _parsed(text: str) -> Url | None:
     except ValueError:
         return None
     fits = bool(parts.scheme) or text.startswith("/")
-    return Url(parts, text) if fits and " " not in parts.scheme + parts.netloc else None
+    if fits and " " not in parts.scheme + parts.netloc:
+        return Url(parts, text)
+    return None
 
 
 @overload("isURL(string) -> bool")
@@ -268,12 +274,16 @@ def _host(url: Url) -> str:
 @overload("url.getHostname() -> string")
 def _hostname(url: Url) -> str:
     host = _host(url)
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
 
 
 @overload("url.getPort() -> string")
 def _port(url: Url) -> str:
-    return "" if url.parts.port is None else str(url.parts.port)
+    if url.parts.port is None:
+        return ""
+    return str(url.parts.port)
 
 
 @overload("url.getEscapedPath() -> string")
@@ -314,7 +324,9 @@ for _name in _NAMED:
 
 @overload("format.named(string) -> optional<format>", namespace=True)
 def _named(name: str) -> OptionalValue:
-    return OptionalValue(Format(name), has_value=True) if name in _NAMED else NONE
+    if name in _NAMED:
+        return OptionalValue(Format(name), has_value=True)
+    return NONE
 
 
 @overload("format.validate(string) -> optional<list<string>>")
@@ -326,4 +338,6 @@ def validate_format(named: Format, text: str) -> OptionalValue:
         problems = (
             [] if formats.fits(_SCHEMA_FORMATS[named.name], text) else [f"invalid {named.name}"]
         )
-    return OptionalValue(problems, has_value=True) if problems else NONE
+    if problems:
+        return OptionalValue(problems, has_value=True)
+    return NONE

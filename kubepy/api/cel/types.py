@@ -23,7 +23,9 @@ class Type(NamedTuple):
         if self.fields is not None:
             return "object"
         name = "null" if self.name == "null" else TYPE_NAMES.get(self.name, self.name)
-        return f"{name}({', '.join(map(str, self.params))})" if self.params else name
+        if self.params:
+            return f"{name}({', '.join(map(str, self.params))})"
+        return name
 
     @property
     def is_parameter(self) -> bool:

@@ -143,7 +143,9 @@ def to_v2(obj: AnyObject) -> Object:
 def _annotated(metadata: AnyObject, annotations: dict[str, str]) -> Object:
     merged = {**(metadata.get("annotations") or {}), **annotations}
     rest = {key: value for key, value in metadata.items() if key != "annotations"}
-    return {**rest, "annotations": merged} if merged else rest
+    if merged:
+        return {**rest, "annotations": merged}
+    return rest
 
 
 def _read(annotations: dict[str, str], key: str, nothing: Any) -> Any:
@@ -153,7 +155,9 @@ def _read(annotations: dict[str, str], key: str, nothing: Any) -> Any:
         value = yaml.read_json(annotations.get(key) or "null")
     except yaml.YamlError:
         return nothing
-    return value if isinstance(value, type(nothing)) else nothing
+    if isinstance(value, type(nothing)):
+        return value
+    return nothing
 
 
 def _metric_to_v1(metric: AnyObject) -> Object:
@@ -203,4 +207,6 @@ def _with_keys(value: Any, change: Any) -> Any:
     """Change the first letter of each key: annotations spell fields as Go does."""
     if isinstance(value, dict):
         return {change(key[:1]) + key[1:]: _with_keys(item, change) for key, item in value.items()}
-    return [_with_keys(item, change) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_with_keys(item, change) for item in value]
+    return value

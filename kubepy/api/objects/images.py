@@ -43,7 +43,9 @@ def image_name_problem(image: str) -> str:
     image.
     """
     problem = _normalized_name_problem(image)
-    return f"couldn't parse image name {quote(image)}: {problem}" if problem else ""
+    if problem:
+        return f"couldn't parse image name {quote(image)}: {problem}"
+    return ""
 
 
 def _normalized_name_problem(image: str) -> str:
@@ -57,14 +59,14 @@ def _normalized_name_problem(image: str) -> str:
         return f"invalid reference format: repository name ({remote}) must be lowercase"
     name = f"{domain}/{remainder}"
     if (match := _REFERENCE.fullmatch(name)) is None:
-        return (
-            "repository name must be lowercase"
-            if is_image_reference(name.lower())
-            else "invalid reference format"
-        )
+        if is_image_reference(name.lower()):
+            return "repository name must be lowercase"
+        return "invalid reference format"
     if len(match["path"]) > MAX_PATH_LENGTH:
         return f"repository name must not be more than {MAX_PATH_LENGTH} characters"
-    return _digest_problem(match["algorithm"], match["hex"]) if match["algorithm"] else ""
+    if match["algorithm"]:
+        return _digest_problem(match["algorithm"], match["hex"])
+    return ""
 
 
 def _split_domain(name: str) -> tuple[str, str]:
@@ -86,11 +88,11 @@ def _split_domain(name: str) -> tuple[str, str]:
 
 def _digest_problem(algorithm: str, digits: str) -> str:
     if algorithm not in HEX_DIGITS:
-        return (
-            "unsupported digest algorithm"
-            if _ALGORITHM.fullmatch(algorithm)
-            else "invalid checksum digest format"
-        )
+        if _ALGORITHM.fullmatch(algorithm):
+            return "unsupported digest algorithm"
+        return "invalid checksum digest format"
     if len(digits) != HEX_DIGITS[algorithm]:
         return "invalid checksum digest length"
-    return "" if digits == digits.lower() else "invalid checksum digest format"
+    if digits == digits.lower():
+        return ""
+    return "invalid checksum digest format"

@@ -176,4 +176,6 @@ def _order(value: str | None, values: Sequence[str]) -> int | None:
     if value is None or len(values) != 1:
         return None
     number, bound = int_or_none(value), int_or_none(values[0])
-    return None if number is None or bound is None else number - bound
+    if number is None or bound is None:
+        return None
+    return number - bound

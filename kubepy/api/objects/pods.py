@@ -87,11 +87,9 @@ def next_availability(
     for so long; None if there is no such pod (``FindMinNextPodAvailabilityCheck``)."""
     latest_available = later(now, -min_ready_seconds)
     waiting = (since for since in ready_times if since is not None and since > latest_available)
-    return (
-        later(first, min_ready_seconds)
-        if (first := min(waiting, default=None)) is not None
-        else None
-    )
+    if (first := min(waiting, default=None)) is not None:
+        return later(first, min_ready_seconds)
+    return None
 
 
 # --- life -----------------------------------------------------------------------------------------
@@ -225,15 +223,14 @@ def qos_class(pod: AnyObject) -> str:
     """Return Guaranteed, Burstable or BestEffort (``qos.ComputePodQOS``), which the API server puts
     into the status."""
     spec = pod["spec"]
-    holders = (
-        [spec]
-        if spec.get("resources")
-        else [
+    if spec.get("resources"):
+        holders = [spec]
+    else:
+        holders = [
             container
             for field in ("containers", "initContainers")
             for container in spec.get(field) or ()
         ]
-    )
     if not any(holder.get("resources") for holder in holders):
         return "BestEffort"
     requests: Amounts = {}
@@ -246,7 +243,9 @@ def qos_class(pod: AnyObject) -> str:
         requests, limits = _sum(requests, _positive(resources.get("requests"))), _sum(limits, own)
     if not requests and not limits:
         return "BestEffort"
-    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+    if guaranteed and requests == limits:
+        return "Guaranteed"
+    return "Burstable"
 
 
 def _positive(quantities: AnyObject | None) -> dict[str, Any]:

@@ -106,7 +106,9 @@ class Violation(NamedTuple):
     detail: str
 
     def __str__(self) -> str:
-        return f"{self.reason} ({self.detail})" if self.detail else self.reason
+        if self.detail:
+            return f"{self.reason} ({self.detail})"
+        return self.reason
 
 
 class CheckedPod(NamedTuple):
@@ -235,7 +237,9 @@ def _added_capabilities(pod: CheckedPod) -> Violation | None:
         {name for container in pod.containers for name in _added(container)} - _CAPABILITIES
     )
     detail = f"{_named(bad)} must not include {_quoted(names)} in securityContext.capabilities.add"
-    return Violation("non-default capabilities", detail) if bad else None
+    if bad:
+        return Violation("non-default capabilities", detail)
+    return None
 
 
 @_check()
@@ -243,7 +247,9 @@ def _host_namespaces(pod: CheckedPod) -> Violation | None:
     shared = [
         f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if pod.spec.get(field)
     ]
-    return Violation("host namespaces", ", ".join(shared)) if shared else None
+    if shared:
+        return Violation("host namespaces", ", ".join(shared))
+    return None
 
 
 @_check(lambda level, minor: level == "baseline")
@@ -253,11 +259,9 @@ def _host_paths(pod: CheckedPod) -> Violation | None:
         for volume in pod.spec.get("volumes") or ()
         if volume.get("hostPath") is not None
     ]
-    return (
-        Violation("hostPath volumes", f"{_some('volume', len(names))} {_quoted(names)}")
-        if names
-        else None
-    )
+    if names:
+        return Violation("hostPath volumes", f"{_some('volume', len(names))} {_quoted(names)}")
+    return None
 
 
 @_check()
@@ -299,22 +303,26 @@ def _hosts_of_probes(pod: CheckedPod) -> Violation | None:
         f"{_some('probe or lifecycle host', len(used))} "
         f"{_quoted(used)}"
     )
-    return Violation("probe or lifecycle host", detail) if bad else None
+    if bad:
+        return Violation("probe or lifecycle host", detail)
+    return None
 
 
 @_check()
 def _privileged(pod: CheckedPod) -> Violation | None:
     bad = _containers_where(pod, lambda container: _context(container).get("privileged"))
-    return (
-        Violation("privileged", f"{_named(bad)} must not set securityContext.privileged=true")
-        if bad
-        else None
-    )
+    if bad:
+        return Violation(
+            "privileged", f"{_named(bad)} must not set securityContext.privileged=true"
+        )
+    return None
 
 
 @_check(lambda level, minor: level == "baseline" or minor < 35)
 def _proc_mount(pod: CheckedPod) -> Violation | None:
-    return None if pod.has_own_users else _changed_proc_mount(pod)
+    if pod.has_own_users:
+        return None
+    return _changed_proc_mount(pod)
 
 
 def _changed_proc_mount(pod: CheckedPod) -> Violation | None:
@@ -381,11 +389,11 @@ def _seccomp(pod: CheckedPod) -> Violation | None:
             and not value.startswith("localhost/")
         }
     )
-    return (
-        Violation("seccompProfile", f"forbidden {_some('annotation', len(bad))} {', '.join(bad)}")
-        if bad
-        else None
-    )
+    if bad:
+        return Violation(
+            "seccompProfile", f"forbidden {_some('annotation', len(bad))} {', '.join(bad)}"
+        )
+    return None
 
 
 def _bad_seccomp(pod: CheckedPod) -> Violation | None:
@@ -396,7 +404,9 @@ def _bad_seccomp(pod: CheckedPod) -> Violation | None:
     contexts = [pod.context, *(_context(container) for container in pod.containers)]
     values = sorted({_seccomp_type(context) for context in contexts} - set(safe))
     detail = f"{setters} must not set securityContext.seccompProfile.type to {_quoted(values)}"
-    return Violation("seccompProfile", detail) if setters else None
+    if setters:
+        return Violation("seccompProfile", detail)
+    return None
 
 
 @_check()
@@ -406,7 +416,9 @@ def _sysctls(pod: CheckedPod) -> Violation | None:
         for sysctl in pod.context.get("sysctls") or ()
         if _SYSCTLS.get(sysctl["name"], 99) > pod.minor
     ]
-    return Violation("forbidden sysctls", ", ".join(names)) if names else None
+    if names:
+        return Violation("forbidden sysctls", ", ".join(names))
+    return None
 
 
 @_check()
@@ -418,7 +430,9 @@ def _windows_host_process(pod: CheckedPod) -> Violation | None:
         is_bad(pod.context), _containers_where(pod, lambda container: is_bad(_context(container)))
     )
     detail = f"{setters} must not set securityContext.windowsOptions.hostProcess=true"
-    return Violation("hostProcess", detail) if setters else None
+    if setters:
+        return Violation("hostProcess", detail)
+    return None
 
 
 # --- restricted -----------------------------------------------------------------------------------
@@ -461,11 +475,9 @@ def _dropped_capabilities(pod: CheckedPod) -> Violation | None:
         if adding
         else []
     )
-    return (
-        Violation("unrestricted capabilities", "; ".join(details))
-        if details and not _is_exempt(pod)
-        else None
-    )
+    if details and not _is_exempt(pod):
+        return Violation("unrestricted capabilities", "; ".join(details))
+    return None
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 35)
@@ -487,7 +499,9 @@ def _volume_types(pod: CheckedPod) -> Violation | None:
         f"{_some('volume', len(bad))} {_quoted(bad)} {_some('uses', len(bad), 'use')} "
         f"{_some('restricted volume type', len(types))} {_quoted(types)}"
     )
-    return Violation("restricted volume types", detail) if bad else None
+    if bad:
+        return Violation("restricted volume types", detail)
+    return None
 
 
 @_check(lambda level, minor: level == "restricted")

@@ -190,7 +190,9 @@ def end_of_deletion(pod: AnyObject) -> datetime | None:
     still there."""
     metadata = pod["metadata"]
     deleted, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
-    return later(parse_time(deleted), grace) if deleted and grace is not None else None
+    if deleted and grace is not None:
+        return later(parse_time(deleted), grace)
+    return None
 
 
 def _compute_usage(requests: Amounts, limits: Amounts) -> Amounts:

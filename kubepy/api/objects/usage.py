@@ -143,7 +143,9 @@ def divided_amounts(
 
     def amount(annotation: str) -> Quantity | None:
         text = annotations.get(annotation)
-        return None if text is None else parse_series(resource, annotation, text).at(seconds)
+        if text is None:
+            return None
+        return parse_series(resource, annotation, text).at(seconds)
 
     own = {
         name: f"{PREFIX}{resource}.{name}"

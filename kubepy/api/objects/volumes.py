@@ -185,7 +185,9 @@ def mismatch(volume: AnyObject, claim: AnyObject) -> str:
         return "volumeAttributesClassName does not match"
     if not modes_match(claim, volume):
         return "incompatible volumeMode"
-    return "" if offers_access(volume, claim) else "incompatible accessMode"
+    if offers_access(volume, claim):
+        return ""
+    return "incompatible accessMode"
 
 
 # --- the claims of a pod --------------------------------------------------------------------------
@@ -297,7 +299,9 @@ def best_match(
     ]
     for volume in candidates:
         if is_bound_to(volume, claim):
-            return volume if node is None or reaches(volume, node) else None
+            if node is None or reaches(volume, node):
+                return volume
+            return None
     if reserved_only:
         return None
     fitting = [

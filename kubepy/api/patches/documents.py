@@ -131,7 +131,9 @@ def _without_nulls(value: Any) -> Any:
     """Return a new value without the nulls in its maps; those in lists stay."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
 
 
 def strategic_merge_patch(obj: Object, patch: Any, schema: Schema | None) -> Object:

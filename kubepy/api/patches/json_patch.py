@@ -194,11 +194,9 @@ class _Place(NamedTuple):
 
     def pointer_part(self) -> str:
         """Return the key, or the index counted from the start. Raises OperationError."""
-        return (
-            self.key
-            if isinstance(self.container, dict)
-            else str(_index(self.key, len(self.container)))
-        )
+        if isinstance(self.container, dict):
+            return self.key
+        return str(_index(self.key, len(self.container)))
 
     def pointer(self) -> str:
         """Return the RFC's pointer to this place. Raises OperationError."""

@@ -206,11 +206,10 @@ def _maps_conflict(left: AnyObject, right: AnyObject, schema: Schema) -> bool:
     """Return whether two patches change a field differently (``MergingMapsHaveConflicts``)."""
     for key in sorted((left.keys() & right.keys()) - {MARKER, RETAIN_KEYS}):
         value = left[key]
-        meta = (
-            lookup(schema, key, isinstance(value, list))
-            if isinstance(value, (dict, list))
-            else None
-        )
+        if isinstance(value, (dict, list)):
+            meta = lookup(schema, key, isinstance(value, list))
+        else:
+            meta = None
         if _values_conflict(value, right[key], meta):
             return True
     return False

@@ -230,7 +230,9 @@ def _of_document(node: Object) -> Object:
 def reference(name: str, description: str = "") -> Object:
     """Return a reference to a type by its full name."""
     node = {"$ref": f"{SCHEMAS}{name}"}
-    return {"description": description, "allOf": [node]} if description else node
+    if description:
+        return {"description": description, "allOf": [node]}
+    return node
 
 
 def type_meta() -> Object:

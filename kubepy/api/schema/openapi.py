@@ -159,7 +159,9 @@ class Schema:
 
     def _extension(self, key: str) -> Any:
         value = self._node.get(key)
-        return self._definition.get(key, "") if value is None else value
+        if value is None:
+            return self._definition.get(key, "")
+        return value
 
 
 @cache
@@ -220,17 +222,17 @@ def parse_definition(name: str) -> dict[str, Any]:
         "properties": {name: _node(text, package) for name, text in facts["fields"].items()},
         "required": facts.get("required", []),
     }
-    return {**node, _EXTENSIONS["map"]: facts["map"]} if "map" in facts else node
+    if "map" in facts:
+        return {**node, _EXTENSIONS["map"]: facts["map"]}
+    return node
 
 
 @cache
 def _package(name: str) -> dict[str, Any]:
     path = _DATA / f"{name}.json"
-    return (
-        cast(dict[str, Any], json.loads(path.read_bytes()))
-        if path.exists()
-        else {"kinds": {}, "types": {}}
-    )
+    if path.exists():
+        return cast(dict[str, Any], json.loads(path.read_bytes()))
+    return {"kinds": {}, "types": {}}
 
 
 def _node(text: str, package: str) -> dict[str, Any]:
@@ -256,5 +258,7 @@ def _typed(type_: str, package: str) -> dict[str, Any]:
         return {}
     name, _, format_ = type_.partition(":")
     if name in _JSON_TYPES:
-        return {"type": name, "format": format_} if format_ else {"type": name}
+        if format_:
+            return {"type": name, "format": format_}
+        return {"type": name}
     return {"$ref": f"{_REFERENCE}{name if '.' in name else f'{package}.{name}'}"}

@@ -91,18 +91,18 @@ def _wrong_type(schema: Schema, value: Any, path: str) -> tuple[FieldError, ...]
     expected, actual = types_of(schema), json_type(value)
     format_ = _format_of(schema)
     if value is None:
-        return (
-            (_of_type(path, ",".join(expected), "null"),)
-            if expected and not schema.get("nullable")
-            else ()
-        )
+        if expected and not schema.get("nullable"):
+            return (_of_type(path, ",".join(expected), "null"),)
+        return ()
     is_number = "number" in expected or "integer" in expected
     fits = actual in expected or (actual == "integer" and "number" in expected)
     if format_ and not isinstance(value, str | list) and not fits:
         return (_of_type(path, format_, _FORMATS.get(type(value), "")),)
     if format_ and isinstance(value, str | list) and not is_number:
         return ()
-    return (_of_type(path, ",".join(expected), actual),) if expected and not fits else ()
+    if expected and not fits:
+        return (_of_type(path, ",".join(expected), actual),)
+    return ()
 
 
 _FORMATS = {int: "int64", float: "float64"}
@@ -111,10 +111,13 @@ _NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 def _format_of(schema: Schema) -> str:
     """Return the format of a schema, "" if it is unknown for the schema's type."""
-    name, types = schema.get("format", ""), types_of(schema)
+    name: str = schema.get("format", "")
+    types = types_of(schema)
     if types in ((), ("string",)):
         return name if formats.supports(name) else ""
-    return name if name in _NUMBER_FORMATS.get(types[0], ()) and len(types) == 1 else ""
+    if name in _NUMBER_FORMATS.get(types[0], ()) and len(types) == 1:
+        return name
+    return ""
 
 
 def _of_type(path: str, expected: str, actual: str) -> FieldError:
@@ -170,7 +173,9 @@ def _unmatched(pattern: str, value: str) -> str:
     the reason follows (``kube-openapi/pkg/validation/validate/values.go``).
     """
     try:
-        return "" if compile_go(pattern).search(value) else pattern
+        if compile_go(pattern).search(value):
+            return ""
+        return pattern
     except GoRegexError as error:
         return f"{pattern}, but pattern is invalid: {error}"
 
@@ -213,14 +218,13 @@ def _number(value: float) -> str:
 def _check_list(schema: Schema, value: list[Any], path: str, old: Any) -> Outcome:
     items = schema.get("items")
     partners = _partners(schema, value, old)
-    outcomes = (
-        [
+    if isinstance(items, Mapping):
+        outcomes = [
             _check(items, item, f"{path}[{index}]", partners[index])
             for index, item in enumerate(value)
         ]
-        if isinstance(items, Mapping)
-        else []
-    )
+    else:
+        outcomes = []
     errors = [error for outcome in outcomes for error in outcome.errors]
     if len(value) < schema.get("minItems", 0):
         detail = f"{_in_body(path)} should have at least {schema['minItems']} items"

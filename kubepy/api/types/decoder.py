@@ -68,7 +68,9 @@ def type_of(obj: Object) -> str | None:
     """Return the Go type of an object: ``apps/v1.DaemonSet``; None for kinds without a table."""
     package = table.package_of(obj.get("apiVersion", ""))
     type_name = f"{package}.{obj.get('kind')}"
-    return type_name if package is not None and table.is_struct(type_name) else None
+    if package is not None and table.is_struct(type_name):
+        return type_name
+    return None
 
 
 def decode_as(type_name: str, value: Any) -> Decoded:
@@ -102,7 +104,9 @@ def _in_key_order(value: Any) -> Any:
     fields in order."""
     if isinstance(value, dict):
         return {key: _in_key_order(value[key]) for key in sorted(value)}
-    return [_in_key_order(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_in_key_order(item) for item in value]
+    return value
 
 
 # --- decoders -------------------------------------------------------------------------------------
@@ -120,7 +124,9 @@ def decoder(type_name: str) -> Decoder:
         return _slice(type_name)
     if type_name.startswith("map["):
         return _map(type_name)
-    return _struct(type_name) if table.is_struct(type_name) else _scalar(type_name)
+    if table.is_struct(type_name):
+        return _struct(type_name)
+    return _scalar(type_name)
 
 
 def _schema_or_other(value: Any, where: Where, state: list[str]) -> Any:
@@ -131,7 +137,9 @@ def _schema_or_other(value: Any, where: Where, state: list[str]) -> Any:
         return [
             schema(item, where, []) if isinstance(item, dict) else item for item in value
         ] or None
-    return schema(value, where, []) if isinstance(value, dict) else None
+    if isinstance(value, dict):
+        return schema(value, where, [])
+    return None
 
 
 def _schema_or_bool(value: Any, where: Where, state: list[str]) -> Any:
@@ -154,7 +162,9 @@ def _pointer(type_name: str) -> Decoder:
     inner = decoder(type_name[1:])
 
     def decode_pointer(value: Any, where: Where, state: State) -> Any:
-        return None if value is None else inner(value, where, state)
+        if value is None:
+            return None
+        return inner(value, where, state)
 
     return decode_pointer
 
@@ -275,7 +285,9 @@ def drop_of(field: table.Field) -> int:
     if field.omit_zero or (field.omit_empty and field.type.startswith("*")):
         return DROP_NIL
     if not field.omit_empty or kind_of(field.type) in ("struct", "special"):
-        return DROP_NIL if field.omit_empty and field.type in _NIL_ABLE else KEEP
+        if field.omit_empty and field.type in _NIL_ABLE:
+            return DROP_NIL
+        return KEEP
     return DROP_EMPTY
 
 
@@ -321,7 +333,9 @@ def _exactly(type_: type, zero: Any, shown: str) -> Decoder:
 def _float(shown: str) -> Decoder:
     def decode_float(value: Any, where: Where, state: State) -> Any:
         if type(value) is float:
-            return int(value) if value.is_integer() else value
+            if value.is_integer():
+                return int(value)
+            return value
         if type(value) is int or value is None:
             return value or 0
         raise mismatch(value, where, shown)
@@ -366,7 +380,9 @@ def _illegal_byte(text: str) -> int:
         if byte in alphabet:
             in_quantum = (in_quantum + 1) % 4
             continue
-        return _after_padding(data, at, in_quantum) if byte == ord("=") and in_quantum >= 2 else at
+        if byte == ord("=") and in_quantum >= 2:
+            return _after_padding(data, at, in_quantum)
+        return at
     return len(data) - in_quantum
 
 

@@ -68,11 +68,9 @@ def in_key_order(value: Any) -> Any:
     are."""
     if isinstance(value, list):
         return [in_key_order(item) for item in value]
-    return (
-        {key: in_key_order(value[key]) for key in sorted(value)}
-        if isinstance(value, dict)
-        else value
-    )
+    if isinstance(value, dict):
+        return {key: in_key_order(value[key]) for key in sorted(value)}
+    return value
 
 
 def as_encoded(obj: dict[str, Any]) -> dict[str, Any]:
@@ -92,23 +90,25 @@ def go_fields(type_name: str, value: Any) -> Any:
     ``apps.DaemonSetUpdateStrategy``; ``value``: the JSON of its versioned form, or None for nil.
     """
     if type_name.startswith("*"):
-        return None if value is None else go_fields(type_name[1:], value)
+        if value is None:
+            return None
+        return go_fields(type_name[1:], value)
     if type_name == "[]byte":
         return value
     if type_name.startswith("[]"):
-        return (
-            [go_fields(type_name[2:], item) for item in value]
-            if isinstance(value, list) and value
-            else None
-        )
+        if isinstance(value, list) and value:
+            return [go_fields(type_name[2:], item) for item in value]
+        return None
     if type_name.startswith("map["):
         inner = table.map_parts(type_name)[1]
-        return {key: go_fields(inner, value[key]) for key in sorted(value)} if value else None
+        if value:
+            return {key: go_fields(inner, value[key]) for key in sorted(value)}
+        return None
     if type_name.startswith("meta/"):
         return _meta(type_name, value)
-    return (
-        _struct(type_name, value or {}) if table.is_struct(type_name) else _scalar(type_name, value)
-    )
+    if table.is_struct(type_name):
+        return _struct(type_name, value or {})
+    return _scalar(type_name, value)
 
 
 def _meta(type_name: str, value: Any) -> Any:
@@ -122,11 +122,10 @@ def _struct(type_name: str, value: dict[str, Any]) -> dict[str, Any]:
     # Go field name → JSON name, from the versioned type of the same name.
     package, _, name = type_name.rpartition(".")
     versioned = f"{_VERSIONED.get(package, package + '/v1')}.{name}"
-    names = (
-        {field.go: field.json for field in table.flat_fields(versioned)}
-        if table.is_struct(versioned)
-        else {}
-    )
+    if table.is_struct(versioned):
+        names = {field.go: field.json for field in table.flat_fields(versioned)}
+    else:
+        names = {}
     value = _moved(type_name, value)
     shown: dict[str, Any] = {}
     for field in table.fields(type_name):

@@ -58,14 +58,18 @@ def _target(where: Where) -> str:
             keys.append(str(key))
             struct = struct or name
         where = outer
-    return f"struct field {struct}.{'.'.join(reversed(keys))}" if struct else "value"
+    if struct:
+        return f"struct field {struct}.{'.'.join(reversed(keys))}"
+    return "value"
 
 
 def _kind_of(value: Any, exactly: bool) -> str:
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
-        return f"number {to_json(value)}" if exactly else "number"
+        if exactly:
+            return f"number {to_json(value)}"
+        return "number"
     if isinstance(value, str):
         return "string"
     return "object" if isinstance(value, dict) else "array"
@@ -88,11 +92,15 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
 def _time(value: Any, where: Where, state: list[str]) -> str | None:
-    return None if value is None else decode_time(_text(value, where))
+    if value is None:
+        return None
+    return decode_time(_text(value, where))
 
 
 def _micro_time(value: Any, where: Where, state: list[str]) -> str | None:
-    return None if value is None else decode_micro_time(_text(value, where))
+    if value is None:
+        return None
+    return decode_micro_time(_text(value, where))
 
 
 def _text(value: Any, where: Where) -> str:
@@ -164,13 +172,17 @@ def decode_time(text: str) -> str | None:
     """Return a time in whole seconds and UTC: ``2026-11-20T10:13:48Z``; None for Go's zero time.
     Raises DecodeError."""
     moment = _parse(text, RFC3339)
-    return None if _is_zero(moment) else format_time(moment)
+    if _is_zero(moment):
+        return None
+    return format_time(moment)
 
 
 @lru_cache(maxsize=1024)
 def decode_micro_time(text: str) -> str | None:
     moment = _parse(text, RFC3339_MICRO)
-    return None if _is_zero(moment) else format_micro_time(moment)
+    if _is_zero(moment):
+        return None
+    return format_micro_time(moment)
 
 
 def _is_zero(moment: datetime) -> bool:

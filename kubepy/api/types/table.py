@@ -105,7 +105,9 @@ def underlying(type_name: str) -> str | None:
         return _NAMED_ELSEWHERE[type_name]
     package, _, name = type_name.rpartition(".")
     type_ = _package(package).named.get(name) if package else None
-    return None if type_ is None else _qualified(type_, package)
+    if type_ is None:
+        return None
+    return _qualified(type_, package)
 
 
 def go_type(type_name: str) -> str:

@@ -106,11 +106,10 @@ class Schedule(NamedTuple):
                 is_same_offset = (
                     found.utcoffset() == local.utcoffset()
                 )  # else clocks change on the way
-                local = (
-                    found
-                    if is_same_offset
-                    else _later(local.replace(second=0), timedelta(minutes=1))
-                )
+                if is_same_offset:
+                    local = found
+                else:
+                    local = _later(local.replace(second=0), timedelta(minutes=1))
             else:
                 return local.astimezone(UTC)
         return None

@@ -60,12 +60,12 @@ def in_go_order(value: Any) -> Any:
     """Return a value with the keys of its maps sorted, as Go prints maps; Ordered maps stay as they
     are."""
     if isinstance(value, dict):
-        return (
-            value
-            if isinstance(value, Ordered)
-            else {key: in_go_order(value[key]) for key in sorted(value)}
-        )
-    return [in_go_order(item) for item in value] if isinstance(value, list | tuple) else value
+        if isinstance(value, Ordered):
+            return value
+        return {key: in_go_order(value[key]) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [in_go_order(item) for item in value]
+    return value
 
 
 def type_name(value: Any) -> str:
@@ -94,7 +94,9 @@ def format_value(value: Any) -> str:
         return "map[" + " ".join(f"{key}:{format_value(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, list):
         return "[" + " ".join(map(format_value, value)) + "]"
-    return format_float(value) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return format_float(value)
+    return str(value)
 
 
 def format_float(value: float) -> str:
@@ -171,7 +173,9 @@ def _quotient(nanos: int, size: int) -> str:
     """Return ``nanos / size`` without trailing zeros."""
     whole, rest = divmod(nanos, size)
     fraction = f"{rest:0{len(str(size)) - 1}d}".rstrip("0") if rest else ""
-    return f"{whole}.{fraction}" if fraction else str(whole)
+    if fraction:
+        return f"{whole}.{fraction}"
+    return str(whole)
 
 
 def _with_exponent(value: float) -> str:
@@ -185,9 +189,13 @@ def _with_exponent(value: float) -> str:
 def _without_exponent(value: float) -> str:
     sign, digits, point = _digits(value)
     if point <= 0:
-        return f"{sign}0.{'0' * -point}{digits}" if digits != "0" else f"{sign}0"
+        if digits != "0":
+            return f"{sign}0.{'0' * -point}{digits}"
+        return f"{sign}0"
     whole, fraction = digits[:point].ljust(point, "0"), digits[point:]
-    return f"{sign}{whole}.{fraction}" if fraction else sign + whole
+    if fraction:
+        return f"{sign}{whole}.{fraction}"
+    return sign + whole
 
 
 def _digits(value: float) -> tuple[str, str, int]:
@@ -209,7 +217,9 @@ def quote_bytes(text: str) -> str:
 
     def shown(character: str) -> str:
         if " " <= character < "\x7f":
-            return f"\\{character}" if character in '"\\' else character
+            if character in '"\\':
+                return f"\\{character}"
+            return character
         return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogateescape"))
 
     return '"' + "".join(map(shown, text)) + '"'
@@ -229,7 +239,9 @@ def go_syntax(value: Any) -> str:
         return f"[]interface {{}}{{{', '.join(map(go_syntax, value))}}}"
     if value is None:
         return "interface {}(nil)"
-    return quote(value) if isinstance(value, str) else format_value(value)
+    if isinstance(value, str):
+        return quote(value)
+    return format_value(value)
 
 
 def to_json(value: Any, indent: int = 0, *, sort_keys: bool = True, depth: int = 0) -> str:

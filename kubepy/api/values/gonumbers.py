@@ -85,4 +85,6 @@ def scaled_value(value: int | str | None, total: int, *, round_up: bool) -> int:
         raise ValueError(
             f"invalid value for IntOrString: invalid value {quote(value)}: {error}"
         ) from None
-    return -(-product // 100) if round_up else product // 100
+    if round_up:
+        return -(-product // 100)
+    return product // 100

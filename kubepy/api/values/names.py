@@ -37,7 +37,9 @@ def regex_error(rule: str, pattern: str, *examples: str) -> str:
 
 
 def _too_long(value: str, limit: int, unit: str = "characters") -> list[str]:
-    return [f"must be no more than {limit} {unit}"] if len(value.encode()) > limit else []
+    if len(value.encode()) > limit:
+        return [f"must be no more than {limit} {unit}"]
+    return []
 
 
 def dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
@@ -96,7 +98,9 @@ def path_segment_prefix(value: str) -> list[str]:
 def mask_trailing_dash(prefix: str) -> str:
     """Return a ``generateName`` as it is to be validated: by the rule of its kind, but it may end
     in a dash."""
-    return f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+    if len(prefix) > 1 and prefix.endswith("-"):
+        return f"{prefix[:-2]}a"
+    return prefix
 
 
 def qualified_name(value: str) -> list[str]:

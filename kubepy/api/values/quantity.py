@@ -182,7 +182,9 @@ def _int64_amount(number: str, fraction: str, exponent: int, format: str) -> Int
         precision = 18 - len(number + fraction)
         factor, scale = 1, exponent - len(fraction)
     value = int(number + fraction) * factor
-    return Int64Amount(value, scale) if precision >= 0 and scale >= -9 and value < 2**63 else None
+    if precision >= 0 and scale >= -9 and value < 2**63:
+        return Int64Amount(value, scale)
+    return None
 
 
 def _interpret(suffix: str) -> tuple[int, int, str]:
@@ -206,7 +208,9 @@ def _canonical(nanos: int, format: str) -> str:
     mantissa, thousands = _without_factors(nanos, 1000, powers)
     exponent = thousands * 3 - 9
     if format == DECIMAL_EXPONENT:
-        return f"{mantissa}e{exponent}" if exponent else str(mantissa)
+        if exponent:
+            return f"{mantissa}e{exponent}"
+        return str(mantissa)
     return f"{mantissa}{_DECIMAL_SUFFIX[exponent]}"
 
 

@@ -363,10 +363,10 @@ def check_variable(key: str) -> None:
     """Raise CliError for a name that no variable may have to a client (``IsEnvVarName``); the API
     takes more."""
     pattern = "[-._a-zA-Z][-._a-zA-Z0-9]*"
-    problems = (
-        []
-        if re.fullmatch(pattern, key)
-        else [
+    if re.fullmatch(pattern, key):
+        problems = []
+    else:
+        problems = [
             names.regex_error(
                 "a valid environment variable name must consist of alphabetic characters, digits, "
                 "'_', '-', or '.', and must "
@@ -377,7 +377,6 @@ def check_variable(key: str) -> None:
                 "MyEnvName1",
             )
         ]
-    )
     if problems:
         raise CliError(f"{quote(key)} is not a valid key name: {';'.join(problems)}")
 

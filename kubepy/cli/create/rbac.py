@@ -81,7 +81,9 @@ class RuleResource(NamedTuple):
 
     @property
     def word(self) -> str:
-        return f"{self.name}.{self.group}" if self.group else self.name
+        if self.group:
+            return f"{self.name}.{self.group}"
+        return self.name
 
 
 class CreateRoleOptions(RuleOptions):
@@ -192,7 +194,9 @@ def clusterrole(factory: Factory, options: CreateClusterroleOptions, name: str) 
 
 def verbs_of(options: RuleOptions) -> list[str]:
     """Return the verbs, each once; ``*`` stands alone."""
-    return ["*"] if "*" in options.verb else list(dict.fromkeys(options.verb))
+    if "*" in options.verb:
+        return ["*"]
+    return list(dict.fromkeys(options.verb))
 
 
 def resources_of(options: RuleOptions) -> list[RuleResource]:
@@ -241,7 +245,9 @@ def _check_resources(factory: Factory, resources: list[RuleResource], verbs: lis
 def _resolved(factory: Factory, resource: RuleResource) -> tuple[str, str]:
     """Return its group and its plural, if it is known; else the words of the flag."""
     known = factory.scheme.find(resource.word)
-    return (known.group, known.plural) if known else (resource.group, resource.name)
+    if known:
+        return (known.group, known.plural)
+    return (resource.group, resource.name)
 
 
 def rules(
@@ -254,11 +260,10 @@ def rules(
         groups.setdefault(group, {})[
             f"{name}/{resource.subresource}" if resource.subresource else name
         ] = None
-    names = (
-        {"resourceNames": list(dict.fromkeys(options.resource_name))}
-        if options.resource_name
-        else {}
-    )
+    if options.resource_name:
+        names = {"resourceNames": list(dict.fromkeys(options.resource_name))}
+    else:
+        names = {}
     return [
         {"verbs": verbs, "apiGroups": [group], "resources": list(groups[group]), **names}
         for group in sorted(groups)

@@ -185,4 +185,6 @@ def _port(text: str, node_port: int) -> Object:
         "port": port,
         "targetPort": target,
     }
-    return {**entry, "nodePort": node_port} if node_port else entry
+    if node_port:
+        return {**entry, "nodePort": node_port}
+    return entry

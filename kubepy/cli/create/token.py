@@ -114,11 +114,10 @@ def token(factory: Factory, options: TokenOptions) -> None:
     if not name:
         raise CliError("service account name is required")
     spec = options.spec()
-    printer = (
-        printer_for(factory, options, "", typed=True)
-        if options.output or options.template
-        else None
-    )
+    if options.output or options.template:
+        printer = printer_for(factory, options, "", typed=True)
+    else:
+        printer = None
     client = factory.client
     try:
         client.tokens.key = tokens.SigningKey(

@@ -97,7 +97,9 @@ def _value(target: AnyObject, current: AnyObject | None, average: bool) -> str:
 
 
 def _current(current: AnyObject | None, key: str) -> Any:
-    return UNKNOWN if current is None else current.get(key, UNKNOWN)
+    if current is None:
+        return UNKNOWN
+    return current.get(key, UNKNOWN)
 
 
 def _utilization(target: AnyObject, current: AnyObject | None) -> str:

@@ -200,7 +200,9 @@ def endpoints_of(service: str, namespace: str, port: str, context: DescribeConte
         ready += is_ready
         if is_ready and not more:
             shown.append(address)
-    return f"{','.join(shown)} + {ready - MAX_ADDRESSES} more..." if more else ",".join(shown)
+    if more:
+        return f"{','.join(shown)} + {ready - MAX_ADDRESSES} more..."
+    return ",".join(shown)
 
 
 def _addresses(slices: list[AnyObject], port_name: str) -> Iterator[tuple[str, bool]]:

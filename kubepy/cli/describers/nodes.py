@@ -100,10 +100,12 @@ def roles(obj: AnyObject) -> list[str]:
 def format_taint(taint: AnyObject) -> str:
     """Format a taint as ``key=value:effect``, without its empty parts (upstream
     ``Taint.ToString``)."""
-    text = taint["key"]
+    text: str = taint["key"]
     if taint.get("value"):
         text += f"={taint['value']}"
-    return f"{text}:{taint['effect']}" if taint.get("effect") else text
+    if taint.get("effect"):
+        return f"{text}:{taint['effect']}"
+    return text
 
 
 def _lease(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:

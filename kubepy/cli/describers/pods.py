@@ -148,18 +148,16 @@ def tolerations(
 
 
 def _toleration_text(toleration: AnyObject) -> str:
-    text = toleration.get("key", "")
+    text: str = toleration.get("key", "")
     if toleration.get("value"):
         text += f"={toleration['value']}"
     if toleration.get("effect"):
         text += f":{toleration['effect']}"
     if toleration.get("operator") == "Exists" and not toleration.get("value"):
         text += " op=Exists" if toleration.get("key") or toleration.get("effect") else "op=Exists"
-    return (
-        f"{text} for {toleration['tolerationSeconds']}s"
-        if "tolerationSeconds" in toleration
-        else text
-    )
+    if "tolerationSeconds" in toleration:
+        return f"{text} for {toleration['tolerationSeconds']}s"
+    return text
 
 
 def spread_constraints(

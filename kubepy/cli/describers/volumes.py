@@ -217,11 +217,10 @@ def volume_source(writer: PrefixWriter, volume: AnyObject, *, persistent: bool =
                         "SecretReference" if persistent else "LocalObjectReference",
                     )
                     namespace = f"Namespace:{secret.get('namespace', '')}," if persistent else ""
-                    text = (
-                        "nil"
-                        if value is None
-                        else f"&{kind}{{Name:{secret.get('name', '')},{namespace}}}"
-                    )
+                    if value is None:
+                        text = "nil"
+                    else:
+                        text = f"&{kind}{{Name:{secret.get('name', '')},{namespace}}}"
                 writer.line(2, f"{ODD_LABELS.get(label, f'{label}:')}\t{text}")
         return
     for source, describe in SPECIAL.items():

@@ -101,7 +101,9 @@ def format_time(text: str | None) -> str:
 
 
 def _moment(text: str | None) -> datetime:
-    return parse_time(text).astimezone(ZONE.get()) if text else datetime(1, 1, 1, tzinfo=UTC)
+    if text:
+        return parse_time(text).astimezone(ZONE.get())
+    return datetime(1, 1, 1, tzinfo=UTC)
 
 
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -135,7 +137,9 @@ def annotation_lines(values: Mapping[str, str]) -> list[str]:
 def shorten(text: str, length: int = MAX_ANNOTATION) -> str:
     """Cut a text to at most so many bytes, before a character that would be cut through."""
     data = text.encode()
-    return text if len(data) <= length else data[:length].decode(errors="ignore") + "..."
+    if len(data) <= length:
+        return text
+    return data[:length].decode(errors="ignore") + "..."
 
 
 def heading(
@@ -203,9 +207,9 @@ def event_age(event: AnyObject, now: datetime) -> str:
 
 def since(text: str | None, now: datetime) -> str:
     """Return the time since a timestamp in kubectl's short form; ``<unknown>`` without one."""
-    return (
-        duration.human_duration((now - parse_time(text)).total_seconds()) if text else "<unknown>"
-    )
+    if text:
+        return duration.human_duration((now - parse_time(text)).total_seconds())
+    return "<unknown>"
 
 
 def conditions_table(writer: PrefixWriter, conditions: list[AnyObject] | None) -> None:

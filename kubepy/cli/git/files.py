@@ -51,7 +51,9 @@ def state_file_at(path: str) -> StateFile | None:
         parts = parts[:-1]
     else:
         return None
-    return StateFile("/".join(parts), resource, is_managers) if resource else None
+    if resource:
+        return StateFile("/".join(parts), resource, is_managers)
+    return None
 
 
 def read_object(text: bytes) -> Object:
@@ -114,11 +116,9 @@ def render(text: bytes, obj: Object) -> bytes:
 
     Raises ContentError for a text that holds no object.
     """
-    return (
-        roundtrip.merge(text, obj)
-        if is_handmade(text, read_object(text))
-        else yaml.dump(obj).encode()
-    )
+    if is_handmade(text, read_object(text)):
+        return roundtrip.merge(text, obj)
+    return yaml.dump(obj).encode()
 
 
 def is_handmade(text: bytes, obj: Object) -> bool:

@@ -207,7 +207,9 @@ def _merge_managers(texts: Texts) -> bytes:
             raise ContentError(content.line if content else 0, "has no managedFields")
         sides.append(entries)
     merged = threeway.merge_managers(*sides)
-    return texts.ours if merged == sides[1] else yaml.dump({"managedFields": merged}).encode()
+    if merged == sides[1]:
+        return texts.ours
+    return yaml.dump({"managedFields": merged}).encode()
 
 
 # --- lines ----------------------------------------------------------------------------------------

@@ -193,7 +193,9 @@ def _slice(item: Any, *indices: Any) -> Any:
     if start > end:
         raise FunctionError(f"invalid slice index: {start} > {end}")
     part = elements[start:end]
-    return part.decode(errors="replace") if isinstance(part, bytes) else part
+    if isinstance(part, bytes):
+        return part.decode(errors="replace")
+    return part
 
 
 def _exists(item: Any, *indices: Any) -> bool:

@@ -42,10 +42,14 @@ class TemplateToken(NamedTuple):
 
     def __str__(self) -> str:
         if self.kind in ("eof", "error"):
-            return "EOF" if self.kind == "eof" else self.value
+            if self.kind == "eof":
+                return "EOF"
+            return self.value
         if self.kind in KEYWORDS or self.kind == "dot":
             return f"<{self.value}>"
-        return quote(self.value[:10]) + "..." if len(self.value) > 10 else quote(self.value)
+        if len(self.value) > 10:
+            return quote(self.value[:10]) + "..."
+        return quote(self.value)
 
 
 class _LexError(Exception):

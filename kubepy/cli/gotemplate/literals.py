@@ -72,6 +72,8 @@ def unquote(source: str) -> str:
             raise ValueError("invalid syntax")
         if match[1]:
             return _CONTROL.get(match[1], match[1])
-        return chr(int(match[5], 8)) if match[5] else chr(int(match[2] or match[3] or match[4], 16))
+        if match[5]:
+            return chr(int(match[5], 8))
+        return chr(int(match[2] or match[3] or match[4], 16))
 
     return _ESCAPE.sub(replace, inner)

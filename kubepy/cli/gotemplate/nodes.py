@@ -122,11 +122,9 @@ class PipeNode(NamedTuple):
 
     def __str__(self) -> str:
         commands = " | ".join(map(str, self.commands))
-        return (
-            f"{', '.join(self.variables)} {'=' if self.assigns else ':='} {commands}"
-            if self.variables
-            else commands
-        )
+        if self.variables:
+            return f"{', '.join(self.variables)} {'=' if self.assigns else ':='} {commands}"
+        return commands
 
 
 # --- nodes ----------------------------------------------------------------------------------------

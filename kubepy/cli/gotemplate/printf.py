@@ -65,7 +65,9 @@ def _small(digits: str) -> int | None:
     if not digits.isascii() or not digits.isdecimal():
         return None
     significant = digits.lstrip("0")[: len(str(TOO_LARGE)) + 2] or "0"
-    return int(significant) if int(significant[:-1] or 0) <= TOO_LARGE else None
+    if int(significant[:-1] or 0) <= TOO_LARGE:
+        return int(significant)
+    return None
 
 
 class _Formatter:
@@ -124,7 +126,9 @@ class _Formatter:
         while self.template[self.at : self.at + 1] in tuple("#0+- "):
             self.at += 1
         flags = self.template[start : self.at]
-        return flags.replace("0", "") if "-" in flags else flags
+        if "-" in flags:
+            return flags.replace("0", "")
+        return flags
 
     def index(self) -> bool:
         """Read ``[n]``, the number of the next value. Return whether there was a valid one."""
@@ -186,9 +190,13 @@ def format_one(verb: str, value: Any, spec: FormatSpec = PLAIN) -> str:
     if verb == "T":
         return spec.pad(type_name(value) if value is not None else "<nil>")
     if verb == "v" and "#" in spec.flags:
-        return go_syntax(value) if value is not None else "<nil>"
+        if value is not None:
+            return go_syntax(value)
+        return "<nil>"
     if value is None:
-        return spec.pad("<nil>", zeros=True) if verb == "v" else f"%!{verb}(<nil>)"
+        if verb == "v":
+            return spec.pad("<nil>", zeros=True)
+        return f"%!{verb}(<nil>)"
     return _format_plain(verb, value, spec)
 
 
@@ -207,11 +215,9 @@ def bad(verb: str, value: Any, spec: FormatSpec) -> str:
 
 
 def _bool(verb: str, value: bool, spec: FormatSpec) -> str:
-    return (
-        spec.pad("true" if value else "false", zeros=True)
-        if verb in "tv"
-        else bad(verb, value, spec)
-    )
+    if verb in "tv":
+        return spec.pad("true" if value else "false", zeros=True)
+    return bad(verb, value, spec)
 
 
 def _compound(verb: str, value: Any, spec: FormatSpec) -> str:
@@ -261,7 +267,9 @@ def _ascii_character(character: str) -> str:
     if character.isascii():
         return character
     code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\U{code:08x}"
 
 
 _BASES = {

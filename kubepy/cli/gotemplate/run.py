@@ -339,7 +339,9 @@ class Run:
         """Return an argument as the function takes it."""
         function = FUNCTIONS[name]
         if position not in function.texts:
-            return value if function.absent or value is not NOTHING else None
+            if function.absent or value is not NOTHING:
+                return value
+            return None
         if not isinstance(value, str):
             self.fail(_text_error(value, word))
         return value

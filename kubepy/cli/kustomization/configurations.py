@@ -125,7 +125,9 @@ def load_configurations(loader: FileLoader, paths: list[str]) -> TransformerConf
             for entry in settings.get("nameReference") or ()
         ]
         added = added.merged(TransformerConfig(specs, references))
-    return defaults().merged(added) if paths else defaults()
+    if paths:
+        return defaults().merged(added)
+    return defaults()
 
 
 def _decoded(text: str) -> Object:

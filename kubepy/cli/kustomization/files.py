@@ -126,7 +126,9 @@ class FileLoader:
 def open_folder(path: str, *, restricted: bool = True) -> FileLoader:
     """Return the loader of the folder or repository where a build begins. Raises CliError."""
     spec = parse_repository(path)
-    return _at_clone(spec, None) if spec else FileLoader(_confirmed(path), restricted=restricted)
+    if spec:
+        return _at_clone(spec, None)
+    return FileLoader(_confirmed(path), restricted=restricted)
 
 
 def is_in(path: str, folder: str) -> bool:

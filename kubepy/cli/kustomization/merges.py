@@ -21,7 +21,9 @@ def node_kind(value: Any) -> str:
     """Return the kind of a value's node in YAML."""
     if isinstance(value, dict):
         return "MappingNode"
-    return "SequenceNode" if isinstance(value, list) else "ScalarNode"
+    if isinstance(value, list):
+        return "SequenceNode"
+    return "ScalarNode"
 
 
 class Missing:
@@ -133,15 +135,14 @@ def _merged_list(old: Any, new: Any, keys: list[str], schema: FieldSchema | None
     if not isinstance(result, list):
         return result
     sources = [source for source in (new, result) if isinstance(source, list)]
-    values = (
-        [
+    if keys:
+        values = [
             tuple(text_of(item.get(key)) if isinstance(item, dict) else "" for key in keys)
             for source in sources
             for item in source
         ]
-        if keys
-        else [(text_of(item),) for source in sources for item in source]
-    )
+    else:
+        values = [(text_of(item),) for source in sources for item in source]
     keys = keys or [""]
     unique = list(dict.fromkeys(values))
     if len(keys) > 1:
@@ -256,4 +257,6 @@ def text_of(value: Any) -> str:
     """Return a scalar as it is written in YAML; "" for null, maps and lists."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "" if value is None or isinstance(value, dict | list | Missing) else str(value)
+    if value is None or isinstance(value, dict | list | Missing):
+        return ""
+    return str(value)

@@ -106,7 +106,9 @@ class _NameField:
             raise CliError(f"{value} is expected to be either a string or a map of string")
         if not isinstance(value, dict):
             referral = self._referral(text_of(value), self.resources, with_namespace=False)
-            return referral.id.name if referral and referral.id.name != text_of(value) else value
+            if referral and referral.id.name != text_of(value):
+                return referral.id.name
+            return value
         if "name" not in value:
             raise CliError("path config error; no 'name' field in node")
         name, candidates = text_of(value["name"]), self.resources

@@ -184,11 +184,10 @@ def walk(node: Any, parts: list[str], change: ValueFunction, *, create: bool = F
     if isinstance(node, list):
         keys = [index for index, item in enumerate(node) if _selects_item(part, item, index)]
     elif isinstance(node, dict):
-        name = (
-            part.removeprefix("[").removesuffix("]")
-            if part.startswith("[") and "=" not in part
-            else part
-        )
+        if part.startswith("[") and "=" not in part:
+            name = part.removeprefix("[").removesuffix("]")
+        else:
+            name = part
         keys = list(node) if name == "*" else [name]
         if name != "*" and name not in node:
             if not create:
@@ -213,9 +212,7 @@ def _selects_item(part: str, item: Any, index: int) -> bool:
         return True
     if part.startswith("[") and "=" in part:
         key, _, value = part[1:-1].partition("=")
-        return (
-            str(item.get(key)) == value
-            if isinstance(item, dict)
-            else not key and str(item) == value
-        )
+        if isinstance(item, dict):
+            return str(item.get(key)) == value
+        return not key and str(item) == value
     return int_or_none(part) == index

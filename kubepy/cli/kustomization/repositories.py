@@ -109,7 +109,9 @@ def split_repository_path(path: str, host: str) -> tuple[str, str] | None:
     if host.startswith("file://"):
         return path, ""
     parts = path.split("/")
-    return ("/".join(parts[:2]), "/".join(parts[2:])) if len(parts) >= 2 else None
+    if len(parts) >= 2:
+        return ("/".join(parts[:2]), "/".join(parts[2:]))
+    return None
 
 
 def parse_query(query: str) -> tuple[str, float, bool]:

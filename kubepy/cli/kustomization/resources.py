@@ -84,12 +84,16 @@ class ResId(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
+        if self.group:
+            return f"{self.group}/{self.version}"
+        return self.version
 
     @property
     def effective_namespace(self) -> str:
         """Return the namespace that counts: none and ``default`` are the same."""
-        return NOT_A_NAMESPACE if self.is_cluster_scoped else self.namespace or "default"
+        if self.is_cluster_scoped:
+            return NOT_A_NAMESPACE
+        return self.namespace or "default"
 
     @property
     def legacy_sort_key(self) -> tuple[str, str, str]:
@@ -166,7 +170,9 @@ class KustomizedResource:
 
     @property
     def original(self) -> ResId:
-        return self.previous[0] if self.previous else self.id
+        if self.previous:
+            return self.previous[0]
+        return self.id
 
     @property
     def ids(self) -> list[ResId]:
@@ -178,7 +184,9 @@ class KustomizedResource:
             return value
         if value is None:
             return "" if path in self.blanks else "null"
-        return str(value).lower() if isinstance(value, bool) else str(value)
+        if isinstance(value, bool):
+            return str(value).lower()
+        return str(value)
 
     def share(self, name: str, holders: list[Object]) -> None:
         """Note maps to which a transformer has added a key: upstream puts one node there, which
@@ -217,11 +225,10 @@ class KustomizedResource:
         for path in self.blanks:
             holder: Any = self.object
             for key in path[:-1]:
-                is_there = (
-                    key in holder
-                    if isinstance(holder, dict)
-                    else isinstance(holder, list) and key < len(holder)
-                )
+                if isinstance(holder, dict):
+                    is_there = key in holder
+                else:
+                    is_there = isinstance(holder, list) and key < len(holder)
                 holder = holder[key] if is_there else None
             if isinstance(holder, dict) and path[-1] in holder and holder[path[-1]] is None:
                 del holder[path[-1]]

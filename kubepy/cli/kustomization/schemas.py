@@ -107,11 +107,15 @@ class BuiltInSchema:
         if (self._schema.go_name, name) in _NEWER_FIELDS:
             return None
         schema = self._schema.field(name) or self._schema.values()
-        return None if schema is None else BuiltInSchema(schema)
+        if schema is None:
+            return None
+        return BuiltInSchema(schema)
 
     def elements(self) -> BuiltInSchema | None:
         schema = self._schema.items()
-        return None if schema is None else BuiltInSchema(schema)
+        if schema is None:
+            return None
+        return BuiltInSchema(schema)
 
 
 def built_in_definition(name: str) -> BuiltInSchema | None:
@@ -136,7 +140,9 @@ class DefinedSchema:
         keys = self._node.get("x-kubernetes-list-map-keys") or [
             self._node.get("x-kubernetes-patch-merge-key")
         ]
-        return [str(key) for key in keys if key] if isinstance(keys, list) else []
+        if isinstance(keys, list):
+            return [str(key) for key in keys if key]
+        return []
 
     def field(self, name: str) -> FieldSchema | None:
         properties = self._node.get("properties")
@@ -157,7 +163,9 @@ class DefinedSchema:
                 return DefinedSchema(node, self._definitions)
             name = str(reference).rpartition("#/definitions/")[2]
             if name not in self._definitions:
-                return built_in_definition(name) if active.has_built_in else None
+                if active.has_built_in:
+                    return built_in_definition(name)
+                return None
             node = self._definitions[name]
         return None
 
@@ -221,7 +229,9 @@ class Schemas:
         if not self.has_built_in or kind in _NEWER_KINDS.get(api_version, ()):
             return None
         schema = openapi.schema_for(_SAME_KEYS.get(api_version, api_version), kind)
-        return None if schema is None else BuiltInSchema(schema)
+        if schema is None:
+            return None
+        return BuiltInSchema(schema)
 
 
 def _types_of(node: Any) -> Iterator[tuple[str, str]]:

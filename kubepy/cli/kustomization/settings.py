@@ -157,7 +157,9 @@ def decode(
     if isinstance(shape, str):
         kind = _BASIC[shape]
         if as_text and kind is str and isinstance(value, bool | int | float):
-            return str(value).lower() if isinstance(value, bool) else format_value(value)
+            if isinstance(value, bool):
+                return str(value).lower()
+            return format_value(value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise _mismatch(value, shape, field)
         return value
@@ -199,7 +201,9 @@ def _zero(shape: Any) -> Any:
         return _BASIC[shape]()
     if shape is None:
         return None
-    return type(shape)() if isinstance(shape, list | dict) else {}
+    if isinstance(shape, list | dict):
+        return type(shape)()
+    return {}
 
 
 def _mismatch(value: Any, shape: Any, field: str) -> CliError:
@@ -217,7 +221,9 @@ def _go_type(shape: Any) -> str:
         return f"map[string]{_go_type(shape['*'])}"
     if isinstance(shape, str):
         return shape
-    return "interface {}" if shape is None else f"types.{shape.name}"
+    if shape is None:
+        return "interface {}"
+    return f"types.{shape.name}"
 
 
 def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:

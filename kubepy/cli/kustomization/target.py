@@ -171,11 +171,10 @@ class KustTarget:
     def load_schema(self, *, top: bool) -> None:
         """Apply ``openapi``. Raises CliError."""
         openapi = self.settings.get("openapi") or {}
-        contents = (
-            contents_of(self.loader.text(openapi["path"]), old_booleans=True)
-            if "path" in openapi
-            else []
-        )
+        if "path" in openapi:
+            contents = contents_of(self.loader.text(openapi["path"]), old_booleans=True)
+        else:
+            contents = []
         document = contents[0] if contents else {}
         schemas.active.configure(openapi, document if "path" in openapi else None, top=top)
 
@@ -311,7 +310,9 @@ class KustTarget:
                     resources.absorb(resource)
 
     def _origin_of(self, kind: str) -> Origin | None:
-        return self.origin.plugin(kind, self.file) if self.origin is not None else None
+        if self.origin is not None:
+            return self.origin.plugin(kind, self.file)
+        return None
 
     def _external_transformers(self, field: str) -> list[tuple[Origin | None, Transformer]]:
         return [
@@ -383,11 +384,10 @@ def in_order(
         )
     if order == "fifo":
         return resources
-    ranks = (
-        kind_ranks(ORDER_FIRST, ORDER_LAST)
-        if legacy is None
-        else kind_ranks(legacy.get("orderFirst") or (), legacy.get("orderLast") or ())
-    )
+    if legacy is None:
+        ranks = kind_ranks(ORDER_FIRST, ORDER_LAST)
+    else:
+        ranks = kind_ranks(legacy.get("orderFirst") or (), legacy.get("orderLast") or ())
     return sorted(
         resources,
         key=lambda resource: (ranks.get(resource.id.kind, 0), resource.id.legacy_sort_key),

@@ -47,7 +47,9 @@ def untagged(old: Any, text: str) -> Any:
     """Return the value of a text that takes the place of another as a plain scalar, unless that one
     was quoted."""
     was_quoted = isinstance(old, str) and old != "" and not isinstance(resolve_v3(old), str)
-    return text if was_quoted or not text else resolve_v3(text)
+    if was_quoted or not text:
+        return text
+    return resolve_v3(text)
 
 
 def _specs(config: Object) -> list[FieldSpec]:
@@ -124,11 +126,10 @@ def namespace_transformer(_: FileLoader, config: Object) -> Transformer:
                     new=str,
                 )
             except CliError as error:
-                problem = (
-                    "namespace field specs must target scalar nodes"
-                    if "expected ScalarNode" in str(error)
-                    else "namespace transformation failed"
-                )
+                if "expected ScalarNode" in str(error):
+                    problem = "namespace field specs must target scalar nodes"
+                else:
+                    problem = "namespace transformation failed"
                 raise CliError(f"{problem}: {error}") from None
             same = resources.with_id(resource.id)
             if len(same) > 1:

@@ -139,7 +139,9 @@ def expanded(text: str, values: Mapping[str, Any], used: set[str]) -> Any:
         if not _is_scalar(value):
             return match[0]
         used.add(name)
-        return str(value).lower() if isinstance(value, bool) else str(value)
+        if isinstance(value, bool):
+            return str(value).lower()
+        return str(value)
 
     return _REFERENCE.sub(replace, text)
 

@@ -75,11 +75,10 @@ def history(factory: Factory, options: HistoryOptions) -> None:
         if is_wide or not options.output:
             heading = f"with revision #{options.revision}" if options.revision else ""
             text = f"{heading}\n{history_text(info.content, revisions, options.revision)}"
-            printer = (
-                name_printer(factory, text)
-                if is_wide
-                else printer_for(factory, options, text, formats=formats)
-            )
+            if is_wide:
+                printer = name_printer(factory, text)
+            else:
+                printer = printer_for(factory, options, text, formats=formats)
             printer(info.content)
             return
         printer = printer_for(factory, options, "", formats=formats, typed=True)

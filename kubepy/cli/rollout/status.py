@@ -111,11 +111,10 @@ class RolloutWatch:
             for entry in self.info.content["metadata"].get("managedFields", ())
             if "time" in entry
         ]
-        seconds = (
-            (self.factory.cluster.clock.now() - parse_time(max(times))).total_seconds()
-            if times
-            else 0.0
-        )
+        if times:
+            seconds = (self.factory.cluster.clock.now() - parse_time(max(times))).total_seconds()
+        else:
+            seconds = 0.0
         return seconds >= REACTION_SECONDS
 
     def look(self) -> bool:

@@ -100,7 +100,9 @@ class Command(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
         """Return the sub-command that a word names."""
         name = self.canonical(cmd_name)
-        return load(name, self.entries[name]) if name else None
+        if name:
+            return load(name, self.entries[name])
+        return None
 
     def canonical(self, word: str) -> str:
         """Return the name of the sub-command that a name or alias stands for, "" for none."""
@@ -339,7 +341,9 @@ def options_text(title: str, flags: Iterable[Flag], *, all_flags: bool = False) 
         parts.append(
             f"    {short}--{flag.long}={flag.default_text}:" + (f"\n{text}" if text else "")
         )
-    return f"{title}\n" + "\n\n".join(parts) if parts else ""
+    if parts:
+        return f"{title}\n" + "\n\n".join(parts)
+    return ""
 
 
 def footer(program: str, group: str) -> str:
@@ -348,8 +352,6 @@ def footer(program: str, group: str) -> str:
         f'Use "{program} options" for a list of global command-line options (applies to all '
         f"commands)."
     )
-    return (
-        f'Use "{group} <command> --help" for more information about a given command.\n{more}'
-        if group
-        else more
-    )
+    if group:
+        return f'Use "{group} <command> --help" for more information about a given command.\n{more}'
+    return more

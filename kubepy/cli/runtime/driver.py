@@ -320,11 +320,10 @@ class Driver:
             until = min(
                 (moment for moment in (deadline, retry()) if moment is not None), default=None
             )
-            horizon = (
-                managers.Horizon(until)
-                if deadline
-                else managers.Horizon(until, math.inf, WAIT_PATIENCE)
-            )
+            if deadline:
+                horizon = managers.Horizon(until)
+            else:
+                horizon = managers.Horizon(until, math.inf, WAIT_PATIENCE)
             is_idle = self._wait_for(horizon, done, about).is_idle
             if until is None and not is_idle and not done() and self._has_stopped(horizon):
                 raise CliError(

@@ -203,15 +203,16 @@ def problem_of(factory: Factory, text: str, validation: str) -> str:
     if validation == "Ignore":
         return ""
     try:
-        content = (
-            yaml.read_json(text)
-            if text.lstrip().startswith("{")
-            else next((document.object for document in yaml.load_each(text)), None)
-        )
+        if text.lstrip().startswith("{"):
+            content = yaml.read_json(text)
+        else:
+            content = next((document.object for document in yaml.load_each(text)), None)
     except yaml.YamlError as error:
         return str(error)
     problems = manifest_validation.problems_of(factory, content, validation)
-    return manifest_validation.one_text(problems) if problems else ""
+    if problems:
+        return manifest_validation.one_text(problems)
+    return ""
 
 
 def place(factory: Factory, info: Info) -> None:

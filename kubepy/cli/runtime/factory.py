@@ -252,12 +252,10 @@ class Factory:
         cluster.client.warn = self.warn
         cluster.store.set_warn(self.warn)
         if self.options.faults or cluster.settings.faults is not None:
-            chosen = (
-                faults.read_faults(self.options.faults)
-                if self.options.faults
-                else cluster.settings.faults
-            )
-            drawn = cluster.use_faults(chosen)
+            settings = cluster.settings.faults
+            if self.options.faults:
+                settings = faults.read_faults(self.options.faults)
+            drawn = cluster.use_faults(settings)
             self.fault_run = faults.FaultRun(cluster, self.folder, self.words, self.say)
             self.fault_run.begin(drawn)
         if user := self.options.impersonated_user(self._target.user_name, self._target.user):
@@ -564,4 +562,6 @@ class Factory:
 def guarded(stream: IO[str]) -> IO[str]:
     """Return a stream for what a command prints: that of a terminal passes on nothing that would
     steer it."""
-    return terminal.guard(stream) if stream.isatty() else stream
+    if stream.isatty():
+        return terminal.guard(stream)
+    return stream

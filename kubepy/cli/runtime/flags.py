@@ -83,7 +83,9 @@ class Flag(click.Option):
     @property
     def label(self) -> str:
         """The flag as pflag names it in an error: ``-f, --filename`` or ``--filename``."""
-        return f"-{self.short}, --{self.long}" if self.short else f"--{self.long}"
+        if self.short:
+            return f"-{self.short}, --{self.long}"
+        return f"--{self.long}"
 
     @property
     def default_text(self) -> str:
@@ -94,7 +96,9 @@ class Flag(click.Option):
             return f"[{','.join(self.default)}]"
         if isinstance(self.default, float):
             return go_duration(self.default)
-        return f"'{self.default}'" if isinstance(self.default, str) else str(self.default)
+        if isinstance(self.default, str):
+            return f"'{self.default}'"
+        return str(self.default)
 
 
 class Parsed(NamedTuple):

@@ -111,7 +111,9 @@ def info_of(resource: Resource, obj: Object) -> Info:
 
 def printed_kind(resource: Resource) -> str:
     kind = resource.kind.lower()
-    return f"{kind}.{resource.group}" if resource.group else kind
+    if resource.group:
+        return f"{kind}.{resource.group}"
+    return kind
 
 
 def resource_text(resource: Resource) -> str:
@@ -211,7 +213,9 @@ class Result:
         act(info)
 
     def _counted(self, error: Exception) -> list[Exception]:
-        return [] if self._ignores_not_found and isinstance(error, api_errors.NotFound) else [error]
+        if self._ignores_not_found and isinstance(error, api_errors.NotFound):
+            return []
+        return [error]
 
     def infos(self) -> tuple[list[Info], list[Exception]]:
         """Return the objects found, and the errors as one."""

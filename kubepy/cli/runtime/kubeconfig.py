@@ -93,10 +93,14 @@ class ConfigAccess(NamedTuple):
                 return decode(parse(files.read_bytes(self.explicit).decode(errors="replace")))
             if self.store:
                 text = self.store.meta(CONTEXTS)
-                return _of_folder(decode(json.loads(text))) if text else _first()
+                if text:
+                    return _of_folder(decode(json.loads(text)))
+                return _first()
             return _of_folder(self._read_own())
         except FileNotFoundError:
-            return Kubeconfig("", {}, {}, {}) if self.explicit else _first()
+            if self.explicit:
+                return Kubeconfig("", {}, {}, {})
+            return _first()
         except (NotADirectoryError, PermissionError) as error:
             if not self.explicit:  # the contexts of another user are not ours
                 return _first()
@@ -309,12 +313,16 @@ def is_folder(text: str) -> bool:
 
 def server_of(text: str) -> str:
     """Return a folder as the URL of a server; anything else as it is."""
-    return FOLDER + os.path.abspath(text) if is_folder(text) else text
+    if is_folder(text):
+        return FOLDER + os.path.abspath(text)
+    return text
 
 
 def folder_of(server: str, home: str) -> str:
     """Return the folder behind the server of a cluster."""
-    return server.removeprefix(FOLDER) if server.startswith(FOLDER) else home
+    if server.startswith(FOLDER):
+        return server.removeprefix(FOLDER)
+    return home
 
 
 def target(

@@ -53,7 +53,9 @@ def _node(value: Any, level: int) -> str:
         ):  # brackets stay together: [{ … }, { … }]
             return "[" + ", ".join(_node(item, level) for item in value) + "]"
         return "[\n" + "".join(f"{pad}  {_node(item, level + 1)},\n" for item in value) + pad + "]"
-    return _string(value, level + 1) if isinstance(value, str) else to_json(value)
+    if isinstance(value, str):
+        return _string(value, level + 1)
+    return to_json(value)
 
 
 # --- strings --------------------------------------------------------------------------------------
@@ -76,11 +78,9 @@ def _string(text: str, level: int) -> str:
 
 
 def _escaped(text: str) -> str:
-    return (
-        text
-        if text.isprintable() and '"' not in text and "\\" not in text
-        else "".join(map(_character, text))
-    )
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return text
+    return "".join(map(_character, text))
 
 
 def _character(character: str) -> str:
@@ -93,7 +93,9 @@ def _character(character: str) -> str:
     code = ord(character)
     if code < 0x20 or code == 0x7F:
         return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\U{code:08x}"
 
 
 def _key(text: str) -> str:

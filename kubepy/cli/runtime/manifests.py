@@ -298,11 +298,9 @@ def _item_info(factory: Factory, content: Object, source: str, local: bool) -> I
     if problem := _metadata_problem({"metadata": metadata}):
         return CliError(f"unable to decode {quote(source)}: {problem}")
     info = _info(factory, content, source, local)
-    return (
-        CliError(f"unable to recognize {info.reason}")
-        if isinstance(info, NoKindMatchError)
-        else info
-    )
+    if isinstance(info, NoKindMatchError):
+        return CliError(f"unable to recognize {info.reason}")
+    return info
 
 
 def _info(factory: Factory, content: Object, source: str, local: bool) -> Info | NoKindMatchError:

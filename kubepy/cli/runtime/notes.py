@@ -80,7 +80,9 @@ class Notes(NamedTuple):
             node, words = next(
                 ((name, words) for name, words in changes if words is not None), ("", "")
             )
-            return f'"{self.program} {command} {node}{words}"' if node else ""
+            if node:
+                return f'"{self.program} {command} {node}{words}"'
+            return ""
 
         def taint(spec: Object) -> str | None:
             return next(

@@ -548,7 +548,9 @@ class ValidateOptions(Options):
         if self.validate in ("strict", "warn", "ignore"):
             return self.validate.capitalize()
         try:
-            return "Strict" if parse_bool(self.validate) else "Ignore"
+            if parse_bool(self.validate):
+                return "Strict"
+            return "Ignore"
         except ValueError:
             raise CliError(
                 f"invalid - validate option {quote(self.validate)}; must be one of: strict (or "

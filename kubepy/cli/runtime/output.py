@@ -107,7 +107,9 @@ def requested(options: PrintFlags) -> tuple[str, str]:
     if template:
         return output, template
     style, _, argument = output.partition("=")
-    return (style, argument) if style in WITH_ARGUMENT else (output, "")
+    if style in WITH_ARGUMENT:
+        return (style, argument)
+    return (output, "")
 
 
 def no_printer(output: str, formats: tuple[str, ...]) -> CliError:
@@ -178,11 +180,10 @@ def document_printer(
         nonlocal printed
         printed += 1
         shown = shown_object(factory, obj, managers=options.show_managed_fields)
-        pieces = (
-            list_pieces(style, shown)
-            if isinstance(shown.get("items"), ItemStream)
-            else iter([document(style, shown, typed=typed)])
-        )
+        if isinstance(shown.get("items"), ItemStream):
+            pieces = list_pieces(style, shown)
+        else:
+            pieces = iter([document(style, shown, typed=typed)])
         factory.print("---\n" if printed > 1 and style == "yaml" else "", end="")
         while text := "".join(islice(pieces, PRINTED_TOGETHER)):
             factory.print(text, end="")
@@ -219,7 +220,9 @@ def document(style: str, obj: Object, *, typed: bool = False, indent: int = 4) -
 
 
 def _json(obj: Object, typed: bool, indent: int = 0) -> str:
-    return to_json(in_go_order(obj), indent, sort_keys=False) if typed else to_json(obj, indent)
+    if typed:
+        return to_json(in_go_order(obj), indent, sort_keys=False)
+    return to_json(obj, indent)
 
 
 def in_go_order(obj: Object) -> Object:

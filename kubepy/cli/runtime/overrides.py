@@ -155,7 +155,9 @@ def _child(holder: Any, key: str) -> Any:
     if isinstance(holder, dict):
         return holder.get(key)
     index = int_or_none(key) if isinstance(holder, list) else None
-    return holder[index] if index is not None and 0 <= index < len(holder) else None
+    if index is not None and 0 <= index < len(holder):
+        return holder[index]
+    return None
 
 
 # --- the type -------------------------------------------------------------------------------------

@@ -53,11 +53,9 @@ def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
 
     def compare(left: _Valued, right: _Valued) -> int:
         left_value, right_value = left.values[0], right.values[0]
-        return (
-            -1
-            if _less(field, left_value, right_value)
-            else int(_less(field, right_value, left_value))
-        )
+        if _less(field, left_value, right_value):
+            return -1
+        return int(_less(field, right_value, left_value))
 
     absent = [valued.obj for valued in reversed(candidates) if not valued.values]
     in_order = sorted((valued for valued in candidates if valued.values), key=cmp_to_key(compare))
@@ -90,6 +88,8 @@ def _unsortable(field: str, reason: str) -> UnsortableError:
 
 def _quantity(value: Any) -> Any:
     try:
-        return quantities.parse_quantity(value) if isinstance(value, str) else None
+        if isinstance(value, str):
+            return quantities.parse_quantity(value)
+        return None
     except quantities.QuantityError:
         return None

@@ -100,9 +100,9 @@ def show(cell: object) -> str:
 
 def escaped(text: str) -> str:
     """Escape characters that would steer a terminal (``printers.WriteEscaped``)."""
-    return (
-        text.replace("\x1b", "^[").replace("\r", "\\r") if "\x1b" in text or "\r" in text else text
-    )
+    if "\x1b" in text or "\r" in text:
+        return text.replace("\x1b", "^[").replace("\r", "\\r")
+    return text
 
 
 def format_lines(text: list[str], remembered: list[int] | None = None) -> str:

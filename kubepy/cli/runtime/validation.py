@@ -64,7 +64,9 @@ def problems_of(factory: Factory, content: Any, validation: str) -> list[str]:
 def one_text(problems: list[str]) -> str:
     """Return several problems as one text, each once."""
     unique = list(dict.fromkeys(problems))
-    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
+    if len(unique) == 1:
+        return unique[0]
+    return f"[{', '.join(unique)}]"
 
 
 def type_problems(content: Any) -> list[str]:
@@ -86,20 +88,21 @@ def _object_problems(obj: Object) -> list[str]:
     """Return the differences of an object from the OpenAPI of its kind; none for an unknown
     kind."""
     schema = openapi.schema_for(obj["apiVersion"], obj["kind"])
-    return list(_problems(obj, schema, obj["kind"], schema.name)) if schema else []
+    if schema:
+        return list(_problems(obj, schema, obj["kind"], schema.name))
+    return []
 
 
 def _problems(value: Any, schema: Schema, path: str, type_path: str) -> Iterator[str]:
     """Yield the problems of a value at ``path`` in the object and ``type_path`` in its types."""
     if schema.name:
         type_path = schema.name
-    kind = (
-        "boolean"
-        if isinstance(value, bool)
-        else {dict: "map", list: "array", int: "integer", float: "number"}.get(
+    if isinstance(value, bool):
+        kind = "boolean"
+    else:
+        kind = {dict: "map", list: "array", int: "integer", float: "number"}.get(
             type(value), "string"
         )
-    )
     expected = (
         "string"
         if schema.int_or_string or schema.go_name == "Quantity"

@@ -206,7 +206,9 @@ def parse_changes(factory: Factory, words: list[str]) -> EnvChanges:
 
 
 def _variable(name: str, value: str) -> Object:
-    return {"name": name, "value": value} if value else {"name": name}
+    if value:
+        return {"name": name, "value": value}
+    return {"name": name}
 
 
 def _imported_variables(factory: Factory, options: SetEnvOptions) -> list[Object]:

@@ -119,7 +119,9 @@ class Bar:
 def state_after(step: Step, before: str) -> str | None:
     """Return the state of a pod after a step, None if the step does not change it."""
     if step.action == "waiting":
-        return PENDING if not step.node else _WAITING.get(step.reason, FAILED)
+        if not step.node:
+            return PENDING
+        return _WAITING.get(step.reason, FAILED)
     if step.action == "unavailable":  # "not-ready" is a step of its own
         return READY if before == AVAILABLE else None
     return STATE_AFTER.get(step.action)
@@ -223,7 +225,9 @@ class TopControllers:
         name, _, end = key.name.rpartition("-")
         above = Key(_OWN_OWNER.get(key.resource, ""), key.namespace, name)
         is_certain = key.resource == "replicasets.apps" and name and end == revision
-        return above if is_certain or above in self._workloads else None
+        if is_certain or above in self._workloads:
+            return above
+        return None
 
 
 @lru_cache(10_000)
@@ -242,11 +246,10 @@ def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> N
     :param steps: the number of the timeline's steps.
     """
     numbers = list(course.numbers if course else ())
-    staying = (
-        numbers[0][1].pods - numbers[0][1].terminating
-        if numbers
-        else sum(bar.start < 0 for bar in bars)
-    )
+    if numbers:
+        staying = numbers[0][1].pods - numbers[0][1].terminating
+    else:
+        staying = sum(bar.start < 0 for bar in bars)
     gone, spare, desired = list[Bar](), list[Bar](), -1
     events = [
         (number, bar) for bar in bars for number in (bar.start, bar.removed) if 0 <= number < steps

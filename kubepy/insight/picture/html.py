@@ -130,7 +130,9 @@ def legend(drawing: Drawing) -> str:
         f'<li><svg width="26" height="14" aria-hidden="true">{sample(0, 7)}</svg> {name}</li>\n'
         for name, sample in legend_of(drawing)
     )
-    return f'<ul id="legend" aria-label="Legend">\n{items}</ul>\n' if items else ""
+    if items:
+        return f'<ul id="legend" aria-label="Legend">\n{items}</ul>\n'
+    return ""
 
 
 def workloads_table(drawing: Drawing) -> str:
@@ -141,13 +143,13 @@ def workloads_table(drawing: Drawing) -> str:
         others = "".join(f"<td>{clean(cell)}</td>" for cell in cells)
         rows.append(f'<tr><th scope="row">{clean(name)}</th>{others}</tr>\n')
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
-    return (
-        f'<div class="scroll"><table id="workloads">\n<caption>Workloads</'
-        f"caption>\n<thead><tr>{head}</tr></thead>"
-        f"\n<tbody>\n{''.join(rows)}</tbody></table></div>\n"
-        if rows
-        else ""
-    )
+    if rows:
+        return (
+            f'<div class="scroll"><table id="workloads">\n<caption>Workloads</'
+            f"caption>\n<thead><tr>{head}</tr></thead>"
+            f"\n<tbody>\n{''.join(rows)}</tbody></table></div>\n"
+        )
+    return ""
 
 
 def workload_cells(key: Key, judged: Sequence[Availability]) -> list[str]:

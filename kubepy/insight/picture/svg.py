@@ -98,7 +98,9 @@ class Label(NamedTuple):
 def number(value: Number) -> str:
     """Write a coordinate with two decimals at most."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
-    return text.replace("0.", ".", 1) if abs(value) < 1 else text
+    if abs(value) < 1:
+        return text.replace("0.", ".", 1)
+    return text
 
 
 def shortened(text: str, room: float, size: float = 6.3) -> str:

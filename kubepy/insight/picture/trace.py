@@ -132,11 +132,10 @@ class Trace:
 
     def _instant(self, step: Step) -> Object:
         """Return the event of a step that is no pod's."""
-        process = (
-            self._nodes[step.key.name]
-            if step.key.resource == NODES
-            else self._workloads.get(self._owners.top(step), self._others)
-        )
+        if step.key.resource == NODES:
+            process = self._nodes[step.key.name]
+        else:
+            process = self._workloads.get(self._owners.top(step), self._others)
         return {
             "ph": "i",
             "s": "p",

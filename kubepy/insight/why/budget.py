@@ -19,7 +19,9 @@ MOMENT = 6  # a moment counts as so many writes, even if nothing is written in i
 
 def most_of_run(asked: Object) -> int:
     """Return the writes for one run that an object is asked about in."""
-    return MOST_OF_REPEATING if asked["kind"] == "CronJob" else MOST_OF_RUN
+    if asked["kind"] == "CronJob":
+        return MOST_OF_REPEATING
+    return MOST_OF_RUN
 
 
 class BudgetSpent(BaseException):

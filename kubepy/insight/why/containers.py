@@ -66,7 +66,9 @@ class FailingContainer(NamedTuple):
 
     @property
     def title(self) -> str:
-        return f"init container {self.name}" if self.is_init else f"container {self.name}"
+        if self.is_init:
+            return f"init container {self.name}"
+        return f"container {self.name}"
 
     @property
     def is_init(self) -> bool:
@@ -132,11 +134,9 @@ def without_annotation(
         if replaces_pods(workload) and annotation in (metadata.get("annotations") or {}):
             patch = {"metadata": {"annotations": {annotation: None}}}
             return [merge_patch(scene, workload, {"spec": {"template": patch}})]
-        return (
-            []
-            if phase_of(pod) == "Failed"
-            else [scene.command(pod, "annotate", scene.word(pod), f"{annotation}-")]
-        )
+        if phase_of(pod) == "Failed":
+            return []
+        return [scene.command(pod, "annotate", scene.word(pod), f"{annotation}-")]
     if node is not None and (text := annotations_of(node).get(of_node)):
         alike = [
             name_of(other)
@@ -199,7 +199,9 @@ def set_image(scene: Scene, failing: FailingContainer) -> list[Words]:
             for other in pods_of(scene, workload)
             if has_image(other, failing.name, image)
         ]
-        return [scene.command(workload, "delete", "pod", *old)] if old else []
+        if old:
+            return [scene.command(workload, "delete", "pod", *old)]
+        return []
     earlier = [
         other
         for other in earlier_images(scene, workload, failing.name)
@@ -217,7 +219,9 @@ def set_image(scene: Scene, failing: FailingContainer) -> list[Words]:
         return []
     target = pod if workload["kind"] in MADE_ANEW else workload  # of a pod the image can be changed
     words = scene.command(target, "set", "image", scene.word(target), f"{failing.name}={names[0]}")
-    return [words] if target is pod else of_template(workload, words)
+    if target is pod:
+        return [words]
+    return of_template(workload, words)
 
 
 def has_image(obj: Object, container: str, image: str) -> bool:
@@ -274,7 +278,9 @@ def cause_of_failure(failing: FailingContainer) -> str:
         return "out-of-memory"
     if failing.is_init:
         return "init-container-failing"
-    return "crash-loop" if failing.reason == CRASH_LOOP else "container-failed"
+    if failing.reason == CRASH_LOOP:
+        return "crash-loop"
+    return "container-failed"
 
 
 def failure_links(scene: Scene, failing: FailingContainer, cause: str) -> Iterator[Link]:

@@ -9,7 +9,7 @@ does not run here, so that only a patch removes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, cast
 
 from kubepy.api.clock import format_time
@@ -38,7 +38,7 @@ from kubepy.controllers.persistentvolume.provisioner import FINALIZER as PROVISI
 from kubepy.controllers.persistentvolume.provisioner import is_own
 from kubepy.controllers.podgc import TAINT_OUT_OF_SERVICE
 from kubepy.controllers.volumeprotection import PV_FINALIZER, PVC_FINALIZER, is_in_use
-from kubepy.insight import Finding
+from kubepy.insight import Finding, Link
 from kubepy.insight.why.scene import EVERY_KIND, condition_status, plural
 
 if TYPE_CHECKING:
@@ -155,16 +155,14 @@ def pod_of_dead_node(scene: Scene, pod: Object) -> Finding | None:
     if node is None or is_pod_ready(pod) or is_pod_terminal(pod) or not is_down(node, scene.now):
         return None
     started = phase_of(pod) == "Running"
-    text = (
-        f"it counts as not ready since node {name_of(node)} is dead"
-        if started
-        else f"the kubelet of {name_of(node)}, which would start it, does not answer"
-    )
-    link = (
-        scene.condition_link(pod, "Ready", text)
-        if started
-        else scene.link(pod, "status.phase", text)
-    )
+    if started:
+        text = f"it counts as not ready since node {name_of(node)} is dead"
+    else:
+        text = f"the kubelet of {name_of(node)}, which would start it, does not answer"
+    if started:
+        link = scene.condition_link(pod, "Ready", text)
+    else:
+        link = scene.link(pod, "status.phase", text)
     return scene.lead(dead_node(scene, node, of_terminating=False), link)
 
 
@@ -184,11 +182,10 @@ def terminating_pods(scene: Scene, workload: Object, pods: Iterable[Object]) -> 
 
 def pods_left_behind(scene: Scene, workload: Object) -> Finding | None:
     """Say about a workload that is done that pods of it are being deleted and do not go."""
-    holders = (
-        scene.owned(workload, "replicasets.apps")
-        if workload["kind"] == "Deployment"
-        else [workload]
-    )
+    if workload["kind"] == "Deployment":
+        holders = scene.owned(workload, "replicasets.apps")
+    else:
+        holders = [workload]
     leaving = [
         pod for holder in holders for pod in scene.owned(holder, PODS) if is_being_deleted(pod)
     ]
@@ -288,12 +285,13 @@ def foreign_finalizer(scene: Scene, obj: Object, foreign: list[str]) -> Finding:
     kept = [finalizer for finalizer in obj["metadata"]["finalizers"] if finalizer not in foreign]
     patch = json.dumps({"metadata": {"finalizers": kept or None}}, separators=(",", ":"))
     names = ", ".join(foreign)
-    text = (
-        f"no controller of this cluster removes {names}{whose}: that is for the operator of "
-        f"{obj['kind']} objects"
-        if is_custom
-        else f"no controller of this cluster removes {names}{whose}"
-    )
+    if is_custom:
+        text = (
+            f"no controller of this cluster removes {names}{whose}: that is for the operator of "
+            f"{obj['kind']} objects"
+        )
+    else:
+        text = f"no controller of this cluster removes {names}{whose}"
     return scene.finding(
         "finalizer-without-owner" if is_custom else "finalizer",
         scene.link(obj, FINALIZERS, text),
@@ -313,27 +311,26 @@ def foreground(scene: Scene, obj: Object) -> Finding:
     """Diagnose an object in foreground deletion: it waits for the dependents that block it."""
     dependents = [child for child in dependents_of(scene, obj) if is_blocking(child, obj)]
     at_once = scene.command(obj, "delete", scene.word(obj), "--cascade=background")
-    text = (
-        f"{counted(dependents, 'dependent')} still there (foreground deletion)"
-        if dependents
-        else "the garbage collector removes the finalizer: no dependent is left"
-    )
+    if dependents:
+        text = f"{counted(dependents, 'dependent')} still there (foreground deletion)"
+    else:
+        text = "the garbage collector removes the finalizer: no dependent is left"
     link = scene.link(obj, FINALIZERS, text)
     finding = worst(scene, dependents)
     if finding is not None and is_stuck(finding):
         return scene.finding(
             finding.cause, link, *finding.chain, remedies=(*finding.remedies, at_once)
         )
-    leaf = (
-        finding.chain
-        if finding is not None
-        else [
+    leaf: Sequence[Link] = ()
+    if finding is not None:
+        leaf = finding.chain
+    else:
+        leaf = [
             scene.link(
                 child, "metadata.ownerReferences", "the garbage collector has not deleted it yet"
             )
             for child in dependents[:1]
         ]
-    )
     return scene.finding(
         "foreground-deletion", link, *leaf, remedies=[at_once] if dependents else []
     )
@@ -412,16 +409,14 @@ def protected_claim(scene: Scene, claim: Object) -> Finding:
         ),
         None,
     )
-    text = (
-        f"it uses the claim, also now that it has ended ({phase_of(users[0])})"
-        if is_pod_terminal(users[0])
-        else "it uses the claim"
-    )
-    field = (
-        "spec.volumes"
-        if index is None
-        else f"spec.volumes[{index}].persistentVolumeClaim.claimName"
-    )
+    if is_pod_terminal(users[0]):
+        text = f"it uses the claim, also now that it has ended ({phase_of(users[0])})"
+    else:
+        text = "it uses the claim"
+    if index is None:
+        field = "spec.volumes"
+    else:
+        field = f"spec.volumes[{index}].persistentVolumeClaim.claimName"
     return scene.finding(
         "claim-protected", link, scene.link(users[0], field, text), remedies=remedies
     )
@@ -439,7 +434,9 @@ def top_owner(scene: Scene, obj: Object) -> Object | None:
     """Return the controller of an object, or that one's controller, up to the last; None for one
     without."""
     owner = scene.owner(obj)
-    return (top_owner(scene, owner) or owner) if owner is not None else None
+    if owner is not None:
+        return top_owner(scene, owner) or owner
+    return None
 
 
 def protected_volume(scene: Scene, volume: Object) -> Finding:
@@ -488,7 +485,9 @@ def definition_with_objects(scene: Scene, definition: Object) -> Finding:
         "message",
     )
     finding = worst(scene, objects)
-    return scene.lead(finding, link) if finding is not None else scene.finding(GOING, link)
+    if finding is not None:
+        return scene.lead(finding, link)
+    return scene.finding(GOING, link)
 
 
 # --- namespaces -----------------------------------------------------------------------------------
@@ -508,16 +507,15 @@ def terminating_namespace(scene: Scene, namespace: Object) -> Finding:
         if condition_status(namespace, condition) == "True"
     ]
     text = f"{counted(content, 'object')} still in it"
-    link = (
-        scene.condition_link(namespace, reported[0], text, "message")
-        if reported
-        else scene.link(namespace, "status.phase", text)
-    )
-    chain = (
-        finding.chain
-        if finding is not None
-        else [scene.link(content[0], "", "it has not been deleted yet")]
-    )
+    if reported:
+        link = scene.condition_link(namespace, reported[0], text, "message")
+    else:
+        link = scene.link(namespace, "status.phase", text)
+    chain: Sequence[Link] = ()
+    if finding is not None:
+        chain = finding.chain
+    else:
+        chain = [scene.link(content[0], "", "it has not been deleted yet")]
     return scene.finding(
         "namespace-finalizer" if is_held else "namespace-contents",
         link,

@@ -55,11 +55,10 @@ def node_not_ready(scene: Scene, node: Object) -> Finding | None:
     if is_node_ready(node) and not is_down(node, scene.now):
         return None
     status, name = condition_status(node, "Ready"), name_of(node)
-    text = (
-        "its kubelet says that it is not ready"
-        if status == "False"
-        else "its kubelet does not report"
-    )
+    if status == "False":
+        text = "its kubelet says that it is not ready"
+    else:
+        text = "its kubelet does not report"
     link = scene.condition_link(node, "Ready", text)
     if (until := down_until(node)) is not None:
         annotation = scene.link(

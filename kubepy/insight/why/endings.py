@@ -45,11 +45,9 @@ def as_of_now(scene: Scene, finding: Finding) -> Finding:
 
     def is_shown(link: Link) -> bool:
         obj = scene.get(*link.key)
-        return (
-            value_at(obj, link.field) == link.value
-            if link.field
-            else obj is not None or not link.value
-        )
+        if link.field:
+            return bool(value_at(obj, link.field) == link.value)
+        return obj is not None or not link.value
 
     return finding._replace(
         chain=tuple(

@@ -60,11 +60,9 @@ def progress(obj: Object) -> tuple[int, int] | None:
         return count(obj, "updatedNumberScheduled"), count(obj, "numberAvailable")
     if obj["kind"] == "Job":
         return 0, count(obj, "succeeded")
-    return (
-        (count(obj, "updatedReplicas"), count(obj, "availableReplicas"))
-        if obj["kind"] in ROLLED_OUT
-        else None
-    )
+    if obj["kind"] in ROLLED_OUT:
+        return (count(obj, "updatedReplicas"), count(obj, "availableReplicas"))
+    return None
 
 
 def is_done_with(scene: Scene, obj: Object, pods: int) -> bool:

@@ -54,7 +54,9 @@ def behind_service(scene: Scene, service: Object, link: Link) -> Finding:
             ),
         )
     finding = scene.diagnose(service)
-    return scene.lead(finding, link) if finding is not None else scene.finding("no-endpoints", link)
+    if finding is not None:
+        return scene.lead(finding, link)
+    return scene.finding("no-endpoints", link)
 
 
 def missing_service(scene: Scene, ingress: Object, field: str, backend: Object) -> Finding:

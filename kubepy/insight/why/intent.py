@@ -165,43 +165,40 @@ def pods_of(scene: Scene, obj: Object) -> list[Object]:
 
 def config_changed(scene: Scene, obj: Object) -> Finding | None:
     """Say that a ConfigMap or Secret was changed after pods that use it had started."""
-    spec = (
-        obj["spec"]
-        if obj["kind"] == "Pod"
-        else (obj["spec"].get("template") or {}).get("spec") or {}
-    )
+    if obj["kind"] == "Pod":
+        spec = obj["spec"]
+    else:
+        spec = (obj["spec"].get("template") or {}).get("spec") or {}
     path = "" if obj["kind"] == "Pod" else "spec.template."
     for source in sources_of(spec):
         content = scene.get(source.resource, namespace_of(obj), source.name)
         content = scene.client.with_managed_fields(content) if content else None
-        pods = (
-            [
+        if content:
+            pods = [
                 pod
                 for pod in pods_of(scene, obj)
                 if changed_after_start(scene, content, pod)
                 and (source.is_optional or not is_late(content, pod))
             ]
-            if content
-            else []
-        )
+        else:
+            pods = []
         if content is None or not pods:
             continue
-        use = (
-            "it uses this as files, which the kubelet brings up to date; a program that read them "
-            "before goes on "
-            "with the old ones"
-            if source.is_live
-            else "it uses this, which its containers read when they start"
-        )
+        if source.is_live:
+            use = (
+                "it uses this as files, which the kubelet brings up to date; a program that read "
+                "them before goes on with the old ones"
+            )
+        else:
+            use = "it uses this, which its containers read when they start"
         started = "it" if obj["kind"] == "Pod" else plural(len(pods), "pod")
         field, done = changed_field(content), "made" if is_late(content, pods[0]) else "changed"
         if value_at(content, field) <= value_at(pods[0], "status.startTime"):
             field = "metadata.resourceVersion"  # the time says nothing
-        restart = (
-            [scene.command(obj, "rollout", "restart", scene.word(obj))]
-            if obj["kind"] in ROLLED_OUT
-            else []
-        )
+        if obj["kind"] in ROLLED_OUT:
+            restart = [scene.command(obj, "rollout", "restart", scene.word(obj))]
+        else:
+            restart = []
         return scene.finding(
             "config-changed",
             scene.link(obj, path + source.field, use),
@@ -314,9 +311,9 @@ def target_of(scene: Scene, autoscaler: Object) -> Object | None:
     """Return the workload that an autoscaler scales."""
     reference = autoscaler["spec"]["scaleTargetRef"]
     resource = scene.cluster.scheme.for_kind(reference.get("apiVersion", ""), reference["kind"])
-    return (
-        scene.get(resource.key, namespace_of(autoscaler), reference["name"]) if resource else None
-    )
+    if resource:
+        return scene.get(resource.key, namespace_of(autoscaler), reference["name"])
+    return None
 
 
 def autoscaler_conflict(scene: Scene, workload: Object) -> Finding | None:
@@ -325,7 +322,9 @@ def autoscaler_conflict(scene: Scene, workload: Object) -> Finding | None:
     autoscalers = autoscalers_of(scene, workload)
     if len(autoscalers) > 1:
         return rivalry(scene, autoscalers, workload)
-    return conflict(scene, workload, autoscalers[0]) if autoscalers else None
+    if autoscalers:
+        return conflict(scene, workload, autoscalers[0])
+    return None
 
 
 def rivalry(scene: Scene, autoscalers: list[Object], asked: Object) -> Finding:
@@ -336,11 +335,10 @@ def rivalry(scene: Scene, autoscalers: list[Object], asked: Object) -> Finding:
     others = [other for other in autoscalers if other is not asked]
     names = " and ".join(f"hpa/{name_of(other)}" for other in others)
     is_workload = len(others) == len(autoscalers)
-    link = (
-        scene.link(asked, "spec.replicas", f"{names} set this size against each other")
-        if is_workload
-        else scene.link(asked, "spec.scaleTargetRef.name", f"{names} scales the same pods")
-    )
+    if is_workload:
+        link = scene.link(asked, "spec.replicas", f"{names} set this size against each other")
+    else:
+        link = scene.link(asked, "spec.scaleTargetRef.name", f"{names} scales the same pods")
     limits = [
         scene.link(
             other,
@@ -445,7 +443,9 @@ def undone_size(scene: Scene, workload: Object, autoscaler: Object) -> tuple[int
         for step in read_timeline(scene.cluster, subject=key).steps
         if step.key == key and step.action == "scaled" and " to " in step.reason
     ]
-    return (sizes[-2], event) if len(sizes) > 1 and sizes[-2] not in events else None
+    if len(sizes) > 1 and sizes[-2] not in events:
+        return (sizes[-2], event)
+    return None
 
 
 def autoscaler(scene: Scene, obj: Object) -> Finding | None:
@@ -453,13 +453,12 @@ def autoscaler(scene: Scene, obj: Object) -> Finding | None:
     metrics."""
     target = target_of(scene, obj)
     if condition_status(obj, "AbleToScale") == "False" or target is None:
-        link = (
-            scene.condition_link(
+        if condition_status(obj, "AbleToScale"):
+            link = scene.condition_link(
                 obj, "AbleToScale", "it cannot read the size of its target", "message"
             )
-            if condition_status(obj, "AbleToScale")
-            else scene.link(obj, "spec.scaleTargetRef.name", "there is no such target")
-        )
+        else:
+            link = scene.link(obj, "spec.scaleTargetRef.name", "there is no such target")
         return scene.finding("autoscaler-without-target", link)
     if others := rivals(scene, obj):
         return rivalry(scene, [obj, *others], obj)
@@ -581,7 +580,9 @@ def note_limited(scene: Scene, obj: Object) -> Finding | None:
         return scene.finding(
             "autoscaler-limited", link, scene.link(obj, "spec.maxReplicas", "it stays at this size")
         )
-    return conflict(scene, target, obj) if target is not None else None
+    if target is not None:
+        return conflict(scene, target, obj)
+    return None
 
 
 WITH_TEMPLATES = ("daemonsets.apps", "deployments.apps", "statefulsets.apps")

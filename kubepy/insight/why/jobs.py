@@ -189,11 +189,9 @@ def running_job(scene: Scene, job: Object) -> Finding | None:
         f"its next pod waits for the back-off after "
         f"{plural(status.get('failed') or 0, 'failure')}{until}"
     )
-    return (
-        scene.finding("job-running", scene.link(job, "status.failed", text))
-        if status.get("failed")
-        else None
-    )
+    if status.get("failed"):
+        return scene.finding("job-running", scene.link(job, "status.failed", text))
+    return None
 
 
 def goes_on(scene: Scene, job: Object) -> bool:
@@ -246,9 +244,9 @@ def schedule_error(scene: Scene, cron_job: Object) -> str:
     try:
         starts_of(scene, cron_job)
     except (cron.CronError, ScheduleError) as error:
-        return (
-            "it names no time that ever comes" if isinstance(error, ScheduleError) else str(error)
-        )
+        if isinstance(error, ScheduleError):
+            return "it names no time that ever comes"
+        return str(error)
     return ""
 
 
@@ -294,11 +292,10 @@ def has_new_schedule(cron_job: Object, since: datetime) -> bool:
 
 def missed_link(scene: Scene, cron_job: Object, start: CronJobStarts) -> Link:
     are = "has" if start.missed == 1 else "have"
-    many = (
-        "more than 100 starts have"
-        if start.missed > MANY_MISSED
-        else f"{plural(start.missed, 'start')} {are}"
-    )
+    if start.missed > MANY_MISSED:
+        many = "more than 100 starts have"
+    else:
+        many = f"{plural(start.missed, 'start')} {are}"
     last = f", the last one at {format_time(start.due)}" if start.due else ""
     return scene.link(cron_job, "status.lastScheduleTime", f"{many} been missed{last}")
 
@@ -313,11 +310,10 @@ def cron_job_behind(scene: Scene, cron_job: Object) -> Finding | None:
         return None
     text = f"it starts no Job while another one runs: {', '.join(map(name_of, active))}"
     finding = scene.diagnose_any(active)
-    leaf = (
-        finding.chain
-        if finding is not None
-        else (scene.link(active[0], "status.active", "it still runs"),)
-    )
+    if finding is not None:
+        leaf = finding.chain
+    else:
+        leaf = (scene.link(active[0], "status.active", "it still runs"),)
     remedies = [
         *(finding.remedies if finding is not None else ()),
         scene.command(cron_job, "delete", *map(scene.word, active)),

@@ -39,7 +39,9 @@ def kind_of(scene: Scene, words: Words) -> str:
     if any(PREFIX in word for word in (*words, stdin_of(words))) or _makes_handler(words):
         return SIMULATED
     if words[0] == "delete":
-        return DESTRUCTIVE if _destroys(scene, words) else REAL
+        if _destroys(scene, words):
+            return DESTRUCTIVE
+        return REAL
     if words[0] == "patch":
         return _kind_of_patch(words)
     if words[0] == "label" and any(word.partition("=")[0] in ZONE_LABELS for word in words):
@@ -62,7 +64,9 @@ def _kind_of_replacement(scene: Scene, manifest: Object) -> str:
     if resource is not None:
         present = scene.get(resource.key, metadata.get("namespace", "default"), metadata["name"])
     if manifest["kind"] == "PersistentVolumeClaim":
-        return DESTRUCTIVE if present is not None and is_bound(present) else REAL
+        if present is not None and is_bound(present):
+            return DESTRUCTIVE
+        return REAL
     is_same = present is None or _for_kubelets(present) == _for_kubelets(manifest)
     return REAL if is_same else SIMULATED
 
@@ -108,11 +112,10 @@ def _named_objects(scene: Scene, words: Words) -> Iterator[Object]:
         for word in words[1 : words.index("-n") if "-n" in words else None]
         if not word.startswith("-")
     ]
-    pairs = (
-        [name.split("/", 1) for name in names]
-        if "/" in names[0]
-        else [[names[0], name] for name in names[1:]]
-    )
+    if "/" in names[0]:
+        pairs = [name.split("/", 1) for name in names]
+    else:
+        pairs = [[names[0], name] for name in names[1:]]
     for kind, name in pairs:
         resource = scene.cluster.scheme.find(kind)
         key = resource.key if resource is not None else kind

@@ -84,11 +84,10 @@ def missing_finding(
     reference, resource = problem.reference, problem.reference.resource
     noun = reference.kind
     place = f"volume {reference.volume}" if reference.volume else f"container {reference.container}"
-    what = (
-        f"key {reference.key} of {noun} {reference.name}"
-        if problem.is_key
-        else f"{noun} {reference.name}"
-    )
+    if problem.is_key:
+        what = f"key {reference.key} of {noun} {reference.name}"
+    else:
+        what = f"{noun} {reference.name}"
     use = scene.link(obj, path + reference.field, f"{place} reads {what}{note and f': {note}'}")
     present = scene.get(resource, namespace_of(obj), reference.name)
     if present is None:
@@ -139,7 +138,9 @@ def runs_without_configuration(scene: Scene, obj: Object) -> Finding | None:
         return None
     spec = obj["spec"] if obj["kind"] == "Pod" else obj["spec"]["template"]["spec"]
     missing = [*missing_references(spec, namespace_of(obj), scene.get)]
-    return missing_finding(scene, obj, missing, note=RUNS_HERE) if missing else None
+    if missing:
+        return missing_finding(scene, obj, missing, note=RUNS_HERE)
+    return None
 
 
 def runs_without_account(scene: Scene, obj: Object) -> Finding | None:

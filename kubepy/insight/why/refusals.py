@@ -304,11 +304,10 @@ def trials(scene: Scene, owner: Object) -> Iterator[Trial]:
         return
     key = scene.key(owner)
     for controller, creations in SENDERS[key.resource]:
-        user = (
-            kubelet_of(node_name(owner) or key.name)
-            if controller == "kubelet"
-            else user_of(controller, Informers())(key)
-        )
+        if controller == "kubelet":
+            user = kubelet_of(node_name(owner) or key.name)
+        else:
+            user = user_of(controller, Informers())(key)
         for creation in creations(scene, owner):
             yield Trial(scene, creation, owner, user)
 
@@ -318,7 +317,9 @@ def first_refusal(scene: Scene, owner: Object) -> tuple[Trial, Status] | None:
     for trial in trials(scene, owner):
         answer = trial.run()
         if isinstance(answer, Status) and not isinstance(answer, AlreadyExists):
-            return None if is_namespace_terminating(answer) else (trial, answer)
+            if is_namespace_terminating(answer):
+                return None
+            return (trial, answer)
     return None
 
 
@@ -602,11 +603,10 @@ def quota_exceeded(case: Refusal) -> Evidence:
             f"many",
         )
     ]
-    default = (
-        room.default_request(scene, case.created, name.removeprefix("requests."))
-        if resource == PODS
-        else None
-    )
+    if resource == PODS:
+        default = room.default_request(scene, case.created, name.removeprefix("requests."))
+    else:
+        default = None
     if default is not None:
         links.insert(0, default)
     raised = {
@@ -630,11 +630,10 @@ def unnamed_resource(case: Refusal) -> Evidence:
     """Show a resource under quota for which a container names no amount."""
     scene, quota = case.scene, case.suspect.obj
     hard = quota["spec"].get("hard") or {}
-    unnamed = (
-        list(quotas.unnamed_resources(case.trial.creation.obj, hard))
-        if case.trial.creation.resource == PODS
-        else []
-    )
+    if case.trial.creation.resource == PODS:
+        unnamed = list(quotas.unnamed_resources(case.trial.creation.obj, hard))
+    else:
+        unnamed = []
     amounts = {}
     for kind in ("requests", "limits"):
         names = [
@@ -662,7 +661,9 @@ def modest(hard: Object, name: str, flag: str) -> str:
     smaller."""
     usual = {"cpu": "100m", "memory": "128Mi"}.get(name, "1")
     limit = hard.get(f"{flag}.{name}", hard.get(name, usual))
-    return usual if Quantity.parse(usual) < Quantity.parse(str(limit)) else str(limit)
+    if Quantity.parse(usual) < Quantity.parse(str(limit)):
+        return usual
+    return str(limit)
 
 
 def limit_range(case: Refusal) -> Evidence:
@@ -768,14 +769,13 @@ def admission_policy(case: Refusal) -> Evidence:
             else "it does not hold",
         )
     )
-    mend = (
-        [merge_patch(scene, policy, {"spec": {"failurePolicy": "Ignore"}})]
-        if is_broken
-        else [
+    if is_broken:
+        mend = [merge_patch(scene, policy, {"spec": {"failurePolicy": "Ignore"}})]
+    else:
+        mend = [
             merge_patch(scene, binding, {"spec": {"validationActions": ["Warn", "Audit"]}})
             for binding in bindings
         ]
-    )
     return links, [
         *mend,
         *(scene.command(binding, "delete", scene.word(binding)) for binding in bindings),

@@ -92,11 +92,10 @@ def pods_of(scene: Scene, workload: Object) -> list[Object]:
     pod's is itself."""
     if workload["kind"] == "Pod":
         return [workload]
-    owners = (
-        scene.owned(workload, "replicasets.apps")
-        if workload["kind"] == "Deployment"
-        else [workload]
-    )
+    if workload["kind"] == "Deployment":
+        owners = scene.owned(workload, "replicasets.apps")
+    else:
+        owners = [workload]
     return [pod for owner in owners for pod in scene.owned(owner, "pods") if is_pod_active(pod)]
 
 
@@ -220,7 +219,9 @@ def made_anew(
 
 
 def owned_pods(scene: Scene, obj: Object) -> list[Object]:
-    return [obj] if obj["kind"] == "Pod" else scene.owned(obj, "pods")
+    if obj["kind"] == "Pod":
+        return [obj]
+    return scene.owned(obj, "pods")
 
 
 def manifest_of(obj: Object) -> Object:
@@ -347,11 +348,13 @@ def show_amount(resource: str, amount: int) -> str:
     """Return an amount as a manifest has it; cpu comes in thousandths, everything else in whole
     units."""
     if resource == "cpu":
-        return f"{amount // 1000}" if amount % 1000 == 0 else f"{amount}m"
+        if amount % 1000 == 0:
+            return f"{amount // 1000}"
+        return f"{amount}m"
     if resource in SMALLEST and amount >= MEBI:
-        return (
-            f"{amount // (MEBI * 1024)}Gi" if amount % (MEBI * 1024) == 0 else f"{amount // MEBI}Mi"
-        )
+        if amount % (MEBI * 1024) == 0:
+            return f"{amount // (MEBI * 1024)}Gi"
+        return f"{amount // MEBI}Mi"
     return str(amount)
 
 

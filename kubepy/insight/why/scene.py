@@ -115,7 +115,9 @@ class Scene:
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
         """Return an object; None where it, or its kind, is missing."""
         try:
-            return self.client.get(resource, name, namespace=namespace) if name else None
+            if name:
+                return self.client.get(resource, name, namespace=namespace)
+            return None
         except Status:
             return None
 
@@ -144,17 +146,18 @@ class Scene:
     def owner(self, obj: Object) -> Object | None:
         """Return the controller of an object; None where it has none, or that is gone."""
         controller = controller_of(obj)
-        resource = (
-            self.cluster.scheme.for_kind(controller["apiVersion"], controller["kind"])
-            if controller
-            else None
-        )
+        if controller:
+            resource = self.cluster.scheme.for_kind(controller["apiVersion"], controller["kind"])
+        else:
+            resource = None
         if controller is None or resource is None:
             return None
         owner = self.get(
             resource.key, namespace_of(obj) if resource.namespaced else "", controller["name"]
         )
-        return owner if owner is not None and uid_of(owner) == controller["uid"] else None
+        if owner is not None and uid_of(owner) == controller["uid"]:
+            return owner
+        return None
 
     def events(self, obj: Object) -> Objects:
         """Return the events about an object, oldest first."""
@@ -253,11 +256,9 @@ class Scene:
         """Return a command line about an object, with ``-n`` where it is in another namespace than
         the usual one."""
         namespace = namespace_of(obj)
-        return (
-            (*words, "-n", namespace)
-            if namespace and {namespace, self.namespace} != {"default"}
-            else words
-        )
+        if namespace and {namespace, self.namespace} != {"default"}:
+            return (*words, "-n", namespace)
+        return words
 
 
 def value_at(obj: Any, path: str) -> Any:
@@ -298,7 +299,9 @@ def condition_status(obj: Object, condition_type: str) -> str:
 
 def plural(number: int, noun: str) -> str:
     """Return ``1 pod``, ``3 pods``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    if number == 1:
+        return f"{number} {noun}"
+    return f"{number} {noun}s"
 
 
 # --- pods -----------------------------------------------------------------------------------------

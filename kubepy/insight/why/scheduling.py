@@ -384,11 +384,10 @@ def label_node(case: PlacementCase, labels: dict[str, str | None]) -> list[Words
     if not labels or any(key in NOT_TO_RELABEL for key in labels):
         return []
     words = [f"{key}-" if value is None else f"{key}={value}" for key, value in labels.items()]
-    overwrite = (
-        ["--overwrite"]
-        if any(labels[key] is not None and key in case.node.labels for key in labels)
-        else []
-    )
+    if any(labels[key] is not None and key in case.node.labels for key in labels):
+        overwrite = ["--overwrite"]
+    else:
+        overwrite = []
     return on_nodes(
         case.scene, case.pod, case.nodes[:MAX_NODES], "label", "nodes", after=[*words, *overwrite]
     )
@@ -559,7 +558,9 @@ def sensible_request(case: PlacementCase, resource: str) -> int:
     amount = largest_share([room for room in rooms if room > 0], number)
     if workload["kind"] != "Deployment" or workload["spec"]["strategy"]["type"] != "Recreate":
         amount = min(amount, largest_share([room for room in free if room > 0], at_once))
-    return amount - amount % 10 if resource == "cpu" else amount
+    if resource == "cpu":
+        return amount - amount % 10
+    return amount
 
 
 def too_many_pods(case: PlacementCase) -> Evidence:
@@ -774,17 +775,16 @@ def volume_limit(case: PlacementCase) -> Evidence:
     csi_node = case.scene.get(CSI_NODES, "", case.node.name)
     drivers = (csi_node or {"spec": {}})["spec"].get("drivers") or []
     index = next((index for index, driver in enumerate(drivers) if driver.get("allocatable")), 0)
-    links = (
-        []
-        if csi_node is None
-        else [
+    if csi_node is None:
+        links = []
+    else:
+        links = [
             case.scene.link(
                 csi_node,
                 f"spec.drivers[{index}].allocatable.count",
                 "it has as many volumes of the driver already",
             )
         ]
-    )
     return links, make_room(case)
 
 
@@ -853,14 +853,12 @@ def unscheduled(scene: Scene, pod: Object) -> Finding | None:
         return rejected_at_once(scene, pod, tried)
     if tried.result.feasible:
         waiting = volumes.unbound(scene, pod)
-        return (
-            scene.lead(
+        if waiting is not None:
+            return scene.lead(
                 waiting,
                 scene.link(pod, "spec.volumes", "it fits on a node, and waits for its volumes"),
             )
-            if waiting is not None
-            else None
-        )
+        return None
     return held_by_terminating(scene, pod, tried) or no_node_fits(scene, pod, tried)
 
 
@@ -913,7 +911,9 @@ def rejected_at_once(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Fin
             remedies=patch_template(scene, pod, ("remove", ("affinity", "nodeAffinity"), None)),
         )
     finding = volumes.unusable_claim(scene, pod)
-    return scene.lead(finding, link) if finding is not None else None
+    if finding is not None:
+        return scene.lead(finding, link)
+    return None
 
 
 def held_by_terminating(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding | None:
@@ -994,11 +994,9 @@ def reason_for_lack(case: PlacementCase, links: list[Link]) -> tuple[str, list[L
             return "preempted", [*links, *links_of_priorities(case, higher[0])]
     resource = RESOURCE_OF_CAUSE.get(case.cause)
     default = room.default_request(case.scene, case.pod, resource) if resource is not None else None
-    return (
-        (case.cause, links)
-        if default is None
-        else ("limit-range-default", [links[-1], *links[:-1], default])
-    )
+    if default is None:
+        return (case.cause, links)
+    return ("limit-range-default", [links[-1], *links[:-1], default])
 
 
 def links_of_priorities(case: PlacementCase, other: PodInfo) -> Iterator[Link]:
@@ -1024,7 +1022,9 @@ def state_of_node(case: PlacementCase) -> Finding | None:
         return None
     finding = case.scene.diagnose(dict(case.node.node or {}))
     links, _ = taint(case)
-    return case.scene.lead(finding, links[0]) if finding is not None else None
+    if finding is not None:
+        return case.scene.lead(finding, links[0])
+    return None
 
 
 def other_reasons(case: PlacementCase) -> Iterator[Link]:

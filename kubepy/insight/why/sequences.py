@@ -142,7 +142,9 @@ class SequenceSearch:
         return RemedySequence(steps, after)
 
     def _question_at(self, cluster: LocalCluster | None) -> Question | None:
-        return self._question._replace(cluster=cluster) if cluster is not None else None
+        if cluster is not None:
+            return self._question._replace(cluster=cluster)
+        return None
 
     def _seconds(self, cluster: LocalCluster) -> float:
         return (cluster.clock.now() - self._started).total_seconds()

@@ -92,7 +92,9 @@ def of_workload_without_pods(scene: Scene, workload: Object, link: Link) -> Find
             remedies=[scene.command(workload, "scale", scene.word(workload), "--replicas=1")],
         )
     finding = scene.diagnose(workload)
-    return scene.lead(finding, link) if finding is not None else scene.finding("no-endpoints", link)
+    if finding is not None:
+        return scene.lead(finding, link)
+    return scene.finding("no-endpoints", link)
 
 
 def may_be_meant(service: Object, workload: Object) -> bool:
@@ -131,7 +133,9 @@ def no_endpoints(scene: Scene, service: Object) -> Finding | None:
     workload = top_owner(scene, pods[0])
     finding = scene.diagnose(workload) if workload is not None else None
     finding = finding or scene.diagnose_any(pods)
-    return scene.lead(finding, link) if finding is not None else scene.finding("no-endpoints", link)
+    if finding is not None:
+        return scene.lead(finding, link)
+    return scene.finding("no-endpoints", link)
 
 
 # --- ports ----------------------------------------------------------------------------------------

@@ -114,11 +114,10 @@ def _is_replaced(
 def no_controllers(question: Question, scene: Scene, obj: Object) -> Why:
     """Say that nobody runs the controllers, and which command runs them until the object is
     done."""
-    field = (
-        "status.observedGeneration"
-        if (obj.get("status") or {}).get("observedGeneration")
-        else "status"
-    )
+    if (obj.get("status") or {}).get("observedGeneration"):
+        field = "status.observedGeneration"
+    else:
+        field = "status"
     if question.is_held:
         text = (
             "the process that holds the lock of the controllers runs only kubelets (serve "
@@ -150,11 +149,10 @@ def next_for(scene: Scene, obj: Object, finding: Finding) -> Next | None:
     chain."""
     checkpoint = latest(scene.cluster.store.meta(CHECKPOINT)) if scene.reconciles else None
     concerned = {scene.key(obj), *(link.key for link in finding.chain)}
-    pending = (
-        [entry for entry in checkpoint.pending if entry.due and entry.due > scene.now]
-        if checkpoint
-        else []
-    )
+    if checkpoint:
+        pending = [entry for entry in checkpoint.pending if entry.due and entry.due > scene.now]
+    else:
+        pending = []
     for entry in sorted(pending, key=lambda entry: (entry.due or scene.now, entry.key)):
         if entry.due and _concerns(scene, entry.key, concerned):
             return Next(entry.due, entry.reconciler, entry.key)

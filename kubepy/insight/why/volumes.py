@@ -93,7 +93,9 @@ def pending_claim(scene: Scene, claim: Object) -> Finding | None:
         return None
     if phase_of(claim) == "Lost":
         return lost_claim(scene, claim)
-    return None if is_bound(claim) else waiting_for_consumer(scene, claim) or unserved(scene, claim)
+    if is_bound(claim):
+        return None
+    return waiting_for_consumer(scene, claim) or unserved(scene, claim)
 
 
 def lost_claim(scene: Scene, claim: Object) -> Finding:
@@ -455,13 +457,12 @@ def reachable_from_elsewhere(
     The object is the volume that the claim is bound to, one that matches it, or the class with its
     topologies.
     """
-    volumes = (
-        [scene.get(VOLUMES, "", claim["spec"].get("volumeName") or "")]
-        if is_bound(claim)
-        else [
+    if is_bound(claim):
+        volumes = [scene.get(VOLUMES, "", claim["spec"].get("volumeName") or "")]
+    else:
+        volumes = [
             volume for volume in scene.list(VOLUMES) if not list(defects_of(scene, volume, claim))
         ]
-    )
     for volume in volumes:
         for path, key, values in zones_of(volume or {"metadata": {}, "spec": {}}):
             yield volume or {}, path, key, values
@@ -481,7 +482,9 @@ def cause_of_nothing_to_bind(scene: Scene, pod: Object) -> str:
     are_elsewhere = all(
         any(True for _ in reachable_from_elsewhere(scene, claim)) for claim in claims
     )
-    return "volume-zone" if claims and are_elsewhere else "claim-without-volume"
+    if claims and are_elsewhere:
+        return "volume-zone"
+    return "claim-without-volume"
 
 
 def nothing_to_bind(scene: Scene, pod: Object) -> NearestVolume:

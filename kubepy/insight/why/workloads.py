@@ -150,11 +150,9 @@ def _finding_about(scene: Scene, alike: list[Object]) -> Finding | None:
     findings = [
         scene.diagnose(pod) for pod in alike[: MOST_MERGED if is_being_deleted(alike[0]) else 1]
     ]
-    return (
-        together([finding for finding in findings if finding is not None])
-        if all(findings)
-        else findings[0]
-    )
+    if all(findings):
+        return together([finding for finding in findings if finding is not None])
+    return findings[0]
 
 
 def _is_done(scene: Scene, pod: Object) -> bool:
@@ -212,11 +210,9 @@ def shares_pods(scene: Scene, obj: Object) -> Finding | None:
 
 def undo(scene: Scene, obj: Object) -> list[Words]:
     """Return the command that goes back to the revision before, where there is one."""
-    return (
-        [scene.command(obj, "rollout", "undo", scene.word(obj))]
-        if len(revisions_of(scene, obj)) > 1
-        else []
-    )
+    if len(revisions_of(scene, obj)) > 1:
+        return [scene.command(obj, "rollout", "undo", scene.word(obj))]
+    return []
 
 
 def undo_further(scene: Scene, obj: Object) -> list[Words]:
@@ -405,7 +401,9 @@ def newest_revision(scene: Scene, obj: Object) -> str:
         return str((obj.get("status") or {}).get("updateRevision", ""))
     revisions = scene.owned(obj, "controllerrevisions.apps")
     newest = max(revisions, key=lambda revision: int(revision.get("revision") or 0), default=None)
-    return labels_of(newest).get(REVISION_HASH, "") if newest else ""
+    if newest:
+        return labels_of(newest).get(REVISION_HASH, "")
+    return ""
 
 
 def is_new(scene: Scene, obj: Object, pod: Object) -> bool:
@@ -457,7 +455,9 @@ def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
 def scaled(value: object, total: int) -> int:
     """Return an int-or-percent of a total, rounded up."""
     text = str(value)
-    return math.ceil(int(text[:-1]) * total / 100) if text.endswith("%") else int(text)
+    if text.endswith("%"):
+        return math.ceil(int(text[:-1]) * total / 100)
+    return int(text)
 
 
 def daemon_set(scene: Scene, obj: Object) -> Finding | None:
@@ -512,11 +512,9 @@ def stateful_set(scene: Scene, obj: Object) -> Finding | None:
     link = scene.link(
         obj, f"status.{field}", f"{count(obj, field)} of {plural(desired, 'pod')} {state}"
     )
-    return (
-        scene.lead(finding, link)
-        if finding.cause in IN_ORDER
-        else held_up(scene, obj, link, finding)
-    )
+    if finding.cause in IN_ORDER:
+        return scene.lead(finding, link)
+    return held_up(scene, obj, link, finding)
 
 
 def name_is_taken(scene: Scene, obj: Object) -> Finding | None:
@@ -529,11 +527,10 @@ def name_is_taken(scene: Scene, obj: Object) -> Finding | None:
     for _, pod in sorted(named.items()):
         if not is_controlled_by(pod, obj) and not goals.stateful_set(scene, obj):
             controller = controller_of(pod)
-            owner = (
-                f"belongs to {controller['kind'].lower()}/{controller['name']}"
-                if controller
-                else "has no owner"
-            )
+            if controller:
+                owner = f"belongs to {controller['kind'].lower()}/{controller['name']}"
+            else:
+                owner = "has no owner"
             return scene.finding(
                 "selector-conflict",
                 scene.link(

@@ -258,7 +258,9 @@ class DocumentReader:
             self._nodes += len(value)  # upstream counts keys too
             self._aliased += len(value)
             return {key: self._copy(item) for key, item in value.items()}
-        return [self._copy(item) for item in value] if isinstance(value, list) else value
+        if isinstance(value, list):
+            return [self._copy(item) for item in value]
+        return value
 
 
 class RepeatedKeysReader(DocumentReader):
@@ -386,4 +388,6 @@ def _go_syntax(value: Any) -> str:
 
 
 def _go_interface(value: Any) -> str:
-    return "interface {}(nil)" if value is None else _go_syntax(value)
+    if value is None:
+        return "interface {}(nil)"
+    return _go_syntax(value)

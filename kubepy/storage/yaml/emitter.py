@@ -171,13 +171,17 @@ def atom(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        return str(value) if INT64_MIN <= value <= UINT64_MAX else format_float(float(value))
+        if INT64_MIN <= value <= UINT64_MAX:
+            return str(value)
+        return format_float(float(value))
     if isinstance(value, float):
         if math.isnan(value) or math.isinf(value):
             raise ValueError(f"unsupported value: {value}")
         # As it comes out of JSON: a float without a fraction is an integer as far as 64 bits go.
         is_integer = value.is_integer() and INT64_MIN <= value <= UINT64_MAX
-        return str(int(value)) if is_integer else format_float(value)
+        if is_integer:
+            return str(int(value))
+        return format_float(value)
     if isinstance(value, dict | list) and not value:
         return "{}" if isinstance(value, dict) else "[]"
     raise TypeError(f"{type(value).__name__} is no JSON value")
@@ -258,7 +262,9 @@ def string(value: str, column: int, indent: str) -> str:
         return literal(value, indent)
     text = quote(value)
     if " " in text:
-        return text if column + len(text) <= BEST_WIDTH else _fold(text, column, indent)
+        if column + len(text) <= BEST_WIDTH:
+            return text
+        return _fold(text, column, indent)
     if len(text) <= _MEMO_TEXT:
         if len(_texts) >= _MEMO_ENTRIES:
             _texts.clear()
@@ -289,7 +295,9 @@ def _escape(match: re.Match[str]) -> str:
     code = ord(char)
     if code <= 0xFF:
         return f"\\x{code:02X}"
-    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+    if code <= 0xFFFF:
+        return f"\\u{code:04X}"
+    return f"\\U{code:08X}"
 
 
 def _fold(text: str, column: int, indent: str) -> str:

@@ -45,7 +45,9 @@ def _step(node: Any, path: str) -> tuple[int, Any, str] | None:
             rest = _rest_after(path, str(key.value)) if isinstance(key, ScalarNode) else None
             if rest is not None:
                 steps.append((len(key.value), (key.start_mark.line + 1, value, rest)))
-        return max(steps, key=lambda step: step[0])[1] if steps else None
+        if steps:
+            return max(steps, key=lambda step: step[0])[1]
+        return None
     index = _INDEX.match(path)
     if isinstance(node, SequenceNode) and index and int(index[1]) < len(node.value):
         item = node.value[int(index[1])]

@@ -251,7 +251,9 @@ def _integer(digits: str) -> int | float:
     if len(digits) > MAX_DIGITS:
         return _float(digits)
     value = int(digits)
-    return value if INT64_MIN <= value <= INT64_MAX else float(value)
+    if INT64_MIN <= value <= INT64_MAX:
+        return value
+    return float(value)
 
 
 def _float(digits: str) -> float:
@@ -284,7 +286,9 @@ def _sound(value: Any) -> Any:
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
         return {_sound(key): _sound(item) for key, item in value.items()}
-    return [_sound(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_sound(item) for item in value]
+    return value
 
 
 # Python's messages in the words of Go's scanner (``encoding/json/scanner.go``).

@@ -103,7 +103,9 @@ def _integer(match: re.Match[str]) -> int | None:
     else:
         value = int(binary, 2) if binary is not None else int(octal, 8)
     value = -value if sign == "-" else value
-    return value if INT64_MIN <= value <= (INT64_MAX if sign else UINT64_MAX) else None
+    if INT64_MIN <= value <= (INT64_MAX if sign else UINT64_MAX):
+        return value
+    return None
 
 
 def format_float(value: float) -> str:

@@ -137,7 +137,9 @@ class BlockEditor:
             return head + body
         column = self._layout.column(node)
         begins_there = len(body) - len(body.lstrip(" ")) == column and body[column] != "\n"
-        return head + body[column:] if begins_there else f"{head.rstrip(' ')}\n{body}"
+        if begins_there:
+            return head + body[column:]
+        return f"{head.rstrip(' ')}\n{body}"
 
     def _with_collection(self, chunk: EntryLines, column: int, value: Any) -> str:
         """Return an entry whose value becomes a collection, in block style."""
@@ -160,18 +162,16 @@ class BlockEditor:
         is_block_scalar = node.style in ("|", ">")
         is_inline = not node.is_block and not is_block_scalar
         start = node.start if is_inline and node.start < node.end else entry.mark
-        head = (
-            self._text[entry.start : start]
-            if start > entry.mark
-            else self._text[entry.start : entry.mark] + " "
-        )
+        if start > entry.mark:
+            head = self._text[entry.start : start]
+        else:
+            head = self._text[entry.start : entry.mark] + " "
         if anchor := _anchor(node):
             head += f"{anchor} "
-        after = (
-            self._comments_of_collection(chunk)
-            if node.has_kind_of(value)
-            else self._comments_after(chunk)
-        )
+        if node.has_kind_of(value):
+            after = self._comments_of_collection(chunk)
+        else:
+            after = self._comments_after(chunk)
         text: str | None = None
         if is_block_scalar and isinstance(value, str):
             header, _, body = self._text[self._layout.content_start(node) : entry.end].partition(
@@ -199,7 +199,9 @@ class BlockEditor:
         if node.style in ("|", ">"):
             line = self._text[node.start : self._layout.line_end(node.start + 1)]
             blank = len(line) - len(line.partition("#")[0].rstrip())
-            return line[len(line) - blank :].rstrip("\n") if "#" in line else ""
+            if "#" in line:
+                return line[len(line) - blank :].rstrip("\n")
+            return ""
         if not node.is_block:
             return self._layout.end_comment(entry.end)
         start = self._layout.inner_start(entry)
@@ -214,9 +216,9 @@ class BlockEditor:
         """Return the comments after an entry that belong to it; those within a block collection go
         with that."""
         node = chunk.entry.value
-        return (
-            "" if node.is_block else self._text[self._layout.line_end(chunk.entry.end) : chunk.end]
-        )
+        if node.is_block:
+            return ""
+        return self._text[self._layout.line_end(chunk.entry.end) : chunk.end]
 
     def _comments_of_collection(self, chunk: EntryLines) -> str:
         """Return the comments that belong to a block collection itself: they stay when all its
@@ -232,7 +234,9 @@ class BlockEditor:
 
 def _anchor(node: Node) -> str:
     """Return the anchor of a node with its ``&``, "" where it has none."""
-    return f"&{node.anchor}" if node.anchor and node.kind != ALIAS else ""
+    if node.anchor and node.kind != ALIAS:
+        return f"&{node.anchor}"
+    return ""
 
 
 def _append(text: str, following: str) -> str:
@@ -362,11 +366,10 @@ class FlowEditor:
     ) -> _Piece:
         """Return the text of an entry as it is to be."""
         if slot.place is None:
-            key = (
-                ""
-                if slot.name == "" and not isinstance(node.value, dict)
-                else f"{_flow_key(slot.name, shape)}: "
-            )
+            if slot.name == "" and not isinstance(node.value, dict):
+                key = ""
+            else:
+                key = f"{_flow_key(slot.name, shape)}: "
             lead = " "
             if shape.indent is not None:
                 lead = "\n" + " " * shape.indent
@@ -404,11 +407,15 @@ def _last_line(text: str) -> str:
 def _on_own_line(text: str, shape: _Shape) -> str:
     """Begin a line of its own: the text before ends with a comment."""
     has_own = text.lstrip(" \t\r").startswith("\n")
-    return text if has_own else "\n" + " " * (shape.indent or shape.base) + text.lstrip(" ")
+    if has_own:
+        return text
+    return "\n" + " " * (shape.indent or shape.base) + text.lstrip(" ")
 
 
 def _flow_key(name: str, shape: _Shape) -> str:
-    return '"<<"' if name == "<<" else flow_scalar(name, shape.style)
+    if name == "<<":
+        return '"<<"'
+    return flow_scalar(name, shape.style)
 
 
 def _flow_value(value: Any, shape: _Shape) -> str:
@@ -442,9 +449,9 @@ def flow_scalar(value: Any, style: str) -> str:
     if style == "'" and not _NOT_PRINTABLE.search(value) and not {"\n", "\t"} & set(value):
         return "'" + value.replace("'", "''") + "'"
     text = quote(value)
-    return (
-        text if text[0] in "'\"" or _MAY_BE_PLAIN_IN_FLOW.fullmatch(text) else double_quote(value)
-    )
+    if text[0] in "'\"" or _MAY_BE_PLAIN_IN_FLOW.fullmatch(text):
+        return text
+    return double_quote(value)
 
 
 def block_scalar(node: Node, value: Any, column: int, indent: int, *, may_have_lines: bool) -> str:
@@ -457,16 +464,16 @@ def block_scalar(node: Node, value: Any, column: int, indent: int, *, may_have_l
         return atom(value)
     style = node.style if node.kind == SCALAR and isinstance(node.value, str) else ""
     if not may_have_lines:
-        return double_quote(value) if style == '"' or "\n" in value else quote(value)
+        if style == '"' or "\n" in value:
+            return double_quote(value)
+        return quote(value)
     if style == '"' and ("\n" not in value or "\n" in node.value):
         return double_quote(value)
     if style == "'" and "\n" not in value:
         return flow_scalar(value, style)
-    return (
-        quote(value)
-        if style == "" and node.kind == SCALAR and "\n" not in value
-        else string(value, column, " " * indent)
-    )
+    if style == "" and node.kind == SCALAR and "\n" not in value:
+        return quote(value)
+    return string(value, column, " " * indent)
 
 
 def literal_like(header: str, body: str, value: str, column: int) -> str | None:

@@ -58,11 +58,9 @@ class Node:
 
     def has_kind_of(self, value: Any) -> bool:
         """Return whether a value is a collection of this node's kind."""
-        return (
-            isinstance(value, dict if self.kind == MAPPING else list)
-            if self.is_collection
-            else False
-        )
+        if self.is_collection:
+            return isinstance(value, dict if self.kind == MAPPING else list)
+        return False
 
     def pairs(self) -> list[tuple[Node | None, Node]]:
         """Return keys with their values; the key of an item and of a merged value is None."""

@@ -59,7 +59,9 @@ class EditPlan:
         An empty one does not: it takes the style of what is around it."""
         if not node.has_kind_of(value) or self.is_rigid(node) or not node.children:
             return False
-        return self._layout.has_brackets(node) if node.is_flow else bool(value)
+        if node.is_flow:
+            return self._layout.has_brackets(node)
+        return bool(value)
 
     def stands(self, node: Node, value: Any) -> bool:
         """Return whether the text of a node means the value as it is, with all that its aliases
@@ -97,7 +99,9 @@ class EditPlan:
         ]
         present = {slot.name for slot in slots if slot.value is not MERGED}
         present |= {name for name, item in (brought or {}).items() if same(item, value[name])}
-        return slots if len(present) == len(value) else self._with_new(node, slots, value, present)
+        if len(present) == len(value):
+            return slots
+        return self._with_new(node, slots, value, present)
 
     def _with_new(
         self, node: Node, slots: list[Slot], value: dict[str, Any], present: set[str]
@@ -144,11 +148,10 @@ class EditPlan:
         last_merge = 0
         for place, entry in enumerate(entries):
             if entry.name is None:
-                sources = (
-                    entry.value.children
-                    if entry.value.kind not in (ALIAS, MAPPING)
-                    else [entry.value]
-                )
+                if entry.value.kind not in (ALIAS, MAPPING):
+                    sources = entry.value.children
+                else:
+                    sources = [entry.value]
                 values = [
                     self._meaning(source) if source.kind == ALIAS else source.value
                     for source in sources

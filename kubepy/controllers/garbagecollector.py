@@ -182,7 +182,7 @@ class GarbageCollector:
             self._forget_absent(reference["uid"])
 
     def _forget_absent(self, uid: str) -> None:
-        if uid in self._absent and not self._informers.dependents(uid):
+        if uid in self._absent and not self._informers.has_dependents(uid):
             del self._absent[uid]
 
     def _is_solid(self, key: Key, reference: OwnerReference) -> bool:

@@ -270,6 +270,11 @@ class Informers:
             return sorted(by_resource.get(resource, ()))
         return sorted(key for keys in by_resource.values() for key in keys)
 
+    def has_dependents(self, uid: str) -> bool:
+        """Return whether the ownerReferences of any object name this uid."""
+        self.load(*owned_by(uid, None))
+        return any(self._dependents.get(uid, {}).values())
+
     def orphans(self, resource: str, namespace: str) -> Keys:
         """Return the keys of the objects in a namespace that no controller owns, in key order."""
         self.load(Query(resource, namespace, "orphan"))

@@ -1,5 +1,7 @@
 from kubepy.api.meta import FOREGROUND, Object, name_of, owner_references, uid_of
 from kubepy.apiserver.request import DeleteOptions
+from kubepy.runtime.informers import Informers
+from kubepy.storage import Key
 from tests.controllers.conftest import Lab
 
 RESOURCE = "configmaps"
@@ -220,3 +222,22 @@ def test_owner_in_another_namespace_is_named_once(lab):
             'does not exist in namespace "default"'
         ),
     )
+
+
+def test_owner_of_many_is_deleted_without_listing_them_for_each(lab, monkeypatch):
+    owner = lab.config_map("owner")
+    for number in range(30):
+        lab.config_map(f"dependent-{number}", owners=[reference(owner)])
+    lab.settle()
+    listed = []
+    list_dependents = Informers.dependents
+
+    def note(informers: Informers, uid: str, resource: str | None = None) -> list[Key]:
+        listed.append(uid)
+        return list_dependents(informers, uid, resource)
+
+    monkeypatch.setattr(Informers, "dependents", note)
+    delete(lab, "owner", "Background")
+    lab.settle()
+    assert lab.names(RESOURCE, "default") == []
+    assert listed.count(uid_of(owner)) <= 2

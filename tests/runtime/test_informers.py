@@ -101,6 +101,7 @@ class Pair:
         questions = [
             lambda informers, at: informers.get(PODS, "default", name),
             lambda informers, at: informers.dependents(uid, draw_resource),
+            lambda informers, at: informers.has_dependents(uid),
             lambda informers, at: informers.pods_on(node),
             lambda informers, at: informers.count_on(node) >= len(self.full.pods_on(node)),
             lambda informers, at: informers.read_ahead(

@@ -407,11 +407,15 @@ class LocalCluster:
         if not edits:
             return []
         fork, folder = self.fork(), cast("FolderStore", self.store).folder
-        return [
-            f"{os.path.join(folder, path_of(key))}: counts, though a server would have refused "
-            f"it: {refusal}"
-            for key, refusal in edit_admission.refusals(fork.store, fork.client, edits)
-        ]
+        try:
+            return [
+                f"{os.path.join(folder, path_of(key))}: counts, though a server would have "
+                f"refused it: {refusal}"
+                for key, refusal in edit_admission.refusals(fork.store, fork.client, edits)
+            ]
+        finally:
+            if isinstance(fork.store, memory.MemoryStore):
+                fork.store.release()  # so that the index can be shortened, and closed
 
     @cached_property
     def _others(self) -> other_objects.OtherObjects:

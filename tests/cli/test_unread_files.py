@@ -3,6 +3,7 @@ says so."""
 
 from __future__ import annotations
 
+import gc
 import re
 import signal
 import subprocess
@@ -243,6 +244,18 @@ def test_edit_that_policy_would_have_denied_is_warned_of_once_and_counts(
         "4", f"Warning: state/namespaces/default/deployments.apps/web.yaml: {REFUSED}{words}\n", 0
     )
     assert kubepy("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}") == Done("4", "", 0)
+
+
+def test_warning_of_an_edit_leaves_the_index_closed(kubepy: Kubepy, state: Path) -> None:
+    kubepy("create", "quota", "q", "--hard=count/configmaps=1")
+    put(state / "namespaces/default/configmaps/a.yaml")
+    gc.disable()
+    try:
+        done = kubepy("get", "configmaps")
+        assert REFUSED in done.err
+        assert not (state / ".kubepy/index.db-wal").exists()
+    finally:
+        gc.enable()
 
 
 def test_files_beyond_quota_are_warned_of_and_counted(kubepy: Kubepy, state: Path) -> None:

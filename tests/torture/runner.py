@@ -87,7 +87,7 @@ class Report(NamedTuple):
     seconds: float
 
 
-class HangError(TimeoutError):
+class HangError(Exception):
     """A point did not end in time."""
 
 

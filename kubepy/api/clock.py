@@ -142,7 +142,8 @@ class Ids:
         :param number: so many names have been given to this subject.
         :param attempt: so many further ones have been found taken.
         """
-        chance, suffix = self._draw("suffix", *subject, number + attempt), ""
+        chance = self._draw("suffix", *subject, number + attempt)
+        suffix = ""
         for _ in range(SUFFIX_LENGTH):
             chance, index = divmod(chance, len(SUFFIX_ALPHABET))
             suffix += SUFFIX_ALPHABET[index]

@@ -90,7 +90,8 @@ class Status(Exception):
             causes=self.causes,
             retry_after_seconds=self.retry_after_seconds,
         )
-        status.code, status.reason = self.code, self.reason
+        status.code = self.code
+        status.reason = self.reason
         return status
 
     def as_object(self) -> dict[str, Any]:
@@ -132,22 +133,26 @@ def _without_empty(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 class BadRequest(Status):
-    code, reason = 400, "BadRequest"
+    code = 400
+    reason = "BadRequest"
 
 
 class Unauthorized(Status):
-    code, reason = 401, "Unauthorized"
+    code = 401
+    reason = "Unauthorized"
 
 
 class Forbidden(Status):
-    code, reason = 403, "Forbidden"
+    code = 403
+    reason = "Forbidden"
     has_details = True
 
 
 class NotFound(Status):
     """The object does not exist, or the server has no resource at the path."""
 
-    code, reason = 404, "NotFound"
+    code = 404
+    reason = "NotFound"
     has_details = True
 
 
@@ -157,7 +162,8 @@ class MethodNotAllowed(Status):
     :ivar allow: the methods that it supports.
     """
 
-    code, reason = 405, "MethodNotAllowed"
+    code = 405
+    reason = "MethodNotAllowed"
     has_details = True
     allow: Sequence[str] = ()
 
@@ -165,60 +171,71 @@ class MethodNotAllowed(Status):
 class NotAcceptable(Status):
     """There is no representation that the client accepts."""
 
-    code, reason = 406, "NotAcceptable"
+    code = 406
+    reason = "NotAcceptable"
 
 
 class AlreadyExists(Status):
-    code, reason = 409, "AlreadyExists"
+    code = 409
+    reason = "AlreadyExists"
     has_details = True
 
 
 class Conflict(Status):
     """The object is not in the state that the request expects; nothing was changed."""
 
-    code, reason = 409, "Conflict"
+    code = 409
+    reason = "Conflict"
     has_details = True
 
 
 class Expired(Status):
     """The requested changes are no longer known; the client must list again."""
 
-    code, reason = 410, "Expired"
+    code = 410
+    reason = "Expired"
 
 
 class RequestEntityTooLarge(Status):
-    code, reason = 413, "RequestEntityTooLarge"
+    code = 413
+    reason = "RequestEntityTooLarge"
 
 
 class UnsupportedMediaType(Status):
-    code, reason = 415, "UnsupportedMediaType"
+    code = 415
+    reason = "UnsupportedMediaType"
 
 
 class Invalid(Status):
     """Fields of the object are refused; ``causes`` names them."""
 
-    code, reason = 422, "Invalid"
+    code = 422
+    reason = "Invalid"
     has_details = True
 
 
 class TooManyRequests(Status):
     """The request may succeed later: an eviction that a PodDisruptionBudget does not allow now."""
 
-    code, reason = 429, "TooManyRequests"
+    code = 429
+    reason = "TooManyRequests"
 
 
 class InternalError(Status):
-    code, reason = 500, "InternalError"
+    code = 500
+    reason = "InternalError"
 
 
 class ServiceUnavailable(Status):
-    code, reason = 503, "ServiceUnavailable"
+    code = 503
+    reason = "ServiceUnavailable"
 
 
 class Timeout(Status):
     """The request was not answered in time; it may have been carried out nevertheless."""
 
-    code, reason = 504, "Timeout"
+    code = 504
+    reason = "Timeout"
     has_details = True
 
 
@@ -237,7 +254,8 @@ def status_of(
         (known for known in Status.__subclasses__() if known.reason == reason != ""), Status
     )
     status = known(message, name=name, kind=kind, causes=causes)
-    status.code, status.reason = code, reason
+    status.code = code
+    status.reason = reason
     return status
 
 

@@ -267,7 +267,8 @@ class _Parser:
 
     def skip_filter(self) -> None:
         """Skip to the bracket that ends a filter: one that is not in quotes."""
-        quote, closed = "", False
+        quote = ""
+        closed = False
         while True:
             character = self.next()
             if character in ("", "\n"):
@@ -303,7 +304,8 @@ def _index(text: str) -> int | None:
 
 def _unquote(text: str) -> str:
     """Return the text of a string in single or double quotes. Raises JSONPathError."""
-    quote, inner = text[0], text[1:-1]
+    quote = text[0]
+    inner = text[1:-1]
     if "\\" not in inner:
         return inner
 
@@ -479,7 +481,9 @@ class _Evaluation:
             if not isinstance(value, list):
                 raise _Failure(f"{type_name(value)} is not array or slice", values)
             length = len(value)
-            start, end, step = node.start or 0, length if node.end is None else node.end, node.step
+            start = node.start or 0
+            end = length if node.end is None else node.end
+            step = node.step
             start += length if start < 0 else 0
             end += length if end < 0 or (end == 0 and node.single) else 0
             if start == end:
@@ -590,7 +594,9 @@ def _compare(left: Any, operator: str, right: Any) -> bool:
 
 # Places of a path besides depths along the hidden field's path: at the list of items, beside the
 # hidden path, anywhere.
-_ITEMS, _ELSEWHERE, _ANYWHERE = -1, -2, -3
+_ITEMS = -1
+_ELSEWHERE = -2
+_ANYWHERE = -3
 
 
 def may_print(path: JSONPath, hidden: Sequence[str]) -> bool:

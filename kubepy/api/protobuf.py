@@ -76,7 +76,8 @@ def decode(data: bytes, api_version: str = "", kind: str = "") -> Object:
 def encode(obj: Object) -> bytes:
     """Encode an object, a list, a Status … as a whole body. Raises NotAcceptable for kinds without
     protobuf."""
-    api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
+    api_version = obj.get("apiVersion", "")
+    kind = obj.get("kind", "")
     return MAGIC + _message("runtime.Unknown").write(
         {
             "typeMeta": {"apiVersion": api_version, "kind": kind},
@@ -348,7 +349,8 @@ class _Message:
         return result
 
     def _skip_unknown(self, tag: int, data: bytes, at: int, end: int) -> int:
-        number, wire = tag >> 3 & 0xFFFFFFFF, tag & 7
+        number = tag >> 3 & 0xFFFFFFFF
+        wire = tag & 7
         if wire == _END_GROUP:
             raise DecodeError(f"proto: {self._name}: wiretype end group for non-group")
         if not 0 < number < 2**31:
@@ -576,7 +578,8 @@ class _Special(NamedTuple):
 
 
 def _special_codec(type_name: str) -> _Codec:
-    special, message = _SPECIAL[type_name], _message(type_name)
+    special = _SPECIAL[type_name]
+    message = _message(type_name)
 
     def read_special(data: bytes, at: int, end: int, old: Any) -> Any:
         return special.from_message(message.read(data, at, end))

@@ -203,7 +203,8 @@ class Resource(NamedTuple):
 
 CREATE_ONLY = ("create",)
 READ_ONLY = ("get", "list")
-_STREAM, _PROXY = ("create", "get"), ("create", "delete", "get", "patch", "update")
+_STREAM = ("create", "get")
+_PROXY = ("create", "delete", "get", "patch", "update")
 # The subresources whose bodies or verbs are not those of ``status``: kind, verbs, group and version
 # of the kind.
 _SUBRESOURCES: Mapping[str, tuple[Any, ...]] = {

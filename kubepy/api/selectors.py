@@ -21,8 +21,15 @@ with lazy_imports():
     from kubepy.api import errors as api_errors
     from kubepy.api.values import goformat, names
 
-IN, NOT_IN, EXISTS, NOT_EXISTS = "in", "notin", "exists", "!"
-EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS = "=", "==", "!=", "gt", "lt"
+IN = "in"
+NOT_IN = "notin"
+EXISTS = "exists"
+NOT_EXISTS = "!"
+EQUALS = "="
+DOUBLE_EQUALS = "=="
+NOT_EQUALS = "!="
+GREATER = "gt"
+LESS = "lt"
 
 _SPECIAL = frozenset("=!(),><")
 _SPACE = frozenset(" \t\r\n")
@@ -32,7 +39,8 @@ _KEYWORDS = frozenset((")", ",", "!", "==", "=", ">", "in", "<", "!=", "notin", 
 _BINARY = "in, notin, =, ==, !=, gt, lt"
 _EXPRESSION_OPERATORS = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": NOT_EXISTS}
 
-IDENTIFIER, END = "identifier", "end of string"
+IDENTIFIER = "identifier"
+END = "end of string"
 
 
 class SelectorError(ValueError):
@@ -57,7 +65,8 @@ class Requirement(NamedTuple):
                 return value is not None
             case "!":
                 return value is None
-        number, bound = int_or_none(value or ""), int_or_none(self.values[0])
+        number = int_or_none(value or "")
+        bound = int_or_none(self.values[0])
         if number is None or bound is None:
             return False
         if self.operator == GREATER:
@@ -381,7 +390,8 @@ class _Parser:
             raise SelectorError(f"found '{first.text}', expected: ',', ')' or identifier")
         values: set[str] = set()
         while True:
-            token, after = self._take(), self._look()
+            token = self._take()
+            after = self._look()
             if token.kind == IDENTIFIER:
                 values.add(token.text)
                 if after.kind not in (",", ")"):

@@ -197,7 +197,8 @@ def request_of(factory: Factory, options: ApplyFlags) -> ApplyRequest:
 
 def validate(options: ApplyFlags, request: ApplyRequest) -> None:
     """Raise CliError for flags that contradict each other."""
-    server_side, dry_run = options.server_side, request.dry_run
+    server_side = options.server_side
+    dry_run = request.dry_run
     contradictions = {
         "--force-conflicts only works with --server-side": options.force_conflicts
         and not server_side,
@@ -434,7 +435,9 @@ def allowed_kinds(factory: Factory, texts: list[str]) -> list[Resource]:
             raise CliError(
                 f"invalid GroupVersionKind format: {text}, please follow <group/version/kind>"
             )
-        group, version, kind = "" if parts[0] == "core" else parts[0], parts[1], parts[2]
+        group = "" if parts[0] == "core" else parts[0]
+        version = parts[1]
+        kind = parts[2]
         api_version = f"{group}/{version}".lstrip("/")
         resource = factory.scheme.for_kind(api_version, kind)
         if resource is None:

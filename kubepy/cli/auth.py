@@ -226,7 +226,8 @@ def whoami(factory: Factory, options: PrintFlags) -> None:
 
 # --- reconcile ------------------------------------------------------------------------------------
 
-ROLES, BINDINGS = ("Role", "ClusterRole"), ("RoleBinding", "ClusterRoleBinding")
+ROLES = ("Role", "ClusterRole")
+BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 
 
 class ReconcileOptions(KustomizeOptions, PrintFlags, DryRunOptions):
@@ -314,7 +315,8 @@ def _reconcile_object(
 def _write(factory: Factory, info: Info, result: ReconcileResult) -> Object:
     """Write the object, with its namespace if that is missing. Return it as the cluster has it
     then."""
-    client, key = factory.client, info.resource.key
+    client = factory.client
+    key = info.resource.key
     with client.joined():
         if result.operation == UPDATE:
             return client.update(

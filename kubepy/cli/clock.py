@@ -65,7 +65,8 @@ def clock(factory: Factory, options: ClockOptions) -> None:
             "formats are: json,yaml"
         )
     factory.catch_up()
-    now, checkpoint = factory.cluster.clock.now(), latest(factory.cluster.store.meta(CHECKPOINT))
+    now = factory.cluster.clock.now()
+    checkpoint = latest(factory.cluster.store.meta(CHECKPOINT))
     pending = sorted(
         checkpoint.pending if checkpoint else (), key=lambda pending: pending.due or now
     )

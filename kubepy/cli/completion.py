@@ -163,7 +163,11 @@ DIRECTIVES = {
     16: "FilterDirs",
     32: "KeepOrder",
 }
-DEFAULT, NO_SPACE, NO_FILES, FILE_EXTENSIONS, FOLDERS = 0, 2, 4, 8, 16
+DEFAULT = 0
+NO_SPACE = 2
+NO_FILES = 4
+FILE_EXTENSIONS = 8
+FOLDERS = 16
 
 
 class Completion(NamedTuple):
@@ -184,7 +188,8 @@ class _Complete(Command):
         return []
 
     def invoke(self, ctx: click.Context) -> None:
-        factory, words = ctx.obj, ctx.params["args"]
+        factory = ctx.obj
+        words = ctx.params["args"]
         is_line = len(words) == 1 and any(character.isspace() for character in words[0])
         if not words:
             raise UnprefixedError("Error: requires at least 1 arg(s), only received 0")

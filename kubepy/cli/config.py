@@ -125,7 +125,8 @@ def get_contexts(factory: Factory, options: GetContextsOptions) -> None:
     config = factory.kubeconfig
     rows = [] if options.no_headers or options.output else [HEADERS]
     for name in sorted(name for name in options.args or config.contexts if name in config.contexts):
-        context, mark = config.contexts[name], "*" if name == config.current else ""
+        context = config.contexts[name]
+        mark = "*" if name == config.current else ""
         columns = (context.get(key, "") for key in ("cluster", "user", "namespace"))
         rows.append((name,) if options.output else (mark, name, *columns))
     lines = ("\t".join(row) for row in rows)
@@ -588,7 +589,8 @@ def delete_cluster(factory: Factory, options: Options) -> None:
     if len(options.args) != 1:
         show_help(factory)
         return
-    name, config = options.args[0], home_config(factory)
+    name = options.args[0]
+    config = home_config(factory)
     if name not in config.clusters:
         raise CliError(
             printable(f"cannot delete cluster {name}, not in {factory.config_access.path}")
@@ -612,7 +614,8 @@ def delete_user(factory: Factory, options: Options) -> None:
     """Delete a user."""
     if len(options.args) != 1:
         options.usage_error("user to delete is required")
-    name, config = options.args[0], home_config(factory)
+    name = options.args[0]
+    config = home_config(factory)
     if name not in config.users:
         raise CliError(printable(f"cannot delete user {name}, not in {factory.config_access.path}"))
     factory.config_access.write(config._replace(users=_without(config.users, name)))

@@ -237,7 +237,8 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
     factory.tells_problems = False
     with stop_signals() as received:
         manager = build_manager(cluster)
-        manager.listen, manager.polled = cluster.store.wait_for_change, files.look
+        manager.listen = cluster.store.wait_for_change
+        manager.polled = files.look
         running.run_controllers(
             cluster, manager, lambda: bool(received), settled, failed, occupied=occupied
         )
@@ -294,7 +295,9 @@ def _say_stuck(factory: Factory) -> None:
         return
     stuck = overview.stuck_workloads(factory.cluster)
     for obj in stuck[:MAX_STUCK]:
-        kind, name, namespace = obj["kind"].lower(), name_of(obj), namespace_of(obj)
+        kind = obj["kind"].lower()
+        name = name_of(obj)
+        namespace = namespace_of(obj)
         place = f" -n {namespace}" if namespace != factory.namespace else ""
         factory.say(
             f'note: {kind}/{name} in {namespace} is stuck: "{factory.notes.program} why '

@@ -118,7 +118,8 @@ def description(factory: Factory, info: Info, with_events: bool) -> str:
         return factory.client.list(resource, namespace=namespace).items
 
     events = _events_about(factory, info.content) if with_events else None
-    writer, clock = PrefixWriter(), factory.cluster.clock
+    writer = PrefixWriter()
+    clock = factory.cluster.clock
     ZONE.set(UTC if clock.own else None)
     describer_for(info.resource.key)(
         writer, info.content, DescribeContext(clock.now(), events, list_objects)

@@ -70,7 +70,9 @@ class DiffFlags(KustomizeOptions, SelectorOptions, ServerSideOptions):
 
 
 FAILED = 2  # diff(1)'s status for trouble; 1 means that there are differences
-MASK, BEFORE, AFTER = "***", "*** (before)", "*** (after)"
+MASK = "***"
+BEFORE = "*** (before)"
+AFTER = "*** (after)"
 
 
 @command(
@@ -103,17 +105,20 @@ def run(factory: Factory, options: DiffFlags) -> None:
     if options.force_conflicts and not options.server_side:
         raise CliError("--force-conflicts only works with --server-side")
     allowed = allowed_kinds(factory, options.prune_allowlist) if options.prune else []
-    live, merged = create_folder("LIVE-"), create_folder("MERGED-")
+    live = create_folder("LIVE-")
+    merged = create_folder("MERGED-")
     visited = Visited(factory)
 
     def write_both(info: Info) -> None:
-        manifest, current = info.content, unless_missing(info.get, factory)
+        manifest = info.content
+        current = unless_missing(info.get, factory)
         visited.add_namespace(info)
         visited.add(current)
         info.object = current
         after: Object | None = would_be(factory, options, info, manifest)
         warn_if_deleting(factory, info)
-        before, after = shown(factory, options, current), shown(factory, options, after)
+        before = shown(factory, options, current)
+        after = shown(factory, options, after)
         masks = info.resource.kind == "Secret" and not options.show_secrets
         if masks:
             before, after = masked(before, after)
@@ -184,7 +189,8 @@ def shown(factory: Factory, options: DiffFlags, obj: Object | None) -> Object | 
 def masked(before: Object | None, after: Object | None) -> tuple[Object | None, Object | None]:
     """Return both Secrets with stars for their values; of values that differ, the stars say which
     is which."""
-    old, new = data_of(before), data_of(after)
+    old = data_of(before)
+    new = data_of(after)
 
     def stars(data: dict[str, Any], changed: str) -> dict[str, str]:
         return {

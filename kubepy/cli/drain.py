@@ -462,7 +462,8 @@ class Drainer:
             are_over, lambda: [eviction.due for eviction in remaining if not eviction.accepted]
         ):
             for eviction in sorted(remaining, key=lambda eviction: not eviction.accepted):
-                name, namespace = quote(name_of(eviction.pod)), quote(namespace_of(eviction.pod))
+                name = quote(name_of(eviction.pod))
+                namespace = quote(namespace_of(eviction.pod))
                 if eviction.accepted:
                     errors.append(
                         CliError(

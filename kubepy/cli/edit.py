@@ -130,7 +130,8 @@ def _patch(
 ) -> None:
     """Send the changes of an object, and print it; an error goes into the round. Raises
     CliError."""
-    before, after = original.content, info.content
+    before = original.content
+    after = info.content
     if before == after:
         printer_for(factory, options, "skipped")(after)
         return

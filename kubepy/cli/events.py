@@ -130,7 +130,8 @@ class EventPrinter:
 
     def __call__(self, listed: list[Object], *, single: bool = False) -> None:
         if self.print is None:
-            now, with_namespace = self.factory.cluster.clock.now(), self.options.all_namespaces
+            now = self.factory.cluster.clock.now()
+            with_namespace = self.options.all_namespaces
             head = f"NAMESPACE\t{HEADERS}" if with_namespace else HEADERS
             rows = [
                 line

@@ -37,7 +37,8 @@ class ExplainOptions(Options):
 
 
 SHORT_ENUM = 4  # values shown in a list of fields
-DESCRIPTION_WIDTH, FIELDS_WIDTH = 76, 78
+DESCRIPTION_WIDTH = 76
+FIELDS_WIDTH = 78
 _SYNTAX = re.compile(r"[^\[\](){}@'\"*?\s]+")
 
 
@@ -280,18 +281,24 @@ def wrap(text: str, limit: int) -> str:
 
 
 def _wrap_line(line: str, limit: int) -> str:
-    wrapped, width = "", 0
-    space, word = "", ""
+    wrapped = ""
+    width = 0
+    space = ""
+    word = ""
     for char in line:
         if char.isspace() and char != "\N{NO-BREAK SPACE}":
             if not space or word:
-                wrapped, width = wrapped + space + word, width + len(space) + len(word)
-                space, word = "", ""
+                wrapped = wrapped + space + word
+                width = width + len(space) + len(word)
+                space = ""
+                word = ""
             space += char
             continue
         word += char
         if width + len(space) + len(word) > limit and len(word) < limit:
-            wrapped, width, space = wrapped + "\n", 0, ""
+            wrapped = wrapped + "\n"
+            width = 0
+            space = ""
     if word or width + len(space) <= limit:
         wrapped += space + word
     return wrapped

@@ -184,7 +184,8 @@ def selector_of(obj: Object) -> dict[str, str]:
 
 
 def _match_labels(obj: Object) -> dict[str, str]:
-    kind, selector = obj["kind"], obj["spec"].get("selector")
+    kind = obj["kind"]
+    selector = obj["spec"].get("selector")
     if kind == "Pod":
         if not labels_of(obj):
             raise CliError("the pod has no labels and cannot be exposed")

@@ -36,7 +36,8 @@ class TooLargeError(CliError):
 def read_bytes(path: str, limit: int = MAX_REQUEST) -> bytes:
     """Return the content of a file. Raises OSError, TooLargeError."""
     with open(path, "rb") as file:
-        parts, size = [], 0
+        parts = []
+        size = 0
         while part := file.read(MIB):
             parts.append(part)
             size += len(part)
@@ -57,7 +58,8 @@ def read_string(path: str) -> str:
 def read_standard_input(stream: IO[str], limit: int = MAX_REQUEST) -> bytes:
     """Read what is piped into the command. Raises TooLargeError."""
     source: IO[bytes] | None = getattr(stream, "buffer", None)
-    parts, size = [], 0
+    parts = []
+    size = 0
     while part := source.read(MIB) if source else stream.read(MIB).encode(errors="surrogateescape"):
         parts.append(part)
         size += len(part)

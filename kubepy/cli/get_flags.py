@@ -190,7 +190,8 @@ def columns_of_file(name: str) -> list[CustomColumn]:
                 f"separated "
                 "headers, one line of space separated column specs."
             )
-    headers, paths = text[0].split(), text[1].split()
+    headers = text[0].split()
+    paths = text[1].split()
     if len(headers) != len(paths):
         raise CliError(
             f"number of headers ({len(headers)}) and field specifications ({len(paths)}) don't "

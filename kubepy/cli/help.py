@@ -33,7 +33,8 @@ def help_(factory: Factory, options: Options) -> None:
         name = topic.canonical(word)
         if not name:
             break
-        topic, path = load(name, topic.entries[name]), f"{path} {name}"
+        topic = load(name, topic.entries[name])
+        path = f"{path} {name}"
     if options.args and path == program:
         factory.say(
             f"Unknown help topic [{' '.join(f'`{printable(word)}`' for word in options.args)}]\n\n"

@@ -22,7 +22,8 @@ import kubepy
 
 DISTRIBUTION = "kubepy-cluster"
 # Files in an environment that one of these programs manages as a whole.
-PIPX, UV_TOOL = "pipx_metadata.json", "uv-receipt.toml"
+PIPX = "pipx_metadata.json"
+UV_TOOL = "uv-receipt.toml"
 
 
 def missing_extra(extra: str) -> str:

@@ -27,7 +27,8 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.quoting import printable, quote
 from kubepy.storage import yaml
 
-GROUP, KIND = "kubectl.config.k8s.io", "Preference"
+GROUP = "kubectl.config.k8s.io"
+KIND = "Preference"
 API_VERSION = f"{GROUP}/v1beta1"
 POLICIES = ("AllowAll", "DenyAll", "Allowlist")
 
@@ -244,7 +245,9 @@ def find(root: Command, words: Sequence[str]) -> NamedCommand | None:
     """Return the command that words name, ``root`` for none; None for an unknown word (cobra's
     ``Find``)."""
     path: list[str] = []
-    end, found, rest = 0, root, list(words)
+    end = 0
+    found = root
+    rest = list(words)
     while found.entries:
         position = Parser([*found.flags, *GLOBAL_FLAGS]).first_word(rest)
         name = found.canonical(rest[position]) if position is not None else ""
@@ -349,7 +352,8 @@ def new_flags(named: NamedCommand, entry: Object, words: Sequence[str], unknown:
     flags = {flag.long: flag for flag in (*GLOBAL_FLAGS, *named.command.flags)}
     words_of_options = []
     for option in entry.get("options") or ():
-        name, value = option.get("name") or "", option.get("default") or ""
+        name = option.get("name") or ""
+        value = option.get("default") or ""
         if (flag := flags.get(name)) is None:
             raise CliError(unknown.format(name))
         if is_given(flag, words):
@@ -583,11 +587,9 @@ def put(
 
 def check_set(options: KubercSetOptions) -> None:
     """Raise CliError for flags that do not go together."""
-    section, is_alias, is_plugin = (
-        options.section,
-        options.section == "aliases",
-        options.section == "credentialplugin",
-    )
+    section = options.section
+    is_alias = options.section == "aliases"
+    is_plugin = options.section == "credentialplugin"
     if section not in ("defaults", "aliases", "credentialplugin"):
         raise CliError(
             f'--section must be "defaults", "aliases", or "credentialplugin", got: {section}'

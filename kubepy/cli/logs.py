@@ -197,7 +197,8 @@ def _log_options(options: LogsOptions, since_time: datetime | None) -> LogOption
 
 def _pods(factory: Factory, options: LogsOptions, subject: str) -> list[Object]:
     """Return the pods whose logs are asked for. Raises CliError, Status."""
-    client, namespace = factory.client, factory.namespace
+    client = factory.client
+    namespace = factory.namespace
     if options.selector:
         pods = client.list("pods", namespace=namespace, label_selector=options.selector).items
         if not pods:
@@ -319,7 +320,8 @@ def _listed(names: dict[str, str]) -> str:
 
 def _reader(factory: Factory, request: LogRequest) -> Callable[[], ContainerLog | None]:
     """Return a function that reads a log as it is now."""
-    client, pod = factory.client, request.pod
+    client = factory.client
+    pod = request.pod
 
     def find_node(name: str) -> Any:
         try:

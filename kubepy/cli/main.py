@@ -51,7 +51,9 @@ def main(
         user's own file of preferences nor plugins count.
     """
     factory = Factory(stdin, stdout, stderr, open_cluster)
-    factory.program, factory.words, factory.main = program, words, main
+    factory.program = program
+    factory.words = words
+    factory.main = main
     root = Root(program)
 
     def execute() -> None:

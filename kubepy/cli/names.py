@@ -12,7 +12,9 @@ import os
 from collections.abc import Iterable
 from functools import cache
 
-KUBEPY, KUBECTL, PLUGIN = "kubepy", "kubectl", "kubectl kubepy"
+KUBEPY = "kubepy"
+KUBECTL = "kubectl"
+PLUGIN = "kubectl kubepy"
 _SUGGEST_FOR = {
     "delete": ("rm", "remove"),
     "describe": ("inspect",),
@@ -117,7 +119,8 @@ def edit_distance(word: str, other: str) -> int:
     """Return Levenshtein's distance: how many letters to insert, remove or replace."""
     row = list(range(len(other) + 1))
     for i, a in enumerate(word, 1):
-        previous, row = row, [i]
+        previous = row
+        row = [i]
         for j, b in enumerate(other, 1):
             row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
     return row[-1]

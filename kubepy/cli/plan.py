@@ -342,14 +342,17 @@ class ForkFactory(Factory):
         touched: Touched,
     ) -> None:
         super().__init__(planned.stdin, io.StringIO(), io.StringIO(), fork)
-        self.program, self.words, self.main = origin.program, planned.words, origin.main
+        self.program = origin.program
+        self.words = planned.words
+        self.main = origin.main
         self._target = origin._target._replace(folder="")
         self._touched = touched
 
     def use(self, options: GlobalOptions, *, may_create: bool) -> None:
         """Work with the global flags of a command line from now on; they have chosen the cluster
         already."""
-        options.state, options.reconcile = "", "auto"
+        options.state = ""
+        options.reconcile = "auto"
         super().use(options, may_create=may_create)
         self._touched.watch(self.cluster)
 

@@ -39,10 +39,15 @@ RUN_OUT = (
     "cronjobs.batch",
     "jobs.batch",
 )  # their pods are to end, so none are awaited as available
-FULL, EMPTY = "▇", "░"
+FULL = "▇"
+EMPTY = "░"
 PLAIN_BAR = ("#", ".")
 # The symbol and the colour of each action; a phrase has those of its last action.
-GOOD, BAD, GONE, CHANGED, NEW = "*", "!", "-", "~", "+"
+GOOD = "*"
+BAD = "!"
+GONE = "-"
+CHANGED = "~"
+NEW = "+"
 COLOURS = {
     GOOD: Colour.GREEN,
     BAD: Colour.RED,
@@ -194,7 +199,8 @@ class PlanText:
 
     def waves(self) -> Iterator[Wave]:
         """Yield the waves of the plan, in order."""
-        steps, begin = self._timeline.steps, 0
+        steps = self._timeline.steps
+        begin = 0
         for end in range(1, len(steps) + 1):
             if end == len(steps) or steps[end].at != steps[begin].at:
                 yield self.wave_of(begin, end)
@@ -268,7 +274,8 @@ class PlanText:
 
     def wave_lines(self, wave: Wave) -> Iterator[str]:
         """Yield the lines of a wave."""
-        label, seen = wave.label, set()
+        label = wave.label
+        seen = set()
         for line in wave.lines:
             workload = line.phrase.workload
             if workload in self._courses and workload not in seen:
@@ -302,7 +309,8 @@ class PlanText:
             if (
                 is_same and len(text(room)) > room
             ):  # what happens says more than numbers that stand above
-                plain, room = "", most
+                plain = ""
+                room = most
         shown = shortened(text(room), room)
         head = (
             f"{self._paint(label.ljust(self._time_width), Colour.DIM)}"
@@ -321,7 +329,8 @@ class PlanText:
             lowest = extremes(during).lowest
         else:
             lowest = at_step(judged, wave.end)
-        numbers, bound = lowest.numbers, lowest.required
+        numbers = lowest.numbers
+        bound = lowest.required
         most = max(state.desired for _, state in course.numbers)
         if not numbers.desired or course.key.resource in RUN_OUT:
             return "", ""
@@ -344,7 +353,8 @@ class PlanText:
 
         :param room: so many columns it should take: where a node does not fit, it is left out.
         """
-        phrase, step = line.phrase, line.steps[0]
+        phrase = line.phrase
+        step = line.steps[0]
         actions = ", ".join(phrase.actions)
         if phrase.reason:
             reason = f"{' ' if phrase.actions[-1] == 'scaled' else ': '}{phrase.reason}"
@@ -402,7 +412,8 @@ class PlanText:
 
     def facts(self, workload: PlannedWorkload) -> Iterator[str]:
         """Yield what there is to say about a workload in its line."""
-        after, end = workload.finished_after, workload.course.numbers[-1][1]
+        after = workload.finished_after
+        end = workload.course.numbers[-1][1]
         own = [step.action for step in self._timeline.steps if step.key == workload.key]
         is_gone = "deleted" in own and "created" not in own[own.index("deleted") :]
         if after is None:
@@ -570,7 +581,8 @@ def repetition(forms: Sequence[object], begins: Sequence[float], start: int) -> 
     """Return the number of waves from a position on that repeat, and how often they do, at the same
     intervals."""
     for period in range(1, MAX_PERIOD + 1):
-        times, position = 0, start + period
+        times = 0
+        position = start + period
         interval = begins[position] - begins[start] if position < len(begins) else 0.0
         while (
             position + period <= len(forms)
@@ -583,7 +595,8 @@ def repetition(forms: Sequence[object], begins: Sequence[float], start: int) -> 
                 )
             )
         ):
-            times, position = times + 1, position + period
+            times = times + 1
+            position = position + period
         if times * period > 2 and times > 1:
             return period, times
     return 0, 0

@@ -132,7 +132,8 @@ def scaled(factory: Factory, options: ScaleOptions, info: Info, strategy: str) -
 def scale_one(factory: Factory, options: ScaleOptions, info: Info, *, dry_run: bool) -> int:
     """Set the size; returns the new size. With preconditions the scale is read, checked and written
     in one step."""
-    client, resource = factory.client, info.resource.gvr
+    client = factory.client
+    resource = info.resource.gvr
     if options.current_replicas == -1 and not options.resource_version:
         answer = client.patch(
             resource,
@@ -145,7 +146,8 @@ def scale_one(factory: Factory, options: ScaleOptions, info: Info, *, dry_run: b
         return _replicas(answer)
     with client.joined():
         current = client.get(resource, info.name, namespace=info.namespace, subresource="scale")
-        replicas, version = _replicas(current), current["metadata"]["resourceVersion"]
+        replicas = _replicas(current)
+        version = current["metadata"]["resourceVersion"]
         if options.current_replicas not in (-1, replicas):
             raise CliError(f"Expected replicas to be {options.current_replicas}, was {replicas}")
         if options.resource_version not in ("", version):

@@ -123,7 +123,8 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
         signing_key=keys.signing_key,
         log=factory.say,
     )
-    url, path = url_of(options.address, sockets[0].getsockname()[1]), options.write_kubeconfig
+    url = url_of(options.address, sockets[0].getsockname()[1])
+    path = options.write_kubeconfig
     kept = os.path.join(folder, KUBECONFIG)
 
     def keep() -> None:

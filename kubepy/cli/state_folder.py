@@ -218,10 +218,8 @@ def fsck(factory: Factory, options: FsckOptions) -> None:
     if options.repair:
         for line in factory.cluster.store.repair():
             factory.print(printable(line))
-    store, problems = (
-        factory.folder_store,
-        [*factory.cluster.problems(), *factory.cluster.folders_without_namespace()],
-    )
+    store = factory.folder_store
+    problems = [*factory.cluster.problems(), *factory.cluster.folders_without_namespace()]
     manifests, others = store.other_files()
     lines = [
         *map(str, problems),

@@ -95,7 +95,8 @@ def taint(factory: Factory, options: TaintOptions) -> None:
 
     A taint is key=value:effect, or key:effect without a value; the effect is NoSchedule, PreferNoSchedule or NoExecute.
     """  # noqa: E501
-    strategy, validation = factory.dry_run_strategy(options), options.field_validation()
+    strategy = factory.dry_run_strategy(options)
+    validation = options.field_validation()
     resources, taints = split_args(options.args, "taint", is_taint)
     if not resources:
         raise CliError("one or more resources must be specified as <resource> <name>")
@@ -252,7 +253,8 @@ def change_taints(
         ),
     ]
     has_added = len(taints) != len(old)
-    has_removed, errors = False, []
+    has_removed = False
+    errors = []
     for removed in changes.remove:
         kept = [taint for taint in taints if not _is_removed(taint, removed)]
         has_removed = len(kept) != len(taints)

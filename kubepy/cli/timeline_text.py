@@ -143,7 +143,8 @@ class Columns:
         ]
         spare = max(min(room, WIDEST_MOMENT * len(self.ends)) - len(self.ends), 0)
         self.widths = [1 + int(share * spare) for share in gap_shares(seconds)[0]]
-        self.since, self._room = timeline.since, room
+        self.since = timeline.since
+        self._room = room
 
     def of(self, number: int) -> int:
         """Return the column in which a step is; the number of all columns for what comes after
@@ -152,12 +153,15 @@ class Columns:
 
     def axis(self) -> str:
         """Return the times at which columns begin, as far as they have room."""
-        text, last, place = "", "", 0
+        text = ""
+        last = ""
+        place = 0
         for time, width, is_first in zip(self._times, self.widths, self.is_first, strict=True):
             label = short_duration((time - self.since).total_seconds())
             has_room = (not text or len(text) < place) and place + len(label) <= self._room
             if is_first and has_room and label != last:
-                text, last = text.ljust(place) + label, label
+                text = text.ljust(place) + label
+                last = label
             place += width
         return text
 
@@ -190,7 +194,8 @@ class Life:
     """
 
     def __init__(self, bar: Bar, steps: Sequence[Step], revision: int) -> None:
-        self.bar, self.revision = bar, revision
+        self.bar = bar
+        self.revision = revision
         self.changes: list[tuple[int, str]] = []
         for number, state in bar.states:
             before, earlier = self.changes[-1] if self.changes else (-1, "")
@@ -216,7 +221,8 @@ class Life:
         cells = [BLANK] * len(columns.ends)
         ends = [number for number, _ in self.changes[1:]] + [self.bar.end]
         for (number, state), end in zip(self.changes, ends, strict=True):
-            first, last = columns.of(number), columns.of(end)
+            first = columns.of(number)
+            last = columns.of(end)
             cell = self._cell(state)
             cells[first:last] = [cell] * (last - first)
             if first == last < len(cells) and (
@@ -294,9 +300,12 @@ def _common(cells: Iterable[Cell]) -> Cell:
 def levels_of(judged: Sequence[Availability], columns: Columns) -> list[Availability]:
     """Return how a workload stood in each column: at its worst, unless its available pods have only
     become more."""
-    levels, position, now = [], 0, judged[0]
+    levels = []
+    position = 0
+    now = judged[0]
     for end in columns.ends:
-        before, during = now, []
+        before = now
+        during = []
         while position < len(judged) and judged[position].step <= end:
             now = judged[position]
             during.append(now)
@@ -399,10 +408,8 @@ class TimelineText:
         """Return how many rows each workload may take: small ones all that they need, the others
         share the rest."""
         fits = sum(len(self._lives[key]) for key in keys) <= self._max_rows
-        allowed, rows = (
-            {},
-            self._max_rows if fits else min(self._max_rows, max(FOLDED_ROWS, 3 * len(keys))),
-        )
+        allowed = {}
+        rows = self._max_rows if fits else min(self._max_rows, max(FOLDED_ROWS, 3 * len(keys)))
         for left, key in zip(range(len(keys), 0, -1), reversed(keys), strict=True):
             allowed[key] = max(min(len(self._lives[key]), rows // left), FEWEST_ROWS)
             rows -= allowed[key]

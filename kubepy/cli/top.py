@@ -24,7 +24,8 @@ with lazy_imports():
     from kubepy.api import selectors
     from kubepy.api.values import goformat
 
-POD_METRICS, NODE_METRICS = "pods.metrics.k8s.io", "nodes.metrics.k8s.io"
+POD_METRICS = "pods.metrics.k8s.io"
+NODE_METRICS = "nodes.metrics.k8s.io"
 NOT_YET = "metrics not available yet"
 CREATION_DELAY = 120.0  # seconds in which a pod may be without metrics
 NODE_COLUMNS = ("NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)")

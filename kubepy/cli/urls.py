@@ -50,7 +50,9 @@ class ConnectionFailure(UnprefixedError):
     for."""
 
     def __init__(self, url: str, reason: str, *, again: bool = True) -> None:
-        self.url, self.reason, self.again = url, reason, again
+        self.url = url
+        self.reason = reason
+        self.again = again
         host = printable(urlsplit(url).netloc.rpartition("@")[2])
         super().__init__(
             f"The connection to the server {host} was refused - did you specify the right host or "
@@ -186,7 +188,8 @@ def _escaped(url: str) -> str:
 def _body(answer: Any, url: str) -> bytes:
     """Read an answer in pieces, within the limits."""
     deadline = time.monotonic() + WHOLE
-    parts, size = [], 0
+    parts = []
+    size = 0
     if answer.headers.get("Content-Encoding") == "gzip":
         unzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
     else:

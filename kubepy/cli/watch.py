@@ -199,7 +199,8 @@ def changes_since(
     try:
         reached, changes = factory.client.changes(since)
     except api_errors.Expired:
-        reached, keys = factory.client.revision(), []
+        reached = factory.client.revision()
+        keys = []
     else:
         keys = [
             (change.key.namespace, change.key.name, change.old if change.new is None else None)
@@ -233,7 +234,8 @@ def changes_since(
 
 def _step(known: Known, key: tuple[str, str], now: Known, last: Object | None) -> Iterator[Event]:
     """Yield the event of one change. ``last``: the object's last state, if it was deleted."""
-    before, after = known.get(key), None if last is not None else now.get(key)
+    before = known.get(key)
+    after = None if last is not None else now.get(key)
     if after is not None:
         known[key] = after
         if before is None:

@@ -178,7 +178,8 @@ class RemedyCommand(tuple[str, ...]):
         cls, words: Iterable[str], stdin: str = "", *, needs_more: bool = False
     ) -> RemedyCommand:
         command = super().__new__(cls, words)
-        command.stdin, command.needs_more = stdin, needs_more
+        command.stdin = stdin
+        command.needs_more = needs_more
         return command
 
     def __eq__(self, other: object) -> bool:

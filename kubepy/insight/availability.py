@@ -82,7 +82,8 @@ def reached_at_end(course: Course) -> int | None:
 
 def lacks_at_first(course: Course) -> bool:
     """Return whether a workload has fewer pods at the beginning than its bounds say."""
-    numbers, least = course.numbers[0][1], course.bounds[0][1].min_available
+    numbers = course.numbers[0][1]
+    least = course.bounds[0][1].min_available
     return least is not None and numbers.available < min(least, numbers.desired)
 
 
@@ -122,10 +123,13 @@ def at_step(judged: Sequence[Availability], count: int) -> Availability:
 
 def _with_bounds(course: Course) -> Iterator[tuple[int, Numbers, Bounds]]:
     """Yield (number of steps, numbers, bounds) whenever one of the two changes."""
-    numbers, bounds = dict(course.numbers), dict(course.bounds)
-    last_numbers, last_bounds = course.numbers[0][1], course.bounds[0][1]
+    numbers = dict(course.numbers)
+    bounds = dict(course.bounds)
+    last_numbers = course.numbers[0][1]
+    last_bounds = course.bounds[0][1]
     for step in sorted(numbers.keys() | bounds.keys()):
-        last_numbers, last_bounds = numbers.get(step, last_numbers), bounds.get(step, last_bounds)
+        last_numbers = numbers.get(step, last_numbers)
+        last_bounds = bounds.get(step, last_bounds)
         yield step, last_numbers, last_bounds
 
 
@@ -138,7 +142,8 @@ class AvailabilityJudge:
     def __init__(self, reached: int | None) -> None:
         self.reached = reached
         self._before: Numbers | None = None
-        self._is_rising, self._is_shrinking = reached != ENOUGH, False
+        self._is_rising = reached != ENOUGH
+        self._is_shrinking = False
 
     def next(self, step: int, numbers: Numbers, bounds: Bounds) -> Availability:
         """Judge the next moment."""
@@ -147,7 +152,9 @@ class AvailabilityJudge:
         else:
             least = max(min(bounds.min_available, numbers.desired), 0)
         if bounds.is_leaving or not numbers.desired:
-            self.reached, self._is_rising, self._is_shrinking = None, False, True
+            self.reached = None
+            self._is_rising = False
+            self._is_shrinking = True
         else:
             self._follow(numbers, numbers.desired if least is None else least)
         self._before = numbers

@@ -148,7 +148,8 @@ def least_healthy(budget: BudgetView, total: int, has_daemon_set: bool) -> int:
     All of them where its controller cannot compute it: a DaemonSet has no scale, by which it counts
     the pods that there should be, unless ``minAvailable`` is a number.
     """
-    away, least = budget.max_unavailable, budget.min_available
+    away = budget.max_unavailable
+    least = budget.min_available
     if away is None and not isinstance(least, str):
         return least or 0
     if has_daemon_set:

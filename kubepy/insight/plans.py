@@ -38,7 +38,8 @@ WORKLOADS = (
     "replicationcontrollers",
     "statefulsets.apps",
 )
-NAMESPACES, NODES = "namespaces", "nodes"
+NAMESPACES = "namespaces"
+NODES = "nodes"
 # What a plan is about where the command writes it and it does not get where it should be.
 OTHERS = ("horizontalpodautoscalers.autoscaling", "ingresses.networking.k8s.io", "services")
 
@@ -56,7 +57,8 @@ class Touched:
     def watch(self, cluster: LocalCluster) -> None:
         """Note all that is written from now on by the requester that the cluster has now:
         controllers are others."""
-        client, requester = cluster.client, cluster.client.requester
+        client = cluster.client
+        requester = cluster.client.requester
 
         def note(key: Key, obj: Object | None) -> None:
             if client.requester is requester:
@@ -346,7 +348,8 @@ def spread(values: Sequence[float]) -> Spread | None:
     values."""
     if not values:
         return None
-    ordered, count = sorted(values), len(values)
+    ordered = sorted(values)
+    count = len(values)
     return Spread(
         (ordered[(count - 1) // 2] + ordered[count // 2]) / 2, ordered[math.ceil(0.95 * count) - 1]
     )

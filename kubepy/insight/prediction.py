@@ -116,7 +116,8 @@ def predict(
     fork.use_faults(cluster.settings.faults)
     revision = fork.client.revision()
     end = fork.clock.limit = later(started, limit)
-    is_over_limit, repetition = False, Repetition()
+    is_over_limit = False
+    repetition = Repetition()
     try:
         act(fork)
     except ClockLimit:
@@ -131,7 +132,8 @@ def predict(
     prediction = Prediction(
         last, started, revision, limit, settled=is_settled(last) and not is_over_limit
     )
-    prediction.origin, prediction.is_cut = fork, is_cut
+    prediction.origin = fork
+    prediction.is_cut = is_cut
     return prediction
 
 
@@ -155,7 +157,8 @@ class Repetition:
 
     def watch(self, fork: LocalCluster) -> None:
         """Note what is written on a fork from now on, beside whoever does so already."""
-        self._then, fork.client.on_write = fork.client.on_write, self._note
+        self._then = fork.client.on_write
+        fork.client.on_write = self._note
 
     def _note(self, key: Key, obj: Object | None) -> None:
         if self._then is not None:
@@ -163,7 +166,8 @@ class Repetition:
         controller = controller_of(obj) if obj is not None and key.resource == "pods" else None
         if obj is None or controller is None or controller["kind"] == "Job":
             return
-        owner, active = controller["uid"], self._active.setdefault(controller["uid"], set())
+        owner = controller["uid"]
+        active = self._active.setdefault(controller["uid"], set())
         if not is_pod_active(obj):
             active.discard(uid_of(obj))
         elif uid_of(obj) not in active:
@@ -201,7 +205,8 @@ def work(
 
     Returns whether they have reached the bound of their writes before that.
     """
-    started, seconds = fork.clock.now(), FIRST_LOOK if repetition else math.inf
+    started = fork.clock.now()
+    seconds = FIRST_LOOK if repetition else math.inf
 
     def is_over() -> bool:
         return (done is not None and done(fork)) or (
@@ -231,7 +236,8 @@ def pending(fork: LocalCluster) -> Sequence[Pending]:
 def contests_of(cluster: LocalCluster) -> tuple[Contest, ...]:
     """Return the controllers of a cluster that undo each other's work, without end: one contest for
     each object."""
-    text, now = cluster.store.meta(MEMORIES), cluster.clock.now()
+    text = cluster.store.meta(MEMORIES)
+    now = cluster.clock.now()
     memory = json.loads(text).get(CONTENTION, {}) if text else {}
     waits = [wait for wait in waits_of(memory) if not wait.is_over(now) and not wait.is_released]
     return tuple({wait.contest.subject: wait.contest for wait in reversed(waits)}.values())

@@ -21,8 +21,13 @@ from kubepy.apiserver.views import (
     WorkloadView,
 )
 
-CREATED, DELETED, TERMINATING = "created", "deleted", "terminating"
-READY, NOT_READY, AVAILABLE, UNAVAILABLE = "ready", "not-ready", "available", "unavailable"
+CREATED = "created"
+DELETED = "deleted"
+TERMINATING = "terminating"
+READY = "ready"
+NOT_READY = "not-ready"
+AVAILABLE = "available"
+UNAVAILABLE = "unavailable"
 ENDED = ("Failed", "Succeeded")
 OUTSIDE = "from outside"  # in the reason of a step that an edited file has made
 

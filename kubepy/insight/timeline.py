@@ -184,7 +184,8 @@ def without_earlier_times(
         time before it.
     """
     limit = (until - EPOCH) // timedelta(microseconds=1)
-    start, last = 0, limit + round(skew * SECOND)
+    start = 0
+    last = limit + round(skew * SECOND)
     for number in range(len(entries) - 1, -1, -1):
         if entries[number].at > last:
             start = number + 1
@@ -199,7 +200,8 @@ def without_earlier_times(
 def edits_at_once(entries: Iterable[TimelineEntry], seconds: float) -> Iterator[TimelineEntry]:
     """Yield entries; those from outside get the time of the one before if that is so few seconds
     earlier."""
-    began, last = 0, NEVER
+    began = 0
+    last = NEVER
     for entry in entries:
         if not entry.is_outside or entry.at > last + seconds * SECOND:
             began = entry.at
@@ -658,7 +660,8 @@ def keys_below(subjects: Iterable[Key], views: Views, entries: Entries) -> set[K
         for parent in parents:
             if parent is not None:
                 children.setdefault(parent, set()).add(key)
-    below, todo = set[Key](), list(subjects)
+    below = set[Key]()
+    todo = list(subjects)
     while todo:
         new = children.get(todo.pop(), set()) - below
         below |= new
@@ -790,7 +793,8 @@ def workload_document(course: Course, timeline: Timeline) -> Object:
 def worst_document(key: Key, judged: Sequence[Availability]) -> Object:
     """Return what a workload was at its worst, and the bounds of that moment."""
     lowest, most_unavailable, most_surge, allowed_surge, _ = extremes(judged)
-    last, bounds = judged[-1].numbers, lowest.bounds
+    last = judged[-1].numbers
+    bounds = lowest.bounds
     return {
         "resource": key.resource,
         "namespace": key.namespace,

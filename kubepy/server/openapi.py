@@ -81,7 +81,8 @@ def serve(call: Call) -> Response:
     path = "/".join(call.info.parts[2:])
     if path not in specification.paths():
         return Response(404, b"", "")
-    tag, wanted = specification.tag(path), call.request.parameter("hash")
+    tag = specification.tag(path)
+    wanted = call.request.parameter("hash")
     if wanted and wanted != tag:
         return Response(
             301,
@@ -258,7 +259,8 @@ class Specification:
         """Return the paths of a document, the definitions of its custom kinds, and its group and
         version."""
         if resources := self._resources(path):
-            group, version = resources[0].group, resources[0].version
+            group = resources[0].group
+            version = resources[0].version
             own: dict[str, Object] = {}
             for resource in resources:
                 if resource.custom:

@@ -132,7 +132,8 @@ def _with_line(text: str, message: str, at: int) -> str:
     if at < 0:
         return f"ERROR: <input>:-1:0: {message}"
     before = text[:at]
-    line, column = before.count("\n") + 1, at - (before.rfind("\n") + 1)
+    line = before.count("\n") + 1
+    column = at - (before.rfind("\n") + 1)
     return (
         f"ERROR: <input>:{line}:{column + 1}: {message}\n | {text.split(chr(10))[line - 1]}\n "
         f"| {'.' * column}^"
@@ -241,13 +242,15 @@ class _Checker(NodeVisitor[Variables, Type]):
                 return self._conditional(node, args)
             case "_[_]" | "_[?_]":
                 return self._index(node, args)
-        name, is_member = node.function, False
+        name = node.function
+        is_member = False
         if node.target is not None:
             namespace = dotted(node.target)
             if f"{namespace}.{name}" in OVERLOADS and namespace.partition(".")[0] not in scope:
                 name = f"{namespace}.{name}"
             else:
-                args, is_member = [self.visit(node.target, scope), *args], True
+                args = [self.visit(node.target, scope), *args]
+                is_member = True
         return self._resolve(node, name, args, is_member)
 
     def _resolve(self, node: CallExpr, name: str, args: list[Type], is_member: bool) -> Type:

@@ -169,7 +169,8 @@ def _searching(args: Args) -> int:
 
 @_cost_of("join")
 def _joining(args: Args) -> int:
-    items, separator = args[0], args[1] if len(args) > 1 else ""
+    items = args[0]
+    separator = args[1] if len(args) > 1 else ""
     size = sum(map(size_of, items)) + size_of(separator) * max(len(items) - 1, 0)
     return ceil(size * 2 * STRING_FACTOR)
 

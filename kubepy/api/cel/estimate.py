@@ -195,7 +195,8 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         if node.optional:
             return self._result(operand.cost.plus(_ONE), node)
         has_cost = operand.type.name in ("map", "object") or operand.type.is_parameter
-        shape, type = self._sizes.below(operand.shape, node.field), self._type(node)
+        shape = self._sizes.below(operand.shape, node.field)
+        type = self._type(node)
         cost = operand.cost.plus(_ONE) if has_cost else operand.cost
         return Estimate(cost, self._size(shape, type), shape, None, type, node)
 
@@ -255,7 +256,8 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         cost = container.cost.plus(index.cost, _ONE)
         if node.function == "_[?_]" or container.type.name == "optional":
             return self._result(cost, node)
-        shape, type = self._sizes.below(container.shape, "@items"), self._type(node)
+        shape = self._sizes.below(container.shape, "@items")
+        type = self._type(node)
         size = container.entry.value if container.entry else self._size(shape, type)
         return Estimate(cost, size, shape, None, type, node)
 
@@ -265,7 +267,8 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
             return _CallEstimate(self._traversal(args[0]))
         if name != "join":
             return _function(name, overload, args)
-        items, count = self._items_of(args[0]), args[0].any_size
+        items = self._items_of(args[0])
+        count = args[0].any_size
         size = count.times(items[1]) if items else fixed(0)
         if len(args) > 1:
             size = size.plus(
@@ -368,7 +371,8 @@ class _Loop(NamedTuple):
 def _loop(node: Macro, bodies: Sequence[Range]) -> _Loop:
     """Return the cost of a macro's loop (``parser/macro.go``), in which naming the accumulator
     costs 1."""
-    first, last = bodies[0], bodies[-1]
+    first = bodies[0]
+    last = bodies[-1]
     match node.name:
         case "all":
             return _Loop(fixed(1), fixed(2).plus(Range(1, min(1 + last.most, MAX))))
@@ -379,11 +383,14 @@ def _loop(node: Macro, bodies: Sequence[Range]) -> _Loop:
         case "filter":
             return _Loop(fixed(LIST_COST + 1), first.plus(Range(1, LIST_COST + 3)))
         case "transformMap":
-            added, base = fixed(3).plus(last), MAP_COST
+            added = fixed(3).plus(last)
+            base = MAP_COST
         case "transformMapEntry":
-            added, base = fixed(2).plus(last), MAP_COST
+            added = fixed(2).plus(last)
+            base = MAP_COST
         case _:
-            added, base = fixed(LIST_COST + 2).plus(last), LIST_COST
+            added = fixed(LIST_COST + 2).plus(last)
+            base = LIST_COST
     step = added if len(bodies) == 1 else first.plus(added.union(_ONE))
     return _Loop(fixed(base + 1), step)
 

@@ -150,7 +150,8 @@ def _selected(node: Select, scope: Scope, tracker: CostTracker, base: int) -> An
     if isinstance(value, OptionalValue):
         if not value.has_value:
             return False if node.test else NONE
-        is_optional, value = True, value.value
+        is_optional = True
+        value = value.value
     tracker.cost += 1
     if node.test:
         return has_field(value, node.field)
@@ -176,7 +177,9 @@ def _operand(node: Node, scope: Scope, tracker: CostTracker, base: int) -> Any:
 def _called(node: CallExpr, scope: Scope, tracker: CostTracker, base: int) -> Any:
     if (special := _SPECIAL_CALLS.get(node.function)) is not None:
         return special(node, scope, tracker, base)
-    name, target, is_member = node.function, node.target, False
+    name = node.function
+    target = node.target
+    is_member = False
     if target is not None:
         qualified = (
             f"{target.name}.{name}" if type(target) is Ident and target.name not in scope else ""
@@ -239,7 +242,8 @@ def _logical(node: CallExpr, scope: Scope, tracker: CostTracker, base: int) -> b
 @_handles_call("_[_]", "_[?_]")
 def _indexed(node: CallExpr, scope: Scope, tracker: CostTracker, base: int) -> Any:
     container, key = node.args
-    value, index = _operand(container, scope, tracker, base), _run(key, scope, tracker, 0)
+    value = _operand(container, scope, tracker, base)
+    index = _run(key, scope, tracker, 0)
     is_optional = node.function == "_[?_]" or isinstance(value, OptionalValue)
     if isinstance(value, OptionalValue):
         if not value.has_value:
@@ -278,7 +282,8 @@ def _map(node: MapLiteral, scope: Scope, tracker: CostTracker, base: int) -> dic
     tracker.cost += MAP_COST
     entries: dict[Any, Any] = {}
     for key_node, value_node, is_optional in node.entries:
-        key, value = _run(key_node, scope, tracker), _run(value_node, scope, tracker)
+        key = _run(key_node, scope, tracker)
+        value = _run(value_node, scope, tracker)
         if isinstance(key, float | list | dict):
             raise CelError("unsupported key type")
         if key in entries:
@@ -412,7 +417,8 @@ def _quantified(
     """Evaluate ``all`` or ``exists``: an item costs the loop's condition (2 or 3) and the
     accumulator."""
     failure: CelError | None = None
-    condition, left = (3 if decisive else 2), len(over) if isinstance(over, list | dict) else 0
+    condition = 3 if decisive else 2
+    left = len(over) if isinstance(over, list | dict) else 0
     tracker.cost += 1
     for inner in _scopes(node, over, scope):
         tracker.cost += condition + 1

@@ -35,7 +35,8 @@ NUMBERS = ("int", "uint", "double")
 def equal(left: Any, right: Any) -> bool:
     """Compare two values: numbers of all kinds by value; values of different other kinds are
     unequal."""
-    left_kind, right_kind = kind_of(left), kind_of(right)
+    left_kind = kind_of(left)
+    right_kind = kind_of(right)
     if left_kind in NUMBERS and right_kind in NUMBERS:
         return bool(left == right)
     if left_kind != right_kind:

@@ -123,7 +123,8 @@ def tokens(text: str) -> Iterator[Token]:
         lexeme = _TOKEN.match(text, at)
         if lexeme is None:
             raise CelSyntaxError(f"Syntax error: token recognition error at: '{text[at]}'", at)
-        start, at = at, lexeme.end()
+        start = at
+        at = lexeme.end()
         match lexeme.lastgroup:
             case _ if lexeme["string"] is not None:
                 value, at = _string(text, lexeme)
@@ -157,14 +158,17 @@ def _whole(text: str) -> int:
 
 def _string(text: str, literal: re.Match[str]) -> tuple[str | bytes, int]:
     """Return the value of a string or bytes literal, and the position of its end."""
-    prefix, quote = literal["prefix"].lower(), literal["quote"]
-    start, end = literal.end(), literal.end()
+    prefix = literal["prefix"].lower()
+    quote = literal["quote"]
+    start = literal.end()
+    end = literal.end()
     while not text.startswith(quote, end):
         if end >= len(text) or (len(quote) == 1 and text[end] == "\n"):
             message = f"Syntax error: token recognition error at: '{text[literal.start() : end]}'"
             raise CelSyntaxError(message, literal.start())
         end += 2 if text[end] == "\\" and "r" not in prefix else 1
-    content, after = text[start:end], end + len(quote)
+    content = text[start:end]
+    after = end + len(quote)
     if "r" in prefix:
         return (content.encode() if "b" in prefix else content), after
     content = _unescaped(content, literal.start(), is_bytes="b" in prefix)

@@ -143,7 +143,8 @@ class RuleSet:
     def _walk_list(
         self, schema: Schema, rules_of: Schema, value: list[Any], old: Any, place: Place
     ) -> Iterator[FieldError]:
-        items, own = schema.get("items"), rules_of.get("items")
+        items = schema.get("items")
+        own = rules_of.get("items")
         if not isinstance(items, Mapping) or not isinstance(own, Mapping):
             return
         keys = schema.get("x-kubernetes-list-map-keys") or ()
@@ -158,17 +159,19 @@ class RuleSet:
         self, schema: Schema, rules_of: Schema, value: Object, old: Any, place: Place
     ) -> Iterator[FieldError]:
         before = old if isinstance(old, dict) else {}
-        others, own_others = (
-            schema.get("additionalProperties"),
-            rules_of.get("additionalProperties"),
-        )
-        fields, own_fields = schema.get("properties") or {}, rules_of.get("properties") or {}
+        others = schema.get("additionalProperties")
+        own_others = rules_of.get("additionalProperties")
+        fields = schema.get("properties") or {}
+        own_fields = rules_of.get("properties") or {}
         for key in sorted(value):
             if key in fields and key in own_fields:
                 path = f"{place.path}.{key}" if place.path else key
-                inner, own = fields[key], own_fields[key]
+                inner = fields[key]
+                own = own_fields[key]
             elif isinstance(others, Mapping) and isinstance(own_others, Mapping):
-                path, inner, own = f"{place.path}[{key}]", others, own_others
+                path = f"{place.path}[{key}]"
+                inner = others
+                own = own_others
             else:
                 continue
             at = place._replace(path=path, is_root=bool(inner.get(EMBEDDED)))
@@ -178,7 +181,8 @@ class RuleSet:
         self, schema: Schema, sources: list[Object], value: Any, old: Any, place: Place
     ) -> Iterator[FieldError]:
         """Yield the errors of a value for which rules fail or do not hold."""
-        path, kind = place.path or "<nil>", schema.get("type", "")
+        path = place.path or "<nil>"
+        kind = schema.get("type", "")
         if place.budget.remaining <= 0:
             raise _Stopped(invalid_value(path, kind, OUT_OF_BUDGET))
         has_old = old is not ABSENT and old is not None

@@ -121,7 +121,8 @@ def _quote(text: str) -> str:
 def _format(pattern: str, args: list[Any]) -> str:
     """Format values: ``"%s is %d".format([a, b])``."""
     parts: list[str] = []
-    rest, used = pattern, 0
+    rest = pattern
+    used = 0
     while "%" in rest:
         before, _, rest = rest.partition("%")
         parts.append(before)

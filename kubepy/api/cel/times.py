@@ -24,7 +24,8 @@ _UNITS = {
     "h": 3600 * 10**9,
 }
 # Digits: more than 64 bits hold, and more than one needs for nanoseconds as a part of an hour.
-LONGEST_WHOLE, LONGEST_FRACTION = 20, 18
+LONGEST_WHOLE = 20
+LONGEST_FRACTION = 18
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _RFC3339 = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})"
@@ -50,7 +51,8 @@ def parse_timestamp(text: str) -> datetime:
 
 def format_timestamp(time: datetime) -> str:
     """Format a time in the zone of its text."""
-    text, zone = time.replace(tzinfo=None, microsecond=0).isoformat(), time.strftime("%z")
+    text = time.replace(tzinfo=None, microsecond=0).isoformat()
+    zone = time.strftime("%z")
     fraction = f".{time.microsecond:06d}".rstrip("0") if time.microsecond else ""
     return f"{text}{fraction}{'Z' if zone == '+0000' else f'{zone[:3]}:{zone[3:]}'}"
 
@@ -59,7 +61,8 @@ def parse_duration(text: str) -> Duration:
     """Read a duration such as ``1h30m``. Raises CelError."""
     sign = -1 if text.startswith("-") else 1
     rest = text[1:] if text[:1] in "+-" else text
-    total, at = 0, 0
+    total = 0
+    at = 0
     while part := _PART.match(rest, at):
         whole, _, fraction = part[1].partition(".")
         unit = _UNITS[part[2]]

@@ -35,8 +35,11 @@ class Type(NamedTuple):
 BOOL, INT, UINT, DOUBLE, STRING, BYTES = (
     Type(name) for name in ("bool", "int", "uint", "double", "string", "bytes")
 )
-DYN, NULL, TYPE = Type("dyn"), Type("null"), Type("type")
-TIMESTAMP, DURATION = Type("timestamp"), Type("duration")
+DYN = Type("dyn")
+NULL = Type("null")
+TYPE = Type("type")
+TIMESTAMP = Type("timestamp")
+DURATION = Type("duration")
 
 
 def list_of(item: Type) -> Type:
@@ -82,10 +85,12 @@ def overload(*signatures: str, namespace: bool = False) -> Callable[[Run], Run]:
         for signature in signatures:
             match = _SIGNATURE.fullmatch(signature)
             assert match is not None, signature
-            name, target = match["name"], match["target"]
+            name = match["name"]
+            target = match["target"]
             params = tuple(parse_type(text) for text in _split(match["params"]))
             if target and (namespace or target in _NAMESPACES):
-                name, target = f"{target}.{name}", None
+                name = f"{target}.{name}"
+                target = None
             if target:
                 params = (parse_type(target), *params)
             added = Overload(params, parse_type(match["result"]), bool(target), run)
@@ -104,7 +109,8 @@ def parse_type(text: str) -> Type:
 
 def _split(text: str) -> Iterator[str]:
     """Yield the parts between commas that are not inside angle brackets."""
-    depth, start = 0, 0
+    depth = 0
+    start = 0
     for at, character in enumerate(text):
         depth += (character == "<") - (character == ">")
         if character == "," and depth == 0:

@@ -14,7 +14,9 @@ from urllib.parse import SplitResult
 
 from kubepy.api.values.quantity import Quantity
 
-INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
+INT_MIN = -(2**63)
+INT_MAX = 2**63 - 1
+UINT_MAX = 2**64 - 1
 MAX_MESSAGE = 5 * 1024  # bytes of the value of a messageExpression
 
 

@@ -15,7 +15,8 @@ from kubepy.lazy import lazy_imports
 with lazy_imports():
     from kubepy.storage import yaml
 
-V1, V2 = "autoscaling/v1", "autoscaling/v2"
+V1 = "autoscaling/v1"
+V2 = "autoscaling/v2"
 METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
 CURRENT_METRICS = "autoscaling.alpha.kubernetes.io/current-metrics"
@@ -69,8 +70,11 @@ _TARGET_TYPES = {
 
 def to_v1(obj: AnyObject) -> Object:
     """Convert an autoscaler of ``autoscaling/v2`` to v1; ``obj`` is not changed."""
-    spec, status, annotations = dict(obj.get("spec") or {}), dict(obj.get("status") or {}), {}
-    metrics, behavior = spec.pop("metrics", None) or [], spec.pop("behavior", None)
+    spec = dict(obj.get("spec") or {})
+    status = dict(obj.get("status") or {})
+    annotations = {}
+    metrics = spec.pop("metrics", None) or []
+    behavior = spec.pop("behavior", None)
     cpu = None
     for metric in metrics:
         resource = metric.get("resource") or {}
@@ -87,7 +91,8 @@ def to_v1(obj: AnyObject) -> Object:
         annotations[METRICS] = to_json(others)
     if behavior:
         annotations[BEHAVIOR] = to_json(_with_keys(behavior, str.upper))
-    current, conditions = status.pop("currentMetrics", None) or [], status.pop("conditions", None)
+    current = status.pop("currentMetrics", None) or []
+    conditions = status.pop("conditions", None)
     for metric in current:
         resource = metric.get("resource") or {}
         utilization = (resource.get("current") or {}).get("averageUtilization")
@@ -117,7 +122,8 @@ def to_v1(obj: AnyObject) -> Object:
 
 def to_v2(obj: AnyObject) -> Object:
     """Convert an autoscaler of v1 to v2, without its status, which clients do not write."""
-    metadata, spec = obj["metadata"], dict(obj.get("spec") or {})
+    metadata = obj["metadata"]
+    spec = dict(obj.get("spec") or {})
     annotations = metadata.get("annotations") or {}
     utilization = spec.pop(_UTILIZATION, None)
     metrics = [_metric_to_v2(metric) for metric in _read(annotations, METRICS, [])]

@@ -12,7 +12,9 @@ from functools import lru_cache
 
 from kubepy.quoting import quote
 
-DEFAULT_DOMAIN, LEGACY_DOMAIN, OFFICIAL = "docker.io", "index.docker.io", "library/"
+DEFAULT_DOMAIN = "docker.io"
+LEGACY_DOMAIN = "index.docker.io"
+OFFICIAL = "library/"
 MAX_PATH_LENGTH = 255
 HEX_DIGITS = {"sha256": 64, "sha384": 96, "sha512": 128}
 
@@ -76,11 +78,14 @@ def _split_domain(name: str) -> tuple[str, str]:
     if not slash:
         return DEFAULT_DOMAIN, OFFICIAL + name
     if first == LEGACY_DOMAIN:
-        domain, remainder = DEFAULT_DOMAIN, rest
+        domain = DEFAULT_DOMAIN
+        remainder = rest
     elif first == "localhost" or "." in first or ":" in first or first.lower() != first:
-        domain, remainder = first, rest
+        domain = first
+        remainder = rest
     else:
-        domain, remainder = DEFAULT_DOMAIN, name
+        domain = DEFAULT_DOMAIN
+        remainder = name
     if domain == DEFAULT_DOMAIN and "/" not in remainder:
         remainder = OFFICIAL + remainder
     return domain, remainder

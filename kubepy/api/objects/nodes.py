@@ -136,7 +136,8 @@ def node_selector_matches(selector: AnyObject, node: AnyObject) -> bool:
 def node_selector_term_matches(term: AnyObject, node: AnyObject) -> bool:
     """Return whether all requirements of a term hold. An empty term matches no node, an unreadable
     one neither."""
-    expressions, fields = term.get("matchExpressions"), term.get("matchFields")
+    expressions = term.get("matchExpressions")
+    fields = term.get("matchFields")
     if not expressions and not fields:
         return False
     metadata = node["metadata"]
@@ -175,7 +176,8 @@ def _order(value: str | None, values: Sequence[str]) -> int | None:
     integer."""
     if value is None or len(values) != 1:
         return None
-    number, bound = int_or_none(value), int_or_none(values[0])
+    number = int_or_none(value)
+    bound = int_or_none(values[0])
     if number is None or bound is None:
         return None
     return number - bound

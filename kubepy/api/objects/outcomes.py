@@ -28,7 +28,9 @@ REFERENCES = (
 )
 
 PENDING = "pending"  # the kubelet never starts such a pod
-CRASH_LOOP, IMAGE_PULL_BACKOFF, OOM_KILLED = "crash-loop", "image-pull-backoff", "oom-killed"
+CRASH_LOOP = "crash-loop"
+IMAGE_PULL_BACKOFF = "image-pull-backoff"
+OOM_KILLED = "oom-killed"
 INIT_CRASH_LOOP, INIT_FAILED = (
     "init-crash-loop",
     "init-failed",

@@ -240,7 +240,8 @@ def qos_class(pod: AnyObject) -> str:
         resources = holder.get("resources") or {}
         own = _positive(resources.get("limits"))
         guaranteed = guaranteed and len(own) == len(QOS_RESOURCES)
-        requests, limits = _sum(requests, _positive(resources.get("requests"))), _sum(limits, own)
+        requests = _sum(requests, _positive(resources.get("requests")))
+        limits = _sum(limits, own)
     if not requests and not limits:
         return "BestEffort"
     if guaranteed and requests == limits:

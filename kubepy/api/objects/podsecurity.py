@@ -84,10 +84,8 @@ _OTHER_VOLUMES = (
     "storageos",
 )
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
-_SECCOMP_POD, _SECCOMP_CONTAINER = (
-    "seccomp.security.alpha.kubernetes.io/pod",
-    "container.seccomp.security.alpha.kubernetes.io/",
-)
+_SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
+_SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 _SAFE_PROFILES = ("RuntimeDefault", "Localhost")
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 ResourceList = AnyObject
 
-ONE, ZERO = Quantity.of(1), Quantity.of(0)
+ONE = Quantity.of(1)
+ZERO = Quantity.of(0)
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
 _POD_NAMES = frozenset(("count/pods", "pods", *_COMPUTE)) | frozenset(
     f"{kind}.{name}" for kind in ("requests", "limits") for name in _COMPUTE
@@ -189,7 +190,8 @@ def end_of_deletion(pod: AnyObject) -> datetime | None:
     """Return the moment after which a pod that is being deleted does not count, however long it is
     still there."""
     metadata = pod["metadata"]
-    deleted, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
+    deleted = metadata.get("deletionTimestamp")
+    grace = metadata.get("deletionGracePeriodSeconds")
     if deleted and grace is not None:
         return later(parse_time(deleted), grace)
     return None
@@ -334,7 +336,8 @@ def attributes_classes(claim: AnyObject) -> list[str]:
 
 def _service_usage(service: AnyObject, now: datetime) -> Amounts:
     spec = service["spec"]
-    ports, kind = spec.get("ports") or [], spec.get("type")
+    ports = spec.get("ports") or []
+    kind = spec.get("type")
     usage = {
         "count/services": ONE,
         "services": ONE,

@@ -15,10 +15,14 @@ from kubepy.api.meta import AnyObject, Object, labels_of, name_of
 from kubepy.api.selectors import from_label_selector
 
 GROUP = "rbac.authorization.k8s.io"
-CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS = f"clusterroles.{GROUP}", f"clusterrolebindings.{GROUP}"
-ROLES, ROLE_BINDINGS = f"roles.{GROUP}", f"rolebindings.{GROUP}"
+CLUSTER_ROLES = f"clusterroles.{GROUP}"
+CLUSTER_ROLE_BINDINGS = f"clusterrolebindings.{GROUP}"
+ROLES = f"roles.{GROUP}"
+ROLE_BINDINGS = f"rolebindings.{GROUP}"
 AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"
-CREATE, UPDATE, RECREATE = "create", "update", "recreate"
+CREATE = "create"
+UPDATE = "update"
+RECREATE = "recreate"
 
 
 class ReconcileResult(NamedTuple):
@@ -39,7 +43,8 @@ class ReconcileResult(NamedTuple):
 def reconcile_role(existing: Object, expected: Object, *, removes: bool) -> ReconcileResult:
     """Make a role allow what is expected, and only that if ``removes``."""
     role = _with_metadata(existing, expected)
-    old_rules, new_rules = existing.get("rules") or [], expected.get("rules") or []
+    old_rules = existing.get("rules") or []
+    new_rules = expected.get("rules") or []
     missing = uncovered(old_rules, new_rules)
     aggregation = expected.get("aggregationRule")
     is_aggregated = aggregation is not None and existing.get("aggregationRule") is not None
@@ -72,8 +77,10 @@ def reconcile_binding(existing: Object, expected: Object, *, removes: bool) -> R
     if existing["roleRef"] != expected["roleRef"]:
         return ReconcileResult(expected, RECREATE, [], [], _is_protected(existing))
     binding = _with_metadata(existing, expected)
-    old, new = existing.get("subjects") or [], expected.get("subjects") or []
-    missing, extra = _difference(new, old), _difference(old, new)
+    old = existing.get("subjects") or []
+    new = expected.get("subjects") or []
+    missing = _difference(new, old)
+    extra = _difference(old, new)
     if removes and (missing or extra):
         binding["subjects"] = new
     elif missing:
@@ -149,7 +156,8 @@ def covers(owner: AnyObject, part: AnyObject) -> bool:
         _, slash, subresource = resource.partition("/")
         if not ("*" in owned or resource in owned or (slash and f"*/{subresource}" in owned)):
             return False
-    owned, names = owner.get("resourceNames") or (), part.get("resourceNames") or ()
+    owned = owner.get("resourceNames") or ()
+    names = part.get("resourceNames") or ()
     if owned and not (names and set(names) <= set(owned)):
         return False
     owned = owner.get("nonResourceURLs") or ()

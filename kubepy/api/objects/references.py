@@ -14,7 +14,8 @@ from typing import NamedTuple
 from kubepy.api.meta import AnyObject, Object
 from kubepy.api.objects.pods import CONTAINER_LISTS
 
-CONFIG_MAPS, SECRETS = "configmaps", "secrets"
+CONFIG_MAPS = "configmaps"
+SECRETS = "secrets"
 KINDS = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
 ROOT_CA_CONFIG_MAP = (
     "kube-root-ca.crt"  # a controller of every real cluster keeps it in each namespace
@@ -97,11 +98,9 @@ def _of_items(
     source: Object, resource: str, name_field: str, field: str, volume: str
 ) -> Iterator[Reference]:
     """Yield a reference to each key that a volume takes, or to the whole object."""
-    name, optional, items = (
-        source.get(name_field) or "",
-        bool(source.get("optional")),
-        source.get("items") or (),
-    )
+    name = source.get(name_field) or ""
+    optional = bool(source.get("optional"))
+    items = source.get("items") or ()
     if not items:
         yield Reference(resource, name, "", optional, f"{field}.{name_field}", volume=volume)
     for index, item in enumerate(items):

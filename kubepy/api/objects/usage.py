@@ -54,7 +54,8 @@ def parse_series(resource: str, annotation: str, text: str) -> UsageSeries:
     for part in text.split(","):
         amount_text, at, time = (word.strip() for word in part.partition("@"))
         try:
-            amount, start = parse_quantity(amount_text), parse_duration(time) if at else 0.0
+            amount = parse_quantity(amount_text)
+            start = parse_duration(time) if at else 0.0
         except (QuantityError, ValueError):
             raise AnnotationError(annotation, text, NO_SERIES.format(*EXAMPLES[resource])) from None
         if amount.nanos < 0 or start < 0:
@@ -106,7 +107,8 @@ def container_usage(pod: AnyObject, now: datetime) -> dict[str, Usage]:
     A container without an amount is left out, as is everything of a pod whose annotations cannot be
     read.
     """
-    status, annotations = pod.get("status") or {}, annotations_of(pod)
+    status = pod.get("status") or {}
+    annotations = annotations_of(pod)
     running = running_containers(status)
     started = status.get("startTime")
     if not started or not running or not any(name.startswith(PREFIX) for name in annotations):

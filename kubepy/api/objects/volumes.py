@@ -121,7 +121,8 @@ def is_bound_to(volume: AnyObject, claim: AnyObject) -> bool:
 def with_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
     """Return the volume bound to the claim; the same object if it already is
     (``GetBindVolumeToClaim``)."""
-    spec, metadata = volume["spec"], volume["metadata"]
+    spec = volume["spec"]
+    metadata = volume["metadata"]
     claim_ref = spec.get("claimRef") or {}
     bound_to = (claim_ref.get("name"), claim_ref.get("namespace"), claim_ref.get("uid"))
     if bound_to != (name_of(claim), namespace_of(claim), uid_of(claim)):

@@ -105,10 +105,12 @@ def interleave(merged: List, named: List, order: List, live: List, merge_key: st
     """
     of_patch = [element for element in merged if index_of(named, element, merge_key) >= 0]
     unnamed = [element for element in merged if index_of(named, element, merge_key) < 0]
-    of_patch, unnamed = _sorted(of_patch, order, merge_key), _sorted(unnamed, live, merge_key)
+    of_patch = _sorted(of_patch, order, merge_key)
+    unnamed = _sorted(unnamed, live, merge_key)
     placed: List = []
     while of_patch and unnamed:
-        left, right = index_of(live, unnamed[0], merge_key), index_of(live, of_patch[0], merge_key)
+        left = index_of(live, unnamed[0], merge_key)
+        right = index_of(live, of_patch[0], merge_key)
         placed.append(unnamed.pop(0) if 0 <= left < right else of_patch.pop(0))
     return placed + unnamed + of_patch
 
@@ -123,7 +125,8 @@ def _sorted(elements: List, order: List, merge_key: str) -> List:
     for element in elements:
         if is_directive(element):
             continue
-        index, place = index_of(order, element, merge_key) if in_order else -1, len(in_order)
+        index = index_of(order, element, merge_key) if in_order else -1
+        place = len(in_order)
         while place:
             before = index_of(order, in_order[place - 1], merge_key)
             if 0 <= before <= index:

@@ -100,10 +100,8 @@ class Patcher:
         self._run(kind, place.pointer(), operation.get("value"))
 
     def move(self, operation: Mapping[str, Any]) -> None:
-        source, missing = (
-            _source(operation, "move"),
-            "move operation does not apply: doc is missing",
-        )
+        source = _source(operation, "move")
+        missing = "move operation does not apply: doc is missing"
         place = self._place(source, f"{missing} from path: {source}")
         with _context(f"error in move for path: '{place.key}'"):
             value = self._read(place)
@@ -125,10 +123,8 @@ class Patcher:
             raise OperationError(f"testing value {path} failed: test failed")
 
     def copy(self, operation: Mapping[str, Any]) -> None:
-        source, missing = (
-            _source(operation, "copy"),
-            "copy operation does not apply: doc is missing",
-        )
+        source = _source(operation, "copy")
+        missing = "copy operation does not apply: doc is missing"
         place = self._place(source, f"{missing} from path: {source}")
         with _context(f"error in copy for from: '{source}'"):
             value = self._read(place)
@@ -159,7 +155,8 @@ class Patcher:
                 break
             place = _Place(container, pointer, part)
             try:
-                container, pointer = place.value(), [*pointer, place.pointer_part()]
+                container = place.value()
+                pointer = [*pointer, place.pointer_part()]
             except OperationError:
                 container = None
         if not isinstance(container, dict | list):

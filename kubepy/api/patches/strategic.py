@@ -56,7 +56,8 @@ def lookup(schema: Schema, key: str, of_list: bool) -> PatchMeta:
         return PatchMeta(
             below, others[0] if others else "", field.merge_key, "retainKeys" in strategies
         )
-    name, in_v3 = schema.name, f"unable to find api field {quote(key)}"
+    name = schema.name
+    in_v3 = f"unable to find api field {quote(key)}"
     if schema.values() is not None:
         raise PatchError(
             "merging an object in json but data type is not struct, instead is: map",
@@ -270,7 +271,8 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema, applyi
         if not isinstance(order, list):
             raise bad_argument(_SLICE, order)
         name = _list_name(key, SET_ORDER, "setElementOrder list")
-        live, ours = _list_at(original, name), _list_at(patch, name)
+        live = _list_at(original, name)
+        ours = _list_at(patch, name)
         meta = lookup(schema, name, of_list=True)
         if ours and order:
             check_order(ours, order, meta.merge_key)

@@ -144,13 +144,15 @@ def _diff_elements(old: List, new: List, meta: PatchMeta, options: DiffOptions) 
     as upstream does.
     """
     key = meta.merge_key
-    olds, news = _by_key(old, key), _by_key(new, key)
+    olds = _by_key(old, key)
+    news = _by_key(new, key)
     changed: List = []
     deletions: List = []
     while olds or news:
         left, right = (format_value(side[0][key]) if side else None for side in (olds, news))
         if left is not None and left == right:
-            before, after = olds.pop(0), news.pop(0)
+            before = olds.pop(0)
+            after = news.pop(0)
             if inner := diff(before, after, meta.schema, options):
                 changed.append({**inner, key: after[key]})
         elif right is not None and (left is None or left > right):
@@ -174,8 +176,10 @@ def _by_key(elements: List, merge_key: str) -> List:
 
 
 def _diff_scalars(old: List, new: List, options: DiffOptions) -> _ListDiff:
-    before, after = sorted(old, key=format_value), sorted(new, key=format_value)
-    added, removed = _only_left(after, before), _only_left(before, after)
+    before = sorted(old, key=format_value)
+    after = sorted(new, key=format_value)
+    added = _only_left(after, before)
+    removed = _only_left(before, after)
     added.sort(key=lambda value: index_of(new, value, ""))
     # Upstream has sorted the old list in place by now, so that an unsorted one always counts as
     # changed.

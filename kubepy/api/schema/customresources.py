@@ -29,7 +29,8 @@ def resources_of(definition: Object) -> Iterator[Resource]:
 
     A definition that was written by hand has no conditions, and is served.
     """
-    spec, status = definition["spec"], definition.get("status") or {}
+    spec = definition["spec"]
+    status = definition.get("status") or {}
     if any(
         condition["type"] == "Established" and condition["status"] != "True"
         for condition in status.get("conditions") or ()
@@ -43,7 +44,8 @@ def resources_of(definition: Object) -> Iterator[Resource]:
     if not served:
         return
     accepted = {name: value for name, value in (status.get("acceptedNames") or {}).items() if value}
-    names, preferred = {**spec["names"], **accepted}, served[0]
+    names = {**spec["names"], **accepted}
+    preferred = served[0]
     is_terminating = any(
         condition["type"] == "Terminating" and condition["status"] == "True"
         for condition in status.get("conditions") or ()
@@ -110,7 +112,8 @@ def deprecation_of(spec: Object, version: Object) -> str:
     own = version.get("deprecationWarning")
     if own is not None:
         return str(own)
-    group, kind = spec["group"], spec["names"]["kind"]
+    group = spec["group"]
+    kind = spec["names"]["kind"]
     better = [
         other["name"]
         for other in spec["versions"]

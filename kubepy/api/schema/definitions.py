@@ -160,7 +160,8 @@ def define(name: str, api_versions: Collection[str]) -> Object:
     """Return the definition of a built-in type in OpenAPI v3. Raises KeyError."""
     if name.startswith(_METRICS):
         return _metrics_definition(name.rpartition(".")[2])
-    descriptions, extra = installed_descriptions(), only_v3()
+    descriptions = installed_descriptions()
+    extra = only_v3()
     parsed = parse_definition(name)
     definition: Object = {}
     if text := descriptions.type(name):
@@ -237,7 +238,8 @@ def reference(name: str, description: str = "") -> Object:
 
 def type_meta() -> Object:
     """Return the fields ``apiVersion`` and ``kind`` as every kind has them."""
-    descriptions, every_kind = installed_descriptions(), "io.k8s.api.core.v1.ConfigMap"
+    descriptions = installed_descriptions()
+    every_kind = "io.k8s.api.core.v1.ConfigMap"
     return {
         field: _property({"type": "string"}, descriptions.field(every_kind, field), None, [])
         for field in ("apiVersion", "kind")

@@ -14,7 +14,8 @@ from datetime import date
 from ipaddress import ip_address, ip_network
 
 _UUID = r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?%s-?%s-?[0-9a-f]{12}$"
-_ANY_GROUP, _VARIANT = "[0-9a-f]{4}", "[89ab][0-9a-f]{3}"
+_ANY_GROUP = "[0-9a-f]{4}"
+_VARIANT = "[89ab][0-9a-f]{3}"
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]{1,})?(z|([+-][0-9]{2}:[0-9]{2}))")
 _GO_DURATION = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|[+-]?0")

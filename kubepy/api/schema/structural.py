@@ -51,7 +51,8 @@ def _prune(schema: Schema, value: Any, path: str) -> Iterator[str]:
 def _schema_of(schema: Schema, key: str) -> Schema | None:
     """Return the schema of a field or of a map's values, {} where anything goes; None for an
     unknown field."""
-    fields, others = schema.get("properties") or {}, schema.get("additionalProperties")
+    fields = schema.get("properties") or {}
+    others = schema.get("additionalProperties")
     if key in fields:
         field: Schema = fields[key]
         return field
@@ -141,7 +142,8 @@ def _walk(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
         for index, item in enumerate(value):
             yield from _walk(schema.get("items") or {}, item, f"{path}[{index}]")
     elif isinstance(value, dict):
-        fields, others = schema.get("properties") or {}, schema.get("additionalProperties")
+        fields = schema.get("properties") or {}
+        others = schema.get("additionalProperties")
         for key in sorted(value):
             if isinstance(others, Mapping):
                 yield from _walk(others, value[key], f"{path}[{key}]")
@@ -219,7 +221,8 @@ def _next(tokens: Iterator[str]) -> str:
 
 def _step(place: FieldPath, name: str) -> FieldPath:
     """Return the field of that name, or the values of a map."""
-    properties, others = place.schema.get("properties"), place.schema.get("additionalProperties")
+    properties = place.schema.get("properties")
+    others = place.schema.get("additionalProperties")
     if properties and name in properties:
         return FieldPath(f"{place.text}.{name}", properties[name])
     if not properties and isinstance(others, dict):

@@ -54,7 +54,8 @@ def _check(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
 
 def _check_all(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
     type_errors = _wrong_type(schema, value, path)
-    enum_errors, allowed = [], schema.get("enum")
+    enum_errors = []
+    allowed = schema.get("enum")
     if allowed and not any(entry == value and type(entry) is type(value) for entry in allowed):
         shown = [entry if isinstance(entry, str) else json.dumps(entry) for entry in allowed]
         enum_errors = [not_supported(path, value, shown)]
@@ -88,7 +89,8 @@ def types_of(schema: Schema) -> tuple[str, ...]:
 
 
 def _wrong_type(schema: Schema, value: Any, path: str) -> tuple[FieldError, ...]:
-    expected, actual = types_of(schema), json_type(value)
+    expected = types_of(schema)
+    actual = json_type(value)
     format_ = _format_of(schema)
     if value is None:
         if expected and not schema.get("nullable"):
@@ -181,7 +183,8 @@ def _unmatched(pattern: str, value: str) -> str:
 
 
 def _check_number(schema: Schema, value: float, path: str) -> Iterable[FieldError]:
-    expected, format_ = types_of(schema), _format_of(schema)
+    expected = types_of(schema)
+    format_ = _format_of(schema)
     if expected == ("integer",):
         bits = 31 if format_ == "int32" else 63
         fits = float(value).is_integer() and -(2**bits) <= value < 2**bits
@@ -194,7 +197,9 @@ def _check_number(schema: Schema, value: float, path: str) -> Iterable[FieldErro
         yield invalid_value(
             NOWHERE, "", f"Checked value must be of type {type_and_format} in {path}"
         )
-    low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
+    low = schema.get("minimum")
+    high = schema.get("maximum")
+    step = schema.get("multipleOf")
     if step and value % step:
         yield invalid_value(
             path, value, f"{_in_body(path)} should be a multiple of {_number(step)}"
@@ -261,7 +266,8 @@ def _check_map(schema: Schema, value: Object, path: str, old: Any) -> Outcome:
         errors.append(invalid_value(path, len(value), detail))
     if "maxProperties" in schema and len(value) > schema["maxProperties"]:
         errors.append(too_many(path, len(value), schema["maxProperties"]))
-    fields, others = schema.get("properties") or {}, schema.get("additionalProperties")
+    fields = schema.get("properties") or {}
+    others = schema.get("additionalProperties")
     prefix = f"{path}." if path else ""
     schemas = {
         key: others for key in sorted(value) if key not in fields and isinstance(others, Mapping)

@@ -170,7 +170,8 @@ def _pointer(type_name: str) -> Decoder:
 
 
 def _slice(type_name: str) -> Decoder:
-    inner, shown = type_name[2:], table.go_type(type_name)
+    inner = type_name[2:]
+    shown = table.go_type(type_name)
     is_text = kind_of(inner) == "string"
     lazy = _Lazy(inner)
 
@@ -188,7 +189,8 @@ def _slice(type_name: str) -> Decoder:
 
 
 def _map(type_name: str) -> Decoder:
-    inner, shown = table.map_parts(type_name)[1], table.go_type(type_name)
+    inner = table.map_parts(type_name)[1]
+    shown = table.go_type(type_name)
     is_text = kind_of(inner) == "string"
     lazy = _Lazy(inner)
 
@@ -219,7 +221,9 @@ class _Lazy:
         return decoder(self._type_name)
 
 
-KEEP, DROP_NIL, DROP_EMPTY = 0, 1, 2
+KEEP = 0
+DROP_NIL = 1
+DROP_EMPTY = 2
 
 
 class _Slot(NamedTuple):
@@ -298,7 +302,8 @@ def _scalar(type_name: str) -> Decoder:
     under = table.underlying(type_name)
     if under is not None and under.startswith(("[]", "map[")):
         return decoder(under)
-    kind, shown = kind_of(type_name), table.go_type(type_name)
+    kind = kind_of(type_name)
+    shown = table.go_type(type_name)
     if kind == "string":
         return _exactly(str, "", shown)
     if kind == "bool":

@@ -22,8 +22,11 @@ from kubepy.lazy import lazy_imports
 with lazy_imports():
     from kubepy.api.values import quantity
 
-_PRIME, _OFFSET, _MASK = 16777619, 2166136261, 2**32 - 1
-_PRIME_128, _OFFSET_128 = 2**88 + 2**8 + 0x3B, 0x6C62272E07BB014262B821756295C58D
+_PRIME = 16777619
+_OFFSET = 2166136261
+_MASK = 2**32 - 1
+_PRIME_128 = 2**88 + 2**8 + 0x3B
+_OFFSET_128 = 0x6C62272E07BB014262B821756295C58D
 
 
 def compute_hash(template: AnyObject, collision_count: int | None = None) -> str:
@@ -161,7 +164,8 @@ def _quantity(value: Any) -> str:
 def _decimal(nanos: int) -> str:
     """Print a big amount: ``inf.Dec`` in billionths, its digits in words of 64 bits, the lowest
     first."""
-    words, rest = [], abs(nanos)
+    words = []
+    rest = abs(nanos)
     while rest:
         words.append(str(rest & 2**64 - 1))
         rest >>= 64

@@ -88,7 +88,8 @@ def path_of(where: Where) -> str:
 # --- types with an UnmarshalJSON of their own -----------------------------------------------------
 
 
-INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+INT32_MIN = -(2**31)
+INT32_MAX = 2**31 - 1
 
 
 def _time(value: Any, where: Where, state: list[str]) -> str | None:

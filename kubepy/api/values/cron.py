@@ -93,7 +93,8 @@ class Schedule(NamedTuple):
         local = (moment + timedelta(seconds=1)).replace(microsecond=0).astimezone(zone)
         last_year = local.year + YEARS_AHEAD
         while local.year <= last_year:
-            day, weekday = local.day in self.days, local.isoweekday() % 7 in self.weekdays
+            day = local.day in self.days
+            weekday = local.isoweekday() % 7 in self.weekdays
             # If day of the month and weekday are both given, either suffices.
             is_day = day and weekday if self.any_day or self.any_weekday else day or weekday
             if local.month not in self.months or not is_day:
@@ -129,7 +130,8 @@ def parse(text: str) -> Schedule:
         setting, _, text = text.partition(" ")
         if not text:
             raise CronError("invalid schedule format: runtime error: slice bounds out of range")
-        zone, text = setting.partition("=")[2], text.strip()
+        zone = setting.partition("=")[2]
+        text = text.strip()
         if not is_time_zone(zone):
             raise CronError(printable(f"provided bad location {zone}: unknown time zone {zone}"))
     if text.startswith("@"):
@@ -186,7 +188,8 @@ def _parse_range(text: str, field: _Field) -> range:
     bounds, *steps = text.split("/")
     first, *rest = bounds.split("-")
     if first in ("*", "?"):
-        low, high = field.low, field.high
+        low = field.low
+        high = field.high
     else:
         low = high = _parse_number(first, field)
         if len(rest) > 1:

@@ -111,7 +111,8 @@ def format_float(value: float) -> str:
 
 def format_duration(seconds: float) -> str:
     """Format a time.Duration (``%v``): ``300ms``, ``1.5s``, ``1m30s``, ``1h0m0s``."""
-    sign, nanos = "-" if seconds < 0 else "", abs(round(seconds * 1e9))
+    sign = "-" if seconds < 0 else ""
+    nanos = abs(round(seconds * 1e9))
     for unit, size in (("ns", 1), ("µs", 1000), ("ms", 1_000_000)):
         if 0 < nanos < 1000 * size:
             return f"{sign}{_quotient(nanos, size)}{unit}"
@@ -130,7 +131,8 @@ def parse_duration(text: str) -> float:
     unsigned = text[1:] if text[:1] in ("+", "-") else text
     if unsigned == "0":
         return 0.0
-    total, rest = 0.0, unsigned
+    total = 0.0
+    rest = unsigned
     while rest:
         number = re.match(r"(\d+\.?\d*|\.\d+)", rest)
         if not number:
@@ -192,7 +194,8 @@ def _without_exponent(value: float) -> str:
         if digits != "0":
             return f"{sign}0.{'0' * -point}{digits}"
         return f"{sign}0"
-    whole, fraction = digits[:point].ljust(point, "0"), digits[point:]
+    whole = digits[:point].ljust(point, "0")
+    fraction = digits[point:]
     if fraction:
         return f"{sign}{whole}.{fraction}"
     return sign + whole
@@ -288,7 +291,8 @@ class JSONLayout(dict[str, tuple[str, "JSONLayout"]]):
         ] = {}  # all pieces of a text, as they are written
 
     def __missing__(self, piece: str) -> tuple[str, JSONLayout]:
-        text, depth = "", self._depth
+        text = ""
+        depth = self._depth
         for token in _TOKEN.findall(piece):
             if token[-1].isdigit():
                 text += token if token.lstrip("-").isdigit() else _json_float(float(token))
@@ -317,7 +321,8 @@ def _laid_out(text: str, layout: JSONLayout) -> str:
     """Return a JSON text without blanks with the line breaks of a layout, and its floats as Go
     writes them."""
     parts = _STRING.split(text) if "\\" in text else text.split('"')  # every second is a string
-    structure, wholes = tuple(parts[::2]), layout.wholes
+    structure = tuple(parts[::2])
+    wholes = layout.wholes
     pieces = wholes.get(structure)
     if pieces is None:
         pieces = []

@@ -116,7 +116,8 @@ def _error_of(message: str, pattern: str) -> GoRegexError:
     if part.startswith("(?<"):
         return GoRegexError("invalid named capture", pattern[pattern.index(part) :])
     if problem == "invalid repetition size" and (count := _COUNTED.fullmatch(part)):
-        least, most = int_or_none(count[1]), int_or_none(count[2] or count[1])
+        least = int_or_none(count[1])
+        most = int_or_none(count[2] or count[1])
         is_wrong = least is None or most is None or max(least, most) > _MAX_REPEAT or least > most
         part = part.removesuffix("?") if is_wrong else part
     return GoRegexError(_WORDS.get(problem, problem), part or pattern)

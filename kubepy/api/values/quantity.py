@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from kubepy.api.values.gonumbers import int_or_none
 
-DECIMAL_SI, BINARY_SI, DECIMAL_EXPONENT = "DecimalSI", "BinarySI", "DecimalExponent"
+DECIMAL_SI = "DecimalSI"
+BINARY_SI = "BinarySI"
+DECIMAL_EXPONENT = "DecimalExponent"
 
 NANO = 10**9
 _MAX = (2**63 - 1) * NANO
@@ -147,7 +149,10 @@ def scan(text: str) -> ScannedQuantity:
         raise QuantityError(FORMAT_WRONG)
     if text == "0":
         return ScannedQuantity(Quantity(0, DECIMAL_SI, text), Int64Amount(0, 0))
-    sign, number, fraction, suffix = match[1], match[2].lstrip("0") or "0", match[3] or "", match[4]
+    sign = match[1]
+    number = match[2].lstrip("0") or "0"
+    fraction = match[3] or ""
+    suffix = match[4]
     base, exponent, format = _interpret(suffix)
     digits = number + fraction
     if len(digits) > MAX_DIGITS:
@@ -159,7 +164,8 @@ def scan(text: str) -> ScannedQuantity:
         is_canonical = (
             (exponent - len(fraction)) % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
         )
-    up, down = base ** max(exponent, 0), base ** max(-exponent, 0) * 10 ** len(fraction)
+    up = base ** max(exponent, 0)
+    down = base ** max(-exponent, 0) * 10 ** len(fraction)
     nanos = -(-int(digits) * up * NANO // down)  # rounded up
     if format == BINARY_SI:
         nanos = min(nanos, _MAX)
@@ -177,10 +183,12 @@ def _int64_amount(number: str, fraction: str, exponent: int, format: str) -> Int
     billionths."""
     if format == BINARY_SI:
         precision = -1 if fraction else 15 - len(number) - exponent * 3 // 10 - 1
-        factor, scale = 2**exponent, 0
+        factor = 2**exponent
+        scale = 0
     else:
         precision = 18 - len(number + fraction)
-        factor, scale = 1, exponent - len(fraction)
+        factor = 1
+        scale = exponent - len(fraction)
     value = int(number + fraction) * factor
     if precision >= 0 and scale >= -9 and value < 2**63:
         return Int64Amount(value, scale)

@@ -85,13 +85,13 @@ def _elements(data: bytes) -> Iterator[_Element]:
     """Yield the elements of DER data one after the other, without looking into them."""
     position = 0
     while position < len(data):
-        tag, length, position = data[position], data[position + 1], position + 2
+        tag = data[position]
+        length = data[position + 1]
+        position = position + 2
         if length & 0x80:
             size = length & 0x7F
-            length, position = (
-                int.from_bytes(data[position : position + size], "big"),
-                position + size,
-            )
+            length = int.from_bytes(data[position : position + size], "big")
+            position = position + size
         if position + length > len(data):
             raise ValueError("data truncated")
         yield _Element(tag, data[position : position + length])

@@ -190,7 +190,8 @@ def tls_secret(factory: Factory, options: CreateTlsSecretOptions, name: str) -> 
     """Create a TLS secret from the given public/private key pair, which must belong together."""
     if not options.key or not options.cert:
         raise CliError("key and cert must be specified")
-    certificate, key = _read_pem(options.cert), _read_pem(options.key)
+    certificate = _read_pem(options.cert)
+    key = _read_pem(options.key)
     key_pairs.check_pair(certificate, key)
     data: dict[str, str] = {}
     add = _secret_adder(data)
@@ -251,7 +252,8 @@ def docker_registry_secret(
             "--docker-server is required"
         )
     else:
-        user, password = options.docker_username, options.docker_password
+        user = options.docker_username
+        password = options.docker_password
         entry = {
             "username": user,
             "password": password,

@@ -173,7 +173,8 @@ kubepy create job nightly-by-hand --from=cronjob/nightly
 )
 def job(factory: Factory, options: CreateJobOptions, name: str) -> Object:
     """Create a job with the specified name."""
-    source, command = options.from_, options.container_command()
+    source = options.from_
+    command = options.container_command()
     if bool(options.image) == bool(source):
         raise CliError("either --image or --from must be specified")
     if source and command:

@@ -109,7 +109,8 @@ kubepy create role scaler --verb=get,patch --resource=deployments.apps/scale
 )
 def role(factory: Factory, options: CreateRoleOptions, name: str) -> Object:
     """Create a role with a single rule for each API group."""
-    verbs, resources = verbs_of(options), resources_of(options)
+    verbs = verbs_of(options)
+    resources = resources_of(options)
     _require_verbs(verbs)
     _warn_of_unusual(factory, verbs)
     if not resources:
@@ -163,11 +164,9 @@ kubepy create clusterrole observer --aggregation-rule="example.com/observes=true
 )
 def clusterrole(factory: Factory, options: CreateClusterroleOptions, name: str) -> Object:
     """Create a cluster role, of rules or of other cluster roles."""
-    verbs, resources, urls = (
-        verbs_of(options),
-        resources_of(options),
-        list(dict.fromkeys(options.non_resource_url)),
-    )
+    verbs = verbs_of(options)
+    resources = resources_of(options)
+    urls = list(dict.fromkeys(options.non_resource_url))
     cluster_role = {"kind": "ClusterRole", "apiVersion": VERSION, "metadata": {"name": name}}
     if options.aggregation_rule:
         if urls or verbs or resources or options.resource_name:

@@ -63,7 +63,9 @@ class TokenOptions(PrintFlags):
         spec: dict[str, Any] = {"audiences": self.audience}
         if self.duration:
             spec["expirationSeconds"] = int(self.duration)
-        kind, name, uid = self.bound_object_kind, self.bound_object_name, self.bound_object_uid
+        kind = self.bound_object_kind
+        name = self.bound_object_name
+        uid = self.bound_object_uid
         if not kind:
             for flag, value in (("name", name), ("uid", uid)):
                 if value:

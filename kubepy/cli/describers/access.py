@@ -81,7 +81,8 @@ def role_binding(writer: PrefixWriter, obj: AnyObject, context: DescribeContext)
 def certificate_signing_request(
     writer: PrefixWriter, obj: AnyObject, context: DescribeContext
 ) -> None:
-    spec, status = obj["spec"], obj.get("status") or {}
+    spec = obj["spec"]
+    status = obj.get("status") or {}
     try:
         request = x509.parse_request(b64decode(spec.get("request", "")))
     except x509.CertificateError as error:

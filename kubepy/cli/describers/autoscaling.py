@@ -21,7 +21,8 @@ UNKNOWN = "<unknown>"
 
 def autoscaler(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     obj = to_v2(obj) if obj["apiVersion"] == V1 else obj
-    spec, status = obj["spec"], obj.get("status") or {}
+    spec = obj["spec"]
+    status = obj.get("status") or {}
     target = spec["scaleTargetRef"]
     heading(writer, obj)
     labels_and_annotations(writer, obj)
@@ -65,7 +66,8 @@ def _metric(metric: AnyObject, status: AnyObject) -> str:
     kind = metric.get("type", "")
     key = kind[:1].lower() + kind[1:]
     source = metric.get(key) or {}
-    target, current = source.get("target") or {}, (status.get(key) or {}).get("current")
+    target = source.get("target") or {}
+    current = (status.get(key) or {}).get("current")
     name = quote((source.get("metric") or {}).get("name", ""))
     match kind:
         case "External":
@@ -106,7 +108,8 @@ def _utilization(target: AnyObject, current: AnyObject | None) -> str:
     """Format the use of a resource: an amount, or a percentage of the requests."""
     if "averageValue" in target:
         return f":\t{_current(current, 'averageValue')} / {target['averageValue']}"
-    used, goal = (current or {}).get("averageUtilization"), target.get("averageUtilization")
+    used = (current or {}).get("averageUtilization")
+    goal = target.get("averageUtilization")
     usage = UNKNOWN if used is None else f"{used}% ({(current or {}).get('averageValue', '<nil>')})"
     return f"  (as a percentage of request):\t{usage} / {'<auto>' if goal is None else f'{goal}%'}"
 

@@ -115,7 +115,8 @@ def probe_text(probe: AnyObject) -> str:
     if "exec" in probe:
         action = f"exec {go_value(probe['exec'].get('command') or [])}"
     elif http := probe.get("httpGet"):
-        host, path = http.get("host", ""), http.get("path", "")
+        host = http.get("host", "")
+        path = http.get("path", "")
         host = f"[{host}]" if ":" in host else host
         slash = "" if path.startswith("/") or not path else "/"
         action = f"http-get {http.get('scheme', '').lower()}://{host}:{http['port']}{slash}{path}"

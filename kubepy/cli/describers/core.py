@@ -71,7 +71,8 @@ def service(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> N
     writer.field(0, "Type", spec.get("type", ""))
     _addresses(writer, obj)
     for port in spec.get("ports") or []:
-        name, protocol = port.get("name") or "<unset>", port.get("protocol", "TCP")
+        name = port.get("name") or "<unset>"
+        protocol = port.get("protocol", "TCP")
         writer.line(0, f"Port:\t{name}\t{port['port']}/{protocol}")
         writer.line(0, f"TargetPort:\t{port.get('targetPort', port['port'])}/{protocol}")
         if port.get("appProtocol"):

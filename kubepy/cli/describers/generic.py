@@ -42,7 +42,8 @@ def generic(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> N
 def _fields(writer: PrefixWriter, level: int, content: AnyObject, prefix: str) -> None:
     """Write all fields of a map, those of inner maps and lists one level further in."""
     for field, value in sorted(content.items()):
-        path, label = f"{prefix}.{field}", smart_label(field)
+        path = f"{prefix}.{field}"
+        label = smart_label(field)
         if path in SKIPPED:
             continue
         if not isinstance(value, dict | list):

@@ -37,7 +37,8 @@ def ingress(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> N
     if spec.get("tls"):
         writer.line(0, "TLS:")
         for tls in spec["tls"]:
-            hosts, secret = ",".join(tls.get("hosts") or []), tls.get("secretName")
+            hosts = ",".join(tls.get("hosts") or [])
+            secret = tls.get("secretName")
             writer.line(1, f"{secret} terminates {hosts}" if secret else f"SNI routes {hosts}")
     rules = [rule for rule in obj["spec"].get("rules") or [] if rule.get("http") is not None]
     writer.line(0, "Rules:")
@@ -194,7 +195,8 @@ def endpoints_of(service: str, namespace: str, port: str, context: DescribeConte
     if not slices:
         return "<none>"
     shown: list[str] = []
-    ready, more = 0, False
+    ready = 0
+    more = False
     for address, is_ready in _addresses(slices, port):
         more = more or len(shown) == MAX_ADDRESSES
         ready += is_ready
@@ -273,7 +275,8 @@ def _policy_rules(
         if not rule.get("ports"):
             line("To Port: <any> (traffic allowed to all ports)")
         for port in rule.get("ports") or []:
-            protocol, first = port.get("protocol", "TCP"), port.get("port", "<nil>")
+            protocol = port.get("protocol", "TCP")
+            first = port.get("port", "<nil>")
             line(
                 f"To Port Range: {first}-{port['endPort']}/{protocol}"
                 if "endPort" in port

@@ -34,7 +34,8 @@ MAX_POOLS = 10
 
 
 def node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    spec, status = obj.get("spec", {}), obj.get("status", {})
+    spec = obj.get("spec", {})
+    status = obj.get("status", {})
     heading(writer, obj, namespaced=False)
     writer.field(0, "Roles", ",".join(roles(obj)) or "<none>")
     labels_and_annotations(writer, obj)

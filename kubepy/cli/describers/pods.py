@@ -26,7 +26,8 @@ with lazy_imports():
 
 
 def pod(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
+    spec = obj["spec"]
+    status = obj.get("status", {})
     heading(writer, obj)
     if "priority" in spec:
         writer.field(0, "Priority", spec["priority"])
@@ -79,7 +80,8 @@ def pod(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
 
 
 def _status(writer: PrefixWriter, obj: AnyObject, now: datetime) -> None:
-    metadata, status = obj["metadata"], obj.get("status", {})
+    metadata = obj["metadata"]
+    status = obj.get("status", {})
     phase = status.get("phase", "")
     if metadata.get("deletionTimestamp") and phase not in ("Failed", "Succeeded"):
         writer.field(
@@ -122,7 +124,8 @@ def field_value(obj: AnyObject, path: str) -> str:
 
 def template(writer: PrefixWriter, pod_template: AnyObject) -> None:
     """Write ``Pod Template:`` and everything in it."""
-    metadata, spec = pod_template.get("metadata", {}), pod_template.get("spec", {})
+    metadata = pod_template.get("metadata", {})
+    spec = pod_template.get("spec", {})
     writer.line(0, "Pod Template:")
     label_block(writer, "  Labels", metadata.get("labels"))
     if metadata.get("annotations"):

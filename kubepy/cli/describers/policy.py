@@ -11,7 +11,8 @@ from kubepy.cli.describers.writer import DescribeContext, PrefixWriter, events, 
 
 
 def pod_disruption_budget(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
+    spec = obj["spec"]
+    status = obj.get("status", {})
     heading(writer, obj)
     if "minAvailable" in spec:
         writer.field(0, "Min available", spec["minAvailable"])
@@ -89,7 +90,8 @@ def _amounts(writer: PrefixWriter, quota: AnyObject, level: int) -> None:
     status = quota.get("status") or {}
     used = status.get("used") or {}
     for resource, hard in sorted((status.get("hard") or {}).items()):
-        amount, unit_format = Quantity.parse(used.get(resource, "0")), Quantity.parse(hard).format
+        amount = Quantity.parse(used.get(resource, "0"))
+        unit_format = Quantity.parse(hard).format
         if amount.format != unit_format:
             amount = Quantity.of(amount.value(), unit_format)
         writer.line(level, f"{resource}\t{amount}\t{hard}")

@@ -212,10 +212,8 @@ def volume_source(writer: PrefixWriter, volume: AnyObject, *, persistent: bool =
                     value = (value or {}).get(inner, default)
                 text = go_value(value)
                 if path == "secretRef":  # as Go prints a pointer to it
-                    secret, kind = (
-                        value or {},
-                        "SecretReference" if persistent else "LocalObjectReference",
-                    )
+                    secret = value or {}
+                    kind = "SecretReference" if persistent else "LocalObjectReference"
                     namespace = f"Namespace:{secret.get('namespace', '')}," if persistent else ""
                     if value is None:
                         text = "nil"
@@ -302,7 +300,8 @@ def _ephemeral(writer: PrefixWriter, source: AnyObject) -> None:
 
 def claimed_volume(writer: PrefixWriter, level: int, claim: AnyObject) -> None:
     """Write the capacity, access modes, volume mode and data source of a claim or its template."""
-    spec, status = claim["spec"], claim.get("status", {})
+    spec = claim["spec"]
+    status = claim.get("status", {})
     bound = bool(spec.get("volumeName"))
     writer.field(
         level, "Capacity", (status.get("capacity") or {}).get("storage", "0") if bound else ""

@@ -36,7 +36,8 @@ SHOWN_INDEXES = 50  # characters
 
 
 def daemon_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
+    spec = obj["spec"]
+    status = obj.get("status", {})
     heading(writer, obj)
     writer.field(0, "Selector", format_label_selector(spec["selector"]))
     writer.field(0, "Node-Selector", format_labels(spec["template"]["spec"].get("nodeSelector")))
@@ -88,7 +89,8 @@ def replica_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) 
 
 
 def _pods_and_conditions(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
+    spec = obj["spec"]
+    status = obj.get("status", {})
     writer.field(
         0, "Replicas", f"{status.get('replicas', 0)} current / {spec.get('replicas', 0)} desired"
     )
@@ -99,7 +101,8 @@ def _pods_and_conditions(writer: PrefixWriter, obj: AnyObject, context: Describe
 
 
 def deployment(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
+    spec = obj["spec"]
+    status = obj.get("status", {})
     heading(writer, obj, created=True)
     labels_and_annotations(writer, obj)
     writer.field(0, "Selector", format_label_selector(spec["selector"]))
@@ -128,7 +131,8 @@ def deployment(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
         for replica_set in context.list("replicasets.apps", namespace_of(obj))
         if is_controlled_by(replica_set, obj)
     ]
-    newest, old = new_replica_set(obj, owned), old_replica_sets(obj, owned)
+    newest = new_replica_set(obj, owned)
+    old = old_replica_sets(obj, owned)
     if newest is not None or old:
         for name, replica_sets in (
             ("OldReplicaSets", old),
@@ -144,7 +148,8 @@ def deployment(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
 
 
 def stateful_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
+    spec = obj["spec"]
+    status = obj.get("status", {})
     heading(writer, obj, created=True)
     writer.field(0, "Selector", format_label_selector(spec["selector"]))
     labels_and_annotations(writer, obj)
@@ -163,7 +168,8 @@ def stateful_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext)
     templates = spec.get("volumeClaimTemplates") or []
     writer.line(0, "Volume Claims:" + ("" if templates else "\t<none>"))
     for claim in templates:
-        metadata, claim_spec = claim["metadata"], claim["spec"]
+        metadata = claim["metadata"]
+        claim_spec = claim["spec"]
         writer.field(1, "Name", metadata["name"])
         writer.field(1, "StorageClass", claim_spec.get("storageClassName", ""))
         label_block(writer, "  Labels", metadata.get("labels"))
@@ -175,7 +181,8 @@ def stateful_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext)
 
 
 def job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
+    spec = obj["spec"]
+    status = obj.get("status", {})
     heading(writer, obj)
     writer.field(0, "Selector", format_label_selector(spec.get("selector") or {}))
     labels_and_annotations(writer, obj)
@@ -191,7 +198,8 @@ def job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     ):
         if key in spec:
             writer.field(0, name, go_value(spec[key]))
-    started, completed = status.get("startTime"), status.get("completionTime")
+    started = status.get("startTime")
+    completed = status.get("completionTime")
     if started:
         writer.field(0, "Start Time", format_date(started))
     if completed:
@@ -221,7 +229,8 @@ def job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
 
 
 def cron_job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
+    spec = obj["spec"]
+    status = obj.get("status", {})
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     writer.field(0, "Schedule", spec["schedule"])

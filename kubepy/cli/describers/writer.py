@@ -62,7 +62,8 @@ class PrefixWriter:
     ) -> None:
         """Write the same with upstream's indentation of nested lists, which grows from the second
         value on."""
-        pad, items = "  " * level, list(values)
+        pad = "  " * level
+        items = list(values)
         self.lines.append(f"{pad}{name}:\t" + (pad + items[0] if items else none))
         self.lines.extend(f"{pad}{pad}\t{pad}{value}" for value in items[1:])
 
@@ -87,10 +88,8 @@ def format_date(text: str | None) -> str:
     None becomes Go's zero time.
     """
     moment = _moment(text)
-    day, month = (
-        ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][moment.weekday()],
-        MONTHS[moment.month - 1],
-    )
+    day = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][moment.weekday()]
+    month = MONTHS[moment.month - 1]
     return f"{day}, {moment.day:02} {month} {moment.year:04} {moment:%H:%M:%S %z}"
 
 

@@ -73,7 +73,8 @@ def read_object(text: bytes) -> Object:
 def kind_of(obj: Object, file: StateFile | None) -> Kind:
     """Return the kind of an object; a custom one as its definition in the same state folder
     describes it."""
-    api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
+    api_version = str(obj.get("apiVersion", ""))
+    kind = str(obj.get("kind", ""))
     resource = scheme.Scheme().for_kind(api_version, kind)
     if resource is not None:
         return Kind(

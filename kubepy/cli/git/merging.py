@@ -176,9 +176,11 @@ def with_markers(ours: list[str], theirs: list[str], markers: MarkerStyle) -> st
     end = _common(ours[start:][::-1], theirs[start:][::-1])
     middle = slice(start, len(ours) - end), slice(start, len(theirs) - end)
     matcher = SequenceMatcher(None, ours[middle[0]], theirs[middle[1]], autojunk=False)
-    merged, size = ours[:start], markers.size
+    merged = ours[:start]
+    size = markers.size
     for tag, first, last, their_first, their_last in matcher.get_opcodes():
-        left, right = ours[middle[0]][first:last], theirs[middle[1]][their_first:their_last]
+        left = ours[middle[0]][first:last]
+        right = theirs[middle[1]][their_first:their_last]
         if tag == "equal":
             merged += left
         else:

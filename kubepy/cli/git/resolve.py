@@ -21,7 +21,9 @@ from kubepy.cli.runtime.options import Options
 from kubepy.storage.folder.files import MANAGED
 from kubepy.storage.folder.manifest import ContentError
 
-BASE, OURS, THEIRS = "1", "2", "3"
+BASE = "1"
+OURS = "2"
+THEIRS = "3"
 
 
 class UnmergedPath(NamedTuple):

@@ -14,7 +14,8 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag
 from kubepy.cli.runtime.options import Options
 
-ATTRIBUTES, IGNORED = ".gitattributes", ".gitignore"
+ATTRIBUTES = ".gitattributes"
+IGNORED = ".gitignore"
 _FILES = ("/cluster/**/*.yaml", "/namespaces/**/*.yaml")
 _ALL = tuple(f"{files} merge=kubepy diff=kubepy" for files in _FILES)
 _INTENT = tuple(f"{line} filter=kubepy-intent" for line in _ALL)

@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from kubepy.api.values.goformat import code_point, quote
 
-LEFT, RIGHT = "{{", "}}"
-OPEN_COMMENT, CLOSE_COMMENT = "/*", "*/"
+LEFT = "{{"
+RIGHT = "}}"
+OPEN_COMMENT = "/*"
+CLOSE_COMMENT = "*/"
 SPACE = " \t\r\n"
 KEYWORDS = frozenset(
     (
@@ -211,14 +213,18 @@ class Lexer:
 
     def _scan_number(self) -> None:
         self._accept("+-")
-        digits, exponent = "0123456789_", "eE"
+        digits = "0123456789_"
+        exponent = "eE"
         if self._accept("0"):
             if self._accept("xX"):
-                digits, exponent = "0123456789abcdefABCDEF_", "pP"
+                digits = "0123456789abcdefABCDEF_"
+                exponent = "pP"
             elif self._accept("oO"):
-                digits, exponent = "01234567_", ""
+                digits = "01234567_"
+                exponent = ""
             elif self._accept("bB"):
-                digits, exponent = "01_", ""
+                digits = "01_"
+                exponent = ""
         self._run(digits)
         if self._accept("."):
             self._run(digits)

@@ -139,13 +139,16 @@ class TemplateParser:
 
     def body_of(self, name: str, context: str) -> None:
         """Parse a template's body, which sees no variables and no range of the text around it."""
-        outer, depth = self.variables, self.range_depth
-        self.variables, self.range_depth = ["$"], 0
+        outer = self.variables
+        depth = self.range_depth
+        self.variables = ["$"]
+        self.range_depth = 0
         nodes, end = self.list_of_nodes()
         if end.kind != "end":
             self.error(f"unexpected {end} in {context}")
         self.add(name, nodes)
-        self.variables, self.range_depth = outer, depth
+        self.variables = outer
+        self.range_depth = depth
 
     def template_name(self, token: TemplateToken, context: str) -> str:
         if token.kind != "string":
@@ -266,7 +269,8 @@ class TemplateParser:
         """Parse ``$x :=``, ``$x =``, or ``$i, $x :=`` of a range."""
         names: list[str] = []
         while self.peek_word().kind == "variable":
-            name, after = self.token.value, self.following()
+            name = self.token.value
+            after = self.following()
             if after.kind in ("assign", "declare"):
                 self.next_word()
                 self.next_word()
@@ -309,7 +313,8 @@ class TemplateParser:
         node = self.term()
         if node is None or self.peek().kind != "field":
             return node
-        position, names = self.token.position, []
+        position = self.token.position
+        names = []
         while self.peek().kind == "field":
             names.append(self.next().value[1:])
         match node:

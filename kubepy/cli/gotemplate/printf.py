@@ -21,7 +21,8 @@ def type_name(value: Any) -> str:
 
 def sprint(values: Sequence[Any]) -> str:
     """Concatenate values, with a space between two of which neither is a string."""
-    text, before = "", ""
+    text = ""
+    before = ""
     for index, value in enumerate(values):
         if index and not isinstance(value, str) and not isinstance(before, str):
             text += " "
@@ -101,12 +102,14 @@ class _Formatter:
     def directive(self) -> str:
         """Format one directive: ``%``, flags, width, precision and verb."""
         self.at += 1
-        self.good, self.problems = True, ""
+        self.good = True
+        self.problems = ""
         flags = self.flags()
         indexed = self.index()
         width, indexed = self.size(indexed, "%!(BADWIDTH)")
         if width < 0:
-            flags, width = flags.replace("0", "") + "-", -width
+            flags = flags.replace("0", "") + "-"
+            width = -width
         precision = -1
         if self.template[self.at : self.at + 1] == ".":
             self.at += 1

@@ -105,7 +105,8 @@ class Run:
 
     def walk_inner(self, dot: Any, nodes: Iterable[Any], *, boxed: bool = False) -> None:
         """Run nodes with a dot of their own."""
-        outer, self.boxed_dot = self.boxed_dot, boxed
+        outer = self.boxed_dot
+        self.boxed_dot = boxed
         try:
             self.walk_all(dot, nodes)
         finally:
@@ -145,7 +146,8 @@ class Run:
 
     def range(self, dot: Any, node: BranchNode) -> None:
         value = self.pipeline(dot, node.pipe)
-        pairs, boxed = self.elements(value, node.pipe), isinstance(value, list | dict)
+        pairs = self.elements(value, node.pipe)
+        boxed = isinstance(value, list | dict)
         outer_variables = len(self.variables)
         for index, element in pairs:
             self.bind(node.pipe, index, element, boxed)
@@ -194,10 +196,13 @@ class Run:
         if node.name not in self.templates:
             self.fail(f"template {quote(node.name)} not defined")
         inner = self.pipeline(dot, node.pipe) if node.pipe else NOTHING
-        outer, self.variables = self.variables, [_Variable("$", inner)]
-        caller, self.template = self.template, node.name
+        outer = self.variables
+        self.variables = [_Variable("$", inner)]
+        caller = self.template
+        self.template = node.name
         self.walk_inner(inner, self.templates[node.name])
-        self.variables, self.template = outer, caller
+        self.variables = outer
+        self.template = caller
 
     # --- pipelines --------------------------------------------------------------------------------
 
@@ -253,13 +258,15 @@ class Run:
     ) -> Any:
         """Return a field of the dot, of a variable, or of what is in parentheses."""
         self.node = node
-        value, boxed = dot, self.boxed_dot
+        value = dot
+        boxed = self.boxed_dot
         if isinstance(node, VariableNode):
             _, value, boxed = self.lookup(node.name)
             if not node.names:
                 self.no_function(node, has_arguments)
         elif isinstance(node, ChainNode):
-            value, boxed = self.argument(dot, node.base), False
+            value = self.argument(dot, node.base)
+            boxed = False
         for place, name in enumerate(node.names, 1):
             value = self.field(value, name, boxed, has_arguments and place == len(node.names))
             boxed = True

@@ -51,7 +51,8 @@ class TransformerConfig(NamedTuple):
     def merged(self, other: TransformerConfig) -> TransformerConfig:
         """Return both configurations as one. Raises CliError for field specs that contradict each
         other."""
-        specs, references = {}, self.references
+        specs = {}
+        references = self.references
         for name, go_name in NAMES.items():
             try:
                 if name == "nameReference":

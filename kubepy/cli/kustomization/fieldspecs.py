@@ -218,7 +218,8 @@ class NameReference(NamedTuple):
         return gvk_order(self.group, self.version, self.kind)
 
 
-_RBAC, _ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
+_RBAC = "rbac.authorization.k8s.io"
+_ADMISSION = "admissionregistration.k8s.io"
 
 
 def _values(key: str, source: str) -> list[str]:

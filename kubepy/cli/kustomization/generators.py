@@ -49,7 +49,8 @@ def _generator(
     }
 
     def generate() -> list[KustomizedResource]:
-        obj, options = make(loader, args), args.get("options") or {}
+        obj = make(loader, args)
+        options = args.get("options") or {}
         for name in ("labels", "annotations"):
             if pairs := options.get(name):
                 obj["metadata"][name] = dict(pairs)
@@ -77,7 +78,8 @@ _IAM_POLICY = Struct(
 def iam_policy_generator(_: FileLoader, config: Object) -> Generator:
     """Generate a ServiceAccount that stands for an account of Google's cloud."""
     config = decode(config, _IAM_POLICY)
-    service, account = config.get("kubernetesService") or {}, config.get("serviceAccount") or {}
+    service = config.get("kubernetesService") or {}
+    account = config.get("serviceAccount") or {}
 
     def generate() -> list[KustomizedResource]:
         if config.get("cloud") != "gke":

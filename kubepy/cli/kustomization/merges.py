@@ -207,7 +207,8 @@ def _element(items: Any, keys: list[str], values: list[str]) -> Any:
 def _set_element(items: list[Any], element: Any, keys: list[str], values: list[str]) -> None:
     """Replace the items with these values, or append the element; MISSING removes them
     (``ElementSetter``)."""
-    kept, is_found = [], False
+    kept = []
+    is_found = False
     for item in items:
         if item is None or item == {}:
             continue

@@ -73,7 +73,8 @@ def origin_of_plugin(resource: KustomizedResource) -> Origin | None:
     text = annotations_of(resource.object).get(ORIGIN)
     if text is None:
         return None
-    contents, named = contents_of(text), resource.id
+    contents = contents_of(text)
+    named = resource.id
     written = contents[0] if contents and isinstance(contents[0], dict) else {}
     path, repo, ref = (str(written.get(name) or "") for name in ("path", "repo", "ref"))
     fields = (

@@ -40,7 +40,8 @@ def patch_transformer(loader: FileLoader, config: Object) -> Transformer:
     shown = {name: value for name, value in config.items() if value is not None}
     config = decode(config, _PATCH)
     text, source = _patch_text(loader, config, shown)
-    target, options = config.get("target"), config.get("options") or {}
+    target = config.get("target")
+    options = config.get("options") or {}
     merges: list[KustomizedResource] | None = None
     operations: list[Any] | None = None
     try:
@@ -79,7 +80,8 @@ def patch_transformer(loader: FileLoader, config: Object) -> Transformer:
 
 def _patch_text(loader: FileLoader, config: Object, shown: Object) -> tuple[str, str]:
     """Return the text of a patch, and where it comes from as messages say it."""
-    text, path = str(config.get("patch") or "").strip(), config.get("path") or ""
+    text = str(config.get("patch") or "").strip()
+    path = config.get("path") or ""
     if not text and not path:
         raise CliError(f"must specify one of patch and path in\n{dump(shown)}")
     if text and path:
@@ -117,7 +119,8 @@ def _operations(text: str) -> list[Any]:
 def strategic_merge_transformer(loader: FileLoader, config: Object) -> Transformer:
     """Apply strategic merge patches, in files or inline, each to the object that it names."""
     config = decode(config, _MERGE)
-    paths, inline = config.get("paths") or [], config.get("patches") or ""
+    paths = config.get("paths") or []
+    inline = config.get("patches") or ""
     if not paths and not inline:
         raise CliError("empty file path and empty patch content")
     patches: list[KustomizedResource] = []
@@ -141,7 +144,8 @@ def strategic_merge_transformer(loader: FileLoader, config: Object) -> Transform
 def json_transformer(loader: FileLoader, config: Object) -> Transformer:
     """Apply a JSON patch to the objects that its target selects."""
     config = decode(config, _JSON)
-    path, text = config.get("path") or "", config.get("jsonOp") or ""
+    path = config.get("path") or ""
+    text = config.get("jsonOp") or ""
     if not (config.get("target") or {}).get("name"):
         raise CliError("must specify the target name")
     if not path and not text:
@@ -182,7 +186,8 @@ def _merge_selected(
             {**change, "apiVersion": resource.object["apiVersion"], "metadata": meta},
             options,
         )
-    kept, resources.all = [resource for resource in resources if resource.object], []
+    kept = [resource for resource in resources if resource.object]
+    resources.all = []
     for resource in kept:
         resources.append(resource)
 

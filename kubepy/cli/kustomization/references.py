@@ -111,7 +111,8 @@ class _NameField:
             return value
         if "name" not in value:
             raise CliError("path config error; no 'name' field in node")
-        name, candidates = text_of(value["name"]), self.resources
+        name = text_of(value["name"])
+        candidates = self.resources
         if "namespace" in value:
             namespace = text_of(value["namespace"])
             originally = [
@@ -175,7 +176,8 @@ class _NameField:
             and isinstance(role, dict)
             and {"apiGroup", "kind"} <= set(role)
         ):
-            group, kind = role["apiGroup"] or "", role["kind"] or ""
+            group = role["apiGroup"] or ""
+            kind = role["kind"] or ""
             if not any(before.is_selected(group, "", kind) for before in previous):
                 return False
         # Service accounts can be referred to from any namespace.

@@ -48,7 +48,8 @@ def replacement_transformer(loader: FileLoader, config: Object) -> Transformer:
 
     def transform(resources: ResMap) -> None:
         for replacement in replacements:
-            targets, value = replacement.get("targets"), replacement.get("sourceValue")
+            targets = replacement.get("targets")
+            value = replacement.get("sourceValue")
             source = replacement.get("source")
             if targets is None or (source is None and value is None):
                 raise CliError("replacements must specify a source and at least one target")
@@ -65,7 +66,8 @@ def replacement_transformer(loader: FileLoader, config: Object) -> Transformer:
 def _source_value(resources: ResMap, source: Object) -> Any:
     """Return the content of the field that a source names, or the part of it that ``options``
     selects."""
-    options, path = source.get("options") or {}, source.get("fieldPath") or ""
+    options = source.get("options") or {}
+    path = source.get("fieldPath") or ""
     group, version, kind = (source.get(field, "") for field in ("group", "version", "kind"))
     matching = [
         resource
@@ -93,7 +95,9 @@ def _source_value(resources: ResMap, source: Object) -> Any:
         raise CliError(
             f"fieldPath `{path}` is missing for replacement source {_source_text(source)}"
         )
-    value, delimiter, index = values[0], options.get("delimiter"), options.get("index", 0)
+    value = values[0]
+    delimiter = options.get("delimiter")
+    index = options.get("index", 0)
     if not delimiter:
         return value
     if isinstance(value, dict | list):
@@ -148,7 +152,8 @@ def _put(holder: Any, key: Any, value: Any, options: Object) -> None:
     """Write a value in the type of the old one, or as the part of it that ``options`` selects."""
     old = holder[key] if isinstance(holder, list) else holder.get(key)
     if delimiter := options.get("delimiter"):
-        parts, index = str("" if old is None else old).split(delimiter), options.get("index", 0)
+        parts = str("" if old is None else old).split(delimiter)
+        index = options.get("index", 0)
         if index < 0:
             parts.insert(0, str(value))
         elif index >= len(parts):
@@ -179,7 +184,8 @@ def split(path: str) -> list[str]:
 
 def walk(node: Any, parts: list[str], change: ValueFunction, *, create: bool = False) -> bool:
     """Call ``change`` where a path ends, at any number of places. Return whether there was one."""
-    part, rest = parts[0], parts[1:]
+    part = parts[0]
+    rest = parts[1:]
     keys: list[Any]
     if isinstance(node, list):
         keys = [index for index, item in enumerate(node) if _selects_item(part, item, index)]

@@ -66,10 +66,12 @@ def parse_repository(
     if not scheme and not is_scp:
         return None
     if scheme == "file://":
-        host, rest = scheme, user + rest
+        host = scheme
+        rest = user + rest
     else:
         end = _host_end(rest, is_scp)
-        host, rest = rest[:end], rest[end:]
+        host = rest[:end]
+        rest = rest[end:]
         if is_github:
             is_ssh = scheme == "ssh://" or user
             scheme, host = ("", "github.com:") if is_ssh else ("https://", "github.com/")
@@ -119,7 +121,8 @@ def parse_query(query: str) -> tuple[str, float, bool]:
     values: dict[str, str] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         values.setdefault(name, value)
-    timeout, text = TIMEOUT, values.get("timeout", "")
+    timeout = TIMEOUT
+    text = values.get("timeout", "")
     if re.fullmatch(r"[+-]?\d{1,9}", text):
         timeout = float(text) if int(text) > 0 else TIMEOUT
     elif text:

@@ -165,7 +165,8 @@ class KustomizedResource:
     def id(self) -> ResId:
         group, _, version = str(self.object.get("apiVersion") or "").rpartition("/")
         meta = self.object.get("metadata") or {}
-        name, namespace = meta.get("name") or "", meta.get("namespace") or ""
+        name = meta.get("name") or ""
+        namespace = meta.get("namespace") or ""
         return ResId(group, version, str(self.object.get("kind") or ""), str(name), str(namespace))
 
     @property
@@ -258,7 +259,8 @@ def read_resources(text: str) -> list[KustomizedResource]:
         and "items" in contents[0]
     ):
         contents = list(contents[0]["items"]) if isinstance(contents[0]["items"], list) else []
-    queue, resources = [content for content in contents if content != {}], []
+    queue = [content for content in contents if content != {}]
+    resources = []
     for content in queue:
         _check_metadata(content)
     while queue:
@@ -390,7 +392,8 @@ class ResMap:
 
     def absorb(self, generated: KustomizedResource) -> None:
         """Add a generated object, or its data to an object that is there. Raises CliError."""
-        matching, changes = self._matching(generated.id), generated.behavior in ("merge", "replace")
+        matching = self._matching(generated.id)
+        changes = generated.behavior in ("merge", "replace")
         shown = generated.id.go_syntax
         if not matching:
             if changes:
@@ -448,7 +451,8 @@ class ResMap:
 def _merge_data(old: KustomizedResource, generated: KustomizedResource) -> None:
     """Replace an object's data by generated data, or add it; the object keeps its metadata and gets
     the new one's."""
-    meta, new = old.object["metadata"], generated.object
+    meta = old.object["metadata"]
+    new = generated.object
     for name in ("labels", "annotations"):
         if merged := {**(meta.get(name) or {}), **(new["metadata"].get(name) or {})}:
             new["metadata"][name] = merged

@@ -202,7 +202,8 @@ class Schemas:
             not isinstance(node, dict) for node in (definitions or {}).values()
         ):
             raise CliError("invalid schema file: it has no map of definitions")
-        self._is_set, self.has_built_in = True, self._used
+        self._is_set = True
+        self.has_built_in = self._used
         for node in (definitions or {}).values():
             for types in _types_of(node):
                 self._definitions[types] = DefinedSchema(node, definitions or {})
@@ -255,7 +256,8 @@ active = Schemas()
 def renewed() -> Iterator[Schemas]:
     """Use new schemas during a build."""
     global active
-    before, active = active, Schemas()
+    before = active
+    active = Schemas()
     try:
         yield active
     finally:

@@ -31,7 +31,8 @@ class Struct:
 
 
 _BASIC = {"string": str, "bool": bool, "int": int, "int64": int}
-TEXTS, PAIRS = ["string"], {"*": "string"}
+TEXTS = ["string"]
+PAIRS = {"*": "string"}
 _GVK = {"group": "string", "version": "string", "kind": "string"}
 _ID = {**_GVK, "name": "string", "namespace": "string"}
 FIELD_SPECS = [Struct("FieldSpec", **_GVK, path="string", create="bool")]

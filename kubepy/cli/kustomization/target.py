@@ -181,7 +181,8 @@ class KustTarget:
     def accumulate(self, resources: ResAccumulator) -> None:
         """Add the resources of the kustomization, then transform everything in there. Raises
         CliError."""
-        settings, loader = self.settings, self.loader
+        settings = self.settings
+        loader = self.loader
         with _prefixed("accumulating resources"):
             for path in settings["resources"]:
                 self._accumulate_path(path, resources)
@@ -279,7 +280,8 @@ class KustTarget:
     def _configurations(self, entries: list[str]) -> ResMap:
         """Return the configurations of plugins, which are given inline, in files or in
         kustomizations."""
-        configurations, paths = ResAccumulator(), []
+        configurations = ResAccumulator()
+        paths = []
         for entry in entries:
             try:
                 inline = ResMap(read_resources(entry))

@@ -154,7 +154,8 @@ def suffix_transformer(_: FileLoader, config: Object) -> Transformer:
 
 def _affix_transformer(config: Object, *, is_prefix: bool) -> Transformer:
     config = decode(config, _AFFIX)
-    affix, specs = config.get("prefix" if is_prefix else "suffix") or "", _specs(config)
+    affix = config.get("prefix" if is_prefix else "suffix") or ""
+    specs = _specs(config)
     if config.get("fieldSpecs") is None:
         raise CliError("fieldSpecs is not expected to be nil")
 
@@ -278,8 +279,10 @@ _REPLICA = Struct("ReplicaCountTransformerPlugin", replica=REPLICA, fieldSpecs=F
 def replica_count_transformer(_: FileLoader, config: Object) -> Transformer:
     """Set the replicas of all objects of a name."""
     config = decode(config, _REPLICA)
-    replica, specs = config.get("replica") or {}, _specs(config)
-    name, count = replica.get("name", ""), replica.get("count", 0)
+    replica = config.get("replica") or {}
+    specs = _specs(config)
+    name = replica.get("name", "")
+    count = replica.get("count", 0)
 
     def change(holder: Any, key: Any) -> None:
         if isinstance(holder[key], dict | list):
@@ -343,7 +346,8 @@ def image_tag_transformer(_: FileLoader, config: Object) -> Transformer:
     The second time matters only for ``tagSuffix``, which is then added twice, as kustomize does.
     """
     config = decode(config, _IMAGE)
-    image, specs = config.get("imageTag") or {}, _specs(config)
+    image = config.get("imageTag") or {}
+    specs = _specs(config)
 
     def change(holder: Any, key: Any) -> None:
         if isinstance(holder[key], dict | list):

@@ -224,7 +224,8 @@ def diff_lines(change: RevisionChange) -> Iterator[DiffLine]:
     if change.is_one_sided:
         yield from _one_sided(change)
         return
-    old, new = _shown(change.old), _shown(change.new)
+    old = _shown(change.old)
+    new = _shown(change.new)
     if len(old) == len(new) == 1 and not isinstance(change.old, list | dict):
         if len(change.path) + len(old[0]) + len(new[0]) <= MAX_LINE:
             yield DiffLine("~", f"{change.path}: ", old[0], new[0])
@@ -241,7 +242,9 @@ def diff_lines(change: RevisionChange) -> Iterator[DiffLine]:
 def _one_sided(change: RevisionChange) -> Iterator[DiffLine]:
     """Yield the lines of a value that is on one side only. Fields that are alone in their map go
     into the path."""
-    mark, value, steps = "+" if change.old is ABSENT else "-", change.rest, change.steps
+    mark = "+" if change.old is ABSENT else "-"
+    value = change.rest
+    steps = change.steps
     if change.keys and not value:
         yield DiffLine(mark, change.path)
         return
@@ -294,9 +297,11 @@ def summary(changes: Sequence[RevisionChange], template: Object) -> str:
 
 
 def _phrase(change: RevisionChange, several: bool) -> str:
-    steps, container = change.steps, ""
+    steps = change.steps
+    container = ""
     if len(steps) > 2 and steps[0].name.lower().endswith("containers"):
-        container, steps = steps[1].name, steps[2:]
+        container = steps[1].name
+        steps = steps[2:]
     if steps[0] == PathStep("template"):
         steps = steps[1:]
     if (
@@ -329,10 +334,12 @@ def _phrase(change: RevisionChange, several: bool) -> str:
 def _noun(steps: Sequence[PathStep]) -> str:
     """Return the words for a path: ``env A``, ``label tier``, ``resources.limits.cpu``,
     ``volume data.configMap``."""
-    words, text = "", ""
+    words = ""
+    text = ""
     for step in steps:
         if step.is_key:
-            words, text = f"{words}{NOUNS.get(text, text)} {step.name}".lstrip(), ""
+            words = f"{words}{NOUNS.get(text, text)} {step.name}".lstrip()
+            text = ""
         else:
             text = f"{text}.{step.name}" if text or words else step.name
     return f"{words}{text}"

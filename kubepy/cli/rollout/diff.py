@@ -161,7 +161,8 @@ def revision_diff(cluster: LocalCluster, resource: Resource, pair: RevisionPair)
 def diff_text(factory: Factory, info: Info, pair: RevisionPair) -> str:
     """Return the differences for people. What was added or removed is shown without the defaults in
     it."""
-    cluster, paint = factory.cluster, Painter(factory.stdout)
+    cluster = factory.cluster
+    paint = Painter(factory.stdout)
     old, new = pair.workloads(cluster, info.resource)
     changes = changes_of_templates(old, new)
     if any(change.is_one_sided for change in changes):

@@ -120,7 +120,8 @@ class RolloutWatch:
     def look(self) -> bool:
         """Print the state if it has changed; returns whether the rollout is done, which it
         stays."""
-        info, factory = self.info, self.factory
+        info = self.info
+        factory = self.factory
         obj = unless_missing(
             factory.client.get, info.resource.gvr, info.name, namespace=info.namespace
         )
@@ -175,14 +176,13 @@ def is_observed(obj: Object) -> bool:
 
 
 def daemon_set(obj: Object, revision: int) -> RolloutStatus:
-    name, status = name_of(obj), obj.get("status", {})
+    name = name_of(obj)
+    status = obj.get("status", {})
     _require_rolling_update(obj)
     if not is_observed(obj):
         return RolloutStatus("Waiting for daemon set spec update to be observed...", False)
-    desired, updated = (
-        status.get("desiredNumberScheduled", 0),
-        status.get("updatedNumberScheduled", 0),
-    )
+    desired = status.get("desiredNumberScheduled", 0)
+    updated = status.get("updatedNumberScheduled", 0)
     available = status.get("numberAvailable", 0)
     waiting = f"Waiting for daemon set {quote(name)} rollout to finish:"
     if updated < desired:
@@ -202,7 +202,8 @@ def _require_rolling_update(obj: Object) -> None:
 
 
 def deployment(obj: Object, revision: int) -> RolloutStatus:
-    name, status = name_of(obj), obj.get("status", {})
+    name = name_of(obj)
+    status = obj.get("status", {})
     if revision > 0 and revision_of(obj) != revision:
         raise CliError(
             f"desired revision ({revision}) is different from the running revision "
@@ -215,8 +216,10 @@ def deployment(obj: Object, revision: int) -> RolloutStatus:
         for condition in status.get("conditions") or []
     ):
         raise CliError(f"deployment {quote(name)} exceeded its progress deadline")
-    desired, total = obj["spec"].get("replicas", 0), status.get("replicas", 0)
-    updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
+    desired = obj["spec"].get("replicas", 0)
+    total = status.get("replicas", 0)
+    updated = status.get("updatedReplicas", 0)
+    available = status.get("availableReplicas", 0)
     waiting = f"Waiting for deployment {quote(name)} rollout to finish:"
     if updated < desired:
         return RolloutStatus(
@@ -234,11 +237,13 @@ def deployment(obj: Object, revision: int) -> RolloutStatus:
 
 
 def stateful_set(obj: Object, revision: int) -> RolloutStatus:
-    spec, status = obj["spec"], obj.get("status", {})
+    spec = obj["spec"]
+    status = obj.get("status", {})
     _require_rolling_update(obj)
     if not status.get("observedGeneration") or not is_observed(obj):
         return RolloutStatus("Waiting for statefulset spec update to be observed...", False)
-    desired, ready = spec.get("replicas", 1), status.get("readyReplicas", 0)
+    desired = spec.get("replicas", 1)
+    ready = status.get("readyReplicas", 0)
     if ready < desired:
         return RolloutStatus(f"Waiting for {desired - ready} pods to be ready...", False)
     updated = status.get("updatedReplicas", 0)
@@ -255,7 +260,8 @@ def stateful_set(obj: Object, revision: int) -> RolloutStatus:
         return RolloutStatus(
             f"partitioned roll out complete: {updated} new pods have been updated...", True
         )
-    current, update = status.get("currentRevision", ""), status.get("updateRevision", "")
+    current = status.get("currentRevision", "")
+    update = status.get("updateRevision", "")
     if update != current:
         return RolloutStatus(
             f"waiting for statefulset rolling update to complete {updated} pods at revision "

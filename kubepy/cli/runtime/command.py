@@ -177,7 +177,8 @@ class Command(click.Group):
             if flag.deprecated and options.changed(flag.long):
                 factory.say(f"Flag --{flag.long} has been deprecated, {flag.deprecated}")
         factory.use(self.global_options_of(values), may_create=self.creates)
-        factory.reads, factory.passes_time = self.reads, self.ticks
+        factory.reads = self.reads
+        factory.passes_time = self.ticks
         factory.chunk_size = getattr(options, "chunk_size", 0)
         (self.run or self._run_group)(factory, options)
         factory.finish()
@@ -300,7 +301,8 @@ def command(
         decorated = Command(
             usage, run, options_class, help=(run.__doc__ or "").strip(), examples=examples
         )
-        decorated.creates, decorated.interspersed = creates, interspersed
+        decorated.creates = creates
+        decorated.interspersed = interspersed
         decorated.flag_error_status = flag_error_status
         return decorated
 

@@ -118,7 +118,8 @@ class Driver:
         self._progress = progress
         self._notes = notes
         self._say = notes.say
-        self._reconciles, self._begun = reconciles, begun
+        self._reconciles = reconciles
+        self._begun = begun
         self._manager: Manager | None = None
         self._warned = False
         self._noted = False
@@ -180,9 +181,11 @@ class Driver:
         """
         if running.is_git_amid_changes(self._folder):
             return False
-        cluster, clock = self._cluster, self._cluster.clock
+        cluster = self._cluster
+        clock = self._cluster.clock
         cluster.client.take_over_time()
-        begin, deadline = clock.now(), clock.real_monotonic() + OTHERS_WORK_SECONDS
+        begin = clock.now()
+        deadline = clock.real_monotonic() + OTHERS_WORK_SECONDS
         horizon = managers.Horizon(later(begin, TICK_SECONDS))
 
         def has_moved() -> bool:
@@ -202,7 +205,8 @@ class Driver:
         """Do work of the controllers in a command that only reads; return whether it was done. It
         waits for no lock, and a folder that cannot be written is no error."""
         store = self._cluster.store
-        patience, store.lock_timeout = store.lock_timeout, 0.0
+        patience = store.lock_timeout
+        store.lock_timeout = 0.0
         try:
             return work()
         except LockTimeoutError:
@@ -250,7 +254,8 @@ class Driver:
         retry: Callable[[], datetime | None],
     ) -> bool:
         """Wait in the system's time; see :meth:`wait_until`."""
-        clock, progress = self._cluster.clock, self._progress
+        clock = self._cluster.clock
+        progress = self._progress
         deadline = None if timeout is None else clock.monotonic() + timeout
 
         def is_over() -> bool:
@@ -267,7 +272,8 @@ class Driver:
             )
 
         pause = managers.POLL_SECONDS
-        is_first, reason = True, "--reconcile=never"
+        is_first = True
+        reason = "--reconcile=never"
         while not done():
             if is_over():
                 self._note_unscheduled(owner, at_once=True)

@@ -269,7 +269,8 @@ class Factory:
             if logger.highest >= 6:
                 cluster.client = logging = roundtrips.LoggingClient(cluster.client, logger)
                 logging.limit = self.chunk_size
-                logging.headers, logging.parameters = self.request_headers, self.request_parameters
+                logging.headers = self.request_headers
+                logging.parameters = self.request_parameters
                 logging.disable_compression = self.options.disable_compression
                 if self.program == KUBECTL:
                     logging.user_agent = f"kubectl/{KUBERNETES_VERSION}"

@@ -64,7 +64,10 @@ class FaultRun:
     def __init__(
         self, cluster: LocalCluster, folder: str, words: Sequence[str], say: Callable[[str], None]
     ) -> None:
-        self._cluster, self._folder, self._words, self._say = cluster, folder, words, say
+        self._cluster = cluster
+        self._folder = folder
+        self._words = words
+        self._say = say
         self._before: LocalCluster | None = None
 
     @property
@@ -126,7 +129,8 @@ def called_program() -> str:
     another program."""
     import shutil
 
-    path, name = sys.argv[0], os.path.basename(sys.argv[0])
+    path = sys.argv[0]
+    name = os.path.basename(sys.argv[0])
     if name in (KUBECTL, KUBEPY) and os.path.exists(path):
         found = shutil.which(name)
         if found is None or not os.path.samefile(found, path):

@@ -284,7 +284,8 @@ def _bare_field(text: str, start: int) -> tuple[str, int]:
 def _quoted_field(text: str, start: int) -> tuple[str, int]:
     """Return a field in quotes, in which two quotes are one, and the position of the comma behind
     it."""
-    field, at = "", start + 1
+    field = ""
+    at = start + 1
     while (end := text.find('"', at)) >= 0:
         field += text[at:end]
         if text[end + 1 : end + 2] in ("", ","):
@@ -294,7 +295,8 @@ def _quoted_field(text: str, start: int) -> tuple[str, int]:
                 f'parse error on line 1, column {_column(text, end)}: extraneous or missing " in '
                 "quoted-field"
             )
-        field, at = field + '"', end + 2
+        field = field + '"'
+        at = end + 2
     raise ValueError(
         f'parse error on line 1, column {_column(text, len(text))}: extraneous or missing " in '
         "quoted-field"
@@ -402,7 +404,8 @@ class Parser:
 
     def _shorts(self, text: str, rest: list[str]) -> None:
         while text:
-            letter, after = text[0], text[1:]
+            letter = text[0]
+            after = text[1:]
             flag = self.by_short.get(letter)
             if flag is None:
                 if letter != "h":

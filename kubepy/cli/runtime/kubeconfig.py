@@ -218,7 +218,8 @@ def decode(content: object) -> Kubeconfig:
             f"{goformat.json_type_name(content)} into Go value of type struct {{ APIVersion string "
             r'"json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
         )
-    kind, version = content.get("kind") or "Config", content.get("apiVersion") or "v1"
+    kind = content.get("kind") or "Config"
+    version = content.get("apiVersion") or "v1"
     if (kind, version) != ("Config", "v1"):
         raise ValueError(
             f'no kind "{kind}" is registered for version "{version}" in scheme '
@@ -246,7 +247,8 @@ def decode_entries(items: object, section: str) -> Entries:
     entries: Entries = {}
     for item in items if isinstance(items, list) else []:
         _check(item, f"v1.Named{go_type}", f"Config.{section}")
-        name, entry = item.get("name") or "", item.get(field) or {}
+        name = item.get("name") or ""
+        entry = item.get(field) or {}
         _check(name, "string", f"Named{go_type}.{section}.name")
         _check(entry, f"v1.{go_type}", f"Named{go_type}.{section}.{field}")
         for key in types.keys() & entry.keys():

@@ -305,8 +305,10 @@ def _item_info(factory: Factory, content: Object, source: str, local: bool) -> I
 
 def _info(factory: Factory, content: Object, source: str, local: bool) -> Info | NoKindMatchError:
     meta = content["metadata"]
-    name, namespace = meta.get("name") or "", meta.get("namespace") or ""
-    api_version, kind = content.get("apiVersion") or "", content["kind"]
+    name = meta.get("name") or ""
+    namespace = meta.get("namespace") or ""
+    api_version = content.get("apiVersion") or ""
+    kind = content["kind"]
     resource = resource_for(factory, api_version, kind)
     if resource is None:
         if not local:

@@ -306,11 +306,10 @@ class GlobalOptions(Options):
 
         :raises CliError: for a uid, groups or extra values without --as.
         """
-        username, uid = self.as_ or user.get("as"), self.as_uid or user.get("as-uid")
-        groups, extra = (
-            self.as_group or user.get("as-groups"),
-            dict(user.get("as-user-extra") or {}),
-        )
+        username = self.as_ or user.get("as")
+        uid = self.as_uid or user.get("as-uid")
+        groups = self.as_group or user.get("as-groups")
+        extra = dict(user.get("as-user-extra") or {})
         if self.as_user_extra:
             extra = {}
         for entry in self.as_user_extra:

@@ -99,7 +99,8 @@ def format_printer(
 def requested(options: PrintFlags) -> tuple[str, str]:
     """Return format and argument: ("jsonpath", "{.x}") for ``jsonpath={.x}``; --template gives
     either of them."""
-    output, template = options.output, options.template
+    output = options.output
+    template = options.template
     if template and not output:
         output = "go-template"
     if output.lower() in (*JSON_AND_YAML, "name"):

@@ -128,7 +128,8 @@ def _check_operation(operation: Any) -> None:
 
 def _obstacle(obj: Any, operation: dict[str, Any]) -> str:
     """Return the reason why an operation cannot be applied, "" if none is known."""
-    op, path = operation["op"], operation["path"]
+    op = operation["op"]
+    path = operation["path"]
     *parents, key = (
         part.replace("~1", "/").replace("~0", "~") for part in f"{path}".split("/")[1:] or [""]
     )

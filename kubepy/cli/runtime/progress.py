@@ -56,7 +56,8 @@ class Progress:
             carriage_return = self._terminal.controls("\r")
             self._terminal.write(carriage_return + " " * self._drawn + carriage_return)
             self._terminal.flush()
-            self._drawn, self._shown = 0, ""
+            self._drawn = 0
+            self._shown = ""
 
     def _draw(self, screen: terminal.Terminal, text: str) -> None:
         room = (
@@ -67,4 +68,5 @@ class Progress:
             return
         screen.write(screen.controls("\r") + shown.ljust(self._drawn))
         screen.flush()
-        self._drawn, self._shown = max(self._drawn, len(shown)), shown
+        self._drawn = max(self._drawn, len(shown))
+        self._shown = shown

@@ -52,7 +52,8 @@ def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
         raise no_such_field(field)
 
     def compare(left: _Valued, right: _Valued) -> int:
-        left_value, right_value = left.values[0], right.values[0]
+        left_value = left.values[0]
+        right_value = right.values[0]
         if _less(field, left_value, right_value):
             return -1
         return int(_less(field, right_value, left_value))

@@ -21,7 +21,8 @@ with lazy_imports():
     from kubepy.api.values import goformat
     from kubepy.apiserver import kinds, printers
 
-MIN_WIDTH, PADDING = 6, 3
+MIN_WIDTH = 6
+PADDING = 3
 
 
 class Style(NamedTuple):

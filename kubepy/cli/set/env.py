@@ -277,7 +277,8 @@ def _list_variables(
     factory.print(printable(f"# {obj['kind']} {name_of(obj)}, container {container['name']}"))
     names_by_error: dict[str, list[str]] = {}
     for variable in container.get("env") or []:
-        name, source = variable["name"], variable.get("valueFrom")
+        name = variable["name"]
+        source = variable.get("valueFrom")
         value: str | None = variable.get("value", "")
         if source is not None:
             value = None

@@ -22,7 +22,8 @@ from kubepy.insight import Course, Step, Timeline
 from kubepy.insight.availability import JOBS
 from kubepy.storage import Key
 
-PODS, NODES = "pods", "nodes"
+PODS = "pods"
+NODES = "nodes"
 PENDING, STARTING, READY, AVAILABLE, TERMINATING, FAILED, SUCCEEDED = STATES = (
     "pending",
     "starting",
@@ -89,8 +90,10 @@ class Bar:
 
     def take(self, number: int, step: Step) -> None:
         """Let the pod make a step."""
-        self.last, self.owner = number, step.owner or self.owner
-        self.node, self.revision = step.node or self.node, step.revision or self.revision
+        self.last = number
+        self.owner = step.owner or self.owner
+        self.node = step.node or self.node
+        self.revision = step.revision or self.revision
         state = state_after(step, self.states[-1][1])
         if step.action == "deleted":
             self.end = number
@@ -133,7 +136,8 @@ def bars_of(timeline: Timeline) -> list[Bar]:
 
     A pod without a step is unknown to a timeline.
     """
-    owners, open_bars = TopControllers(timeline), dict[Key, Bar]()
+    owners = TopControllers(timeline)
+    open_bars = dict[Key, Bar]()
     present = {step.key: state_after(step, "") for step in timeline.present}
     bars: list[Bar] = []
     for number, step in enumerate(timeline.steps):
@@ -167,11 +171,10 @@ def bars_of(timeline: Timeline) -> list[Bar]:
 
 def idle_bars(timeline: Timeline, bars: Iterable[Bar]) -> list[Bar]:
     """Return the bars of the pods without a step, of workloads that something happened to."""
-    steps, owners = len(timeline.steps), TopControllers(timeline)
-    known, workloads = (
-        {bar.key for bar in bars if bar.start < 0},
-        {course.key for course in timeline.courses},
-    )
+    steps = len(timeline.steps)
+    owners = TopControllers(timeline)
+    known = {bar.key for bar in bars if bar.start < 0}
+    workloads = {course.key for course in timeline.courses}
     idle = []
     for pod in timeline.present:
         workload = owners.top(pod)
@@ -207,7 +210,8 @@ class TopControllers:
     def top(self, step: Step) -> Key:
         """Return the workload at the top of an object's owners, or one below that was asked for:
         the object itself if it has none."""
-        key, seen = step.key, set[Key]()
+        key = step.key
+        seen = set[Key]()
         if step.owner and key not in self._workloads:
             seen.add(key)
             key = _owner_key(step.owner, key.namespace)
@@ -250,7 +254,9 @@ def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> N
         staying = numbers[0][1].pods - numbers[0][1].terminating
     else:
         staying = sum(bar.start < 0 for bar in bars)
-    gone, spare, desired = list[Bar](), list[Bar](), -1
+    gone = list[Bar]()
+    spare = list[Bar]()
+    desired = -1
     events = [
         (number, bar) for bar in bars for number in (bar.start, bar.removed) if 0 <= number < steps
     ]
@@ -262,7 +268,8 @@ def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> N
             staying -= bar.states[0][1] != SUCCEEDED
             continue
         staying += 1 if new else -1
-        waiting, same = gone if new else spare, spare if new else gone
+        waiting = gone if new else spare
+        same = spare if new else gone
         partner = next(
             (other for other in waiting if other is not bar and _same_place(bar, other)), None
         )

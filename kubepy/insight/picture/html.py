@@ -190,8 +190,13 @@ def page_data(drawing: Drawing) -> Object:
     axis in their order: [place, width, steps]. A bar is [object, y, first step, last step,
     successor's bar or -1]. The numbers of a workload are differences to those before.
     """
-    words, kinds, objects, actions = Distinct(), Distinct(), Distinct(), Distinct()
-    timeline, steps, things = drawing.timeline, list[int](), [0]
+    words = Distinct()
+    kinds = Distinct()
+    objects = Distinct()
+    actions = Distinct()
+    timeline = drawing.timeline
+    steps = list[int]()
+    things = [0]
     for step in timeline.steps:
         kind = kinds.place(
             (
@@ -269,7 +274,8 @@ def page_data(drawing: Drawing) -> Object:
 def times_of(timeline: Timeline) -> list[int]:
     """Return the times of the steps: microseconds since the time before, number of steps, and so
     on."""
-    flat, before = list[int](), timeline.since
+    flat = list[int]()
+    before = timeline.since
     for at, steps in groupby(step.at for step in timeline.steps):
         flat += [(at - before) // timedelta(microseconds=1), len(list(steps))]
         before = at

@@ -79,7 +79,8 @@ class Scale:
         unit = moment_room / (sum(weights) or 1)
         gap_room = room - unit * sum(weights)
         self.moments, self.gaps = list[Moment](), list[Gap]()
-        x, first = width * PADDING, 0
+        x = width * PADDING
+        first = 0
         for index, share in enumerate(shares):
             if shortened[index]:
                 self.gaps.append(Gap(x, share * gap_room, self._text(seconds[index])))
@@ -88,7 +89,8 @@ class Scale:
                 at, count = groups[index]
                 after = self._text((at - timeline.since).total_seconds())
                 self.moments.append(Moment(at, x, unit * weights[index], first, count, after))
-                x, first = x + unit * weights[index], first + count
+                x = x + unit * weights[index]
+                first = first + count
         self._firsts = [moment.first for moment in self.moments]
 
     def _text(self, seconds: float) -> str:
@@ -143,7 +145,8 @@ def shortest_break(seconds: list[float]) -> float | None:
     """Return from which length on gaps are cut short: far more than all shorter ones together, if
     those are not few."""
     gaps = sorted(gap for gap in seconds if gap)
-    total, shortest = 0.0, None
+    total = 0.0
+    shortest = None
     for index, gap in enumerate(gaps):
         if index and gap > BREAK_RATIO * total and 2 * index >= len(gaps) - index:
             shortest = gap

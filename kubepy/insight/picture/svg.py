@@ -37,9 +37,14 @@ from kubepy.insight.picture import (
 from kubepy.insight.picture.scale import Scale
 from kubepy.storage import Key
 
-WIDTH, LEFT, RIGHT = 960, 168, 12
+WIDTH = 960
+LEFT = 168
+RIGHT = 12
 PLOT = WIDTH - LEFT - RIGHT
-HEAD, AXIS, CHART_GAP, NODE_GAP = 52, 24, 12, 6
+HEAD = 52
+AXIS = 24
+CHART_GAP = 12
+NODE_GAP = 6
 PITCHES = ((24, 22), (60, 16), (150, 11), (400, 7))  # up to so many rows, the height of one
 SMALLEST_PITCH = 4
 MANY_WORKLOADS = 6  # from which on their charts are lower
@@ -150,7 +155,8 @@ class Drawing:
         self.names = list[tuple[float, float, float, Bar]]()
         self.charts = dict[Key, tuple[float, float, float]]()
         self.gaps, self.keys = list[Label](), list[str]()
-        self.height, self.thickness = 0.0, 0.0
+        self.height = 0.0
+        self.thickness = 0.0
         self.judged = {course.key: judge(course) for course in timeline.courses if course.numbers}
 
     def add(self, classes: str, path: str) -> None:
@@ -264,7 +270,8 @@ def draw_chart(drawing: Drawing, course: Course) -> None:
 
 def draw_chart_labels(drawing: Drawing, course: Course, is_low: bool) -> None:
     """Write a workload's name, its revisions, and how it fared."""
-    top, key = drawing.charts[course.key][0], course.key
+    top = drawing.charts[course.key][0]
+    key = course.key
     kind = f"{key.resource.partition('.')[0]} in {key.namespace}"
     revisions = [
         (revision, name)
@@ -295,11 +302,10 @@ def summary_of(drawing: Drawing, key: Key) -> str:
             f"{ends[FAILED]} failed"
         )
     judged = drawing.judged[key]
-    worst, last = extremes(judged), judged[-1].numbers
-    lowest, at_end = (
-        worst.lowest,
-        f"{last.available} of {last.desired} available at the end, {last.updated} updated",
-    )
+    worst = extremes(judged)
+    last = judged[-1].numbers
+    lowest = worst.lowest
+    at_end = f"{last.available} of {last.desired} available at the end, {last.updated} updated"
     if not worst.is_up:
         return at_end
     budget = f" by budget {lowest.bounds.budget}" if lowest.bounds.budget else ""
@@ -351,7 +357,8 @@ def draw_nodes(drawing: Drawing, top: float) -> float:
     pitch = next((pitch for most, pitch in PITCHES if count <= most), SMALLEST_PITCH)
     gap = NODE_GAP if len(lanes) <= 60 else 0
     drawing.thickness = max(round(pitch * 0.68), 3)
-    places, labelled = dict[Bar, float](), 0.0
+    places = dict[Bar, float]()
+    labelled = 0.0
     for index, (node, rows) in enumerate(lanes.items()):
         height = pitch * max(len(rows), 1) + gap
         if index % 2 == 0:
@@ -376,11 +383,13 @@ def draw_nodes(drawing: Drawing, top: float) -> float:
 
 def draw_node_states(drawing: Drawing, node: str, top: float) -> None:
     """Draw above a node's rows when it was not ready, and when it was cordoned."""
-    since, begin = dict[str, float](), 0.0
+    since = dict[str, float]()
+    begin = 0.0
     ends = {"ready": "down", "uncordoned": "cordon"}
     begins = {"not-ready": "down", "cordoned": "cordon"}
     for place in drawing.events[Key(NODES, "", node)]:
-        x, step = drawing.scale.x(place), drawing.timeline.steps[place]
+        x = drawing.scale.x(place)
+        step = drawing.timeline.steps[place]
         if step.action == "created":
             begin = float(PLOT)  # it becomes ready for the first time
         elif step.action in begins:
@@ -418,12 +427,15 @@ def draw_bar(drawing: Drawing, bar: Bar, y: float) -> None:
     """Draw a pod: a stroke for each state; its name stands in the longest part that is solid, if it
     fits."""
     colour = drawing.revisions.get((bar.workload, bar.revision), "none")
-    longest, place = 0.0, 0.0
+    longest = 0.0
+    place = 0.0
     for start, end, state in bar.spans():
-        x, width = drawing.scale.x(start), drawing.scale.x(end) - drawing.scale.x(start)
+        x = drawing.scale.x(start)
+        width = drawing.scale.x(end) - drawing.scale.x(start)
         drawing.stroke(f"{state}-{colour}", x, y, width)
         if state == AVAILABLE and width > longest:
-            longest, place = width, x
+            longest = width
+            place = x
     if drawing.thickness >= 11 and longest:
         drawing.names.append((place, longest, y + 3.5, bar))
         if longest > 5.4 * len(bar.key.name) + 8:
@@ -444,7 +456,8 @@ def draw_link(drawing: Drawing, bar: Bar, y: float, successor_y: float) -> None:
         )
         return
     x = drawing.scale.x(bar.removed)
-    end, down = max(x, drawing.scale.x(successor.start)), successor_y > y
+    end = max(x, drawing.scale.x(successor.start))
+    down = successor_y > y
     tip = successor_y + drawing.thickness / 2 * (-1 if down else 1)
     arrow = ""
     if drawing.thickness > 6:
@@ -667,11 +680,14 @@ def legend_of(drawing: Drawing) -> list[tuple[str, Callable[[float, float], str]
 
 def legend_svg(drawing: Drawing) -> tuple[str, float]:
     """Return the legend, and where it ends."""
-    pieces, x, y = list[str](), 8.0, drawing.height + 18
+    pieces = list[str]()
+    x = 8.0
+    y = drawing.height + 18
     for name, draw_sample in legend_of(drawing):
         width = 54 + 5.6 * len(name)
         if x + width > WIDTH:
-            x, y = 8.0, y + 20
+            x = 8.0
+            y = y + 20
         pieces.append(draw_sample(x, y - 4) + text_element(Label(x + 32, y, name, "small")))
         x += width
     return "".join(pieces), y + 12

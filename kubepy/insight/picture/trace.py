@@ -91,7 +91,8 @@ class Trace:
         }
         if bar.successor:
             about["successor"] = bar.successor.key.name
-        start, end = self._time(bar.start), self._time(bar.end)
+        start = self._time(bar.start)
+        end = self._time(bar.end)
         yield {
             **place,
             "name": bar.key.name,
@@ -101,7 +102,8 @@ class Trace:
             "args": about,
         }
         for first, last, state in bar.spans():
-            start, end = self._time(first), self._time(last)
+            start = self._time(first)
+            end = self._time(last)
             reason = self._timeline.steps[first].reason if first >= 0 else ""
             yield {
                 **place,

@@ -36,7 +36,9 @@ from kubepy.api.values.goformat import format_duration
 from kubepy.insight import Link, stdin_of
 from kubepy.storage import Key
 
-DONE, PROGRESSING, STUCK = "done", "progressing", "stuck"
+DONE = "done"
+PROGRESSING = "progressing"
+STUCK = "stuck"
 REAL, SIMULATED, DESTRUCTIVE = (
     "real",
     "simulated",

@@ -41,7 +41,9 @@ PULL_REASONS = (
     "ImageInspectError",
     "RegistryUnavailable",
 )
-INVALID_IMAGE_NAME, CRASH_LOOP, OUT_OF_MEMORY = "InvalidImageName", "CrashLoopBackOff", "OOMKilled"
+INVALID_IMAGE_NAME = "InvalidImageName"
+CRASH_LOOP = "CrashLoopBackOff"
+OUT_OF_MEMORY = "OOMKilled"
 KEEPERS_OF_PODS = ("ReplicaSet", "ReplicationController")  # a new template replaces none
 NOT_READY = "not-ready"  # an outcome, and a cause
 LISTS = (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses"))
@@ -128,7 +130,8 @@ def without_annotation(
 ) -> list[Words]:
     """Return the command that takes the annotation away: from the template, the pod, or its
     node."""
-    workload, node = top_owner(scene, pod), scene.get("nodes", "", node_name(pod))
+    workload = top_owner(scene, pod)
+    node = scene.get("nodes", "", node_name(pod))
     if annotations_of(pod).get(annotation):
         metadata = (workload["spec"].get("template") or {}).get("metadata") or {}
         if replaces_pods(workload) and annotation in (metadata.get("annotations") or {}):
@@ -191,7 +194,8 @@ def image_pull(scene: Scene, pod: Object) -> Finding | None:
 def set_image(scene: Scene, failing: FailingContainer) -> list[Words]:
     """Return the command that sets another image: that of an earlier revision, or the name as it
     was probably meant."""
-    pod, image = failing.pod, failing.container["image"]
+    pod = failing.pod
+    image = failing.container["image"]
     workload = top_owner(scene, pod)
     if workload["kind"] in KEEPERS_OF_PODS and not has_image(workload, failing.name, image):
         old = [
@@ -262,7 +266,8 @@ def failed_container(scene: Scene, pod: Object) -> Finding | None:
     failure."""
     for failing in failing_containers(pod):
         if failing.has_failed:
-            cause, links = cause_of_failure(failing), [*annotated(scene, pod)]
+            cause = cause_of_failure(failing)
+            links = [*annotated(scene, pod)]
             remedies = without_annotation(scene, pod)
             if not links:
                 links = [*annotated(scene, pod, RUNS_FOR, RUNS_FOR)]
@@ -389,18 +394,14 @@ def not_started(scene: Scene, pod: Object) -> Finding | None:
         return None
     rules = rules_of(scene)
     try:
-        outcome, cause, text = (
-            lifetime_of(cast("Pod", pod), cast("Node", node), rules).outcome,
-            "not-started",
-            "",
-        )
+        outcome = lifetime_of(cast("Pod", pod), cast("Node", node), rules).outcome
+        cause = "not-started"
+        text = ""
     except (UnknownOutcomeError, AnnotationError) as error:
         name = error.annotation if isinstance(error, AnnotationError) else OUTCOME
-        outcome, cause, text = (
-            PENDING,
-            "invalid-annotation",
-            f"the simulated kubelet cannot follow it: {error}",
-        )
+        outcome = PENDING
+        cause = "invalid-annotation"
+        text = f"the simulated kubelet cannot follow it: {error}"
     else:
         name = OUTCOME
     if outcome != PENDING:

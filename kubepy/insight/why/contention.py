@@ -35,10 +35,8 @@ def contention_below(scene: Scene, deployment: Object) -> Finding | None:
         return finding
     for replica_set in scene.owned(deployment, "replicasets.apps"):
         if (finding := contention(scene, replica_set)) is not None:
-            available, desired = (
-                count(deployment, "availableReplicas"),
-                desired_replicas(deployment),
-            )
+            available = count(deployment, "availableReplicas")
+            desired = desired_replicas(deployment)
             text = f"{available} of {plural(desired, 'replica')} available"
             return scene.lead(finding, scene.link(deployment, "status.availableReplicas", text))
     return None

@@ -45,8 +45,12 @@ if TYPE_CHECKING:
     from kubepy.api.typed import PersistentVolumeClaim, Pod
     from kubepy.insight.why.scene import Diagnosis, Scene, Words
 
-PODS, NODES, CLAIMS, VOLUMES = "pods", "nodes", "persistentvolumeclaims", "persistentvolumes"
-FINALIZERS, DELETED_AT = "metadata.finalizers", "metadata.deletionTimestamp"
+PODS = "pods"
+NODES = "nodes"
+CLAIMS = "persistentvolumeclaims"
+VOLUMES = "persistentvolumes"
+FINALIZERS = "metadata.finalizers"
+DELETED_AT = "metadata.deletionTimestamp"
 REFUSED = "deletion-refused"
 GOING = "terminating"  # the cause of objects that will be gone by themselves
 AT_ONCE = ("--grace-period=0", "--force")
@@ -68,7 +72,8 @@ def being_deleted(scene: Scene, obj: Object) -> Finding | None:
 
 def holder(scene: Scene, obj: Object) -> Finding:
     """Return the finding about what holds an object that is being deleted."""
-    resource, metadata = scene.key(obj).resource, obj["metadata"]
+    resource = scene.key(obj).resource
+    metadata = obj["metadata"]
     if resource == PODS and metadata.get("deletionGracePeriodSeconds") != 0:
         return terminating_pod(scene, obj)
     if resource == "namespaces":
@@ -127,7 +132,8 @@ def dead_node(scene: Scene, node: Object, *, of_terminating: bool) -> Finding:
     :param of_terminating: the pods there that are being deleted are asked about, not those that
         should run.
     """
-    name, until = name_of(node), down_until(node)
+    name = name_of(node)
+    until = down_until(node)
     back = f", and will not before {format_time(until)}" if until else ""
     remedies: list[Words] = [("delete", "node", name)]
     if of_terminating and condition_status(node, "Ready") != "True":
@@ -273,10 +279,8 @@ def foreign_finalizers(scene: Scene, obj: Object) -> list[str]:
 
 def foreign_finalizer(scene: Scene, obj: Object, foreign: list[str]) -> Finding:
     """Return the finding about finalizers that no controller of the cluster removes."""
-    resource, obj = (
-        scene.cluster.scheme.for_kind(obj["apiVersion"], obj["kind"]),
-        scene.client.with_managed_fields(obj),
-    )
+    resource = scene.cluster.scheme.for_kind(obj["apiVersion"], obj["kind"])
+    obj = scene.client.with_managed_fields(obj)
     is_custom = resource is not None and resource.custom
     author = " and ".join(
         sorted({manager for finalizer in foreign for manager in managers_of(obj, finalizer)})
@@ -526,7 +530,8 @@ def terminating_namespace(scene: Scene, namespace: Object) -> Finding:
 
 def empty_namespace(scene: Scene, namespace: Object) -> Finding:
     """Diagnose a namespace that is being deleted and has no content any more."""
-    kept, spec = foreign_finalizers(scene, namespace), namespace["spec"].get("finalizers") or []
+    kept = foreign_finalizers(scene, namespace)
+    spec = namespace["spec"].get("finalizers") or []
     if KUBERNETES not in spec and spec:
         text = (
             f"no controller of this cluster removes {', '.join(spec)}: only `replace --raw "

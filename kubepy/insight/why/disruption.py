@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from kubepy.insight import Finding
     from kubepy.insight.why.scene import Diagnosis, Scene, Words
 
-BUDGETS, NODES, PODS = "poddisruptionbudgets.policy", "nodes", "pods"
+BUDGETS = "poddisruptionbudgets.policy"
+NODES = "nodes"
+PODS = "pods"
 MIRROR = "kubernetes.io/config.mirror"
 CAUSE = "disruption-budget"
 MOST_MORE = 1000  # pods that a remedy adds
@@ -54,7 +56,8 @@ def node_not_ready(scene: Scene, node: Object) -> Finding | None:
     """Diagnose a node whose kubelet reports that it is not ready, or reports nothing."""
     if is_node_ready(node) and not is_down(node, scene.now):
         return None
-    status, name = condition_status(node, "Ready"), name_of(node)
+    status = condition_status(node, "Ready")
+    name = name_of(node)
     if status == "False":
         text = "its kubelet says that it is not ready"
     else:
@@ -261,8 +264,10 @@ def get_message(budget: Object) -> str:
 
 def looser_budgets(scene: Scene, budget: Object, pod: Object | None) -> list[Words]:
     """Return the commands after which a budget allows an eviction."""
-    spec, status = budget["spec"], budget.get("status") or {}
-    healthy, expected = status.get("currentHealthy") or 0, status.get("expectedPods") or 0
+    spec = budget["spec"]
+    status = budget.get("status") or {}
+    healthy = status.get("currentHealthy") or 0
+    expected = status.get("expectedPods") or 0
     commands = []
     if pod is not None and not is_pod_ready(pod):
         commands.append(patch(scene, budget, {"unhealthyPodEvictionPolicy": "AlwaysAllow"}))

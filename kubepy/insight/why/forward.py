@@ -47,7 +47,8 @@ class RunForward:
     """
 
     def __init__(self, question: Question, asked: Object, enough: float) -> None:
-        self._question, self._asked = question, asked
+        self._question = question
+        self._asked = asked
         self._budget = Budget(most_of_run(asked), question.budget)
         self._enough = enough
         self._begun = self._best = goals.progress(asked)
@@ -98,7 +99,8 @@ class RunForward:
         obj = self._question.scene(fork).get(*self._question.key)
         progress = goals.progress(obj) if obj is not None else None
         if progress is not None and self._best is not None and progress > self._best:
-            self._best, self._best_moment = progress, self._moments
+            self._best = progress
+            self._best_moment = self._moments
         is_long = self._moments > MOST_MOMENTS or self._writes > self._enough
         self.is_enough = (
             is_long and self._comes_on() and self._moments - self._best_moment < MOST_IDLE

@@ -82,7 +82,8 @@ def is_done_with(scene: Scene, obj: Object, pods: int) -> bool:
 def deployment(scene: Scene, obj: Object) -> bool:
     """Return whether it is rolled out, as ``rollout status`` says, whether or not its deadline was
     exceeded."""
-    desired, updated = desired_replicas(obj), count(obj, "updatedReplicas")
+    desired = desired_replicas(obj)
+    updated = count(obj, "updatedReplicas")
     return (
         is_observed(obj)
         and updated >= desired
@@ -112,11 +113,10 @@ def stateful_set(scene: Scene, obj: Object) -> bool:
     After a template that was there before came back, the current revision is the new one again,
     while pods may still be of the one between.
     """
-    desired, start = (
-        desired_replicas(obj),
-        int((obj["spec"].get("ordinals") or {}).get("start") or 0),
-    )
-    to_update, status = desired, obj.get("status") or {}
+    desired = desired_replicas(obj)
+    start = int((obj["spec"].get("ordinals") or {}).get("start") or 0)
+    to_update = desired
+    status = obj.get("status") or {}
     if status.get("currentRevision") != status.get("updateRevision"):
         to_update = min(desired, max(start + desired - partition_of(obj), 0))
     return (

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from kubepy.insight import Finding, Link
     from kubepy.insight.why.scene import Diagnosis, Scene, Words
 
-INGRESSES, SERVICES, SECRETS = "ingresses.networking.k8s.io", "services", "secrets"
+INGRESSES = "ingresses.networking.k8s.io"
+SERVICES = "services"
+SECRETS = "secrets"
 EXPOSED = (
     "deployments.apps",
     "replicasets.apps",
@@ -62,7 +64,8 @@ def behind_service(scene: Scene, service: Object, link: Link) -> Finding:
 def missing_service(scene: Scene, ingress: Object, field: str, backend: Object) -> Finding:
     """Return the finding about a backend whose Service does not exist, with Services that may have
     been meant, and a workload that can be exposed under the name."""
-    namespace, name = namespace_of(ingress), backend["name"]
+    namespace = namespace_of(ingress)
+    name = backend["name"]
     present = [
         service
         for service in scene.list(SERVICES, namespace)

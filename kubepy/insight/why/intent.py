@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from kubepy.insight import Finding
     from kubepy.insight.why.scene import Diagnosis, Scene, Words
 
-AUTOSCALERS, PODS = "horizontalpodautoscalers.autoscaling", "pods"
+AUTOSCALERS = "horizontalpodautoscalers.autoscaling"
+PODS = "pods"
 CONTROLLERS = "kube-controller-manager"  # the field manager of all controllers
 CHANGE_CAUSE = "kubernetes.io/change-cause"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -111,7 +112,8 @@ def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
     starts = [state["startedAt"] for state in states if state.get("startedAt")]
     if not starts:
         return False
-    started, changed = str(min(starts)), str(value_at(content, changed_field(content)))
+    started = str(min(starts))
+    changed = str(value_at(content, changed_field(content)))
     newest = max(
         (entry.get("time", "") for entry in content["metadata"].get("managedFields") or ()),
         default="",
@@ -192,7 +194,8 @@ def config_changed(scene: Scene, obj: Object) -> Finding | None:
         else:
             use = "it uses this, which its containers read when they start"
         started = "it" if obj["kind"] == "Pod" else plural(len(pods), "pod")
-        field, done = changed_field(content), "made" if is_late(content, pods[0]) else "changed"
+        field = changed_field(content)
+        done = "made" if is_late(content, pods[0]) else "changed"
         if value_at(content, field) <= value_at(pods[0], "status.startTime"):
             field = "metadata.resourceVersion"  # the time says nothing
         if obj["kind"] in ROLLED_OUT:
@@ -217,10 +220,8 @@ def template_unchanged(scene: Scene, obj: Object) -> Finding | None:
     revision = newest_revision(scene, obj)
     if revision is None:
         return None
-    rolled_out, obj = (
-        revision["metadata"].get("creationTimestamp", ""),
-        scene.client.with_managed_fields(obj),
-    )
+    rolled_out = revision["metadata"].get("creationTimestamp", "")
+    obj = scene.client.with_managed_fields(obj)
     for index, entry in enumerate(obj["metadata"].get("managedFields") or ()):
         fields = entry.get("fieldsV1") or {}
         if (
@@ -358,8 +359,10 @@ def rivalry(scene: Scene, autoscalers: list[Object], asked: Object) -> Finding:
 
 def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | None:
     """Return the finding about a workload and an autoscaler that disagree about its size."""
-    replicas, spec = workload["spec"].get("replicas", 1), autoscaler["spec"]
-    lowest, highest = spec.get("minReplicas", 1), spec["maxReplicas"]
+    replicas = workload["spec"].get("replicas", 1)
+    spec = autoscaler["spec"]
+    lowest = spec.get("minReplicas", 1)
+    highest = spec["maxReplicas"]
     name = f"hpa/{name_of(autoscaler)}"
     if replicas and not lowest <= replicas <= highest:
         field, limit = (
@@ -401,7 +404,8 @@ def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | No
 
 def manifest_conflict(scene: Scene, workload: Object) -> Finding | None:
     """Say that the manifest of a workload has another size than its autoscaler has set."""
-    autoscalers, applied = autoscalers_of(scene, workload), applied_replicas(workload)
+    autoscalers = autoscalers_of(scene, workload)
+    applied = applied_replicas(workload)
     replicas = workload["spec"].get("replicas", 1)
     if not autoscalers or applied is None or not replicas or applied == replicas:
         return None
@@ -435,7 +439,8 @@ def undone_size(scene: Scene, workload: Object, autoscaler: Object) -> tuple[int
         if event.get("reason") == "SuccessfulRescale"
         and (size := NEW_SIZE.findall(event.get("message", "")))
     }
-    event, key = events.get(workload["spec"].get("replicas", 1)), scene.key(workload)
+    event = events.get(workload["spec"].get("replicas", 1))
+    key = scene.key(workload)
     if event is None:
         return None
     sizes = [
@@ -511,7 +516,9 @@ def without_metrics(scene: Scene, obj: Object, target: Object) -> Finding:
     template = target["spec"].get("template") or {}
     containers = (template.get("spec") or {}).get("containers") or []
     annotations = (template.get("metadata") or {}).get("annotations") or {}
-    chain, change, requests = [], {}, []
+    chain = []
+    change = {}
+    requests = []
     for resource in MEASURED:
         if resource not in resources:
             continue

@@ -36,8 +36,11 @@ if TYPE_CHECKING:
     from kubepy.api.typed import CronJob, Job, Pod
     from kubepy.insight.why.scene import Diagnosis, Scene, Words
 
-JOBS, CRON_JOBS, PODS = "jobs.batch", "cronjobs.batch", "pods"
-COMPLETE, FAILED = "Complete", "Failed"
+JOBS = "jobs.batch"
+CRON_JOBS = "cronjobs.batch"
+PODS = "pods"
+COMPLETE = "Complete"
+FAILED = "Failed"
 # The causes of Jobs that have failed, by the reason of their condition.
 FAILURES = {
     "BackoffLimitExceeded": "backoff-limit",
@@ -67,7 +70,8 @@ def failed_job(scene: Scene, job: Object) -> Finding | None:
     link = scene.condition_link(job, kind, "", "reason")
     cause = FAILURES.get(str(link.value), "backoff-limit")
     spec = job["spec"]
-    text, remedies = f"the Job has failed: {link.value}", []
+    text = f"the Job has failed: {link.value}"
+    remedies = []
     if cause == "backoff-limit":
         limit = spec.get("backoffLimit", 6)
         text = f"its pods have failed more often than backoffLimit {limit} allows"
@@ -229,10 +233,8 @@ def starts_of(scene: Scene, cron_job: Object) -> CronJobStarts:
     times = read_times(typed)
     latest = latest_start(typed, times, scene.now, heed_deadline=False)
     is_late = latest.due is not None and is_too_late(typed, latest.due, scene.now)
-    missed, upcoming = (
-        latest.missed or int(latest.due is not None),
-        next_start(typed, times, scene.now),
-    )
+    missed = latest.missed or int(latest.due is not None)
+    upcoming = next_start(typed, times, scene.now)
     return CronJobStarts(latest.due, missed, upcoming, is_late)
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from kubepy.insight.why.scene import Scene
 
-CREATE, REPLACE = ("create", "-f", "-"), ("replace", "--force", "-f", "-")
+CREATE = ("create", "-f", "-")
+REPLACE = ("replace", "--force", "-f", "-")
 FACTS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}  # of a simulated machine
 
 

@@ -54,7 +54,8 @@ def meant_for_missing_node(scene: Scene, pod: Object) -> Finding | None:
 def bound_by_template(scene: Scene, pod: Object) -> Finding | None:
     """Diagnose a pod whose template names a node that does not exist: each pod that is made will be
     deleted again."""
-    name, workload = node_name(pod), top_owner(scene, pod)
+    name = node_name(pod)
+    workload = top_owner(scene, pod)
     is_named = workload["kind"] != "Pod" and pod_spec_of(workload).get("nodeName") == name
     if not name or not is_named or is_pod_terminal(pod) or scene.get("nodes", "", name) is not None:
         return None

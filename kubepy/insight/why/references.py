@@ -28,16 +28,12 @@ if TYPE_CHECKING:
     from kubepy.insight import Finding, Link
     from kubepy.insight.why.scene import Diagnosis, Scene, Words
 
-CREATING, INITIALIZING, CONFIG_ERROR = (
-    "ContainerCreating",
-    "PodInitializing",
-    "CreateContainerConfigError",
-)
+CREATING = "ContainerCreating"
+INITIALIZING = "PodInitializing"
+CONFIG_ERROR = "CreateContainerConfigError"
 SERVICE_ACCOUNTS = "serviceaccounts"
-PRIORITY_CLASSES, RUNTIME_CLASSES = (
-    "priorityclasses.scheduling.k8s.io",
-    "runtimeclasses.node.k8s.io",
-)
+PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
+RUNTIME_CLASSES = "runtimeclasses.node.k8s.io"
 WITH_TEMPLATE = (
     "daemonsets.apps",
     "deployments.apps",
@@ -80,8 +76,10 @@ def missing_finding(
 ) -> Finding:
     """Return the finding about the first of the missing references of a pod or of a workload's
     template."""
-    problem, path = missing[0], "" if obj["kind"] == "Pod" else "spec.template."
-    reference, resource = problem.reference, problem.reference.resource
+    problem = missing[0]
+    path = "" if obj["kind"] == "Pod" else "spec.template."
+    reference = problem.reference
+    resource = problem.reference.resource
     noun = reference.kind
     place = f"volume {reference.volume}" if reference.volume else f"container {reference.container}"
     if problem.is_key:
@@ -266,7 +264,8 @@ def creation_finding(
     scene: Scene, owner: Object, demanded: DemandedObject, message: str
 ) -> Finding:
     """Return the finding about an object without which the pods of an owner are not created."""
-    name, namespaced = name_of(demanded.obj), demanded.resource == SERVICE_ACCOUNTS
+    name = name_of(demanded.obj)
+    namespaced = demanded.resource == SERVICE_ACCOUNTS
     namespace = namespace_of(owner) if namespaced else ""
     field = f"spec.template.spec.{demanded.field}"
     has_condition = get_condition(owner, "ReplicaFailure") is not None

@@ -62,15 +62,19 @@ if TYPE_CHECKING:
     from kubepy.insight.why.scene import Scene, Words
 
 GROUP = "admissionregistration.k8s.io"
-QUOTAS, LIMIT_RANGES, NAMESPACES, NODES = "resourcequotas", "limitranges", "namespaces", "nodes"
-POLICIES, BINDINGS = (
-    f"validatingadmissionpolicies.{GROUP}",
-    f"validatingadmissionpolicybindings.{GROUP}",
-)
+QUOTAS = "resourcequotas"
+LIMIT_RANGES = "limitranges"
+NAMESPACES = "namespaces"
+NODES = "nodes"
+POLICIES = f"validatingadmissionpolicies.{GROUP}"
+BINDINGS = f"validatingadmissionpolicybindings.{GROUP}"
 WEBHOOKS = (f"validatingwebhookconfigurations.{GROUP}", f"mutatingwebhookconfigurations.{GROUP}")
 ENFORCE = f"{PREFIX}enforce"
-PODS, CLAIMS, BINDING = "pods", "persistentvolumeclaims", "pods/binding"
-POD_STATUS, NODE_STATUS = "pods/status", "nodes/status"
+PODS = "pods"
+CLAIMS = "persistentvolumeclaims"
+BINDING = "pods/binding"
+POD_STATUS = "pods/status"
+NODE_STATUS = "nodes/status"
 RESTRICTED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -141,10 +145,8 @@ def typed(obj: Any) -> Any:
 
 def of_stateful_set(scene: Scene, owner: Object) -> Iterator[Creation]:
     stateful_set = typed(owner)
-    in_range, present = (
-        ordinals(stateful_set),
-        {ordinal_of(typed(pod)) for pod in scene.owned(owner, PODS)},
-    )
+    in_range = ordinals(stateful_set)
+    present = {ordinal_of(typed(pod)) for pod in scene.owned(owner, PODS)}
     ordinal = next((ordinal for ordinal in in_range if ordinal not in present), None)
     if ordinal is None:
         return
@@ -161,7 +163,8 @@ def of_stateful_set(scene: Scene, owner: Object) -> Iterator[Creation]:
 
 
 def of_job(scene: Scene, owner: Object) -> Iterator[Creation]:
-    job, pods = typed(owner), [typed(pod) for pod in scene.owned(owner, PODS)]
+    job = typed(owner)
+    pods = [typed(pod) for pod in scene.owned(owner, PODS)]
     if is_finished(job):
         return
     state = new_job_state(scene.key(owner), job, pods, BackoffRecord(), scene.now)
@@ -236,7 +239,8 @@ CREATORS: dict[str, tuple[str, Creations]] = {
     "replicationcontrollers": ("replication-controller", of_replica_set),
     "statefulsets.apps": ("statefulset-controller", of_stateful_set),
 }
-SCHEDULED, REPORTED = ("default-scheduler", of_pod), ("kubelet", of_kubelet)
+SCHEDULED = ("default-scheduler", of_pod)
+REPORTED = ("kubelet", of_kubelet)
 SENDERS: dict[str, tuple[tuple[str, Creations], ...]] = {
     **{resource: (sender,) for resource, sender in CREATORS.items()},
     NODES: (REPORTED,),
@@ -569,12 +573,14 @@ COUNTS = {
 def refused_link(case: Refusal) -> Link:
     """Return the link that shows the refusal at the owner: its condition where it has one, else a
     count."""
-    owner, request = case.trial.owner, REQUESTS[case.trial.creation.resource]
+    owner = case.trial.owner
+    request = REQUESTS[case.trial.creation.resource]
     if get_condition(owner, "ReplicaFailure"):
         return case.scene.condition_link(
             owner, "ReplicaFailure", f"the API refuses {request}", field="message"
         )
-    field, text = COUNTS.get(owner["kind"], "status.replicas"), f"the API refuses {request}"
+    field = COUNTS.get(owner["kind"], "status.replicas")
+    text = f"the API refuses {request}"
     if case.trial.creation.resource in (NODE_STATUS, POD_STATUS):
         field = READY
     return case.scene.link(
@@ -587,7 +593,9 @@ Evidence = tuple[list["Link"], list["Words"]]
 
 def quota_exceeded(case: Refusal) -> Evidence:
     """Show the resource of the quota that is used up, or that the pod's containers have to name."""
-    scene, quota, resource = case.scene, case.suspect.obj, case.trial.creation.resource
+    scene = case.scene
+    quota = case.suspect.obj
+    resource = case.trial.creation.resource
     hard, used = (
         quotas.amounts((quota.get("status") or {}).get(field)) for field in ("hard", "used")
     )
@@ -628,7 +636,8 @@ def sum_of(start: Quantity, each: Quantity, number: int) -> Quantity:
 
 def unnamed_resource(case: Refusal) -> Evidence:
     """Show a resource under quota for which a container names no amount."""
-    scene, quota = case.scene, case.suspect.obj
+    scene = case.scene
+    quota = case.suspect.obj
     hard = quota["spec"].get("hard") or {}
     if case.trial.creation.resource == PODS:
         unnamed = list(quotas.unnamed_resources(case.trial.creation.obj, hard))
@@ -667,7 +676,8 @@ def modest(hard: Object, name: str, flag: str) -> str:
 
 
 def limit_range(case: Refusal) -> Evidence:
-    scene, limits = case.scene, case.suspect.obj
+    scene = case.scene
+    limits = case.suspect.obj
     links = [
         case.link(case.suspect.field, "it demands this of all that is created in its namespace")
     ]
@@ -692,11 +702,9 @@ def within_limits(case: Refusal) -> list[Words]:
 
 
 def pod_security(case: Refusal) -> Evidence:
-    scene, namespace, workload = (
-        case.scene,
-        case.suspect.obj,
-        top_owner(case.scene, case.trial.owner),
-    )
+    scene = case.scene
+    namespace = case.suspect.obj
+    workload = top_owner(case.scene, case.trial.owner)
     links = [case.link(case.suspect.field, "it takes only pods of this level")]
     remedies: list[Words] = []
     pod = case.trial.creation.obj
@@ -745,11 +753,9 @@ def pod_security(case: Refusal) -> Evidence:
 
 
 def admission_policy(case: Refusal) -> Evidence:
-    scene, policy, is_broken = (
-        case.scene,
-        case.suspect.obj,
-        case.suspect.field == "spec.failurePolicy",
-    )
+    scene = case.scene
+    policy = case.suspect.obj
+    is_broken = case.suspect.field == "spec.failurePolicy"
     bindings = [
         binding
         for binding in scene.list(BINDINGS)
@@ -783,7 +789,8 @@ def admission_policy(case: Refusal) -> Evidence:
 
 
 def webhook_unreachable(case: Refusal) -> Evidence:
-    scene, configuration = case.scene, case.suspect.obj
+    scene = case.scene
+    configuration = case.suspect.obj
     index = int(case.suspect.field.partition("[")[2].partition("]")[0])
     links = [
         case.link(f"webhooks[{index}].failurePolicy", "without its answer the request is refused"),
@@ -808,7 +815,8 @@ def webhook_unreachable(case: Refusal) -> Evidence:
 
 
 def webhook_refused(case: Refusal) -> Evidence:
-    scene, configuration = case.scene, case.suspect.obj
+    scene = case.scene
+    configuration = case.suspect.obj
     links = [case.link(case.suspect.field, "this webhook denies it")]
     return links, [scene.command(configuration, "delete", scene.word(configuration))]
 

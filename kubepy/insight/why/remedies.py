@@ -226,7 +226,8 @@ def owned_pods(scene: Scene, obj: Object) -> list[Object]:
 
 def manifest_of(obj: Object) -> Object:
     """Return a Job or a pod as a manifest, without what the API has added to it."""
-    metadata, spec = {}, clone(obj["spec"])
+    metadata = {}
+    spec = clone(obj["spec"])
     for field in ("name", "namespace", "labels", "annotations"):
         if obj["metadata"].get(field):
             metadata[field] = clone(obj["metadata"][field])
@@ -373,7 +374,8 @@ def request_less(scene: Scene, pod: Object, amounts: Mapping[str, int]) -> list[
     The one container that requests them gives what is too much; none if several do, or too little
     would be left.
     """
-    workload, containers = top_owner(scene, pod), pod["spec"]["containers"]
+    workload = top_owner(scene, pod)
+    containers = pod["spec"]["containers"]
     asking = [
         container
         for container in containers

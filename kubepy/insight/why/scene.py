@@ -321,7 +321,8 @@ def annotated(
                 "the simulated kubelet follows this annotation",
             )
             return
-    faults, default = scene.settings.faults, scene.settings.kubelet.annotations().get(annotation)
+    faults = scene.settings.faults
+    default = scene.settings.kubelet.annotations().get(annotation)
     if annotation == OUTCOME and faults is not None and (outcome := faults.pod_outcome(pod)):
         yield scene.link(
             pod, "", f"the simulated kubelet follows faults.pods in kubepy.yaml: {outcome}"

@@ -529,7 +529,8 @@ def sensible_request(case: PlacementCase, resource: str) -> int:
     ones as many as a rollout needs before it deletes the first."""
     workload = top_owner(case.scene, case.pod)
     own = {name_of(pod) for pod in pods_of(case.scene, workload)}
-    free, rooms = [], []
+    free = []
+    rooms = []
     for node_info in case.attempt.handle.cache.nodes():
         room = node_info.allocatable.get(resource, 0) - node_info.requested.get(resource, 0)
         kept = sum(
@@ -545,7 +546,8 @@ def sensible_request(case: PlacementCase, resource: str) -> int:
             rooms.append(room + kept)
     if workload["kind"] == "DaemonSet":
         return min(rooms, default=0)
-    number, at_once = 1, 1
+    number = 1
+    at_once = 1
     if workload["kind"] == "Deployment":
         number = desired_replicas(workload)
         at_once = max(
@@ -635,7 +637,9 @@ TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_anti_affinity(case: PlacementCase) -> Evidence:
-    pod, handle, scene = case.attempt.pod, case.attempt.handle, case.scene
+    pod = case.attempt.pod
+    handle = case.attempt.handle
+    scene = case.scene
     path = f"spec.affinity.podAntiAffinity.{TERMS}"
     for index, term in enumerate(pod.terms.required_anti_affinity):
         if (
@@ -698,7 +702,8 @@ def awaited_pods(case: PlacementCase) -> Iterator[Object]:
 
 
 def topology_spread(case: PlacementCase) -> Evidence:
-    pod, cache = case.attempt.pod, case.attempt.handle.cache
+    pod = case.attempt.pod
+    cache = case.attempt.handle.cache
     constraints = constraints_of(pod, DO_NOT_SCHEDULE)
     positions = [
         index
@@ -930,7 +935,8 @@ def held_by_terminating(scene: Scene, pod: Object, tried: SchedulingAttempt) -> 
 
 def fits_without(tried: SchedulingAttempt, node: str, others: Iterable[PodInfo]) -> bool:
     """Return whether the pod fits on a node without some of the node's pods."""
-    cycle, node_info = tried.result.cycle.clone(), tried.node(node).copy()
+    cycle = tried.result.cycle.clone()
+    node_info = tried.node(node).copy()
     for other in others:
         node_info.remove(other.key)
         cycle.update(other, node_info, -1)
@@ -1002,7 +1008,8 @@ def reason_for_lack(case: PlacementCase, links: list[Link]) -> tuple[str, list[L
 def links_of_priorities(case: PlacementCase, other: PodInfo) -> Iterator[Link]:
     """Yield the links about a pod of higher priority, and how it got its place, if that is
     known."""
-    own, priority = case.attempt.pod.priority, other.priority
+    own = case.attempt.pod.priority
+    priority = other.priority
     yield case.pod_link("spec.priority", f"its priority is {own}")
     event = room.preemption_link(case.scene, case.obj(other))
     if event is not None:

@@ -51,7 +51,10 @@ class SequenceSearch:
     def __init__(
         self, question: Question, asked: Object, finding: Finding, end: LocalCluster
     ) -> None:
-        self._question, self._asked, self._finding, self._end = question, asked, finding, end
+        self._question = question
+        self._asked = asked
+        self._finding = finding
+        self._end = end
         self._started = question.cluster.clock.now()
         self._budget: Budget | None = shared_budget(question)
         self._numbers = count()
@@ -77,7 +80,8 @@ class SequenceSearch:
     def _expand(self, stage: SearchStage) -> RemedySequence | None:
         """Ask again, and try each remedy of the answer; return the sequence if one brings the
         object to done."""
-        question, end = self._question_at(stage.trial.begun), stage.trial.end
+        question = self._question_at(stage.trial.begun)
+        end = stage.trial.end
         if question is None or end is None:
             return None
         finding = finding_between(question, end)
@@ -101,7 +105,8 @@ class SequenceSearch:
             if (
                 trial.begun is None and stage.trial.settled
             ):  # it is about what has yet to be made, or to fail
-                base, trial = stage.trial.end, self._try_later(stage, trial)
+                base = stage.trial.end
+                trial = self._try_later(stage, trial)
             question = self._question_at(base)
             if trial.begun is None or question is None or base is None:
                 continue
@@ -138,7 +143,8 @@ class SequenceSearch:
             commands = [TimedCommand(other.command, other.after) for other in fewer]
             trial = try_commands(self._question, self._asked, commands, budget=self._budget)
             if trial.proven:
-                steps, after = fewer, trial.finishes_after or 0.0
+                steps = fewer
+                after = trial.finishes_after or 0.0
         return RemedySequence(steps, after)
 
     def _question_at(self, cluster: LocalCluster | None) -> Question | None:
@@ -165,7 +171,8 @@ def place_of(question: Question, finding: Finding) -> tuple[object, ...]:
     anew, counts as its owner."""
     if not finding.chain:
         return ()
-    leaf, scene = finding.chain[-1], question.scene()
+    leaf = finding.chain[-1]
+    scene = question.scene()
     obj = scene.get(*leaf.key) if leaf.key.resource == "pods" else None
     if obj is not None:
         return scene.key(top_owner(scene, obj)), leaf.field

@@ -212,20 +212,14 @@ def load_balancer_pending(scene: Scene, service: Object) -> Finding | None:
     if service["spec"].get("type") != "LoadBalancer" or balancer.get("ingress"):
         return None
     if service["spec"].get("loadBalancerClass"):
-        field, text = (
-            "spec.loadBalancerClass",
-            "nobody here gives Services of this class an address",
-        )
+        field = "spec.loadBalancerClass"
+        text = "nobody here gives Services of this class an address"
     elif scene.settings.networking.load_balancer_pool:
-        field, text = (
-            "status.loadBalancer",
-            "the pool has no address left, or not the one that it asks for",
-        )
+        field = "status.loadBalancer"
+        text = "the pool has no address left, or not the one that it asks for"
     else:
-        field, text = (
-            "status.loadBalancer",
-            ("nobody gives it an address: kubepy.yaml names no networking.loadBalancerPool"),
-        )
+        field = "status.loadBalancer"
+        text = "nobody gives it an address: kubepy.yaml names no networking.loadBalancerPool"
     return scene.finding(
         "load-balancer-pending",
         scene.link(service, field, text),

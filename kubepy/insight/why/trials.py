@@ -69,7 +69,9 @@ class TrialRun:
         *,
         has_many: bool,
     ) -> None:
-        self._question, self._asked, self._noted = question, asked, noted
+        self._question = question
+        self._asked = asked
+        self._noted = noted
         self._commands = tuple(commands)
         self._is_enough = has_many or is_being_deleted(asked)
         self._budget = Budget(most_of_run(asked), question.budget)
@@ -256,7 +258,8 @@ def try_alone(question: Question, asked: Object, words: Words) -> Remedy:
     fork = question.cluster.fork(
         {"clock": format_exact_time(question.cluster.clock.now())}, is_prediction=True
     )
-    started, run = fork.clock.now(), question.run
+    started = fork.clock.now()
+    run = question.run
     if run is None or run(fork, words) != 0 or not question.is_done(fork, asked):
         return Remedy(words)
     return Remedy(words, True, (fork.clock.now() - started).total_seconds())

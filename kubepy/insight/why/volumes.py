@@ -49,12 +49,15 @@ if TYPE_CHECKING:
     from kubepy.insight.why.scene import Scene, Words
     from kubepy.scheduler.cache import NodeInfo
 
-CLAIMS, VOLUMES = "persistentvolumeclaims", "persistentvolumes"
+CLAIMS = "persistentvolumeclaims"
+VOLUMES = "persistentvolumes"
 IN_TREE = "kubernetes.io/"
 ONCE_POD = "ReadWriteOncePod"
 NO_VOLUMES = "it makes no volumes: that is left to people"
 
-WITHOUT_VOLUME, TOO_SMALL, RELEASED = "claim-without-volume", "volume-too-small", "volume-released"
+WITHOUT_VOLUME = "claim-without-volume"
+TOO_SMALL = "volume-too-small"
+RELEASED = "volume-released"
 
 
 class Defect(NamedTuple):
@@ -152,7 +155,8 @@ def unserved(scene: Scene, claim: Object) -> Finding | None:
     are."""
     if name := claim["spec"].get("volumeName"):
         return refused_by_named(scene, claim, name)
-    name, storage_class = class_of(claim), class_object(scene, claim)
+    name = class_of(claim)
+    storage_class = class_object(scene, claim)
     near = nearest_volume(scene, claim)
     provisioner = str((storage_class or {}).get("provisioner") or NO_PROVISIONER)
     link = scene.link(
@@ -309,7 +313,8 @@ def defects_of(
     if not modes_match(claim, volume):
         yield Defect("spec.volumeMode", "it has another mode", [])
     if not offers_access(volume, claim):
-        modes, offered = claim["spec"]["accessModes"], volume["spec"].get("accessModes") or []
+        modes = claim["spec"]["accessModes"]
+        offered = volume["spec"].get("accessModes") or []
         wanted = modes if ONCE_POD in (*modes, *offered) else [*offered, *modes]
         yield Defect(
             "spec.accessModes",
@@ -344,7 +349,8 @@ def taken(scene: Scene, volume: Object) -> Defect:
 def too_small(scene: Scene, volume: Object, claim: Object) -> Defect:
     """Return the defect of a volume that is smaller than the claim asks; the claim can be made anew
     with less."""
-    size, smaller = str(requested_size(claim)), {"requests": {"storage": str(capacity(volume))}}
+    size = str(requested_size(claim))
+    smaller = {"requests": {"storage": str(capacity(volume))}}
     return Defect(
         "spec.capacity.storage",
         f"it is smaller than {size}",

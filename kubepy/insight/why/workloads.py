@@ -292,7 +292,8 @@ def paused(scene: Scene, deployment: Object) -> Finding | None:
     is_new = newest is not None and desired_replicas(newest) >= desired_replicas(deployment)
     if not deployment["spec"].get("paused") or is_new or goals.deployment(scene, deployment):
         return None
-    updated, desired = desired_replicas(newest) if newest else 0, desired_replicas(deployment)
+    updated = desired_replicas(newest) if newest else 0
+    desired = desired_replicas(deployment)
     return scene.finding(
         "paused",
         scene.link(
@@ -310,12 +311,11 @@ def deployment(scene: Scene, obj: Object) -> Finding | None:
     if goals.deployment(scene, obj):
         return None
     replica_sets = scene.owned(obj, "replicasets.apps")
-    newest, old = new_replica_set(obj, replica_sets), old_replica_sets(obj, replica_sets)
-    desired, updated, available = (
-        desired_replicas(obj),
-        count(obj, "updatedReplicas"),
-        count(obj, "availableReplicas"),
-    )
+    newest = new_replica_set(obj, replica_sets)
+    old = old_replica_sets(obj, replica_sets)
+    desired = desired_replicas(obj)
+    updated = count(obj, "updatedReplicas")
+    available = count(obj, "availableReplicas")
     finding = scene.diagnose(newest) if newest is not None else None
     if finding is None or finding.cause in WEAK:
         leaving = [
@@ -354,7 +354,8 @@ def replica_set(scene: Scene, obj: Object) -> Finding | None:
     """Blame the pods of a ReplicaSet or ReplicationController."""
     if goals.replica_set(scene, obj):
         return None
-    pods, desired = scene.owned(obj, "pods"), desired_replicas(obj)
+    pods = scene.owned(obj, "pods")
+    desired = desired_replicas(obj)
     finding = blame(scene, pods) or waits_for_min_ready_seconds(scene, obj, pods)
     if finding is None:
         return None
@@ -379,7 +380,8 @@ def on_delete(scene: Scene, obj: Object) -> Finding | None:
     field = (
         "status.updatedNumberScheduled" if obj["kind"] == "DaemonSet" else "status.updatedReplicas"
     )
-    desired, updated = desired_replicas(obj), count(obj, field.removeprefix("status."))
+    desired = desired_replicas(obj)
+    updated = count(obj, field.removeprefix("status."))
     old = [pod for pod in scene.owned(obj, "pods") if not is_new(scene, obj, pod)]
     if updated >= desired or not old:
         return None
@@ -418,7 +420,8 @@ def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
         or (obj["spec"].get("updateStrategy") or {}).get("type") == "OnDelete"
     ):
         return None
-    pods, desired = scene.owned(obj, "pods"), desired_replicas(obj)
+    pods = scene.owned(obj, "pods")
+    desired = desired_replicas(obj)
     dead = [
         (pod, node)
         for pod in pods
@@ -465,7 +468,8 @@ def daemon_set(scene: Scene, obj: Object) -> Finding | None:
     if goals.daemon_set(scene, obj):
         return None
     pods = sorted(scene.owned(obj, "pods"), key=lambda pod: not is_new(scene, obj, pod))
-    desired, updated = desired_replicas(obj), count(obj, "updatedNumberScheduled")
+    desired = desired_replicas(obj)
+    updated = count(obj, "updatedNumberScheduled")
     finding = blame(scene, pods) or waits_for_min_ready_seconds(scene, obj, pods)
     if finding is None:
         return None
@@ -519,7 +523,8 @@ def stateful_set(scene: Scene, obj: Object) -> Finding | None:
 
 def name_is_taken(scene: Scene, obj: Object) -> Finding | None:
     """Blame a pod of another owner that has the name of one that is to be made."""
-    in_range, named = ordinals(cast("StatefulSet", obj)), {}
+    in_range = ordinals(cast("StatefulSet", obj))
+    named = {}
     for pod in scene.list("pods", namespace_of(obj)):
         parent, ordinal = parent_name_and_ordinal(cast("Pod", pod))
         if parent == name_of(obj) and ordinal in in_range:
@@ -600,7 +605,8 @@ def scaled_to_zero(scene: Scene, obj: Object) -> Finding | None:
 
 def partition(scene: Scene, obj: Object) -> Finding | None:
     """Say that a rollout has ended at its partition."""
-    number, status = goals.partition_of(obj), obj.get("status") or {}
+    number = goals.partition_of(obj)
+    status = obj.get("status") or {}
     if not number or status.get("currentRevision") == status.get("updateRevision"):
         return None
     return scene.finding(
@@ -647,10 +653,8 @@ def left_out(scene: Scene, obj: Object) -> Finding | None:
     """Say that a DaemonSet has no pod on a node that it chooses, for a taint; nodes that are kept
     for their role do not count."""
     template = obj["spec"]["template"]
-    tolerations, occupied = (
-        daemon_tolerations(template["spec"]),
-        {node_name(pod) for pod in scene.owned(obj, "pods")},
-    )
+    tolerations = daemon_tolerations(template["spec"])
+    occupied = {node_name(pod) for pod in scene.owned(obj, "pods")}
     chosen = [
         node for node in scene.list("nodes") if required_node_affinity_matches(template, node)
     ]
@@ -686,7 +690,8 @@ def left_out(scene: Scene, obj: Object) -> Finding | None:
 def without_nodes(scene: Scene, obj: Object) -> Finding | None:
     """Say that a DaemonSet has no pods, as there are no nodes, none that it chooses, or only
     tainted ones."""
-    nodes, template = scene.list("nodes"), obj["spec"]["template"]
+    nodes = scene.list("nodes")
+    template = obj["spec"]["template"]
     if desired_replicas(obj) or scene.owned(obj, "pods"):
         return None
     none = scene.link(

@@ -193,7 +193,8 @@ class DocumentReader:
         if kind is MappingStartEvent:
             return self._read_mapping()
         items: list[Any] = []
-        next_event, read_node = self.next_event, self.read_node
+        next_event = self.next_event
+        read_node = self.read_node
         while type(item := next_event()) is not SequenceEndEvent:
             items.append(read_node(item))
         return items
@@ -211,7 +212,9 @@ class DocumentReader:
         brings."""
         obj: dict[str, Any] = {}
         own: set[str] = set()  # the keys that no merge brought; those of a merge may be overridden
-        next_event, read_node, unique = self.next_event, self.read_node, self._unique_keys
+        next_event = self.next_event
+        read_node = self.read_node
+        unique = self._unique_keys
         while type(event := next_event()) is not MappingEndEvent:
             if (
                 type(event) is ScalarEvent
@@ -220,7 +223,8 @@ class DocumentReader:
             ):
                 obj.update(merged(read_node(next_event())))
                 continue
-            key, value_event = self.read_key(event), next_event()
+            key = self.read_key(event)
+            value_event = next_event()
             value = read_node(value_event)
             text = key if type(key) is str else key_text(key, value)
             if unique and text in own:
@@ -250,7 +254,8 @@ class DocumentReader:
         self._nodes += 1
         self._aliased += 1
         if self._aliased > 100 and self._nodes > 1000:
-            low, high = 400_000, 4_000_000
+            low = 400_000
+            high = 4_000_000
             allowed_ratio = 0.99 - 0.89 * (min(max(self._nodes, low), high) - low) / (high - low)
             if self._aliased / self._nodes > allowed_ratio:
                 raise _RefusedError("yaml: document contains excessive aliasing")

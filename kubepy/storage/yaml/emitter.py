@@ -220,7 +220,8 @@ def _compare(a: str, b: str) -> int:
     )
     if at is None:
         return len(a) - len(b)
-    first, second = a[at], b[at]
+    first = a[at]
+    second = b[at]
     if first.isalpha() or second.isalpha():
         if first.isalpha() and second.isalpha():
             return ord(first) - ord(second)
@@ -305,7 +306,8 @@ def _fold(text: str, column: int, indent: str) -> str:
     go-yaml's does."""
     mark = text[0] if text[0] in "'\"" else ""
     inside = range(1 + len(mark), len(text) - 1 - len(mark)) if mark else range(len(text))
-    broken, start = "", 0
+    broken = ""
+    start = 0
     for match in (_FIRST_SPACE if mark == '"' else _LONE_SPACE).finditer(text):
         at = match.start()
         if column + at - start > BEST_WIDTH and at in inside:
@@ -313,7 +315,8 @@ def _fold(text: str, column: int, indent: str) -> str:
                 "\\" if text[at + 1] == " " else ""
             )  # in double quotes: keeps the space that begins the line
             broken += f"{text[start:at]}\n{indent}{guard}"
-            start, column = at + 1, len(indent) + len(guard)
+            start = at + 1
+            column = len(indent) + len(guard)
     return broken + text[start:]
 
 

@@ -27,7 +27,8 @@ def line_of(text: str, field: str) -> int:
         node = YAML(typ="rt", pure=True).compose(text.replace("\r\n", "\n"))
     except YAMLError:
         return 0
-    line, rest = 0, field
+    line = 0
+    rest = field
     while rest and (step := _step(node, rest)) is not None:
         line, node, rest = step
     return line

@@ -141,7 +141,8 @@ def indented_json(text: str) -> str:
     it: order, numbers and escapes stay as they are. Raises YamlError as ``read_json``."""
     read_json(text)
     tokens = _TOKEN.findall(text)
-    lines, depth = [""], 0
+    lines = [""]
+    depth = 0
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else ""
         if token in "]}":
@@ -188,7 +189,8 @@ def split(stream: DocumentText) -> Iterator[DocumentText]:
                 raise YamlError(f"invalid Yaml document separator: {rest}", number)
             if lines:
                 yield DocumentText("\n".join(lines) + "\n", start)
-                lines, start = [], number + 1
+                lines = []
+                start = number + 1
                 continue
         lines.append(line)
     if lines:
@@ -211,7 +213,8 @@ def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[Docume
         parse_constant=_no_constant,
         object_pairs_hook=_unique_keys if unique_keys else None,
     )
-    position, count = _blank_end(text, 0), 0
+    position = _blank_end(text, 0)
+    count = 0
     while position < len(text):
         line = text.count("\n", 0, position) + 1
         try:
@@ -231,7 +234,8 @@ def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[Docume
             raise YamlError(str(error), line) from None
         if value is not None:
             yield Document(value, line)
-        position, count = _blank_end(text, end), count + 1
+        position = _blank_end(text, end)
+        count = count + 1
 
 
 def _line_of(text: str, digits: str, start: int) -> int:
@@ -324,7 +328,8 @@ def _syntax_error(error: json.JSONDecodeError) -> YamlError:
             ),
             0,
         )
-        at, reason = at + wrong, f"in literal {word} (expecting {_go_char(word[wrong])})"
+        at = at + wrong
+        reason = f"in literal {word} (expecting {_go_char(word[wrong])})"
     if at >= len(error.doc):
         return YamlError("unexpected EOF", error.lineno)
     if error.msg == "Expecting ',' delimiter" and _in_array(error.doc, at):

@@ -36,7 +36,9 @@ _TIMESTAMP = re.compile(
 )
 
 MAX_DIGITS = 20  # of an integer of 64 bits; Python raises ValueError for more than 4,300
-INT64_MIN, INT64_MAX, UINT64_MAX = -(2**63), 2**63 - 1, 2**64 - 1
+INT64_MIN = -(2**63)
+INT64_MAX = 2**63 - 1
+UINT64_MAX = 2**64 - 1
 
 
 def resolve(text: str) -> Scalar:
@@ -46,7 +48,8 @@ def resolve(text: str) -> Scalar:
         return text
     if text in _WORDS:
         return _WORDS[text]
-    first, digits = text[0], text.replace("_", "")
+    first = text[0]
+    digits = text.replace("_", "")
     if first not in "+-0123456789.":
         return text
     if first != ".":
@@ -79,7 +82,9 @@ def is_timestamp(text: str) -> bool:
     match = _TIMESTAMP.fullmatch(text) if text[4:5] == "-" else None
     if match is None:
         return False
-    year, month, day = int(match[1]), int(match[2]), int(match[3])
+    year = int(match[1])
+    month = int(match[2])
+    day = int(match[3])
     if not 1 <= month <= 12 or not 1 <= day <= monthrange(year or 4, month)[1]:
         return False
     if match[4] is None:

@@ -127,7 +127,8 @@ def _with_line_ends(merged: str, old: str) -> str:
         return merged
     if windows == old.count("\n"):
         return merged.replace("\n", "\r\n")
-    before, after = old.splitlines(keepends=True), merged.split("\n")
+    before = old.splitlines(keepends=True)
+    after = merged.split("\n")
     ends = ["\r\n" if windows > old.count("\n") / 2 else "\n"] * (len(after) - 1)
     matcher = SequenceMatcher(None, [line.rstrip("\r\n") for line in before], after)
     for block in matcher.get_matching_blocks():

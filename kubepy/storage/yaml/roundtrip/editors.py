@@ -93,7 +93,8 @@ class BlockEditor:
     ) -> tuple[list[str], str]:
         """Return the lines apart before each chunk, and after the last; they stay when the entry
         behind them goes."""
-        leads, carried = [], ""
+        leads = []
+        carried = ""
         for index, chunk in enumerate(chunks):
             lead = _join(carried, self._text[chunk.lead : chunk.attached])
             carried = "" if index in staying else lead
@@ -108,7 +109,9 @@ class BlockEditor:
 
     def _entry(self, chunk: EntryLines, column: int, value: Any) -> str:
         """Return the lines of a present entry with its new value."""
-        entry, node, pad = chunk.entry, chunk.entry.value, " " * column
+        entry = chunk.entry
+        node = chunk.entry.value
+        pad = " " * column
         if value is MERGED or self._plan.stands(node, value):
             return pad + self._text[entry.start : chunk.end]
         if entry.mark >= 0 and self._plan.is_edited_within(node, value):
@@ -127,12 +130,14 @@ class BlockEditor:
 
     def _edited_within(self, chunk: EntryLines, value: Any) -> str:
         """Return an entry whose value stays a collection of its kind."""
-        entry, node = chunk.entry, chunk.entry.value
+        entry = chunk.entry
+        node = chunk.entry.value
         if node.is_flow:
             edited = self._flow.collection(node, value)
             return self._text[entry.start : node.start] + edited + self._text[node.end : chunk.end]
         start = self._layout.inner_start(entry)
-        head, body = self._text[entry.start : start], self.collection(node, value, start, chunk.end)
+        head = self._text[entry.start : start]
+        body = self.collection(node, value, start, chunk.end)
         if head.endswith("\n"):
             return head + body
         column = self._layout.column(node)
@@ -143,7 +148,8 @@ class BlockEditor:
 
     def _with_collection(self, chunk: EntryLines, column: int, value: Any) -> str:
         """Return an entry whose value becomes a collection, in block style."""
-        entry, pad = chunk.entry, " " * column
+        entry = chunk.entry
+        pad = " " * column
         anchor = _anchor(entry.value)
         head = (
             self._text[entry.start : entry.mark]
@@ -158,7 +164,8 @@ class BlockEditor:
 
     def _with_scalar(self, chunk: EntryLines, column: int, value: Any) -> str:
         """Return an entry whose value becomes a scalar or an empty collection."""
-        entry, node = chunk.entry, chunk.entry.value
+        entry = chunk.entry
+        node = chunk.entry.value
         is_block_scalar = node.style in ("|", ">")
         is_inline = not node.is_block and not is_block_scalar
         start = node.start if is_inline and node.start < node.end else entry.mark
@@ -323,7 +330,8 @@ class FlowEditor:
         """Return the pieces, the text between the last and the closing bracket, and whether a comma
         follows the last."""
         pieces: list[_Piece] = []
-        position, has_comma = self._layout.content_start(node) + 1, False
+        position = self._layout.content_start(node) + 1
+        has_comma = False
         for entry in self._layout.entries(node):
             match = _TO_COMMA.match(self._text, entry.end)
             has_comma = match is not None

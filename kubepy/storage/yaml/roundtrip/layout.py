@@ -101,7 +101,8 @@ class DocumentLayout:
 
     @cached_property
     def _gaps_between_scalars(self) -> list[tuple[int, int]]:
-        gaps, position = [], 0
+        gaps = []
+        position = 0
         for scalar in sorted(self.composer.scalars, key=lambda node: node.start):
             start = (
                 self.text.find("\n", scalar.start) if scalar.style in ("|", ">") else scalar.start
@@ -119,7 +120,8 @@ class DocumentLayout:
             match = _ANCHOR.match(self.text, position) or _TAG.match(self.text, position)
             if match is None:
                 raise UnsupportedError
-            end, position = match.end(), self._skip(match.end())
+            end = match.end()
+            position = self._skip(match.end())
         return end if position > node.start else node.start
 
     def content_start(self, node: Node) -> int:

@@ -19,7 +19,10 @@ from ruamel.yaml.events import (
 from kubepy.storage.yaml.constructor import DocumentReader, key_text, read_document
 from kubepy.storage.yaml.scalars import resolve
 
-SCALAR, MAPPING, SEQUENCE, ALIAS = "scalar", "mapping", "sequence", "alias"
+SCALAR = "scalar"
+MAPPING = "mapping"
+SEQUENCE = "sequence"
+ALIAS = "alias"
 
 
 class Node:
@@ -110,7 +113,8 @@ class Composer(DocumentReader):
 
     def read_node(self, event: Any) -> Any:
         """Return the value of the node that begins with an event, and keep the node."""
-        node, parent = Node(event), self._parent
+        node = Node(event)
+        parent = self._parent
         if parent is None:
             self.root = node
         else:

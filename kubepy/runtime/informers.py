@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from kubepy.api.meta import (
     AnyObject,
@@ -33,6 +33,8 @@ LOOKUPS_TO_COUNT_AT = 16  # counting costs as much as some lookups
 OVERGROWN = 10_000
 
 Value = TypeVar("Value")
+SomeValue = TypeVar("SomeValue", contravariant=True)
+AggregateT = TypeVar("AggregateT", bound="Aggregate[Any]")
 Group = TypeVar("Group")
 # Aliases, because methods named ``list`` hide the builtin inside their classes.
 Objects = list[Object]
@@ -76,6 +78,13 @@ STATEFUL_SETS: TypedResource[typed.StatefulSet] = TypedResource("statefulsets.ap
 STORAGE_CLASSES: TypedResource[typed.StorageClass] = TypedResource("storageclasses.storage.k8s.io")
 
 
+class Aggregate(Protocol[SomeValue]):
+    """What follows from the values of a group of an index, kept up to date value by value."""
+
+    def replace(self, old: SomeValue | None, new: SomeValue | None) -> None:
+        """Take in that a value left the group (``new`` is None) or came to it (``old`` is None)."""
+
+
 class Index(Generic[ObjectT, Value]):
     """Values computed from the objects of one resource, when they are asked for, and once for every
     object as it then is: most states of an object that changes often are never looked at.
@@ -92,27 +101,39 @@ class Index(Generic[ObjectT, Value]):
         load_group: Callable[[str], object],
     ) -> None:
         self._compute = compute
-        self._load, self._load_group = load, load_group
+        self._load = load
+        self._load_group = load_group
         self.answered: set[Query] = set()  # by which parts of objects were read
-        # Called with the name of a group and a value that left it or came to it, the other is None.
-        self.changed: Callable[[str, Value | None, Value | None], object] | None = None
-        self._observed: dict[
-            Key, ObjectT | None
-        ] = {}  # not computed yet, in the order of the last changes
+        # An object is in at most one group: of its key, _groups[_group_of[key]] has the value, and
+        # no other group has one. _observed has the objects for which that is of an earlier state,
+        # in the order of their last changes. The aggregates follow _groups, not _observed.
+        self._observed: dict[Key, ObjectT | None] = {}
         self._group_of: dict[Key, str] = {}
         self._groups: dict[str, dict[Key, Value]] = {}
+        self._aggregates: list[Aggregates[Value, Any]] = []
 
     def get(self, key: Key) -> Value | None:
         self._load(key)
         self._compute_observed()
         group = self._group_of.get(key)
-        return None if group is None else self._groups[group][key]
+        if group is None:
+            return None
+        return self._groups[group][key]
 
     def group(self, name: str) -> Mapping[Key, Value]:
         """Return the values of a group by their objects' keys, in no particular order."""
         self._load_group(name)
         self._compute_observed()
         return self._groups.get(name, {})
+
+    def aggregate(self, new: Callable[[], AggregateT]) -> Aggregates[Value, AggregateT]:
+        """Keep something up to date with the values of each group from now on.
+
+        :param new: makes it, of no values yet.
+        """
+        aggregates = Aggregates(self, new)
+        self._aggregates.append(aggregates)
+        return aggregates
 
     def observe(self, key: Key, obj: ObjectT | None) -> None:
         self._observed.pop(key, None)
@@ -128,6 +149,8 @@ class Index(Generic[ObjectT, Value]):
         self._observed.clear()
         self._group_of.clear()
         self._groups.clear()
+        for aggregates in self._aggregates:
+            aggregates.clear()
 
     def _compute_observed(self) -> None:
         """Compute the values of the objects that have changed."""
@@ -140,16 +163,54 @@ class Index(Generic[ObjectT, Value]):
         # not before: where one cannot be computed, all are tried again next time
         self._observed.clear()
         for key, entry in computed:
-            if (group := self._group_of.pop(key, None)) is not None:
-                if self.changed is not None:
-                    self.changed(group, self._groups[group][key], None)
+            group = self._group_of.pop(key, None)
+            if group is not None:
+                for aggregates in self._aggregates:
+                    aggregates.replace(group, self._groups[group][key], None)
                 _discard(self._groups, group, key)
             if entry is not None:
                 group, value = entry
                 self._group_of[key] = group
                 self._groups.setdefault(group, {})[key] = value
-                if self.changed is not None:
-                    self.changed(group, None, value)
+                for aggregates in self._aggregates:
+                    aggregates.replace(group, None, value)
+        for aggregates in self._aggregates:
+            aggregates.keep_only(self._groups)
+
+
+class Aggregates(Generic[Value, AggregateT]):
+    """What is kept up to date with an index, for each of its groups that was asked for."""
+
+    def __init__(self, index: Index[Any, Value], new: Callable[[], AggregateT]) -> None:
+        self._index = index
+        self._new = new
+        self._by_group: dict[str, AggregateT] = {}
+
+    def of(self, group: str) -> AggregateT:
+        """Return what follows from the values that are in a group now."""
+        values = self._index.group(group).values()
+        aggregate = self._by_group.get(group)
+        if aggregate is not None:
+            return aggregate
+        aggregate = self._new()
+        for value in values:
+            aggregate.replace(None, value)
+        if values:
+            self._by_group[group] = aggregate
+        return aggregate
+
+    def replace(self, group: str, old: Value | None, new: Value | None) -> None:
+        aggregate = self._by_group.get(group)
+        if aggregate is not None:
+            aggregate.replace(old, new)
+
+    def keep_only(self, groups: Collection[str]) -> None:
+        """Forget the groups in which nothing is left."""
+        for group in [group for group in self._by_group if group not in groups]:
+            del self._by_group[group]
+
+    def clear(self) -> None:
+        self._by_group.clear()
 
 
 class Query(NamedTuple):
@@ -187,57 +248,46 @@ class Informers:
 
     def __init__(self) -> None:
         self.listings = 0  # how often everything was forgotten, to be read anew
-        self._objects: dict[
-            str, dict[str, dict[str, Object]]
-        ] = {}  # resource → namespace → name → object
-        self._dependents: dict[
-            str, dict[str, dict[Key, None]]
-        ] = {}  # owner uid → resource → keys that name it
-        self._orphans: dict[
-            tuple[str, str], dict[Key, None]
-        ] = {}  # resource, namespace → those without controller
-        self._on_node: dict[str, dict[Key, None]] = {}  # node → keys of the pods bound to it
-        self._keys: dict[str, Key] = {}  # uid → key
-        self._indexes: dict[
-            str, list[Index[Any, Any]]
-        ] = {}  # resource → the indexes that controllers added
+        self._caches: dict[str, ResourceCache] = {}  # by resource
+        self._links = Links()
         self._view: RecordedView | None = None  # None: everything is known
         self._is_watched: Callable[[str], bool] = lambda resource: True
-        self._absent: set[Key] = set()  # known not to be there
+        # A query that is answered finds nothing in the view that is not known: it is in _answered,
+        # or the one for its whole resource is, or the view holds nothing that it could find.
         self._answered: set[Query] = set()
-        self._present: set[str] = set()  # resources of which objects are recorded
-        self._lookups: Counter[str] = Counter()  # by link: how often the view was asked
-        self._recorded: dict[
-            str, Mapping[str, int]
-        ] = {}  # by link: values, each of so many objects at most
-        self._counts: dict[str, int] = {}  # of objects, by resource, where that was asked for
-        self._changes: Counter[str] = (
-            Counter()
-        )  # by resource: how often its observed objects have changed
-        self._sorted: dict[
-            tuple[str, str | None], tuple[int, Objects]
-        ] = {}  # lists, each of a number of changes
+        # The view is asked how many objects a link finds by each value once it has been asked often
+        # for single ones: by link, how often it was asked, then the most that it finds.
+        self._lookups: Counter[str] = Counter()
+        self._recorded: dict[str, Mapping[str, int]] = {}
+
+    def _cache(self, resource: str) -> ResourceCache:
+        cache = self._caches.get(resource)
+        if cache is None:
+            cache = self._caches[resource] = ResourceCache()
+        return cache
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
-        obj = self._objects.get(resource, {}).get(namespace, {}).get(name)
-        if obj is None and self._view is not None:
-            return self._load(Key(resource, namespace, name))
-        return obj
+        cache = self._caches.get(resource)
+        if cache is not None:
+            objects = cache.objects.get(namespace)
+            if objects is not None:
+                obj = objects.get(name)
+                if obj is not None:
+                    return obj
+        if self._view is None:
+            return None
+        return self._load(Key(resource, namespace, name))
 
     def list(self, resource: str, namespace: str | None = None) -> Objects:
         """Return objects in key order (namespace, name)."""
-        changes, objects = self._sorted.get((resource, namespace), (-1, []))
+        cache = self._cache(resource)
+        changes, objects = cache.lists.get(namespace, (-1, []))
         if changes != self.changes(resource):
             self.load(Query(resource, namespace))
-            spaces = self._objects.get(resource, {})
-            chosen = (
-                sorted(spaces) if namespace is None else [namespace] if namespace in spaces else []
-            )
-            objects = [spaces[space][name] for space in chosen for name in sorted(spaces[space])]
-            if self._view is None or self._is_watched(
-                resource
-            ):  # else objects may show that were there before
-                self._sorted[resource, namespace] = self.changes(resource), objects
+            objects = cache.sorted(namespace)
+            # else objects may show that were there before
+            if self._view is None or self._is_watched(resource):
+                cache.lists[namespace] = self.changes(resource), objects
         return objects[:]
 
     def changes(self, resource: str) -> int:
@@ -246,17 +296,19 @@ class Informers:
 
         Reading what was there before changes nothing.
         """
-        return self.listings + self._changes.get(resource, 0)
+        return self.listings + self._cache(resource).changes
 
     def count(self, resource: str) -> int:
         """Return the number of objects of a resource."""
+        cache = self._cache(resource)
         if self._view is None:
-            return sum(map(len, self._objects.get(resource, {}).values()))
-        if resource not in self._counts:
-            unknown = [key for key in self._view.keys(resource) if not self.is_known(key)]
-            present = sum(map(len, self._objects.get(resource, {}).values()))
-            self._counts[resource] = present + (len(unknown) if self._is_watched(resource) else 0)
-        return self._counts[resource]
+            return len(cache)
+        if cache.count is None:
+            cache.count = len(cache)
+            if self._is_watched(resource):
+                keys = self._view.keys(resource)
+                cache.count += sum(1 for key in keys if not cache.knows(key))
+        return cache.count
 
     def lister(self, resource: TypedResource[ObjectT]) -> Lister[ObjectT]:
         return Lister(self, resource)
@@ -265,7 +317,7 @@ class Informers:
         """Return the keys of the objects (of one resource) whose ownerReferences name this uid, in
         key order."""
         self.load(*owned_by(uid, resource))
-        by_resource = self._dependents.get(uid, {})
+        by_resource = self._links.dependents.get(uid, {})
         if resource is not None:
             return sorted(by_resource.get(resource, ()))
         return sorted(key for keys in by_resource.values() for key in keys)
@@ -278,34 +330,38 @@ class Informers:
     def orphans(self, resource: str, namespace: str) -> Keys:
         """Return the keys of the objects in a namespace that no controller owns, in key order."""
         self.load(Query(resource, namespace, "orphan"))
-        return sorted(self._orphans.get((resource, namespace), ()))
+        return sorted(self._links.orphans.get((resource, namespace), ()))
 
     def pods_on(self, node: str) -> Keys:
         """Return the keys of the pods bound to a node, in key order."""
         self.load(Query(PODS, None, "node", node))
-        return sorted(self._on_node.get(node, ()))
+        return sorted(self._links.on_node.get(node, ()))
 
     def count_on(self, node: str) -> int:
         """Return the number of pods bound to a node, or a greater one where they need not be read
         for that."""
         query = Query(PODS, None, "node", node)
-        unknown = None if self._is_answered(query) else self._recorded_at_most(query.link, node)
+        unknown = None
+        if not self._is_answered(query):
+            unknown = self._recorded_at_most(query.link, node)
         if unknown is None:
             self.load(query)
-        return len(self._on_node.get(node, ())) + (unknown or 0)
+            unknown = 0
+        return len(self._links.on_node.get(node, ())) + unknown
 
     def key_of(self, uid: str) -> Key | None:
         """Return the key of the object with this uid, if there is one."""
-        if uid not in self._keys:
+        if uid not in self._links.keys:
             self.load(Query(None, None, "uid", uid))
-        return self._keys.get(uid)
+        return self._links.keys.get(uid)
 
     def resources(self) -> Names:
         """Return the resources of which there are objects, or have been."""
-        unread = (
-            {resource for resource, _ in self._view.places()} if self._view is not None else set()
-        )
-        return sorted({*self._objects, *filter(self._is_watched, unread)})
+        resources = {resource for resource, cache in self._caches.items() if cache.objects}
+        if self._view is not None:
+            recorded = {resource for resource, _ in self._view.places()}
+            resources.update(filter(self._is_watched, recorded))
+        return sorted(resources)
 
     def add_index(
         self,
@@ -323,70 +379,53 @@ class Informers:
         """
 
         def load_group(group: str) -> None:
-            asked = queries(group) if queries is not None else (Query(resource),)
+            asked = (Query(resource),) if queries is None else queries(group)
             if parts:
                 self._load_parts(index, parts, asked)
             else:
                 self.load(*asked)
 
         index = Index(compute, lambda key: self.get(*key), load_group)
-        for namespace, space in self._objects.get(resource, {}).items():
-            for name, obj in space.items():
+        cache = self._cache(resource)
+        for namespace, objects in cache.objects.items():
+            for name, obj in objects.items():
                 index.observe(Key(resource, namespace, name), cast(ObjectT, obj))
-        self._indexes.setdefault(resource, []).append(index)
+        cache.indexes.append(index)
         return index
 
     # --- observing
 
     def observe(self, event: WatchEvent) -> None:
         """Store one change."""
-        key, new = event.key, event.new
-        self._changes[key.resource] += 1
-        space = self._objects.setdefault(key.resource, {}).setdefault(key.namespace, {})
-        old = space.get(key.name)
-        if new is None:
-            space.pop(key.name, None)
-            if self._view is not None:
-                self._absent.add(key)
-        else:
-            space[key.name] = new
-            self._absent.discard(key)
-        if key.resource in self._counts:
-            self._counts[key.resource] += (new is not None) - (old is not None)
+        key = event.key
+        new = event.new
+        cache = self._cache(key.resource)
+        old = cache.replace(key, new, is_all_known=self._view is None)
         if old is None or new is None or _have_other_links(key, old, new):
-            self._unlink(key, _links(key, old) if old is not None else None)
-            self._link(key, _links(key, new) if new is not None else None)
-        for index in self._indexes.get(key.resource, ()):
+            if old is not None:
+                self._links.remove(key, old)
+            if new is not None:
+                self._links.add(key, new)
+        for index in cache.indexes:
             index.observe(key, new)
 
     def is_overgrown(self) -> bool:
         """Return whether so many objects have come and gone that what is still known of them
         outweighs the rest."""
-        present = sum(len(space) for spaces in self._objects.values() for space in spaces.values())
-        return len(self._absent) + len(self._answered) > OVERGROWN + 2 * present
+        present = sum(len(cache) for cache in self._caches.values())
+        absent = sum(len(cache.absent) for cache in self._caches.values())
+        return absent + len(self._answered) > OVERGROWN + 2 * present
 
     def clear(self) -> None:
         """Forget everything, before it is all read again."""
         self.listings += 1
-        for index in (
-            self._objects,
-            self._dependents,
-            self._orphans,
-            self._on_node,
-            self._keys,
-            self._absent,
-            self._answered,
-            self._present,
-            self._lookups,
-            self._recorded,
-            self._counts,
-            self._sorted,
-        ):
-            index.clear()
+        for cache in self._caches.values():
+            cache.clear()
+        self._links.clear()
+        self._answered.clear()
+        self._lookups.clear()
+        self._recorded.clear()
         self._view = None
-        for indexes in self._indexes.values():
-            for added in indexes:
-                added.clear()
 
     # --- reading from a view
 
@@ -396,14 +435,16 @@ class Informers:
 
         :param is_watched: tells of which resources there are objects here at all.
         """
-        self._view, self._is_watched = view, is_watched
+        self._view = view
+        self._is_watched = is_watched
 
     def known(self, resource: str | None = None) -> Iterator[tuple[Key, Object]]:
         """Yield the objects (of one resource) that were read or observed, in key order."""
-        for listed in sorted(self._objects) if resource is None else [resource]:
-            for namespace, space in sorted(self._objects.get(listed, {}).items()):
-                for name in sorted(space):
-                    yield Key(listed, namespace, name), space[name]
+        resources = sorted(self._caches) if resource is None else [resource]
+        for listed in resources:
+            for namespace, objects in sorted(self._cache(listed).objects.items()):
+                for name in sorted(objects):
+                    yield Key(listed, namespace, name), objects[name]
 
     def read_everything(self) -> None:
         """Read all that is not known, so that the view is not needed any more."""
@@ -413,9 +454,8 @@ class Informers:
 
     def is_known(self, key: Key) -> bool:
         """Return whether an object, or that it is not there, was read or observed."""
-        return key in self._absent or key.name in self._objects.get(key.resource, {}).get(
-            key.namespace, {}
-        )
+        cache = self._caches.get(key.resource)
+        return cache is not None and cache.knows(key)
 
     def assume(self, key: Key, obj: Object | None) -> None:
         """Take an object that is not known as it was before the change that is to be observed
@@ -423,7 +463,7 @@ class Informers:
         if obj is not None:
             self._take(key, obj)
         elif self._view is not None and not self.is_known(key):
-            self._absent.add(key)
+            self._cache(key.resource).absent.add(key)
 
     def load(self, *queries: Query) -> None:
         """Read what some queries find, unless it was read before; those of one link are answered
@@ -437,41 +477,40 @@ class Informers:
                 )
         for (link, resource, namespace), values in by_link.items():
             assert self._view is not None
-            for key, obj in (
-                self._view.linked_all(link, values, resource, namespace)
-                if link
-                else self._view.list(str(resource), namespace)
-            ):
+            if link:
+                objects = self._view.linked_all(link, values, resource, namespace)
+            else:
+                objects = self._view.list(str(resource), namespace)
+            for key, obj in objects:
                 self._take(key, obj)
 
     def read_ahead(self, keys: Collection[Key]) -> None:
         """Read objects together that will be asked for by their keys."""
-        if self._view is not None:
-            unread = {
-                resource
-                for resource in {key.resource for key in keys}
-                if not self._is_answered(Query(resource))
-            }
-            unknown = [key for key in keys if key.resource in unread and not self.is_known(key)]
-            present = dict(self._view.get_all(unknown)) if unknown else {}
-            for key in unknown:
-                self.assume(key, present.get(key))
+        if self._view is None:
+            return
+        resources = {key.resource for key in keys}
+        unread = {resource for resource in resources if not self._is_answered(Query(resource))}
+        unknown = [key for key in keys if key.resource in unread and not self.is_known(key)]
+        if not unknown:
+            return
+        present = dict(self._view.get_all(unknown))
+        for key in unknown:
+            self.assume(key, present.get(key))
 
     def _is_answered(self, query: Query) -> bool:
         """Return whether all that a query finds is known."""
-        resource = query.resource
-        if (
-            self._view is None
-            or query in self._answered
-            or Query(resource) in self._answered
-            or (resource is not None and not self._is_watched(resource))
-        ):
+        if self._view is None or query in self._answered:
             return True
-        if resource is not None and resource not in self._present:
-            if not self._view.keys(resource, 1):  # there are none: all that follow will be observed
-                self._answered.add(Query(resource))
+        resource = query.resource
+        if resource is not None:
+            if Query(resource) in self._answered or not self._is_watched(resource):
                 return True
-            self._present.add(resource)
+            cache = self._cache(resource)
+            if not cache.is_recorded:
+                if not self._view.keys(resource, 1):  # all that follow will be observed
+                    self._answered.add(Query(resource))
+                    return True
+                cache.is_recorded = True
         return self._recorded_at_most(query.link, query.value) == 0
 
     def _recorded_at_most(self, link: str, value: str) -> int | None:
@@ -497,31 +536,28 @@ class Informers:
             resource, namespace, link, value = query
             if resource is None:
                 self.load(query)
-            elif (
-                self._view is not None
-                and self._is_watched(resource)
-                and query not in index.answered
-                and not ({query, Query(resource)} & self._answered)
-            ):
-                index.answered.add(query)
-                for key, obj in self._view.parts(parts, resource, namespace, link, value):
-                    if not self.is_known(key):
-                        index.observe(key, obj)
+                continue
+            if self._view is None or not self._is_watched(resource):
+                continue
+            if {query, Query(resource)} & self._answered or query in index.answered:
+                continue
+            index.answered.add(query)
+            for key, obj in self._view.parts(parts, resource, namespace, link, value):
+                if not self.is_known(key):
+                    index.observe(key, obj)
 
     def is_known_in_part(self, key: Key) -> bool:
         """Return whether an index has read parts of an object that is not known."""
-        return not self.is_known(key) and any(
-            index.holds(key) for index in self._indexes.get(key.resource, ())
-        )
+        if self.is_known(key):
+            return False
+        return any(index.holds(key) for index in self._cache(key.resource).indexes)
 
     def _load(self, key: Key) -> Object | None:
         """Read one object that is not observed."""
         assert self._view is not None
-        if (
-            key in self._absent
-            or Query(key.resource) in self._answered
-            or not self._is_watched(key.resource)
-        ):
+        if key in self._cache(key.resource).absent or Query(key.resource) in self._answered:
+            return None
+        if not self._is_watched(key.resource):
             return None
         obj = self._view.get(key)
         self.assume(key, obj)
@@ -531,40 +567,130 @@ class Informers:
         """Store an object as it was read, unless it is known."""
         if self.is_known(key) or not self._is_watched(key.resource):
             return
-        self._objects.setdefault(key.resource, {}).setdefault(key.namespace, {})[key.name] = obj
-        self._link(key, _links(key, obj))
-        for index in self._indexes.get(key.resource, ()):
+        cache = self._cache(key.resource)
+        cache.objects.setdefault(key.namespace, {})[key.name] = obj
+        self._links.add(key, obj)
+        for index in cache.indexes:
             if not index.holds(key):  # what was computed from parts of it stays, at its place
                 index.observe(key, obj)
 
-    def _link(self, key: Key, links: _Links | None) -> None:
-        if links is None:
-            return
-        self._keys[links.uid] = key
-        for owner in links.owners:
-            self._dependents.setdefault(owner, {}).setdefault(key.resource, {})[key] = None
-        if links.orphan:
-            self._orphans.setdefault((key.resource, key.namespace), {})[key] = None
-        if links.node:
-            self._on_node.setdefault(links.node, {})[key] = None
 
-    def _unlink(self, key: Key, links: _Links | None) -> None:
-        if links is None:
-            return
-        if self._keys.get(links.uid) == key:
-            del self._keys[links.uid]
+class ResourceCache:
+    """The observed objects of one resource, and what follows from them.
+
+    An object is *known* if it is in ``objects``, or its key in ``absent``; never both.
+
+    :ivar objects: namespace → name → object; a namespace that has been there stays.
+    :ivar absent: keys of which it is known that there is no object, while not everything is known.
+    :ivar indexes: those that controllers added; each is told of every object that comes to
+        ``objects``, changes there or leaves.
+    :ivar changes: how often an object has changed. Forgetting everything does not set it back.
+    :ivar count: the number of objects, with those that are not known; None: nobody has asked.
+    :ivar lists: sorted lists by namespace (None: of all), each of a number of changes.
+    :ivar is_recorded: the view holds objects of the resource.
+    """
+
+    def __init__(self) -> None:
+        self.indexes: list[Index[Any, Any]] = []
+        self.changes = 0
+        self.objects: dict[str, dict[str, Object]] = {}
+        self.absent: set[Key] = set()
+        self.count: int | None = None
+        self.lists: dict[str | None, tuple[int, list[Object]]] = {}
+        self.is_recorded = False
+
+    def __len__(self) -> int:
+        return sum(map(len, self.objects.values()))
+
+    def knows(self, key: Key) -> bool:
+        """Return whether an object, or that it is not there, is known."""
+        return key in self.absent or key.name in self.objects.get(key.namespace, {})
+
+    def sorted(self, namespace: str | None) -> list[Object]:
+        """Return the objects that are known, in key order."""
+        if namespace is not None:
+            objects = self.objects.get(namespace, {})
+            return [objects[name] for name in sorted(objects)]
+        return [obj for space in sorted(self.objects) for obj in self.sorted(space)]
+
+    def replace(self, key: Key, new: Object | None, *, is_all_known: bool) -> Object | None:
+        """Store another state of an object, None for its deletion; return the one before."""
+        self.changes += 1
+        objects = self.objects.setdefault(key.namespace, {})
+        old = objects.get(key.name)
+        if new is not None:
+            objects[key.name] = new
+            self.absent.discard(key)
+        else:
+            objects.pop(key.name, None)
+            if not is_all_known:
+                self.absent.add(key)
+        if self.count is not None:
+            self.count += (new is not None) - (old is not None)
+        return old
+
+    def clear(self) -> None:
+        """Forget the objects; the indexes stay, without values."""
+        self.objects.clear()
+        self.absent.clear()
+        self.count = None
+        self.lists.clear()
+        self.is_recorded = False
+        for index in self.indexes:
+            index.clear()
+
+
+class Links:
+    """Which known objects name an owner, have no controller, are bound to a node, have a uid.
+
+    Every object that is known is in all that its metadata and spec say, and in nothing else:
+    ``add`` and ``remove`` are called with the states that come to a :class:`ResourceCache` and
+    leave it. The torture test ``histories`` compares the answers with a store's.
+
+    :ivar dependents: owner's uid → resource → keys of the objects whose ownerReferences name it.
+    :ivar orphans: resource, namespace → keys of the objects without controller.
+    :ivar on_node: node → keys of the pods bound to it.
+    :ivar keys: uid → key.
+    """
+
+    def __init__(self) -> None:
+        self.dependents: dict[str, dict[str, dict[Key, None]]] = {}
+        self.orphans: dict[tuple[str, str], dict[Key, None]] = {}
+        self.on_node: dict[str, dict[Key, None]] = {}
+        self.keys: dict[str, Key] = {}
+
+    def add(self, key: Key, obj: Object) -> None:
+        links = _links(key, obj)
+        self.keys[links.uid] = key
         for owner in links.owners:
-            _discard(self._dependents.get(owner, {}), key.resource, key)
-            if not self._dependents.get(owner):
-                self._dependents.pop(owner, None)
+            self.dependents.setdefault(owner, {}).setdefault(key.resource, {})[key] = None
         if links.orphan:
-            _discard(self._orphans, (key.resource, key.namespace), key)
+            self.orphans.setdefault((key.resource, key.namespace), {})[key] = None
         if links.node:
-            _discard(self._on_node, links.node, key)
+            self.on_node.setdefault(links.node, {})[key] = None
+
+    def remove(self, key: Key, obj: Object) -> None:
+        links = _links(key, obj)
+        if self.keys.get(links.uid) == key:
+            del self.keys[links.uid]
+        for owner in links.owners:
+            _discard(self.dependents.get(owner, {}), key.resource, key)
+            if not self.dependents.get(owner):
+                self.dependents.pop(owner, None)
+        if links.orphan:
+            _discard(self.orphans, (key.resource, key.namespace), key)
+        if links.node:
+            _discard(self.on_node, links.node, key)
+
+    def clear(self) -> None:
+        self.dependents.clear()
+        self.orphans.clear()
+        self.on_node.clear()
+        self.keys.clear()
 
 
 class _Links(NamedTuple):
-    """An object's entries in the built-in indexes."""
+    """An object's entries in :class:`Links`."""
 
     uid: str
     owners: tuple[str, ...]
@@ -574,21 +700,23 @@ class _Links(NamedTuple):
 
 def _links(key: Key, obj: Object) -> _Links:
     references = owner_references(obj)
-    orphan = not any(reference.get("controller") for reference in references)
-    node = obj["spec"].get("nodeName", "") if key.resource == PODS else ""
     return _Links(
-        obj["metadata"].get("uid", ""), tuple(owner["uid"] for owner in references), orphan, node
+        obj["metadata"].get("uid", ""),
+        tuple(owner["uid"] for owner in references),
+        not any(reference.get("controller") for reference in references),
+        obj["spec"].get("nodeName", "") if key.resource == PODS else "",
     )
 
 
 def _have_other_links(key: Key, old: Object, new: Object) -> bool:
-    """Tell whether two states of an object may have different entries in the built-in indexes."""
-    before, after = old["metadata"], new["metadata"]
-    return (
-        before.get("uid") != after.get("uid")
-        or before.get("ownerReferences") != after.get("ownerReferences")
-        or (key.resource == PODS and old["spec"].get("nodeName") != new["spec"].get("nodeName"))
-    )
+    """Return whether two states of an object may have different entries in :class:`Links`."""
+    before = old["metadata"]
+    after = new["metadata"]
+    if before.get("uid") != after.get("uid"):
+        return True
+    if before.get("ownerReferences") != after.get("ownerReferences"):
+        return True
+    return key.resource == PODS and old["spec"].get("nodeName") != new["spec"].get("nodeName")
 
 
 def _discard(groups: dict[Group, dict[Key, Value]], group: Group, key: Key) -> None:

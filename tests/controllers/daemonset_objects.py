@@ -8,9 +8,10 @@ from typing import Any
 
 from kubepy.api.clock import format_time
 from kubepy.api.meta import Object, new_controller_ref
+from kubepy.controllers.daemonset.nodes import DaemonSetNodes
 from kubepy.controllers.daemonset.placement import Placement
-from kubepy.controllers.daemonset.pods import read_daemon_pod, template_generation
-from kubepy.controllers.daemonset.state import DaemonNodes, DaemonSetState, FailedPodsBackoff
+from kubepy.controllers.daemonset.pods import PodCriteria, read_daemon_pod, template_generation
+from kubepy.controllers.daemonset.state import DaemonSetState, FailedPodsBackoff
 from kubepy.runtime.reconcile import Key
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -128,16 +129,17 @@ def state_of(
         read_daemon_pod(one) for one in sorted(pods, key=lambda one: one["metadata"]["name"])
     ]
     min_ready_seconds = owner["spec"].get("minReadySeconds", 0)
+    ready_by = NOW - timedelta(seconds=min_ready_seconds) if min_ready_seconds else None
+    criteria = PodCriteria(HASH, template_generation(owner), ready_by)
+    nodes = DaemonSetNodes(daemon_pods)
+    nodes.set_placements(placements)
+    nodes.observe(criteria)
     return DaemonSetState(
         Key("daemonsets.apps", "default", owner["metadata"]["name"]),
         owner,
-        HASH,
-        template_generation(owner),
-        DaemonNodes(daemon_pods),
-        placements,
+        criteria,
+        nodes,
         FailedPodsBackoff(),
-        min_ready_seconds,
-        NOW - timedelta(seconds=min_ready_seconds),
         NOW,
         daemon_pods,
     )

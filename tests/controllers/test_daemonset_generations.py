@@ -57,9 +57,8 @@ def test_pod_of_reused_generation_is_judged_by_its_hash() -> None:
     for one in (old, new):
         one["metadata"]["labels"]["pod-template-generation"] = "2"
     pods = [read_daemon_pod(one) for one in (old, new)]
-    assert state.template_generation == template_generation(OWNER)
-    assert [state.is_updated(one) for one in pods] == [True, True]
-    assert [state._replace(template_generation=None).is_updated(one) for one in pods] == [
-        False,
-        True,
-    ]
+    criteria = state.criteria
+    assert criteria.template_generation == template_generation(OWNER)
+    assert [criteria.is_updated(one) for one in pods] == [True, True]
+    of_hash_alone = criteria._replace(template_generation=None)
+    assert [of_hash_alone.is_updated(one) for one in pods] == [False, True]

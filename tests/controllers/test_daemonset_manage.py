@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from kubepy.controllers.daemonset.decide import DaemonSetActions, EndedPod, manage
+from kubepy.controllers.daemonset.decide import DaemonSetActions, EndedPod, nodes_and_pods_to_sync
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement
 from kubepy.controllers.daemonset.pods import for_node, new_pod, target_node_name
 from kubepy.controllers.daemonset.state import FailedPodsBackoff
@@ -22,7 +22,9 @@ SURGE = rolling(unavailable=0, surge=1)
 
 
 def changes(placement, pods, strategy=None):
-    actions = manage(state_of(daemon_set(strategy=strategy), pods, {"n": placement}))
+    actions = nodes_and_pods_to_sync(
+        state_of(daemon_set(strategy=strategy), pods, {"n": placement})
+    )
     return actions.nodes_needing_daemon_pods, actions.pods_to_delete
 
 
@@ -107,7 +109,7 @@ def test_surge_node_that_takes_no_more_pods_gets_none(pods):
 
 def test_pods_that_ended_are_set_apart_and_running_one_stays():
     failed, succeeded = pod("f", "n", phase="Failed"), pod("s", "n", phase="Succeeded")
-    assert manage(
+    assert nodes_and_pods_to_sync(
         state_of(daemon_set(), [failed, succeeded, pod("a", "n")], {"n": HERE})
     ) == DaemonSetActions(
         ended_pods=[
@@ -130,7 +132,9 @@ def test_pods_that_ended_are_set_apart_and_running_one_stays():
 
 def test_unscheduled_pod_goes_when_its_node_is_gone():
     pods = [pod("here", "n", bound=False), pod("waits", "m", bound=False), pod("bound", "m")]
-    assert manage(state_of(daemon_set(), pods, {"n": HERE})).pods_to_delete == ["waits"]
+    assert nodes_and_pods_to_sync(state_of(daemon_set(), pods, {"n": HERE})).pods_to_delete == [
+        "waits"
+    ]
 
 
 def test_failed_pods_wait_twice_as_long_each_time_up_to_fifteen_minutes():

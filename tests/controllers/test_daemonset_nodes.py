@@ -1,5 +1,5 @@
-"""The facts about a DaemonSet's nodes, kept from sync to sync, are those that a look at all nodes
-gives."""
+"""What a DaemonSet's nodes add to its status and rolling update, kept from sync to sync, is what a
+look at all nodes gives."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubepy.controllers.daemonset.decide import decide
+from kubepy.controllers.daemonset.decide import update_daemon_set
+from kubepy.controllers.daemonset.nodes import DaemonSetNodes
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement
-from kubepy.controllers.daemonset.pods import DaemonPod, oldest_first, read_daemon_pod
-from kubepy.controllers.daemonset.rolling_update import nodes_to_update, replace
-from kubepy.controllers.daemonset.state import Counts, DaemonNodes, DaemonSetState
+from kubepy.controllers.daemonset.pods import (
+    DaemonPod,
+    PodCriteria,
+    find_updated_pods_on_node,
+    oldest_first,
+    read_daemon_pod,
+)
+from kubepy.controllers.daemonset.rolling_update import old_pods_to_delete
+from kubepy.controllers.daemonset.status import Counts
 
 from .daemonset_objects import HASH, OLD_HASH, daemon_set, pod, rolling, state_of
 
@@ -44,49 +51,50 @@ CHANGES = st.lists(
 )
 
 
-def whole_counts(state: DaemonSetState) -> Counts:
+def whole_counts(nodes: DaemonSetNodes, criteria: PodCriteria) -> Counts:
     """Count the nodes one by one."""
-    pods_on = state.nodes.pods_on
-    desired = [node for node, placement in state.placements.items() if placement.should_run]
+    pods_on = nodes.nodes_to_daemon_pods
+    desired = [node for node, placement in nodes.placements.items() if placement.should_run]
+    others = [node for node, placement in nodes.placements.items() if not placement.should_run]
     counted = [oldest_first(pods_on[node])[0] for node in desired if node in pods_on]
     return Counts(
         len(desired),
         len(counted),
-        sum(
-            node in pods_on
-            for node, placement in state.placements.items()
-            if not placement.should_run
-        ),
+        sum(node in pods_on for node in others),
         sum(pod.is_ready for pod in counted),
-        sum(map(state.is_available, counted)),
-        sum(map(state.is_updated, counted)),
+        sum(map(criteria.is_available, counted)),
+        sum(map(criteria.is_updated, counted)),
     )
 
 
-def whole_replacement(state: DaemonSetState, max_unavailable: int) -> list[str]:
+def whole_replacement(
+    nodes: DaemonSetNodes, criteria: PodCriteria, max_unavailable: int
+) -> list[str]:
     """Choose the old pods that give way, node by node."""
     unavailable, at_once, candidates = 0, [], []
-    for node in nodes_to_update(state):
-        new, old, has_surplus = state.updated_and_old_pod(node)
+    for node in nodes.nodes_to_update():
+        new, old, has_surplus = find_updated_pods_on_node(nodes.pods_on(node), criteria)
         if has_surplus or (new is None) == (old is None):
             unavailable += 1
         elif new is not None:
-            unavailable += not state.is_available(new)
+            unavailable += not criteria.is_available(new)
         elif old is not None:
-            unavailable += not state.is_available(old)
-            (candidates if state.is_available(old) else at_once).append(old.name)
+            unavailable += not criteria.is_available(old)
+            (candidates if criteria.is_available(old) else at_once).append(old.name)
     return [*at_once, *candidates[: max(max_unavailable - unavailable, 0)]]
 
 
 @settings(max_examples=150, deadline=None)
 @given(CHANGES, st.sampled_from([0, 60]))
-def test_kept_facts_equal_those_of_look_at_all_nodes(
+def test_kept_statuses_equal_those_of_look_at_all_nodes(
     changes: list[tuple[str, int, Any]], min_ready: int
 ) -> None:
-    nodes = DaemonNodes()
+    nodes = DaemonSetNodes()
+    nodes.set_placements(dict.fromkeys(NODES, HERE))
     pods: dict[str, DaemonPod] = {}
     owner = daemon_set(strategy=rolling(2), min_ready_seconds=min_ready)
-    state = state_of(owner, [], dict.fromkeys(NODES, HERE))
+    state = state_of(owner, [], {})
+    criteria = state.criteria
     for what, number, detail in changes:
         name = f"pod-{number}"
         if what in ("pod", "gone"):
@@ -96,26 +104,28 @@ def test_kept_facts_equal_those_of_look_at_all_nodes(
             nodes.replace(old, None)
             nodes.replace(None, pods.get(name))
         elif what == "node":
-            rest = {
-                node: placement
-                for node, placement in state.placements.items()
-                if node != NODES[number]
-            }
-            added = {} if detail is None else {NODES[number]: detail}
-            state = state._replace(placements=dict(sorted({**rest, **added}.items())))
+            placements = dict(nodes.placements)
+            placements.pop(NODES[number], None)
+            if detail is not None:
+                placements[NODES[number]] = detail
+            nodes.set_placements(dict(sorted(placements.items())))
         elif what == "template":
-            state = state._replace(hash=(HASH, OLD_HASH)[number])
+            criteria = criteria._replace(hash=(HASH, OLD_HASH)[number])
         else:
-            state = state._replace(
-                now=state.now + timedelta(seconds=number),
-                latest_available=state.latest_available + timedelta(seconds=number),
-            )
-        state = state._replace(nodes=nodes, pods=pods.values())
-        fresh = state._replace(nodes=DaemonNodes([pods[name] for name in sorted(pods)]))
-        assert nodes.pods_on == fresh.nodes.pods_on
-        assert {facts: sorted(names) for facts, names in state.nodes_by_facts().items()} == {
-            facts: sorted(names) for facts, names in fresh.nodes_by_facts().items()
-        }
-        assert state.count_nodes() == whole_counts(state)
-        assert replace(state, 2) == ([], whole_replacement(state, 2))
-        assert decide(state) == decide(fresh)
+            state = state._replace(now=state.now + timedelta(seconds=number))
+            if criteria.ready_by is not None:
+                ready_by = criteria.ready_by + timedelta(seconds=number)
+                criteria = criteria._replace(ready_by=ready_by)
+        fresh = DaemonSetNodes([pods[name] for name in sorted(pods)])
+        fresh.set_placements(nodes.placements)
+        for observed in (nodes, fresh):
+            observed.observe(criteria)
+        state = state._replace(nodes=nodes, criteria=criteria, pods=pods.values())
+        assert nodes.nodes_to_daemon_pods == fresh.nodes_to_daemon_pods
+        assert nodes.unsettled == fresh.unsettled
+        assert nodes.num_unavailable == fresh.num_unavailable
+        assert nodes.allowed_replacement_pods == fresh.allowed_replacement_pods
+        assert nodes.candidate_pods == fresh.candidate_pods
+        assert nodes.counts() == whole_counts(nodes, criteria)
+        assert old_pods_to_delete(state, 2) == whole_replacement(nodes, criteria, 2)
+        assert update_daemon_set(state) == update_daemon_set(state._replace(nodes=fresh))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kubepy.api.meta import Object, labels_of, name_of
 from kubepy.api.objects.pods import is_pod_available
-from kubepy.controllers.daemonset.decide import DaemonSetActions, decide
+from kubepy.controllers.daemonset.decide import DaemonSetActions, update_daemon_set
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement
 from kubepy.controllers.daemonset.rolling_update import rolling_update, updated_desired_node_counts
 from tests.controllers.daemonset_objects import (
@@ -187,7 +187,9 @@ class World:
                 )
 
     def step(self) -> None:
-        self.apply(decide(state_of(self.daemon_set, self.pods.values(), self.placements())))
+        self.apply(
+            update_daemon_set(state_of(self.daemon_set, self.pods.values(), self.placements()))
+        )
 
     def is_updated(self) -> bool:
         return all(

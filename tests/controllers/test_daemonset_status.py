@@ -1,13 +1,12 @@
-from kubepy.controllers.daemonset.decide import new_status
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE
-from kubepy.controllers.daemonset.state import Counts
+from kubepy.controllers.daemonset.status import Counts, new_status
 from tests.controllers.daemonset_objects import OLD_HASH, daemon_set, pod, state_of
 
 
 def counts(pods, placements, **more):
     return state_of(
         daemon_set(**more), [one for there in pods.values() for one in there], placements
-    ).count_nodes()
+    ).nodes.counts()
 
 
 def test_several_pods_on_a_node_scheduled_then_oldest_counts():

@@ -1,15 +1,18 @@
 """The DaemonSet controller: one pod on every node that should have one (``pkg/controller/daemon``).
 
-A sync observes a :class:`~kubepy.controllers.daemonset.state.DaemonSetState`, has :mod:`decide`
-make DaemonSetActions of it, and acts: this module alone writes. :mod:`decide` is the manage step,
-which creates and deletes on each node for itself; :mod:`rolling_update` replaces old pods, with
-surge or without; :mod:`placement` knows the nodes that should run the pod, :mod:`pods` the
-pods, :mod:`state` what is known about all nodes. All of these are pure functions.
+A sync observes a :class:`~kubepy.controllers.daemonset.state.DaemonSetState`, has
+``update_daemon_set`` make DaemonSetActions of it, and acts: this module alone writes. :mod:`decide`
+has ``pods_should_be_on_node``, which decides about each node for itself; :mod:`rolling_update`
+replaces old pods, with surge or without; :mod:`status` says what the status will be. They go by
+:mod:`placement` (the nodes that should run the pod), :mod:`pods` and :mod:`nodes` (the pods on each
+node, and what follows from them). All of these are pure functions, but for the nodes, which follow
+the informers' index of pods.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api.clock import later
@@ -24,16 +27,14 @@ from kubepy.api.meta import (
 )
 from kubepy.api.objects.pods import next_availability, node_name
 from kubepy.api.selectors import from_label_selector
-from kubepy.controllers.daemonset.decide import DaemonSetActions, decide, new_status
-from kubepy.controllers.daemonset.placement import (
-    PLACEMENT_PARTS,
-    Placement,
-    node_should_run_daemon_pod,
-)
+from kubepy.controllers.daemonset.decide import DaemonSetActions, update_daemon_set
+from kubepy.controllers.daemonset.nodes import DaemonSetNodes
+from kubepy.controllers.daemonset.placement import PLACEMENT_PARTS, node_should_run_daemon_pod
 from kubepy.controllers.daemonset.pods import (
     DAEMON_POD_PARTS,
     HASH_LABEL,
     DaemonPod,
+    PodCriteria,
     for_node,
     is_generation_reused,
     new_pod,
@@ -41,7 +42,8 @@ from kubepy.controllers.daemonset.pods import (
     template_generation,
     with_hash,
 )
-from kubepy.controllers.daemonset.state import DaemonNodes, DaemonSetState, FailedPodsBackoff
+from kubepy.controllers.daemonset.state import DaemonSetState, FailedPodsBackoff
+from kubepy.controllers.daemonset.status import new_status
 from kubepy.controllers.expectations import Expectations
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import PodControl, failures
@@ -57,7 +59,7 @@ with lazy_imports():
     from kubepy.api.types import hashing  # knows all types of the API; most runs make no revision
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import ControllerRevision, DaemonSet, Pod, PodTemplateSpec
+    from kubepy.api.typed import ControllerRevision, DaemonSet, Pod
 
 BURST_REPLICAS = 250
 DEFAULT_HISTORY_LIMIT = 10
@@ -82,20 +84,13 @@ class DaemonSetController:
         self._history = history.History(context.client)
         self._expectations: Expectations[Key] = Expectations(context.clock.now)
         self._failed_pods_backoff = FailedPodsBackoff()
-        self._placements: dict[
-            Key, tuple[int, PodTemplateSpec | None, Mapping[str, Placement]]
-        ] = {}
-        self._listings = -1  # of the informers, that the nodes are of
-        self._daemon_nodes: dict[
-            str, DaemonNodes
-        ] = {}  # by the DaemonSet's uid, of its group in the index of pods
         self._own_writes = OwnWrites(context.informers)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, DAEMON_SETS, "DaemonSet", self.queue)
         self._daemon_pods = context.informers.add_index(
             PODS, self._index_daemon_pod, self._owners.queries_of_group, DAEMON_POD_PARTS
         )
-        self._daemon_pods.changed = self._daemon_pod_changed
+        self._daemon_set_nodes = self._daemon_pods.aggregate(DaemonSetNodes)
         self._node_parts = context.informers.add_index(
             NODES, lambda node: ("", node), parts=PLACEMENT_PARTS
         )
@@ -121,8 +116,6 @@ class DaemonSetController:
         would find nothing to do, at the price of another look at all nodes."""
         if event.new is None:
             self._expectations.forget(event.key)
-            self._placements.pop(event.key, None)
-            self._daemon_nodes.pop(uid_of(event.old) if event.old is not None else "", None)
         if not self._own_writes.observe(event):
             self.queue.add(event.key)
 
@@ -139,7 +132,8 @@ class DaemonSetController:
 
         Nothing follows from the deletion of a node: its pods' deletion will be seen.
         """
-        old, new = event.old, event.new
+        old = event.old
+        new = event.new
         if new is not None and (
             old is None
             or labels_of(old) != labels_of(new)
@@ -165,14 +159,14 @@ class DaemonSetController:
     def _sync_daemon_set(self, state: DaemonSetState) -> None:
         """Act, then write the status whatever came of it. Raises Status, ValueError."""
         if not self._expectations.are_satisfied(state.key):
-            self._write_status(state, observed=False)
+            self._update_daemon_set_status(state, observed=False)
             return
         error: Exception | None = None
         try:
-            self.act(state, decide(state))
+            self.act(state, update_daemon_set(state))
         except (Status, ValueError) as failure:
             error = failure
-        self._write_status(state, observed=True)
+        self._update_daemon_set_status(state, observed=True)
         if error is not None:
             raise error
 
@@ -186,52 +180,31 @@ class DaemonSetController:
         for daemon_set in self._daemon_sets.list():
             should_run, should_continue = node_should_run_daemon_pod(daemon_set)(node)
             is_misscheduled = (daemon_set.get("status") or {}).get("numberMisscheduled", 0) > 0
-            is_scheduled = uid_of(daemon_set) in owners_on_node
-            if should_run if not is_scheduled else not should_continue or is_misscheduled:
+            if uid_of(daemon_set) in owners_on_node:
+                needs_sync = not should_continue or is_misscheduled
+            else:
+                needs_sync = should_run
+            if needs_sync:
                 self._owners.wake(daemon_set)
 
     # --- observing
 
     def observe(self, key: Key, daemon_set: DaemonSet) -> DaemonSetState:
-        """Gather the state of a DaemonSet; its pods and revisions are claimed, and the present
+        """Gather the state of a DaemonSet; its pods and revisions are claimed, and the current
         template gets its revision. Raises Status, AdoptionError."""
-        pods, nodes = self._claim_pods(daemon_set)
-        current, old = self._construct_history(daemon_set, pods)
-        generation = (
-            None if is_generation_reused(daemon_set, old) else template_generation(daemon_set)
-        )
-        placements = self._placements_of(key, daemon_set)
-        now, min_ready_seconds = self._clock.now(), daemon_set["spec"].get("minReadySeconds") or 0
-        return DaemonSetState(
-            key,
-            daemon_set,
+        pods, nodes = self._get_daemon_pods(daemon_set)
+        current, old_revisions = self._construct_history(daemon_set, pods)
+        now = self._clock.now()
+        criteria = PodCriteria(
             labels_of(current).get(HASH_LABEL, ""),
-            generation,
-            nodes,
-            placements,
-            self._failed_pods_backoff,
-            min_ready_seconds,
-            later(now, -min_ready_seconds),
-            now,
-            pods,
-            old,
+            _template_generation(daemon_set, old_revisions),
+            _ready_by(daemon_set, now),
         )
-
-    def _placements_of(self, key: Key, daemon_set: DaemonSet) -> Mapping[str, Placement]:
-        """Return where all nodes stand, by name; looked at anew after a node or the template has
-        changed."""
-        nodes, template = self._node_parts.group(""), daemon_set["spec"]["template"]
-        changes, known, placements = self._placements.get(key, (-1, None, {}))
-        if changes != self._informers.changes(NODES) or known != template:
-            placement = node_should_run_daemon_pod(daemon_set)
-            placements = {node.name: placement(nodes[node]) for node in sorted(nodes)}
-            self._placements[key] = self._informers.changes(NODES), template, placements
-        return placements
-
-    def _daemon_pod_changed(self, group: str, old: DaemonPod | None, new: DaemonPod | None) -> None:
-        """Take another state of a pod into the nodes of its DaemonSet, if that has been synced."""
-        if (nodes := self._daemon_nodes.get(group)) is not None:
-            nodes.replace(old, new)
+        nodes.place(daemon_set, self._node_parts.group(""), self._informers.changes(NODES))
+        nodes.observe(criteria)
+        return DaemonSetState(
+            key, daemon_set, criteria, nodes, self._failed_pods_backoff, now, pods, old_revisions
+        )
 
     def _index_daemon_pod(self, pod: Pod) -> tuple[str, DaemonPod] | None:
         """Group the pods that DaemonSets control by the DaemonSet's uid; those that are to be
@@ -241,52 +214,50 @@ class DaemonSetController:
             return None
         return self._owners.index_group(pod, controller["uid"]), read_daemon_pod(pod)
 
-    def _claim_pods(self, daemon_set: DaemonSet) -> tuple[Collection[DaemonPod], DaemonNodes]:
-        """Return the DaemonSet's pods, with those that are claimed now, and its nodes. Raises
-        Status, AdoptionError."""
-        to_claim, uid = (
-            self._owners.to_claim(PODS, daemon_set, self._daemon_pods),
-            uid_of(daemon_set),
-        )
-        pods: Collection[DaemonPod] = self._daemon_pods.group(uid).values()
+    def _get_daemon_pods(
+        self, daemon_set: DaemonSet
+    ) -> tuple[Collection[DaemonPod], DaemonSetNodes]:
+        """Return the DaemonSet's pods, with those that are claimed now, and its nodes
+        (``getDaemonPods``, ``getNodesToDaemonPods``). Raises Status, AdoptionError."""
+        to_claim = self._owners.to_claim(PODS, daemon_set, self._daemon_pods)
+        pods = self._daemon_pods.group(uid_of(daemon_set)).values()
         if to_claim:
             selector = from_label_selector(daemon_set["spec"]["selector"])
             manager = RefManager(self._client, PODS, DAEMON_SETS, daemon_set)
-            if claimed := list(
-                map(read_daemon_pod, manager.claim(self._pods.at(to_claim), selector))
-            ):
-                return [*pods, *claimed], DaemonNodes([*pods, *claimed])
-        if self._listings != self._informers.listings:
-            self._listings = self._informers.listings
-            self._daemon_nodes.clear()
-        if uid not in self._daemon_nodes:
-            self._daemon_nodes[uid] = DaemonNodes(pods)
-        return pods, self._daemon_nodes[uid]
+            claimed_pods = manager.claim(self._pods.at(to_claim), selector)
+            all_pods = [*pods, *map(read_daemon_pod, claimed_pods)]
+            if len(all_pods) > len(pods):  # the index has them when the claims were observed
+                return all_pods, DaemonSetNodes(all_pods)
+        return pods, self._daemon_set_nodes.of(uid_of(daemon_set))
 
     def _construct_history(
         self, daemon_set: DaemonSet, pods: Iterable[DaemonPod]
     ) -> tuple[ControllerRevision, list[ControllerRevision]]:
-        """Return the revision of the present template, made or renumbered if need be, and the
+        """Return the revision of the current template, made or renumbered if need be, and the
         others (``constructHistory``). Raises Status, AdoptionError."""
-        selector = from_label_selector(daemon_set["spec"]["selector"])
-        manager = RefManager(self._client, CONTROLLER_REVISIONS, DAEMON_SETS, daemon_set)
-        revisions = [
-            # revisions made before the hash label existed get their own name as hash
-            revision
-            if HASH_LABEL in labels_of(revision)
-            else self._history.label(revision, HASH_LABEL, name_of(revision))
-            for revision in manager.claim(self._revisions.claimable_by(daemon_set), selector)
-        ]
+        revisions = self._controlled_histories(daemon_set)
         template = daemon_set["spec"]["template"]
         current = [revision for revision in revisions if history.holds(revision, template)]
         old = [revision for revision in revisions if not history.holds(revision, template)]
         number = history.next_number(old)
         if not current:
             return self._snapshot(daemon_set, number), old
-        kept = self._dedup_current_histories(current, pods)
-        return (
-            self._history.renumber(kept, number) if history.number_of(kept) < number else kept
-        ), old
+        current_revision = self._dedup_current_histories(current, pods)
+        if history.number_of(current_revision) < number:
+            current_revision = self._history.renumber(current_revision, number)
+        return current_revision, old
+
+    def _controlled_histories(self, daemon_set: DaemonSet) -> list[ControllerRevision]:
+        """Claim the DaemonSet's revisions (``controlledHistories``); those made before the hash
+        label existed get their own name as hash."""
+        selector = from_label_selector(daemon_set["spec"]["selector"])
+        manager = RefManager(self._client, CONTROLLER_REVISIONS, DAEMON_SETS, daemon_set)
+        revisions: list[ControllerRevision] = []
+        for revision in manager.claim(self._revisions.claimable_by(daemon_set), selector):
+            if HASH_LABEL not in labels_of(revision):
+                revision = self._history.label(revision, HASH_LABEL, name_of(revision))
+            revisions.append(revision)
+        return revisions
 
     def _snapshot(self, daemon_set: DaemonSet, number: int) -> ControllerRevision:
         """Create a revision. Where its name is taken by another template, the collision count goes
@@ -294,7 +265,8 @@ class DaemonSetController:
         collisions = history.collision_count(daemon_set)
         hash_ = hashing.compute_hash(daemon_set["spec"]["template"], collisions)
         revision = history.new_revision(daemon_set, number, hash_, HASH_LABEL)
-        if (created := self._history.create(revision)) is not None:
+        created = self._history.create(revision)
+        if created is not None:
             return created
         status = {**(daemon_set.get("status") or {}), "collisionCount": (collisions or 0) + 1}
         self._writer.update_status(daemon_set, status)
@@ -305,15 +277,19 @@ class DaemonSetController:
     ) -> ControllerRevision:
         """Keep the newest of several revisions of one template; the pods of the others become its
         own."""
-        *others, kept = sorted(current, key=history.number_of)
-        if others:
-            hash_, writer = labels_of(kept)[HASH_LABEL], ResourceClient(self._client, PODS)
-            for pod in sorted(pods, key=lambda pod: pod.name):
-                whole = self._pods.get(namespace_of(kept), pod.name) if pod.hash != hash_ else None
-                if whole is not None:
-                    writer.update(with_hash(whole, hash_))
-            self._history.delete(others)
-        return kept
+        *others, newest = sorted(current, key=history.number_of)
+        if not others:
+            return newest
+        hash_ = labels_of(newest)[HASH_LABEL]
+        writer = ResourceClient(self._client, PODS)
+        for daemon_pod in sorted(pods, key=lambda pod: pod.name):
+            if daemon_pod.hash == hash_:
+                continue
+            pod = self._pods.get(namespace_of(newest), daemon_pod.name)
+            if pod is not None:
+                writer.update(with_hash(pod, hash_))
+        self._history.delete(others)
+        return newest
 
     # --- acting
 
@@ -329,29 +305,18 @@ class DaemonSetController:
                 state.key, actions.requeue_after, repeating=actions.is_backoff_at_cap
             )
         self._sync_nodes(state, actions)
-        limit = state.daemon_set["spec"].get("revisionHistoryLimit", DEFAULT_HISTORY_LIMIT)
-        if len(state.old_revisions) > limit:
-            live = {pod.hash for pod in state.pods if pod.hash}  # whatever became of these pods
-            self._history.delete(
-                history.surplus(
-                    state.old_revisions,
-                    limit,
-                    lambda revision: labels_of(revision).get(HASH_LABEL) in live,
-                )
-            )
+        self._cleanup_history(state)
 
     def _sync_nodes(self, state: DaemonSetState, actions: DaemonSetActions) -> None:
         """Create and delete pods, at most a burst of each; the rest follows when they were observed
         (``syncNodes``)."""
-        nodes, names = (
-            actions.nodes_needing_daemon_pods[:BURST_REPLICAS],
-            actions.pods_to_delete[:BURST_REPLICAS],
-        )
+        nodes = actions.nodes_needing_daemon_pods[:BURST_REPLICAS]
+        names = actions.pods_to_delete[:BURST_REPLICAS]
         self._expectations.expect(state.key, len(nodes), len(names))
         errors: list[Status] = []
         self._read_ahead([Key(PODS, state.key.namespace, name) for name in names], nodes)
         if nodes:
-            pod = new_pod(state.daemon_set, state.hash)
+            pod = new_pod(state.daemon_set, state.criteria.hash)
             errors += self._pod_control.create_expected(
                 state.daemon_set,
                 [for_node(pod, node) for node in nodes],
@@ -369,6 +334,19 @@ class DaemonSetController:
 
         raise_all(errors + failures(names, delete))
 
+    def _cleanup_history(self, state: DaemonSetState) -> None:
+        """Delete the oldest revisions beyond revisionHistoryLimit, but for those that pods carry,
+        whatever became of these pods (``cleanupHistory``)."""
+        limit = state.daemon_set["spec"].get("revisionHistoryLimit", DEFAULT_HISTORY_LIMIT)
+        if len(state.old_revisions) <= limit:
+            return
+        live_hashes = {pod.hash for pod in state.pods if pod.hash}
+
+        def is_live(revision: ControllerRevision) -> bool:
+            return labels_of(revision).get(HASH_LABEL) in live_hashes
+
+        self._history.delete(history.surplus(state.old_revisions, limit, is_live))
+
     def _read_ahead(self, pods: Collection[Key], nodes: Iterable[str]) -> None:
         """Read what the deletion of pods and the creation of pods for nodes ask for one by one,
         here and in the scheduler and the kubelets."""
@@ -378,17 +356,34 @@ class DaemonSetController:
         self._informers.read_ahead(keys)
         self._client.read_ahead([*pods, *keys])
 
-    def _write_status(self, state: DaemonSetState, *, observed: bool) -> None:
+    def _update_daemon_set_status(self, state: DaemonSetState, *, observed: bool) -> None:
         """Write the status if it changes. Raises Status."""
-        counts = state.count_nodes()
-        status = new_status(state.daemon_set, counts, observed=observed)
+        status = new_status(state.daemon_set, state.nodes.counts(), observed=observed)
         before = state.daemon_set.get("status") or {}
         if status != before:
             stored = self._writer.update_status(state.daemon_set, status)
-            if status.get("observedGeneration") == before.get(
-                "observedGeneration"
-            ):  # back-offs go by it
-                self._own_writes.note(state.key, stored)
+            if status.get("observedGeneration") == before.get("observedGeneration"):
+                self._own_writes.note(state.key, stored)  # else back-offs, which go by it, change
         ready_times = (pod.ready_since for pod in state.pods)
-        if (due := next_availability(ready_times, state.min_ready_seconds, state.now)) is not None:
+        min_ready_seconds = state.daemon_set["spec"].get("minReadySeconds") or 0
+        due = next_availability(ready_times, min_ready_seconds, state.now)
+        if due is not None:
             self.queue.add_at(state.key, due)
+
+
+def _template_generation(
+    daemon_set: DaemonSet, old_revisions: Iterable[ControllerRevision]
+) -> str | None:
+    """Return the template generation by which pods of the current template are told; None where
+    another template had it."""
+    if is_generation_reused(daemon_set, old_revisions):
+        return None
+    return template_generation(daemon_set)
+
+
+def _ready_by(daemon_set: DaemonSet, now: datetime) -> datetime | None:
+    """Return since when an available pod has been Ready; None where it need only be Ready."""
+    min_ready_seconds = daemon_set["spec"].get("minReadySeconds")
+    if not min_ready_seconds:
+        return None
+    return later(now, -min_ready_seconds)

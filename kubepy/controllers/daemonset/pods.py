@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -72,17 +72,70 @@ def read_daemon_pod(pod: Pod) -> DaemonPod:
     )
 
 
+class PodCriteria(NamedTuple):
+    """What a sync judges pods by: the current template, and the time for which a pod must have been
+    Ready.
+
+    :ivar hash: of the current revision.
+    :ivar template_generation: that pods of the current template carry; None where only the hash
+        counts.
+    :ivar ready_by: pods are available that have been Ready since then; None: all that are Ready.
+    """
+
+    hash: str
+    template_generation: str | None
+    ready_by: datetime | None = None
+
+    def is_updated(self, pod: DaemonPod) -> bool:
+        """Return whether a pod is of the current template, by its hash or by the older generation
+        label (``IsPodUpdated``)."""
+        if self.hash and pod.hash == self.hash:
+            return True
+        if self.template_generation is None:
+            return False
+        return pod.template_generation == self.template_generation
+
+    def is_available(self, pod: DaemonPod) -> bool:
+        """Return whether a pod has been Ready for ``minReadySeconds`` (``IsPodAvailable``)."""
+        if not pod.is_ready or self.ready_by is None:
+            return pod.is_ready
+        return pod.ready_since is not None and pod.ready_since <= self.ready_by
+
+
+def find_updated_pods_on_node(
+    pods: Sequence[DaemonPod], criteria: PodCriteria
+) -> tuple[DaemonPod | None, DaemonPod | None, bool]:
+    """Return the new and the old pod of a node, of those that are not being deleted, and whether
+    there are more of one template, which ``pods_should_be_on_node`` cleans up first
+    (``findUpdatedPodsOnNode``)."""
+    new_pods: list[DaemonPod] = []
+    old_pods: list[DaemonPod] = []
+    for pod in pods:
+        if pod.is_being_deleted:
+            continue
+        if criteria.is_updated(pod):
+            new_pods.append(pod)
+        else:
+            old_pods.append(pod)
+    new_pod = new_pods[0] if new_pods else None
+    old_pod = old_pods[0] if old_pods else None
+    return new_pod, old_pod, len(new_pods) > 1 or len(old_pods) > 1
+
+
 def target_node_name(pod: Pod) -> str:
     """Return the node that a pod runs on, or that its node affinity names; "" for none
     (``GetTargetNodeName``)."""
-    if bound := pod["spec"].get("nodeName"):
+    bound = pod["spec"].get("nodeName")
+    if bound:
         return bound
     selector: Mapping[str, Any] = required_node_selector(pod["spec"]) or {}
     for term in selector.get("nodeSelectorTerms") or ():
         for field in term.get("matchFields") or ():
             if field.get("key") == METADATA_NAME and field.get("operator") == "In":
                 values: list[str] = field.get("values") or []
-                return values[0] if len(values) == 1 else ""
+                if len(values) == 1:
+                    return values[0]
+                return ""
     return ""
 
 
@@ -106,7 +159,9 @@ def template_generation(obj: DaemonSet | ControllerRevision) -> str | None:
     """Return the number in the deprecated annotation as pods are labelled with it; None without a
     number there."""
     generation = int_or_none(annotations_of(obj).get(GENERATION_ANNOTATION, ""))
-    return None if generation is None else str(generation)
+    if generation is None:
+        return None
+    return str(generation)
 
 
 def is_generation_reused(
@@ -120,7 +175,8 @@ def is_generation_reused(
     another one's, adopted by it; one that an older server wrote may hold the same template in other
     words.
     """
-    generation, creation = template_generation(daemon_set), _creation(daemon_set["metadata"])
+    generation = template_generation(daemon_set)
+    creation = _creation(daemon_set["metadata"])
     return any(
         template_generation(revision) == generation
         and _creation(revision["metadata"]) > creation
@@ -138,7 +194,8 @@ def new_pod(daemon_set: DaemonSet, hash_: str) -> Pod:
     template = daemon_set["spec"]["template"]
     metadata = template.get("metadata") or {}
     labels = dict(metadata.get("labels") or {})
-    if (generation := template_generation(daemon_set)) is not None:
+    generation = template_generation(daemon_set)
+    if generation is not None:
         labels[GENERATION_LABEL] = generation
     if hash_:
         labels[HASH_LABEL] = hash_

@@ -1,7 +1,8 @@
 """The rolling update of a DaemonSet: old pods that give way to new ones
 (``pkg/controller/daemon/update.go``).
 
-:func:`surge` decides with maxSurge, :func:`replace` without. Pure functions of a DaemonSetState.
+:func:`surge` decides with maxSurge, :func:`old_pods_to_delete` without. Pure functions of a
+DaemonSetState.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubepy.api.values.gonumbers import scaled_value
+from kubepy.controllers.daemonset.placement import NOWHERE
+from kubepy.controllers.daemonset.pods import find_updated_pods_on_node
 from kubepy.controllers.daemonset.state import DaemonSetState
 
 if TYPE_CHECKING:
@@ -18,32 +21,30 @@ PodChanges = tuple[list[str], list[str]]  # nodes that need a pod, and names of 
 
 
 def rolling_update(state: DaemonSetState) -> PodChanges:
-    """Decide what the rolling update creates and deletes next. Raises ValueError."""
-    desired = state.count_nodes().desired
+    """Decide what the rolling update creates and deletes next (``rollingUpdate``). Raises
+    ValueError."""
+    desired = state.nodes.counts().desired
     max_surge, max_unavailable = updated_desired_node_counts(state.daemon_set, desired)
-    return surge(state, max_surge, desired) if max_surge else replace(state, max_unavailable)
+    if max_surge:
+        return surge(state, max_surge, desired)
+    return [], old_pods_to_delete(state, max_unavailable)
 
 
-def replace(state: DaemonSetState, max_unavailable: int) -> PodChanges:
+def old_pods_to_delete(state: DaemonSetState, max_unavailable: int) -> list[str]:
     """Without surge: delete old pods, unavailable ones all at once, available ones as far as
     maxUnavailable allows.
 
-    The manage step makes their successors. A node with no pod, or with one of each, counts as
+    Their successors are made when they are gone. A node with no pod, or with one of each, counts as
     unavailable.
     """
-    unavailable = 0
-    allowed_replacement: list[str] = []
-    candidates: list[str] = []
-    for facts, nodes in state.nodes_by_facts().items():
-        unavailable += len(nodes) * facts.is_unavailable
-        if facts.is_old:
-            (allowed_replacement if facts.is_unavailable else candidates).extend(nodes)
-    chosen = sorted(allowed_replacement)
-    if unavailable < max_unavailable:
-        chosen += sorted(candidates)[: max_unavailable - unavailable]
-    return [], [
-        old.name for node in chosen if (old := state.updated_and_old_pod(node)[1]) is not None
-    ]
+    nodes = state.nodes
+    allowed = nodes.allowed_replacement_pods
+    pods_to_delete = [allowed[node] for node in sorted(allowed)]
+    remaining_unavailable = max_unavailable - nodes.num_unavailable
+    if remaining_unavailable > 0:
+        candidate_nodes = sorted(nodes.candidate_pods)[:remaining_unavailable]
+        pods_to_delete += [nodes.candidate_pods[node] for node in candidate_nodes]
+    return pods_to_delete
 
 
 def surge(state: DaemonSetState, max_surge: int, desired: int) -> PodChanges:
@@ -54,42 +55,45 @@ def surge(state: DaemonSetState, max_surge: int, desired: int) -> PodChanges:
     pod it goes when enough others are available, so that moving a DaemonSet from node to node
     leaves no gap.
     """
-    surging = available_nodes = 0
-    new_nodes: list[str] = []
+    num_surge = 0
+    num_available = 0
+    allowed_new_nodes: list[str] = []
+    candidate_new_nodes: list[str] = []
     old_pods: list[str] = []
-    candidate_nodes: list[str] = []
     should_not_run_pods: list[str] = []
-    for node in nodes_to_update(state):
-        new, old, has_surplus = state.updated_and_old_pod(node)
+    nodes = state.nodes
+    criteria = state.criteria
+    for node in nodes.nodes_to_update():
+        new_pod, old_pod, has_surplus = find_updated_pods_on_node(nodes.pods_on(node), criteria)
         if has_surplus:
-            surging += 1
+            num_surge += 1
             continue
-        new_is_available, old_is_available = (
-            pod is not None and state.is_available(pod) for pod in (new, old)
-        )
-        available_nodes += old_is_available if old else new_is_available
-        if old is None:
+        new_is_available = new_pod is not None and criteria.is_available(new_pod)
+        if old_pod is None:
+            num_available += new_is_available
             continue
-        if new is not None:
-            surging += not new_is_available
+        old_is_available = criteria.is_available(old_pod)
+        num_available += old_is_available
+        if new_pod is not None:
             if new_is_available:
-                old_pods.append(old.name)
-        elif not state.placement(node).should_run:
-            (should_not_run_pods if old_is_available else old_pods).append(old.name)
+                old_pods.append(old_pod.name)
+            else:
+                num_surge += 1
+        elif nodes.placements.get(node, NOWHERE).should_run:
+            if old_is_available:
+                candidate_new_nodes.append(node)
+            else:
+                allowed_new_nodes.append(node)
+        elif old_is_available:
+            should_not_run_pods.append(old_pod.name)
         else:
-            (candidate_nodes if old_is_available else new_nodes).append(node)
+            old_pods.append(old_pod.name)
+    remaining_surge = max(max_surge - num_surge, 0)
+    num_deletable = max(num_available - desired, 0)
     return (
-        [*new_nodes, *candidate_nodes[: max(max_surge - surging, 0)]],
-        [*old_pods, *should_not_run_pods[: max(available_nodes - desired, 0)]],
+        [*allowed_new_nodes, *candidate_new_nodes[:remaining_surge]],
+        [*old_pods, *should_not_run_pods[:num_deletable]],
     )
-
-
-def nodes_to_update(state: DaemonSetState) -> list[str]:
-    """Return the nodes that have a pod or should have one, by name."""
-    should_run = [node for node, placement in state.placements.items() if placement.should_run]
-    if state.nodes.pods_on.keys() <= set(should_run):
-        return should_run
-    return sorted({*should_run, *state.nodes.pods_on})
 
 
 # --- strategy -------------------------------------------------------------------------------------
@@ -127,4 +131,6 @@ def allows_surge(daemon_set: DaemonSet) -> bool:
 
 def _rolling_update(daemon_set: DaemonSet) -> RollingUpdateDaemonSet:
     strategy = daemon_set["spec"].get("updateStrategy") or {}
-    return (strategy.get("rollingUpdate") or {}) if strategy.get("type") == "RollingUpdate" else {}
+    if strategy.get("type") != "RollingUpdate":
+        return {}
+    return strategy.get("rollingUpdate") or {}

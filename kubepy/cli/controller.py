@@ -237,8 +237,8 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
     factory.tells_problems = False
     with stop_signals() as received:
         manager = build_manager(cluster)
-        manager.listen = cluster.store.wait_for_change
-        manager.polled = files.look
+        manager.poller.listen = cluster.store.wait_for_change
+        manager.poller.polled = files.look
         running.run_controllers(
             cluster, manager, lambda: bool(received), settled, failed, occupied=occupied
         )

@@ -34,7 +34,7 @@ OVERGROWN = 10_000
 
 Value = TypeVar("Value")
 SomeValue = TypeVar("SomeValue", contravariant=True)
-AggregateT = TypeVar("AggregateT", bound="Aggregate[Any]")
+AccumulatorT = TypeVar("AccumulatorT", bound="Accumulator[Any]")
 Group = TypeVar("Group")
 # Aliases, because methods named ``list`` hide the builtin inside their classes.
 Objects = list[Object]
@@ -78,7 +78,7 @@ STATEFUL_SETS: TypedResource[typed.StatefulSet] = TypedResource("statefulsets.ap
 STORAGE_CLASSES: TypedResource[typed.StorageClass] = TypedResource("storageclasses.storage.k8s.io")
 
 
-class Aggregate(Protocol[SomeValue]):
+class Accumulator(Protocol[SomeValue]):
     """What follows from the values of a group of an index, kept up to date value by value."""
 
     def replace(self, old: SomeValue | None, new: SomeValue | None) -> None:
@@ -106,11 +106,11 @@ class Index(Generic[ObjectT, Value]):
         self.answered: set[Query] = set()  # by which parts of objects were read
         # An object is in at most one group: of its key, _groups[_group_of[key]] has the value, and
         # no other group has one. _observed has the objects for which that is of an earlier state,
-        # in the order of their last changes. The aggregates follow _groups, not _observed.
+        # in the order of their last changes. The accumulators follow _groups, not _observed.
         self._observed: dict[Key, ObjectT | None] = {}
         self._group_of: dict[Key, str] = {}
         self._groups: dict[str, dict[Key, Value]] = {}
-        self._aggregates: list[Aggregates[Value, Any]] = []
+        self._accumulators: list[Accumulators[Value, Any]] = []
 
     def get(self, key: Key) -> Value | None:
         self._load(key)
@@ -126,14 +126,14 @@ class Index(Generic[ObjectT, Value]):
         self._compute_observed()
         return self._groups.get(name, {})
 
-    def aggregate(self, new: Callable[[], AggregateT]) -> Aggregates[Value, AggregateT]:
+    def accumulate(self, new: Callable[[], AccumulatorT]) -> Accumulators[Value, AccumulatorT]:
         """Keep something up to date with the values of each group from now on.
 
         :param new: makes it, of no values yet.
         """
-        aggregates = Aggregates(self, new)
-        self._aggregates.append(aggregates)
-        return aggregates
+        accumulators = Accumulators(self, new)
+        self._accumulators.append(accumulators)
+        return accumulators
 
     def observe(self, key: Key, obj: ObjectT | None) -> None:
         self._observed.pop(key, None)
@@ -149,8 +149,8 @@ class Index(Generic[ObjectT, Value]):
         self._observed.clear()
         self._group_of.clear()
         self._groups.clear()
-        for aggregates in self._aggregates:
-            aggregates.clear()
+        for accumulators in self._accumulators:
+            accumulators.clear()
 
     def _compute_observed(self) -> None:
         """Compute the values of the objects that have changed."""
@@ -165,44 +165,44 @@ class Index(Generic[ObjectT, Value]):
         for key, entry in computed:
             group = self._group_of.pop(key, None)
             if group is not None:
-                for aggregates in self._aggregates:
-                    aggregates.replace(group, self._groups[group][key], None)
+                for accumulators in self._accumulators:
+                    accumulators.replace(group, self._groups[group][key], None)
                 _discard(self._groups, group, key)
             if entry is not None:
                 group, value = entry
                 self._group_of[key] = group
                 self._groups.setdefault(group, {})[key] = value
-                for aggregates in self._aggregates:
-                    aggregates.replace(group, None, value)
-        for aggregates in self._aggregates:
-            aggregates.keep_only(self._groups)
+                for accumulators in self._accumulators:
+                    accumulators.replace(group, None, value)
+        for accumulators in self._accumulators:
+            accumulators.keep_only(self._groups)
 
 
-class Aggregates(Generic[Value, AggregateT]):
+class Accumulators(Generic[Value, AccumulatorT]):
     """What is kept up to date with an index, for each of its groups that was asked for."""
 
-    def __init__(self, index: Index[Any, Value], new: Callable[[], AggregateT]) -> None:
+    def __init__(self, index: Index[Any, Value], new: Callable[[], AccumulatorT]) -> None:
         self._index = index
         self._new = new
-        self._by_group: dict[str, AggregateT] = {}
+        self._by_group: dict[str, AccumulatorT] = {}
 
-    def of(self, group: str) -> AggregateT:
+    def of(self, group: str) -> AccumulatorT:
         """Return what follows from the values that are in a group now."""
         values = self._index.group(group).values()
-        aggregate = self._by_group.get(group)
-        if aggregate is not None:
-            return aggregate
-        aggregate = self._new()
+        accumulator = self._by_group.get(group)
+        if accumulator is not None:
+            return accumulator
+        accumulator = self._new()
         for value in values:
-            aggregate.replace(None, value)
+            accumulator.replace(None, value)
         if values:
-            self._by_group[group] = aggregate
-        return aggregate
+            self._by_group[group] = accumulator
+        return accumulator
 
     def replace(self, group: str, old: Value | None, new: Value | None) -> None:
-        aggregate = self._by_group.get(group)
-        if aggregate is not None:
-            aggregate.replace(old, new)
+        accumulator = self._by_group.get(group)
+        if accumulator is not None:
+            accumulator.replace(old, new)
 
     def keep_only(self, groups: Collection[str]) -> None:
         """Forget the groups in which nothing is left."""

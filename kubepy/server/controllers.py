@@ -163,8 +163,9 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
 
                 cluster.clock.pause = pipe.wait
                 manager = build_manager(cluster, among)
-                manager.commits_each_turn, manager.is_awaited = True, pipe.is_awaited
-                manager.polled = files.look
+                manager.commits_each_turn = True
+                manager.is_awaited = pipe.is_awaited
+                manager.poller.polled = files.look
                 run_controllers(
                     cluster,
                     manager,

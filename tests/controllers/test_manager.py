@@ -370,7 +370,7 @@ def test_manager_that_listens_works_at_once_when_something_changes(lab):
             lab.config_map("a")
         return True
 
-    toy.manager.listen = listen
+    toy.manager.poller.listen = listen
     toy.manager.run(lambda: bool(copies(lab)))
     assert len(waits) == 2
     assert time.monotonic() - start < 10.0

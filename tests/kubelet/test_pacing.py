@@ -212,7 +212,7 @@ def test_moments_are_forgotten_with_their_pods(new_paced: Callable[..., Paced]) 
     paced.nodes("a")
     paced.pod("p", ready_after="2s")
     paced.pod("q", outcome="crash-loop")
-    kubelet: Any = paced.manager._reconcilers[0]
+    kubelet: Any = paced.manager.queues.reconcilers[0]
     assert len(kubelet.remember()["moments"]) == 2
     paced.until(500)
     assert [len(moments) for moments in kubelet.remember()["moments"].values()] == [4]
@@ -241,7 +241,10 @@ def test_timer_of_crash_loop_repeats_once_back_off_is_longest(paced: Paced) -> N
     paced.until(
         300,
         lambda: single.append(
-            any(reconciler.queue.next_single_due() for reconciler in paced.manager._reconcilers)
+            any(
+                reconciler.queue.next_single_due()
+                for reconciler in paced.manager.queues.reconcilers
+            )
         ),
     )
     assert single == [True, True, True, False]

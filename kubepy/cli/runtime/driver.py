@@ -502,7 +502,7 @@ class Driver:
         """Return the manager of this command."""
         if self._manager is None:
             self._manager = build_manager(self._cluster)
-            self._manager.begun = self._begun
+            self._manager.freshness.command_begun = self._begun
         return self._manager
 
     def _note_unscheduled(self, owner: Object | None, *, at_once: bool = False) -> None:

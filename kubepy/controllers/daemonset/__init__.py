@@ -90,7 +90,7 @@ class DaemonSetController:
         self._daemon_pods = context.informers.add_index(
             PODS, self._index_daemon_pod, self._owners.queries_of_group, DAEMON_POD_PARTS
         )
-        self._daemon_set_nodes = self._daemon_pods.aggregate(DaemonSetNodes)
+        self._daemon_set_nodes = self._daemon_pods.accumulate(DaemonSetNodes)
         self._node_parts = context.informers.add_index(
             NODES, lambda node: ("", node), parts=PLACEMENT_PARTS
         )

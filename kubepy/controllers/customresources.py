@@ -109,4 +109,6 @@ class CustomResourceFinalizer:
 
 def waits_for_objects(definition: Object) -> bool:
     """Tell whether a definition is kept until its objects are deleted."""
-    return is_being_deleted(definition) and has_finalizer(definition, CLEANUP)
+    if not is_being_deleted(definition):
+        return False
+    return has_finalizer(definition, CLEANUP)

@@ -123,7 +123,9 @@ class EndpointSliceMirroringController:
 
 
 def _has_selector(service: Service | None) -> bool:
-    return service is not None and service["spec"].get("selector") is not None
+    if service is None:
+        return False
+    return service["spec"].get("selector") is not None
 
 
 # --- decisions ------------------------------------------------------------------------------------
@@ -144,9 +146,9 @@ def is_mirrored(endpoints: Endpoints | None, service: Service | None) -> bool:
     """
     if endpoints is None or service is None or _has_selector(service):
         return False
-    return labels_of(endpoints).get(SKIP_MIRROR) != "true" and LEADER not in annotations_of(
-        endpoints
-    )
+    if labels_of(endpoints).get(SKIP_MIRROR) == "true":
+        return False
+    return LEADER not in annotations_of(endpoints)
 
 
 def plan_mirror(endpoints: Endpoints, slices: list[EndpointSlice]) -> Mirror:
@@ -253,11 +255,11 @@ def _is_same(present: EndpointSlice, desired: EndpointSlice) -> bool:
     def sorted_endpoints(slice_: EndpointSlice) -> list[str]:
         return sorted(repr(sorted(endpoint.items())) for endpoint in slice_.get("endpoints") or ())
 
-    return (
-        sorted_endpoints(present) == sorted_endpoints(desired)
-        and labels_of(present) == labels_of(desired)
-        and annotations_of(present) == annotations_of(desired)
-    )
+    if sorted_endpoints(present) != sorted_endpoints(desired):
+        return False
+    if labels_of(present) != labels_of(desired):
+        return False
+    return annotations_of(present) == annotations_of(desired)
 
 
 def _with_name_of(old: EndpointSlice, new: EndpointSlice) -> EndpointSlice:

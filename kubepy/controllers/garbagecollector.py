@@ -190,7 +190,9 @@ class GarbageCollector:
             owner = self._find_owner(key, reference)
         except (UnknownOwnerError, InvalidOwnerError):
             return False
-        return owner is not None and not waits_for_dependents(owner)
+        if owner is None:
+            return False
+        return not waits_for_dependents(owner)
 
     def _wake_waiting_owner(self, reference: OwnerReference) -> None:
         key = self._informers.key_of(reference["uid"])
@@ -277,13 +279,19 @@ class GarbageCollector:
     def _is_retired(self, key: Key, reference: OwnerReference) -> bool:
         """Tell whether the owner was deleted, and its kind with it (``absentOwnerCache``)."""
         identity = self._absent.get(reference["uid"])
-        return (
-            identity is not None
-            and identity.resource in self._retired
-            and identity.namespace in ("", key.namespace)
-            and self._informers.key_of(reference["uid"]) is None
-            and identity[2:]
-            == (reference["apiVersion"], reference["kind"], reference["name"], reference["uid"])
+        if identity is None:
+            return False
+        if identity.resource not in self._retired:
+            return False
+        if identity.namespace not in ("", key.namespace):
+            return False
+        if self._informers.key_of(reference["uid"]) is not None:
+            return False
+        return identity[2:] == (
+            reference["apiVersion"],
+            reference["kind"],
+            reference["name"],
+            reference["uid"],
         )
 
     def _find_owner(self, key: Key, reference: OwnerReference) -> Object | None:
@@ -397,4 +405,6 @@ class GarbageCollector:
 
 def waits_for_dependents(owner: Object) -> bool:
     """Tell whether an owner is in foreground deletion."""
-    return is_being_deleted(owner) and has_finalizer(owner, FOREGROUND)
+    if not is_being_deleted(owner):
+        return False
+    return has_finalizer(owner, FOREGROUND)

@@ -303,7 +303,11 @@ class ZoneCount(NamedTuple):
             self.not_ready > UNHEALTHY_NODES_TOLERATED
             and self.not_ready / total >= UNHEALTHY_ZONE_THRESHOLD
         )
-        return unhealthy and not self.is_fully_disrupted and total <= LARGE_ZONE_THRESHOLD
+        if not unhealthy:
+            return False
+        if self.is_fully_disrupted:
+            return False
+        return total <= LARGE_ZONE_THRESHOLD
 
 
 class EvictionMode(Enum):
@@ -452,7 +456,9 @@ def updated_taints(taints: list[Taint], desired: Iterable[TaintKey], now: dateti
     def is_own(taint: Taint) -> bool:
         if taint.get("effect") == NO_EXECUTE:
             return taint["key"] in READINESS_TAINTS.values()
-        return taint.get("effect") == NO_SCHEDULE and taint["key"] in OWN_KEYS
+        if taint.get("effect") != NO_SCHEDULE:
+            return False
+        return taint["key"] in OWN_KEYS
 
     desired = dict.fromkeys(desired)
     kept = [

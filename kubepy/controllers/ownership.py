@@ -36,9 +36,9 @@ def _nothing(owner: Key, obj: AnyObject) -> None:
 
 def _have_same_owners(old: AnyObject, new: AnyObject | None) -> bool:
     """Return whether two states share their list of owners, as most do."""
-    return new is not None and old["metadata"].get("ownerReferences") is new["metadata"].get(
-        "ownerReferences"
-    )
+    if new is None:
+        return False
+    return old["metadata"].get("ownerReferences") is new["metadata"].get("ownerReferences")
 
 
 class Ownership(Generic[ObjectT]):

@@ -177,6 +177,6 @@ def surplus(ended: list[Pod], kept: int) -> list[Pod]:
 
 def is_out_of_service(node: Node) -> bool:
     """Tell whether a node is not ready and an administrator has tainted it as out of service."""
-    return not is_node_ready(node) and any(
-        taint["key"] == TAINT_OUT_OF_SERVICE for taint in taints_of(node)
-    )
+    if is_node_ready(node):
+        return False
+    return any(taint["key"] == TAINT_OUT_OF_SERVICE for taint in taints_of(node))

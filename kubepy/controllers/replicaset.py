@@ -79,7 +79,9 @@ class ReplicaSetPod(NamedTuple):
     def is_available(self, min_ready_seconds: int, now: datetime) -> bool:
         if not self.is_ready or not min_ready_seconds:
             return self.is_ready
-        return self.ready_since is not None and later(self.ready_since, min_ready_seconds) <= now
+        if self.ready_since is None:
+            return False
+        return later(self.ready_since, min_ready_seconds) <= now
 
 
 def read_pod(pod: Pod) -> ReplicaSetPod:

@@ -139,11 +139,11 @@ class ResourceQuotaController:
 def is_uncharged(event: WatchEvent) -> bool:
     """Tell whether an object is new that no request has made, and so no quota was charged for: that
     of a file."""
-    return (
-        event.old is None
-        and event.new is not None
-        and handwritten.is_handwritten(event.key, event.new)
-    )
+    if event.old is not None:
+        return False
+    if event.new is None:
+        return False
+    return handwritten.is_handwritten(event.key, event.new)
 
 
 def frees_usage(event: WatchEvent) -> bool:
@@ -162,7 +162,9 @@ def frees_usage(event: WatchEvent) -> bool:
     if measure is None:
         return False
     if old is None:
-        return event.is_update or (key.resource == PODS and is_pod_terminal(new))
+        if event.is_update:
+            return True
+        return key.resource == PODS and is_pod_terminal(new)
     return measure(old) != measure(new)
 
 

@@ -148,7 +148,9 @@ def _endpoint_state(pod: Pod) -> tuple[Any, ...]:
 def has_endpoints(service: Service) -> bool:
     """Tell whether the controllers keep the endpoints of this Service: it has a selector and is no
     ExternalName."""
-    return bool(service["spec"].get("selector")) and service["spec"].get("type") != "ExternalName"
+    if not service["spec"].get("selector"):
+        return False
+    return service["spec"].get("type") != "ExternalName"
 
 
 def selects(service: Service, labels: Mapping[str, str]) -> bool:

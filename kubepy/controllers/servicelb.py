@@ -118,11 +118,11 @@ class ServiceLBController:
 
 def is_balanced(service: Service) -> bool:
     spec = service["spec"]
-    return (
-        spec.get("type") == LOAD_BALANCER
-        and not spec.get("loadBalancerClass")
-        and not is_being_deleted(service)
-    )
+    if spec.get("type") != LOAD_BALANCER:
+        return False
+    if spec.get("loadBalancerClass"):
+        return False
+    return not is_being_deleted(service)
 
 
 def addresses_of(service: Service) -> list[str]:

@@ -84,9 +84,9 @@ class PVCProtectionController:
         No claim goes before the API has been asked: the informers may not know of a new pod yet.
         """
         namespace = namespace_of(claim)
-        return any(is_in_use(claim, pod) for pod in self._pods.list(namespace)) or any(
-            is_in_use(claim, pod) for pod in self._pod_client.list(namespace)
-        )
+        if any(is_in_use(claim, pod) for pod in self._pods.list(namespace)):
+            return True
+        return any(is_in_use(claim, pod) for pod in self._pod_client.list(namespace))
 
 
 def may_change_finalizer(claim: PersistentVolumeClaim) -> bool:
@@ -98,19 +98,23 @@ def is_in_use(claim: PersistentVolumeClaim, pod: Pod) -> bool:
     """Tell whether a scheduled pod of the claim's namespace still needs it (``podUsesPVC``)."""
 
     def needs_own_claim() -> bool:
-        return not is_shut_down(pod) and not not_made_for(claim, pod)
+        if is_shut_down(pod):
+            return False
+        return not not_made_for(claim, pod)
 
     uses = (use for use in uses_of(pod) if use.claim == name_of(claim))
-    return bool(node_name(pod)) and any(not use.ephemeral or needs_own_claim() for use in uses)
+    if not node_name(pod):
+        return False
+    return any(not use.ephemeral or needs_own_claim() for use in uses)
 
 
 def is_shut_down(pod: Pod) -> bool:
     """Tell whether the kubelet is done with a pod, which only finalizers keep
     (``podIsShutDown``)."""
     metadata = pod["metadata"]
-    return (
-        bool(metadata.get("deletionTimestamp")) and metadata.get("deletionGracePeriodSeconds") == 0
-    )
+    if not metadata.get("deletionTimestamp"):
+        return False
+    return metadata.get("deletionGracePeriodSeconds") == 0
 
 
 class PVProtectionController:
@@ -142,8 +146,14 @@ def may_be_deleted(volume: PersistentVolume) -> bool:
     """Tell whether a volume that is being deleted is kept by the protection alone, and is not
     bound."""
     phase = (volume.get("status") or {}).get("phase")
-    return is_being_deleted(volume) and has_finalizer(volume, PV_FINALIZER) and phase != "Bound"
+    if not is_being_deleted(volume):
+        return False
+    if not has_finalizer(volume, PV_FINALIZER):
+        return False
+    return phase != "Bound"
 
 
 def is_unprotected(volume: PersistentVolume) -> bool:
-    return not is_being_deleted(volume) and not has_finalizer(volume, PV_FINALIZER)
+    if is_being_deleted(volume):
+        return False
+    return not has_finalizer(volume, PV_FINALIZER)

@@ -240,7 +240,10 @@ class FaultyReconciler:
         self._inner = self._new_reconciler(
             self._context._replace(client=client, informers=self._informers)
         )
-        self._remembering = self._inner if isinstance(self._inner, Remembering) else None
+        if isinstance(self._inner, Remembering):
+            self._remembering = self._inner
+        else:
+            self._remembering = None
         self._handlers = self._inner.handlers()
 
     def _list(self, list_objects: Callable[[str], Iterable[Object]]) -> None:
@@ -337,8 +340,12 @@ class FaultyReconciler:
             return _version(event) <= self._listed_at
         known = self._informers.get(*event.key)
         if known is None:  # made and deleted by others since, or deleted before
-            return event.old is None or _version(event) <= self._listed_at
-        return event.old is None or uid_of(known) != uid_of(event.old)
+            if event.old is None:
+                return True
+            return _version(event) <= self._listed_at
+        if event.old is None:
+            return True
+        return uid_of(known) != uid_of(event.old)
 
     def _delay(self, event: WatchEvent) -> float:
         """Draw how late an event comes, in seconds; one that the controller has no handler for is

@@ -213,7 +213,11 @@ class Manager:
         def is_over() -> bool:
             if stop():
                 return True
-            return done is not None and not self._time.is_own and done()
+            if done is None:
+                return False
+            if self._time.is_own:
+                return False
+            return done()
 
         interval = POLL_SECONDS
         while True:
@@ -275,12 +279,18 @@ class Manager:
 
     def has_work(self) -> bool:
         """Return whether something is to be done now."""
-        return self._source.has_events() or bool(self.queues.restored) or self.queues.has_keys()
+        if self._source.has_events():
+            return True
+        if bool(self.queues.restored):
+            return True
+        return self.queues.has_keys()
 
     def is_settled(self) -> bool:
         """Return whether nothing is to be done now, nor falls due later but what repeats for
         ever."""
-        return not self.has_work() and self.queues.next_single_due() is None
+        if self.has_work():
+            return False
+        return self.queues.next_single_due() is None
 
     def workload(self) -> tuple[int, int]:
         """Return how many objects this run has changed so far, and how many keys are queued now."""
@@ -403,12 +413,17 @@ class Manager:
             return is_turn_over or self.is_awaited()
         if passed > MAX_BATCH_SECONDS:
             return True
-        return is_turn_over and self.queues.is_first_turn() and passed > patience
+        if not is_turn_over:
+            return False
+        if not self.queues.is_first_turn():
+            return False
+        return passed > patience
 
     def _sync(self, reconciler: Reconciler, key: Key) -> None:
         """Sync one key. An exception of any class, a bug included, must not keep other reconcilers
         from their work."""
-        queue, requester = reconciler.queue, self._client.requester
+        queue = reconciler.queue
+        requester = self._client.requester
         self._syncing = Party(reconciler.name, key)
         self._client.requester = self._users[reconciler.name](key)
         try:

@@ -53,7 +53,9 @@ class Queues:
         return None
 
     def is_turn_over(self) -> bool:
-        return not self._keys_left or not len(self.reconcilers[self._turn].queue)
+        if not self._keys_left:
+            return True
+        return not len(self.reconcilers[self._turn].queue)
 
     def is_first_turn(self) -> bool:
         """Return whether it is the turn of the first reconciler."""

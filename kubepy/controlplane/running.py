@@ -124,7 +124,8 @@ def is_git_amid_changes(folder: str) -> bool:
     if not folder:  # a cluster in memory
         return False
     worktree = find_worktree(os.path.realpath(folder))
-    return is_git_at_work(folder) or (
-        worktree is not None
-        and any(os.path.lexists(os.path.join(worktree.directory, name)) for name in UNDER_WAY)
-    )
+    if is_git_at_work(folder):
+        return True
+    if worktree is None:
+        return False
+    return any(os.path.lexists(os.path.join(worktree.directory, name)) for name in UNDER_WAY)

@@ -237,7 +237,9 @@ class EventSource:
         """Return whether a reconciler watches a resource that there is."""
         if EVERY_RESOURCE not in self._handlers and resource not in self._handlers:
             return False
-        return resource not in UNWATCHED and self._is_served(resource)
+        if resource in UNWATCHED:
+            return False
+        return self._is_served(resource)
 
     def _recall_before(self, events: Sequence[WatchEvent]) -> None:
         """Let the informers know the objects of events as they were before these, which the view
@@ -343,7 +345,9 @@ def _defines_resource(event: WatchEvent) -> bool:
     another spec."""
     if event.key.resource != CRDS or event.new is None:
         return False
-    return event.old is None or event.old["spec"] != event.new["spec"]
+    if event.old is None:
+        return True
+    return event.old["spec"] != event.new["spec"]
 
 
 def _changes_to(known: Object | None, event: WatchEvent) -> list[WatchEvent]:
@@ -372,7 +376,9 @@ def _deletions(known: Object | None, event: WatchEvent) -> list[WatchEvent]:
     key = event.key
     deleted = event.old
     if known is None:
-        return [] if deleted is None else event.steps()
+        if deleted is None:
+            return []
+        return event.steps()
     if deleted is None or uid_of(deleted) == uid_of(known):
         return [WatchEvent(key, known, None)]
     if _version(deleted) < _version(known):

@@ -49,7 +49,9 @@ class Horizon(NamedTuple):
         if self.settled is not None and (seconds is None or seconds > self.settled):
             return None
         if self.until is not None:
-            return self.until if due is None else min(due, self.until)
+            if due is None:
+                return self.until
+            return min(due, self.until)
         if single is None or due is None or seconds is None:
             return due
         if due < single and seconds > self.patience:
@@ -73,8 +75,14 @@ class Timekeeper:
 
     def begin(self, horizon: Horizon, *, shows_each_moment: bool) -> None:
         self._horizon = horizon
-        self._moves_each_time = 1 if shows_each_moment else math.inf
-        self._moves_left = 0 if shows_each_moment else math.inf
+        if shows_each_moment:
+            self._moves_each_time = 1
+        else:
+            self._moves_each_time = math.inf
+        if shows_each_moment:
+            self._moves_left = 0
+        else:
+            self._moves_left = math.inf
 
     def end(self) -> None:
         self._moves_left = 0
@@ -145,10 +153,15 @@ class Poller:
         start = time.perf_counter()
         if start - self._last_poll < QUIET_SECONDS and self._is_quiet():
             self._rest = 0.0
-            return LISTEN_SECONDS if listens else shortest
+            if listens:
+                return LISTEN_SECONDS
+            return shortest
         self._poll()
         self.polled()
         self._last_poll = start
         cost = time.perf_counter() - start
-        self._rest = POLL_COST_RATIO * cost if listens else 0.0
+        if listens:
+            self._rest = POLL_COST_RATIO * cost
+        else:
+            self._rest = 0.0
         return min(max(shortest, POLL_COST_RATIO * cost), MAX_POLL_SECONDS)

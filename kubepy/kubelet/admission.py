@@ -38,7 +38,9 @@ class Rejection(NamedTuple):
 def is_scheduled(pod: Pod) -> bool:
     """Tell whether the scheduler has found that the pod fits, or its kubelet has admitted it."""
     condition = get_condition(pod, "PodScheduled")
-    return condition is not None and condition.get("status") == "True"
+    if condition is None:
+        return False
+    return condition.get("status") == "True"
 
 
 def rejection(pod: Pod, node: Node, others: Iterable[Pod]) -> Rejection | None:

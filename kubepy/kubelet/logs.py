@@ -216,4 +216,8 @@ def goes_on(log: ContainerLog, read: Callable[[], ContainerLog | None]) -> bool:
         present = read()
     except errors.Status:
         return False
-    return present is not None and present.is_open and present.run == log.run
+    if present is None:
+        return False
+    if not present.is_open:
+        return False
+    return present.run == log.run

@@ -46,7 +46,9 @@ NODE_CONDITIONS = (  # pkg/kubelet/nodestatus/setters.go; Ready comes last
 
 def is_registration_due(node: Node) -> bool:
     """Tell whether the node's kubelet would report Ready, which its status does not say yet."""
-    return annotations_of(node).get(OUTCOME) != "not-ready" and not is_node_ready(node)
+    if annotations_of(node).get(OUTCOME) == "not-ready":
+        return False
+    return not is_node_ready(node)
 
 
 def register(node: Node, now: datetime) -> Node:

@@ -138,7 +138,9 @@ def is_held(pod: Pod, status: ContainerStatus) -> bool:
         case "InvalidImageName" | "CreateContainerConfigError":
             return bool((status["state"].get("waiting") or {}).get("message"))
         case "ContainerCreating":
-            return not pod["status"].get("podIP") or bool(pod["spec"].get("hostNetwork"))
+            if not pod["status"].get("podIP"):
+                return True
+            return bool(pod["spec"].get("hostNetwork"))
         case reason:
             return reason == INITIALIZING
 
@@ -146,10 +148,9 @@ def is_held(pod: Pod, status: ContainerStatus) -> bool:
 def are_reported(obstacles: StartObstacles, pod: Pod) -> bool:
     """Tell whether the status of a pod shows these obstacles and no others."""
     reported = reported_obstacles(pod) or NO_OBSTACLES
-    return (
-        bool(obstacles.mounts) == bool(reported.mounts)
-        and obstacles.containers == reported.containers
-    )
+    if bool(obstacles.mounts) != bool(reported.mounts):
+        return False
+    return obstacles.containers == reported.containers
 
 
 def events_of(obstacles: StartObstacles) -> Iterator[KubeletEvent]:
@@ -186,9 +187,10 @@ def _has_started(status: ContainerStatus | None) -> bool:
     if status is None:
         return False
     state = status.get("state") or {}
-    return (
-        "running" in state
-        or "terminated" in state
-        or status.get("restartCount", 0) > 0
-        or bool((status.get("lastState") or {}).get("terminated"))
-    )
+    if "running" in state:
+        return True
+    if "terminated" in state:
+        return True
+    if status.get("restartCount", 0) > 0:
+        return True
+    return bool((status.get("lastState") or {}).get("terminated"))

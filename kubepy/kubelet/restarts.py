@@ -143,17 +143,21 @@ class ContainerRun(NamedTuple):
         alone changes it."""
         if self.is_in_backoff:
             outcome = self.lifetime.attempt(self.runs - 1).outcome
-            return (
-                self.lifetime.run_length(outcome) is not None and self.lifetime.end_of(outcome)[1]
-            )
+            if self.lifetime.run_length(outcome) is None:
+                return False
+            return self.lifetime.end_of(outcome)[1]
         attempt = self.lifetime.attempt(self.runs)
         if self.is_running:
-            return attempt.outcome == "ready" or (
-                attempt.outcome == "not-ready" and not self.status.get("ready")
-            )
-        return "waiting" in self.state and (
-            attempt.failed_pulls > 0 or attempt.outcome == IMAGE_PULL_BACKOFF
-        )
+            if attempt.outcome == "ready":
+                return True
+            if attempt.outcome != "not-ready":
+                return False
+            return not self.status.get("ready")
+        if "waiting" not in self.state:
+            return False
+        if attempt.failed_pulls > 0:
+            return True
+        return attempt.outcome == IMAGE_PULL_BACKOFF
 
 
 def last_end(status: ContainerStatus) -> str:

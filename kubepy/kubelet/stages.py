@@ -201,7 +201,9 @@ class PodOnNode(NamedTuple):
     def has_new_generation(self) -> bool:
         """Tell whether the spec has changed since the kubelet last reported."""
         observed = (self.pod.get("status") or {}).get("observedGeneration")
-        return observed is not None and observed < self.pod["metadata"].get("generation", 0)
+        if observed is None:
+            return False
+        return observed < self.pod["metadata"].get("generation", 0)
 
 
 class Stage(NamedTuple):
@@ -323,9 +325,9 @@ def starts_plainly(pod: Pod, node: Node, rules: Rules) -> bool:
         or is_pod_terminal(pod)
     ):
         return False
-    return rests_once_started(pod, node, RUNNING, rules) and (
-        obstacles_of(pod, None, init_fails=False, pull_fails=False) == NO_OBSTACLES
-    )
+    if not rests_once_started(pod, node, RUNNING, rules):
+        return False
+    return obstacles_of(pod, None, init_fails=False, pull_fails=False) == NO_OBSTACLES
 
 
 def deadline_of(pod: Pod) -> datetime | None:

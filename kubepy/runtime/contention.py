@@ -157,9 +157,11 @@ class PodsOfOwner:
 
     @property
     def is_endless(self) -> bool:
-        return self.undone >= MOST_ROUNDS * self.most or (
-            self.undone >= MANY_UNDONE and self.undone >= FEWEST_ROUNDS * self.most
-        )
+        if self.undone >= MOST_ROUNDS * self.most:
+            return True
+        if self.undone < MANY_UNDONE:
+            return False
+        return self.undone >= FEWEST_ROUNDS * self.most
 
 
 class SpecOfObject:
@@ -368,18 +370,20 @@ def _has_new_spec(old: Object, new: Object) -> bool:
     if new["kind"] == "Node":
         return bool(old.get("spec") != new.get("spec"))
     generation = new["metadata"].get("generation")
-    return (
-        generation is not None and generation != old["metadata"].get("generation") and "spec" in old
-    )
+    if generation is None:
+        return False
+    if generation == old["metadata"].get("generation"):
+        return False
+    return "spec" in old
 
 
 def _has_lived(pod: AnyObject, now: datetime) -> bool:
     created = pod["metadata"].get("creationTimestamp")
-    return (
-        bool(created)
-        and is_pod_ready(pod)
-        and (now - parse_time(created)).total_seconds() >= MOMENT
-    )
+    if not bool(created):
+        return False
+    if not is_pod_ready(pod):
+        return False
+    return (now - parse_time(created)).total_seconds() >= MOMENT
 
 
 def _is_counted_by_owner(old: AnyObject, new: AnyObject | None) -> bool:
@@ -387,7 +391,11 @@ def _is_counted_by_owner(old: AnyObject, new: AnyObject | None) -> bool:
     those that fail."""
     controller = controller_of(old)
     is_of_job = controller is not None and controller["kind"] == "Job"
-    return is_of_job and new is not None and not is_being_deleted(new)
+    if not is_of_job:
+        return False
+    if new is None:
+        return False
+    return not is_being_deleted(new)
 
 
 def _end_of(pod: AnyObject | None) -> str:

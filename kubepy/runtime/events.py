@@ -203,7 +203,9 @@ class StoredEvents:
 def takes_events(transaction: RequestTransaction, namespace: str) -> bool:
     """Return whether the namespace is there and not terminating."""
     stored = transaction.get(Key("namespaces", "", namespace))
-    return stored is not None and stored.get("status", {}).get("phase") != "Terminating"
+    if stored is None:
+        return False
+    return stored.get("status", {}).get("phase") != "Terminating"
 
 
 # --- correlation ----------------------------------------------------------------------------------

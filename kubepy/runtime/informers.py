@@ -604,7 +604,9 @@ class ResourceCache:
 
     def knows(self, key: Key) -> bool:
         """Return whether an object, or that it is not there, is known."""
-        return key in self.absent or key.name in self.objects.get(key.namespace, {})
+        if key in self.absent:
+            return True
+        return key.name in self.objects.get(key.namespace, {})
 
     def sorted(self, namespace: str | None) -> list[Object]:
         """Return the objects that are known, in key order."""
@@ -716,7 +718,9 @@ def _have_other_links(key: Key, old: Object, new: Object) -> bool:
         return True
     if before.get("ownerReferences") != after.get("ownerReferences"):
         return True
-    return key.resource == PODS and old["spec"].get("nodeName") != new["spec"].get("nodeName")
+    if key.resource != PODS:
+        return False
+    return old["spec"].get("nodeName") != new["spec"].get("nodeName")
 
 
 def _discard(groups: dict[Group, dict[Key, Value]], group: Group, key: Key) -> None:
@@ -760,7 +764,8 @@ class Lister(Generic[ObjectT]):
         namespace = namespace_of(owner)
         dependents = self._informers.dependents(uid_of(owner), self._resource)
         keys = [key for key in dependents if key.namespace == namespace]
-        if orphans := self._informers.orphans(self._resource, namespace):
+        orphans = self._informers.orphans(self._resource, namespace)
+        if orphans:
             keys = sorted({*keys, *orphans})
         return self.at(keys)
 

@@ -175,9 +175,9 @@ class NodeInfo:
         """Return whether the node takes one more pod; where a count tells so, the pods need not be
         added."""
         most: int = self.allocatable.get("pods", 0)
-        return (self._cache is not None and self._cache.count_on(self.name) < most) or len(
-            self.pods
-        ) < most
+        if self._cache is not None and self._cache.count_on(self.name) < most:
+            return True
+        return len(self.pods) < most
 
     def __getattr__(self, name: str) -> Any:
         """Add the pods: what depends on them is not there before."""

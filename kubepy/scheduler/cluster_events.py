@@ -75,7 +75,9 @@ def pod_event(event: WatchEvent) -> ClusterEvent:
 
 def _takes_room(pod: AnyObject) -> bool:
     nominated = (pod.get("status") or {}).get("nominatedNodeName")
-    return bool(node_name(pod) or nominated) and not is_pod_terminal(pod)
+    if not node_name(pod) or nominated:
+        return False
+    return not is_pod_terminal(pod)
 
 
 def _pod_actions(old: Pod | None, new: Pod | None) -> frozenset[str]:

@@ -86,11 +86,11 @@ def _is_being_preempted(pod: Pod) -> bool:
     if not is_being_deleted(pod):
         return False
     condition = get_condition(pod, "DisruptionTarget")
-    return (
-        condition is not None
-        and condition["status"] == "True"
-        and condition.get("reason") == PREEMPTED
-    )
+    if condition is None:
+        return False
+    if condition["status"] != "True":
+        return False
+    return condition.get("reason") == PREEMPTED
 
 
 def _dry_run(

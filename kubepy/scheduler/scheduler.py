@@ -132,7 +132,9 @@ class Scheduler:
         spec = pod["spec"]
         if node_name(pod) or is_being_deleted(pod) or is_pod_terminal(pod):
             return False
-        return spec.get("schedulerName", self.name) == self.name and not spec.get("schedulingGates")
+        if spec.get("schedulerName", self.name) != self.name:
+            return False
+        return not spec.get("schedulingGates")
 
     def _enqueue(self, key: Key) -> None:
         self._unschedulable.discard(key)

@@ -99,7 +99,9 @@ class PodCriteria(NamedTuple):
         """Return whether a pod has been Ready for ``minReadySeconds`` (``IsPodAvailable``)."""
         if not pod.is_ready or self.ready_by is None:
             return pod.is_ready
-        return pod.ready_since is not None and pod.ready_since <= self.ready_by
+        if pod.ready_since is None:
+            return False
+        return pod.ready_since <= self.ready_by
 
 
 def find_updated_pods_on_node(

@@ -66,7 +66,9 @@ class FailedPodsBackoff:
         return min(2 * delay.length, MAX_DELAY)
 
     def is_at_cap(self, key: str) -> bool:
-        return key in self._delays and self._delays[key].length == MAX_DELAY
+        if key not in self._delays:
+            return False
+        return self._delays[key].length == MAX_DELAY
 
     def step(self, key: str, now: datetime) -> None:
         """Note that a failed pod is being deleted; drop the entries of others that were not used

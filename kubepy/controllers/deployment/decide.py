@@ -203,9 +203,9 @@ def reconcile_old_replica_sets(state: DeploymentState) -> Sequence[Action]:
 
 def old_pods_running(state: DeploymentState) -> bool:
     """Return whether an old ReplicaSet has pods, by its status or in fact."""
-    return state.has_running_old_pods or any(
-        sizes.count(old, "replicas") > 0 for old in state.old_replica_sets
-    )
+    if state.has_running_old_pods:
+        return True
+    return any(sizes.count(old, "replicas") > 0 for old in state.old_replica_sets)
 
 
 def scale_down_old_replica_sets_for_recreate(state: DeploymentState) -> Sequence[Action]:

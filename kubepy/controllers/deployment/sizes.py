@@ -90,11 +90,11 @@ def is_saturated(deployment: Deployment, replica_set: ReplicaSet | None) -> bool
     if replica_set is None:
         return False
     desired = replicas(deployment)
-    return (
-        replicas(replica_set) == desired
-        and annotations_of(replica_set).get(DESIRED_REPLICAS) == str(desired)
-        and count(replica_set, "availableReplicas") == desired
-    )
+    if replicas(replica_set) != desired:
+        return False
+    if annotations_of(replica_set).get(DESIRED_REPLICAS) != str(desired):
+        return False
+    return count(replica_set, "availableReplicas") == desired
 
 
 def proportional_sizes(

@@ -124,10 +124,10 @@ def _terminating_replicas(replica_sets: Iterable[ReplicaSet]) -> int | None:
 def is_complete(deployment: Deployment, status: AnyObject) -> bool:
     """``DeploymentComplete``."""
     desired = replicas(deployment)
-    return all(
-        status.get(name, 0) == desired
-        for name in ("updatedReplicas", "replicas", "availableReplicas")
-    ) and status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
+    for name in ("updatedReplicas", "replicas", "availableReplicas"):
+        if status.get(name, 0) != desired:
+            return False
+    return status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
 
 
 def is_progressing(deployment: Deployment, status: AnyObject) -> bool:
@@ -135,7 +135,9 @@ def is_progressing(deployment: Deployment, status: AnyObject) -> bool:
     before: AnyObject = deployment.get("status") or {}
     old_before = before.get("replicas", 0) - before.get("updatedReplicas", 0)
     old_now = status.get("replicas", 0) - status.get("updatedReplicas", 0)
-    return old_now < old_before or any(
+    if old_now < old_before:
+        return True
+    return any(
         status.get(name, 0) > before.get(name, 0)
         for name in ("updatedReplicas", "readyReplicas", "availableReplicas")
     )

@@ -121,7 +121,11 @@ class JobController:
         if (reference["apiVersion"], reference["kind"]) != ("batch/v1", "Job"):
             return True
         job = self._owners.owner_of(pod)
-        return job is not None and (is_managed_by_external_controller(job) or not is_finished(job))
+        if job is None:
+            return False
+        if is_managed_by_external_controller(job):
+            return True
+        return not is_finished(job)
 
     # --- sync
 

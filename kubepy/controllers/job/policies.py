@@ -34,7 +34,9 @@ def only_replaces_failed_pods(job: Job) -> bool:
     """Return whether a terminating pod is replaced only when it has ended
     (``onlyReplaceFailedPods``)."""
     spec = job["spec"]
-    return spec.get("podReplacementPolicy") == "Failed" or spec.get("podFailurePolicy") is not None
+    if spec.get("podReplacementPolicy") == "Failed":
+        return True
+    return spec.get("podFailurePolicy") is not None
 
 
 def is_pod_failed(pod: Pod, job: Job) -> bool:
@@ -44,7 +46,9 @@ def is_pod_failed(pod: Pod, job: Job) -> bool:
         return True
     if only_replaces_failed_pods(job):
         return False
-    return bool(pod["metadata"].get("deletionTimestamp")) and phase_of(pod) != "Succeeded"
+    if not pod["metadata"].get("deletionTimestamp"):
+        return False
+    return phase_of(pod) != "Succeeded"
 
 
 def match_pod_failure_policy(job: Job, pod: Pod) -> FailureMatch:
@@ -117,6 +121,8 @@ def _is_met(rule: SuccessPolicyRule, succeeded: Indexes, completions: int) -> bo
     if rule.get("succeededIndexes") is None:
         return count is not None and len(succeeded) >= count
     required = parse_indexes(rule["succeededIndexes"], completions)
-    return bool(required) and (
-        required <= succeeded or (count is not None and len(required & succeeded) >= count)
-    )
+    if not required:
+        return False
+    if required <= succeeded:
+        return True
+    return count is not None and len(required & succeeded) >= count

@@ -152,7 +152,11 @@ def new_job_state(
 def has_valid_index(job: Job, pod: Pod) -> bool:
     """Return whether the pod is for one of the Job's indexes, if that has any."""
     index = completion_index(pod)
-    return not is_indexed(job) or (index is not None and index < job["spec"]["completions"])
+    if not is_indexed(job):
+        return True
+    if index is None:
+        return False
+    return index < job["spec"]["completions"]
 
 
 def is_index_failed(job: Job, pod: Pod) -> bool:
@@ -160,7 +164,9 @@ def is_index_failed(job: Job, pod: Pod) -> bool:
     match = match_pod_failure_policy(job, pod)
     if match.action == "FailIndex":
         return True
-    return match.counts and index_failure_count(pod) >= job["spec"]["backoffLimitPerIndex"]
+    if not match.counts:
+        return False
+    return index_failure_count(pod) >= job["spec"]["backoffLimitPerIndex"]
 
 
 def is_finished(job: Job) -> bool:

@@ -208,7 +208,9 @@ def with_ending(state: JobState, status: JobStatus, ending: Ending) -> JobStatus
 
 def is_ended(status: JobStatus) -> bool:
     """Return whether every pod of a Job that ends has been counted and none is terminating."""
-    return not status.get("uncountedTerminatedPods") and status.get("terminating", 0) == 0
+    if status.get("uncountedTerminatedPods"):
+        return False
+    return status.get("terminating", 0) == 0
 
 
 def ending_events(job: Job, status: JobStatus, ending: Ending) -> list[JobEvent]:

@@ -255,7 +255,9 @@ def _is_unbound(claim: PersistentVolumeClaim) -> bool:
 
 def _is_unschedulable(pod: Pod) -> bool:
     scheduled = get_condition(pod, "PodScheduled")
-    return scheduled is not None and scheduled.get("status") == "False"
+    if scheduled is None:
+        return False
+    return scheduled.get("status") == "False"
 
 
 def waiting_for(provisioner: str) -> str:

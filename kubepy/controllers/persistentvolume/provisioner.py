@@ -169,7 +169,9 @@ def should_provision(claim: PersistentVolumeClaim, storage_class: StorageClass) 
     node."""
     if claim["spec"].get("volumeName") or not is_assigned(claim) or is_being_deleted(claim):
         return False
-    return not waits_for_consumer(storage_class) or bool(annotations_of(claim).get(SELECTED_NODE))
+    if not waits_for_consumer(storage_class):
+        return True
+    return bool(annotations_of(claim).get(SELECTED_NODE))
 
 
 def should_delete(volume: PersistentVolume) -> bool:

@@ -124,7 +124,9 @@ class HorizontalController:
             if reference["name"] != event.key.name:
                 return False
             resource = self._resource_of(reference)
-            return resource is not None and resource.key == event.key.resource
+            if resource is None:
+                return False
+            return resource.key == event.key.resource
 
         self._expect_rounds(event.key.namespace, is_target)
 

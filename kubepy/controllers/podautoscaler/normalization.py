@@ -142,7 +142,9 @@ class ScalingDecision(NamedTuple):
     @property
     def is_steady(self) -> bool:
         """Tell whether neither a stabilization window nor a rate holds the size back for a time."""
-        return self.able is READY and self.limited not in (UP_LIMIT, DOWN_LIMIT)
+        if self.able is not READY:
+            return False
+        return self.limited not in (UP_LIMIT, DOWN_LIMIT)
 
 
 READY = Verdict("ReadyForNewScale", "recommended size matches current size")

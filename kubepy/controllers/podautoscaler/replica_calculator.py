@@ -229,8 +229,12 @@ def is_unready_for_cpu(pod: Pod, metric: PodMetric, now: datetime) -> bool:
     else:
         since = started
     if started + CPU_INITIALIZATION_PERIOD > now:
-        return not is_ready or metric.timestamp < since + metric.window
-    return not is_ready and started + INITIAL_READINESS_DELAY > since
+        if not is_ready:
+            return True
+        return metric.timestamp < since + metric.window
+    if is_ready:
+        return False
+    return started + INITIAL_READINESS_DELAY > since
 
 
 def calculate_requests(pods: Iterable[Pod], container: str, resource: str) -> Values:

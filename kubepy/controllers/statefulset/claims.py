@@ -128,7 +128,9 @@ def is_claim_owner_up_to_date(
     if has_stale_owner_ref(claim, stateful_set) or has_stale_owner_ref(claim, pod):
         return True
     if has_unexpected_controller(claim, stateful_set, pod):
-        return not _is_owned_by(claim, stateful_set) and not _is_owned_by(claim, pod)
+        if _is_owned_by(claim, stateful_set):
+            return False
+        return not _is_owned_by(claim, pod)
     uids = (uid_of(stateful_set), uid_of(pod))
     if any(
         reference["uid"] in uids and not reference.get("controller")

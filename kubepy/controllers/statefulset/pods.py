@@ -62,7 +62,9 @@ class Replica(NamedTuple):
         """Return whether it has been ready for so long (``IsPodAvailable``)."""
         if not self.is_ready or not min_ready_seconds:
             return self.is_ready
-        return self.ready_since is not None and later(self.ready_since, min_ready_seconds) <= now
+        if self.ready_since is None:
+            return False
+        return later(self.ready_since, min_ready_seconds) <= now
 
 
 def read_replica(pod: Pod) -> Replica:
@@ -163,7 +165,9 @@ def is_made_at_current_revision(current_set: StatefulSet, ordinal: int) -> bool:
     if strategy.get("rollingUpdate") is not None:
         return ordinal < start_ordinal(current_set) + partition(current_set)
     current = (current_set.get("status") or {}).get("currentReplicas", 0)
-    return is_rolling(current_set) and ordinal < start_ordinal(current_set) + current
+    if not is_rolling(current_set):
+        return False
+    return ordinal < start_ordinal(current_set) + current
 
 
 def new_stateful_pod(stateful_set: StatefulSet, ordinal: int, revision: str) -> Pod:
@@ -224,7 +228,9 @@ def with_storage(stateful_set: StatefulSet, spec: PodSpec, ordinal: int) -> PodS
 def storage_matches(stateful_set: StatefulSet, replica: Replica) -> bool:
     """Return whether the pod has a volume for each claim template (``storageMatches``)."""
     templates = stateful_set["spec"].get("volumeClaimTemplates")
-    return not templates or all(
+    if not templates:
+        return True
+    return all(
         replica.claims.get(name_of(template)) == claim_name(stateful_set, template, replica.ordinal)
         for template in templates
     )

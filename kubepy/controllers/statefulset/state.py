@@ -37,10 +37,14 @@ class StatefulSetState(NamedTuple):
 
     def is_healthy(self, replica: Replica) -> bool:
         """Return whether a pod is Running, Ready, and available for long enough."""
-        return replica.is_running_and_ready and self.is_available(replica)
+        if not replica.is_running_and_ready:
+            return False
+        return self.is_available(replica)
 
     def is_unavailable(self, replica: Replica) -> bool:
-        return replica.is_being_deleted or not self.is_available(replica)
+        if replica.is_being_deleted:
+            return True
+        return not self.is_available(replica)
 
     def claims_of(self, replica: Replica) -> list[PersistentVolumeClaim]:
         names = claims.claim_names(self.stateful_set, replica.ordinal)

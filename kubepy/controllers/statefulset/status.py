@@ -87,6 +87,6 @@ def is_inconsistent(before: AnyObject, status: StatefulSetStatus) -> bool:
         "currentRevision",
         "updateRevision",
     )
-    return status["observedGeneration"] > before.get("observedGeneration", 0) or any(
-        before.get(name) != status.get(name) for name in fields
-    )
+    if status["observedGeneration"] > before.get("observedGeneration", 0):
+        return True
+    return any(before.get(name) != status.get(name) for name in fields)

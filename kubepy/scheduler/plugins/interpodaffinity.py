@@ -55,7 +55,9 @@ def _count(counts: Counts, key: str, labels: Labels, number: int) -> None:
 
 def match_all(terms: Terms, namespace: str, labels: Labels, namespace_labels: Labels) -> bool:
     """Tell whether every term matches a pod; without terms none does."""
-    return bool(terms) and all(term.matches(namespace, labels, namespace_labels) for term in terms)
+    if not terms:
+        return False
+    return all(term.matches(namespace, labels, namespace_labels) for term in terms)
 
 
 class InterPodAffinity(FilterPlugin):
@@ -110,7 +112,9 @@ class InterPodAffinity(FilterPlugin):
             return True
         # The first pod of a group with affinity to each other may go anywhere.
         own = state.handle.namespace_labels(pod.namespace)
-        return not state.affinity and match_all(terms, pod.namespace, pod.labels, own)
+        if state.affinity:
+            return False
+        return match_all(terms, pod.namespace, pod.labels, own)
 
     def clone(self, state: AffinityState) -> AffinityState:
         counts = (state.affinity, state.anti_affinity, state.existing_anti_affinity)
@@ -145,7 +149,9 @@ class InterPodAffinity(FilterPlugin):
         """Accept more events than upstream's hints, which leave the others to a retry every five
         minutes."""
         if SELF_UPDATE in event.actions:
-            return event.new is not None and uid_of(event.new) == uid_of(pod.pod)
+            if event.new is None:
+                return False
+            return uid_of(event.new) == uid_of(pod.pod)
         if NAMESPACE in event.actions:
             return True
         if event.actions & {NODE_ADD, NODE_LABEL}:
@@ -157,7 +163,9 @@ def _node_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
     new = labels_of(event.new or {"metadata": {}})
     if event.old is None:
         in_domain = any(term.topology_key in new for term in pod.terms.required_affinity)
-        return in_domain or bool(pod.terms.required_anti_affinity)
+        if in_domain:
+            return True
+        return bool(pod.terms.required_anti_affinity)
     old = labels_of(event.old)
     for term in pod.terms.required_affinity:
         if term.topology_key in new and old.get(term.topology_key) != new[term.topology_key]:
@@ -177,9 +185,9 @@ def _pod_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
         return new is not None and _may_match_all(affinity, new)
     if new is not None:
         joins = not _may_match_all(affinity, old) and _may_match_all(affinity, new)
-        return joins or any(
-            _may_match(term, old) and not _may_match(term, new) for term in anti_affinity
-        )
+        if joins:
+            return True
+        return any(_may_match(term, old) and not _may_match(term, new) for term in anti_affinity)
     if any(_may_match(term, old) for term in anti_affinity):
         return True
     deleted = cast("Pod", old)
@@ -190,7 +198,9 @@ def _pod_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _may_match_all(terms: Terms, pod: AnyObject) -> bool:
-    return bool(terms) and all(_may_match(term, pod) for term in terms)
+    if not terms:
+        return False
+    return all(_may_match(term, pod) for term in terms)
 
 
 def _may_match(term: AffinityTerm, pod: AnyObject) -> bool:

@@ -60,9 +60,9 @@ class NodeUnschedulable(FilterPlugin):
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if SELF_UPDATE in event.actions:
             return True
-        return not is_unschedulable(event.new or {}) and (
-            event.old is None or is_unschedulable(event.old)
-        )
+        if is_unschedulable(event.new or {}):
+            return False
+        return event.old is None or is_unschedulable(event.old)
 
 
 class NodeName(FilterPlugin):
@@ -105,7 +105,9 @@ class TaintToleration(FilterPlugin):
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if SELF_UPDATE in event.actions:
             return True
-        return not _repels(pod, event.new) and (event.old is None or _repels(pod, event.old))
+        if _repels(pod, event.new):
+            return False
+        return event.old is None or _repels(pod, event.old)
 
 
 def _repels(pod: PodInfo, node: Mapping[str, Any] | None) -> bool:
@@ -145,7 +147,9 @@ class NodeAffinity(FilterPlugin):
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if event.new is None or not required_node_affinity_matches(pod.pod, event.new):
             return False
-        return event.old is None or not required_node_affinity_matches(pod.pod, event.old)
+        if event.old is None:
+            return True
+        return not required_node_affinity_matches(pod.pod, event.old)
 
 
 def named_nodes(selector: Mapping[str, Any]) -> frozenset[str] | None:

@@ -59,7 +59,9 @@ class Constraint(NamedTuple):
     def includes_all(self, pod: PodInfo) -> bool:
         """Tell whether this pod's domains count every node."""
         restricted = pod.spec.get("nodeSelector") or required_node_selector(pod.spec) is not None
-        return not self.honor_taints and not (self.honor_affinity and restricted)
+        if self.honor_taints:
+            return False
+        return not (self.honor_affinity and restricted)
 
     def includes(self, pod: PodInfo, node: Node) -> bool:
         """Tell whether this pod's domains count the node."""

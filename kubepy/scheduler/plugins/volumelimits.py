@@ -69,11 +69,11 @@ class NodeVolumeLimits(FilterPlugin):
         return None
 
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        return (
-            POD_DELETE not in event.actions
-            or event.old is None
-            or bool(event.old["spec"].get("volumes"))
-        )
+        if POD_DELETE not in event.actions:
+            return True
+        if event.old is None:
+            return True
+        return bool(event.old["spec"].get("volumes"))
 
 
 def volume_limits(csi_node: CSINode | None) -> dict[str, int]:

@@ -125,15 +125,19 @@ class VolumeBinding(FilterPlugin):
         old = event.old
         new = event.new or {}
         if new.get("kind") == "StorageClass":
-            return old is None or old.get("allowedTopologies") != new.get("allowedTopologies")
-        return new.get("kind") != "PersistentVolumeClaim" or _is_claim_of(pod, new)
+            if old is None:
+                return True
+            return old.get("allowedTopologies") != new.get("allowedTopologies")
+        if new.get("kind") != "PersistentVolumeClaim":
+            return True
+        return _is_claim_of(pod, new)
 
 
 def _is_claim_of(pod: PodInfo, claim: AnyObject) -> bool:
     """Tell whether the pod mounts the claim, by its name."""
-    return namespace_of(claim) == pod.namespace and any(
-        use.claim == name_of(claim) for use in uses_of(pod.pod)
-    )
+    if namespace_of(claim) != pod.namespace:
+        return False
+    return any(use.claim == name_of(claim) for use in uses_of(pod.pod))
 
 
 def _why_unusable(pod: PodInfo, use: Use, claim: PersistentVolumeClaim | None) -> str:
@@ -192,7 +196,9 @@ def _can_be_provisioned(claim: PersistentVolumeClaim, node: Node, handle: Handle
         return False
     terms = storage_class.get("allowedTopologies")
     labels = labels_of(node)
-    return not terms or any(
+    if not terms:
+        return True
+    return any(
         all(
             labels.get(requirement["key"]) in requirement["values"]
             for requirement in term.get("matchLabelExpressions") or ()
@@ -284,11 +290,11 @@ class VolumeRestrictions(FilterPlugin):
         node."""
         if VOLUME in event.actions:
             claim = event.new or {}
-            return (
-                event.old is None
-                and claim.get("kind") == "PersistentVolumeClaim"
-                and _is_claim_of(pod, claim)
-            )
+            if event.old is not None:
+                return False
+            if claim.get("kind") != "PersistentVolumeClaim":
+                return False
+            return _is_claim_of(pod, claim)
         deleted = event.old
         if POD_DELETE not in event.actions or deleted is None or event.unknown:
             return True
@@ -333,7 +339,9 @@ def is_volume_conflict(volume: AnyObject, other: AnyObject) -> bool:
         return False
     if disk.read_only and other_disk.read_only:
         return False
-    return not disk.monitors or bool(disk.monitors & other_disk.monitors)
+    if not disk.monitors:
+        return True
+    return bool(disk.monitors & other_disk.monitors)
 
 
 def _conflict(volumes: Iterable[Volume], spec: AnyObject) -> bool:
@@ -383,7 +391,9 @@ class VolumeZone(FilterPlugin):
         if new.get("kind") == "PersistentVolumeClaim":
             return _is_claim_of(pod, new)
         if new.get("kind") == "PersistentVolume":
-            return old is None or _zones_of(old) != _zones_of(new)
+            if old is None:
+                return True
+            return _zones_of(old) != _zones_of(new)
         return True
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kubepy import controlplane
-from kubepy.apiserver import kinds
+from kubepy.api.scheme import BUILT_IN
+from kubepy.apiserver.kinds import kind_of
 from kubepy.apiserver.requests import admission
 from kubepy.cli.commands import COMMANDS
 from kubepy.cli.runtime.command import walk
@@ -107,7 +108,7 @@ def test_controllers_that_do_not_run_are_the_rest_of_upstream() -> None:
 def test_admission_plugins_that_run_are_those_of_the_kinds() -> None:
     plugins = {
         plugin.name
-        for kind in kinds.KINDS.values()
+        for kind in map(kind_of, BUILT_IN)
         for plugin in (*kind.mutating, *kind.validating)
     }
     assert names("Admission", "as real", "simulated") == plugins | set(EVERY_KIND)

@@ -17,7 +17,7 @@ from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.api.types import go_order, type_of
-from kubepy.apiserver import kinds
+from kubepy.apiserver import kinds, printers
 from kubepy.apiserver.printers import Cell, Column
 from kubepy.apiserver.requests.decoding import internal_package
 from kubepy.server.messages import Call, HttpRequest
@@ -148,7 +148,7 @@ def _row(resource: Resource, cells: list[Cell], obj: Object) -> Object:
 @cache
 def _definitions() -> Object:
     return cast(
-        Object, json.loads((Path(kinds.__file__).parent / "data" / "columns.json").read_bytes())
+        Object, json.loads((Path(printers.__file__).parent / "data" / "columns.json").read_bytes())
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kubepy.api.scheme import BUILT_IN
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.kinds import KINDS
+from kubepy.apiserver.kinds import kind_of
 from kubepy.apiserver.settings import ADMISSION_PLUGINS, parse_settings
 from kubepy.storage import FolderError
 
@@ -14,7 +15,9 @@ POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web", "ima
 
 def test_plugins_that_can_be_disabled_are_those_of_kinds() -> None:
     plugins = {
-        plugin.name for kind in KINDS.values() for plugin in (*kind.mutating, *kind.validating)
+        plugin.name
+        for kind in map(kind_of, BUILT_IN)
+        for plugin in (*kind.mutating, *kind.validating)
     }
     assert plugins == set(ADMISSION_PLUGINS)
 

@@ -1,6 +1,6 @@
 """The admission of requests: the plugins of each kind run, and those that are about every kind.
 
-A kind's plugins stand in :mod:`kubepy.apiserver.kinds`. Upstream:
+A kind's plugins stand in its entry in :mod:`kubepy.apiserver.kinds`. Upstream:
 ``apiserver/pkg/admission/chain.go``, ``pkg/kubeapiserver/options/plugins.go``.
 """
 
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from kubepy.api import errors
 from kubepy.api.meta import Object
-from kubepy.apiserver.kinds import AdmissionPlugin, kind_of
+from kubepy.apiserver.kinds import kind_of
+from kubepy.apiserver.kinds.served import AdmissionPlugin
 from kubepy.apiserver.server import Attributes, RequestScope
 from kubepy.apiserver.transaction import PODS
 from kubepy.lazy import lazy_imports

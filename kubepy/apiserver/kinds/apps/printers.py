@@ -11,9 +11,10 @@ from kubepy.api.selectors import (
     format_labels,
     from_label_selector,
 )
-from kubepy.apiserver.kinds.core.podtemplates.printers import container_cells, pod_spec
-from kubepy.apiserver.kinds.core.replicationcontrollers.printers import (
+from kubepy.apiserver.kinds.core.podtemplates.printers import (
     REPLICAS_COLUMNS,
+    container_cells,
+    pod_spec,
     replicas_cells,
 )
 from kubepy.apiserver.printers import Cell, age, printer, spec_of

@@ -1,4 +1,4 @@
-"""Tables of PodTemplates, and the cells about the template of a workload."""
+"""Tables of PodTemplates, and the cells about replicas and their template that workloads share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from typing import Any
 
 from kubepy.api.meta import Object
 from kubepy.api.selectors import format_labels
-from kubepy.apiserver.printers import Cell, printer
+from kubepy.apiserver.printers import Cell, age, printer, spec_of
+
+REPLICAS_COLUMNS = (
+    "Name",
+    "Desired",
+    "Current",
+    "Ready",
+    "Age",
+    "+Containers",
+    "+Images",
+    "+Selector",
+)
 
 
 def pod_spec(spec: dict[str, Any]) -> dict[str, Any]:
@@ -21,6 +32,18 @@ def container_cells(pod_spec: dict[str, Any]) -> list[Cell]:
     return [
         ",".join(container.get(field, "") for container in containers)
         for field in ("name", "image")
+    ]
+
+
+def replicas_cells(obj: Object, now: datetime) -> list[Cell]:
+    spec, status = spec_of(obj), obj.get("status") or {}
+    return [
+        obj["metadata"]["name"],
+        spec.get("replicas", 0),
+        status.get("replicas", 0),
+        status.get("readyReplicas", 0),
+        age(obj, now),
+        *container_cells(pod_spec(spec)),
     ]
 
 

@@ -76,8 +76,8 @@ def run(tree: Path, folder: Path, command: str) -> str:
     return done.stdout
 
 
-def test_contributing_works_through_command_controller_and_kind() -> None:
-    assert list(SECTIONS) == ["Add a command", "Add a controller", "Add a kind"]
+def test_contributing_works_through_command_controller_kind_and_field() -> None:
+    assert list(SECTIONS) == ["Add a command", "Add a controller", "Add a kind", "Add a field"]
 
 
 @pytest.mark.parametrize("title", SECTIONS)

@@ -91,9 +91,9 @@ def human_duration(seconds: float) -> str:
 
 def _two(seconds: int, unit: int, letter: str, smaller: int, smaller_letter: str) -> str:
     rest = seconds % unit // smaller
-    return (
-        f"{seconds // unit}{letter}{rest}{smaller_letter}" if rest else f"{seconds // unit}{letter}"
-    )
+    if rest:
+        return f"{seconds // unit}{letter}{rest}{smaller_letter}"
+    return f"{seconds // unit}{letter}"
 
 
 def since(time: str | None, now: datetime) -> str:

@@ -198,10 +198,8 @@ class Strategy:
     ) -> list[Object]:
         """Return the objects that both selectors choose. Raises BadRequest in upstream's words."""
         try:
-            labels, terms = (
-                selectors.parse_labels(label_selector),
-                selectors.parse_fields(field_selector),
-            )
+            labels = selectors.parse_labels(label_selector)
+            terms = selectors.parse_fields(field_selector)
         except selectors.SelectorError as error:
             raise BadRequest(str(error)) from None
         terms = [

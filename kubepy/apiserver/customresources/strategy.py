@@ -115,11 +115,9 @@ class CustomStrategy(Strategy):
     def warnings_of_version(self, api_version: str) -> list[str]:
         if api_version == self.resource.api_version and not self.resource.is_older:
             return []  # every request for the resource is warned of
-        return (
-            [warning]
-            if (warning := deprecation_of(self._spec, self._versions[api_version]))
-            else []
-        )
+        if warning := deprecation_of(self._spec, self._versions[api_version]):
+            return [warning]
+        return []
 
     def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
         if self._is_going:

@@ -66,7 +66,8 @@ def _embedded(schema: Schema, value: Any, path: str) -> Iterator[tuple[Object, s
     elif isinstance(value, dict):
         if schema.get(EMBEDDED):
             yield value, path
-        fields, others = schema.get("properties") or {}, schema.get("additionalProperties")
+        fields = schema.get("properties") or {}
+        others = schema.get("additionalProperties")
         for key in sorted(value):
             if key in fields:
                 yield from _embedded(fields[key], value[key], f"{path}.{key}" if path else key)
@@ -80,7 +81,8 @@ def _invalid_fields(value: Object, path: str) -> Iterator[FieldError]:
             yield required(f"{path}.{field}")
         elif not value[field]:
             yield invalid_value(f"{path}.{field}", "", "must not be empty")
-    version, kind = value.get("apiVersion", ""), value.get("kind", "")
+    version = value.get("apiVersion", "")
+    kind = value.get("kind", "")
     if version.count("/") > 1:
         yield invalid_value(
             f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}"

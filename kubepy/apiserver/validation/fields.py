@@ -175,7 +175,8 @@ def validate_label_selector(
 def validate_operator(expression: Mapping[str, Any], path: str, errors: Errors) -> None:
     """Validate the operator of a requirement, and that there are values exactly if it takes
     some."""
-    operator, values = expression.get("operator", ""), expression.get("values")
+    operator = expression.get("operator", "")
+    values = expression.get("values")
     match operator:
         case "In" | "NotIn":
             if not values:

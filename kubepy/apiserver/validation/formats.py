@@ -163,11 +163,9 @@ def cidr(network: str) -> list[str]:
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
         return ["must not have an IPv4-mapped IPv6 address"]
     interface = ipaddress.ip_interface(network)
-    return (
-        []
-        if interface.ip == interface.network.network_address
-        else ["must not have bits set beyond the prefix length"]
-    )
+    if interface.ip == interface.network.network_address:
+        return []
+    return ["must not have bits set beyond the prefix length"]
 
 
 def is_ipv6(address: str) -> bool:

@@ -180,7 +180,8 @@ def validate_owner_references(references: Sequence[Object], path: str) -> list[F
     errors: list[FieldError] = []
     controller = ""
     for reference in references:
-        api_version, kind = reference.get("apiVersion") or "", reference.get("kind") or ""
+        api_version = reference.get("apiVersion") or ""
+        kind = reference.get("kind") or ""
         if not api_version or api_version.endswith("/"):
             errors.append(
                 invalid_value(f"{path}.apiVersion", api_version, "version must not be empty")

@@ -141,7 +141,8 @@ def validate_resource_requirements(
     validate_name: Callable[[str, str, Errors], None] = validate_container_resource_name,
 ) -> None:
     """Validate ``limits``, ``requests`` and ``claims``, by default those of a container."""
-    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    limits = resources.get("limits") or {}
+    requests = resources.get("requests") or {}
     for name in sorted(limits):
         at = f"{path}.limits[{name}]"
         validate_name(name, at, errors)
@@ -152,14 +153,16 @@ def validate_resource_requirements(
         at = f"{path}.requests[{name}]"
         validate_name(name, at, errors)
         validate_resource_quantity(name, requests[name], at, errors)
-        amount, limit = requests[name], limits.get(name)
+        amount = requests[name]
+        limit = limits.get(name)
         if limit is None:
             if not is_overcommit_allowed(name):
                 errors.append(
                     required(f"{path}.limits", "Limit must be set for non overcommitable resources")
                 )
         else:
-            request, allowed = Quantity.parse(amount), Quantity.parse(limit)
+            request = Quantity.parse(amount)
+            allowed = Quantity.parse(limit)
             if request != allowed and not is_overcommit_allowed(name):
                 errors.append(
                     invalid_value(
@@ -197,7 +200,9 @@ def _validate_claims(
 ) -> None:
     keys: set[str] = set()  # "name" or "name/request"
     for index, claim in enumerate(claims):
-        name, request, at = claim.get("name", ""), claim.get("request", ""), f"{path}[{index}]"
+        name = claim.get("name", "")
+        request = claim.get("request", "")
+        at = f"{path}[{index}]"
         if not name:
             errors.append(required(at))
         elif name in keys:

@@ -70,7 +70,8 @@ def validate_webhooks(configuration: Object, old: Object | None = None) -> list[
     errors: Errors = []
     names: set[str] = set()
     for index, webhook in enumerate(configuration.get("webhooks") or ()):
-        path, name = f"webhooks[{index}]", webhook.get("name", "")
+        path = f"webhooks[{index}]"
+        name = webhook.get("name", "")
         _validate_webhook(webhook, tolerance, path, errors)
         _validate_review_versions(webhook, tolerance, f"{path}.admissionReviewVersions", errors)
         if name and name in names and not tolerance.repeated_names:
@@ -116,10 +117,8 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
     validate_optional_choice(
         webhook.get("matchPolicy"), ("Equivalent", "Exact"), f"{path}.matchPolicy", errors
     )
-    allowed, effects = (
-        ALL_SIDE_EFFECTS if tolerance.side_effects else SIDE_EFFECTS,
-        webhook.get("sideEffects"),
-    )
+    allowed = ALL_SIDE_EFFECTS if tolerance.side_effects else SIDE_EFFECTS
+    effects = webhook.get("sideEffects")
     if effects is None:
         errors.append(required(f"{path}.sideEffects", f"must specify one of {', '.join(allowed)}"))
     validate_optional_choice(effects, allowed, f"{path}.sideEffects", errors)
@@ -149,7 +148,8 @@ def _validate_conditions(conditions: list[Object], path: str, errors: Errors) ->
         errors.append(too_many(path, len(conditions), MOST_CONDITIONS))
     names: set[str] = set()
     for index, condition in enumerate(conditions):
-        name, at = condition.get("name", ""), f"{path}[{index}]"
+        name = condition.get("name", "")
+        at = f"{path}[{index}]"
         expression = condition.get("expression", "").strip()
         if not expression:
             errors.append(required(f"{at}.expression"))
@@ -231,7 +231,8 @@ def _validate_list(values: list[Any], path: str, plural: str, errors: Errors) ->
 
 
 def validate_webhook_client(client: Object, path: str, errors: Errors) -> None:
-    url, service = client.get("url"), client.get("service")
+    url = client.get("url")
+    service = client.get("service")
     if (url is None) == (service is None):
         errors.append(required(path, "exactly one of url or service is required"))
     elif url is not None:
@@ -315,10 +316,8 @@ def validate_policy(policy: Object) -> list[FieldError]:
         errors.append(required("spec.matchConstraints"))
     else:
         _validate_selectors(spec["matchConstraints"], "spec.matchConstraints", errors)
-        rules, path = (
-            spec["matchConstraints"].get("resourceRules") or [],
-            "spec.matchConstraints.resourceRules",
-        )
+        rules = spec["matchConstraints"].get("resourceRules") or []
+        path = "spec.matchConstraints.resourceRules"
         if not rules:
             errors.append(required(path))
         for index, rule in enumerate(rules):

@@ -115,7 +115,8 @@ def _add_stored_version(obj: Object) -> None:
 def _accept_names(obj: Object, definitions: list[Object]) -> None:
     """Accept the names that no other definition of the group has; with all of them it is
     established."""
-    names, status = obj["spec"]["names"], obj["status"]
+    names = obj["spec"]["names"]
+    status = obj["status"]
     accepted = dict(status.get("acceptedNames") or {})
     if status.get("conditions") and semantically_equal(names, accepted):
         return
@@ -167,11 +168,9 @@ def _in_use(
     """Name those of the names that another definition has, in upstream's words; "" if there are
     none."""
     if not isinstance(names, list):
-        return (
-            f"{quote(names)} is already in use"
-            if names and names != accepted and names in taken
-            else ""
-        )
+        if names and names != accepted and names in taken:
+            return f"{quote(names)} is already in use"
+        return ""
     in_use = [
         f"{quote(name)} is already in use"
         for name in names

@@ -34,7 +34,8 @@ from kubepy.apiserver.printers import Cell, age, printer, spec_of
     "+Selector",
 )
 def print_daemon_set(obj: Object, now: datetime) -> list[Cell]:
-    spec, status = spec_of(obj), obj.get("status") or {}
+    spec = spec_of(obj)
+    status = obj.get("status") or {}
     counts = (
         "desiredNumberScheduled",
         "currentNumberScheduled",
@@ -54,7 +55,8 @@ def print_daemon_set(obj: Object, now: datetime) -> list[Cell]:
 
 @printer("Name", "Ready", "Up-to-date", "Available", "Age", "+Containers", "+Images", "+Selector")
 def print_deployment(obj: Object, now: datetime) -> list[Cell]:
-    spec, status = spec_of(obj), obj.get("status") or {}
+    spec = spec_of(obj)
+    status = obj.get("status") or {}
     try:
         selector = str(from_label_selector(spec.get("selector")))
     except SelectorError:

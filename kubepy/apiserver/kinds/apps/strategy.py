@@ -71,9 +71,9 @@ class DaemonSetStrategy(WorkloadStrategy):
         return validation.validate_daemon_set_status_update(obj, old)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        return (
-            template_warnings(obj) if _template_generation(obj) != _template_generation(old) else []
-        )
+        if _template_generation(obj) != _template_generation(old):
+            return template_warnings(obj)
+        return []
 
 
 def _template_generation(obj: Object) -> int:
@@ -109,7 +109,8 @@ class DeploymentStrategy(WorkloadStrategy):
 
     def spec_changed(self, obj: Object, old: Object) -> bool:
         """Annotations count: the controller copies them to the ReplicaSets."""
-        new, before = obj["metadata"].get("annotations"), old["metadata"].get("annotations")
+        new = obj["metadata"].get("annotations")
+        before = old["metadata"].get("annotations")
         return super().spec_changed(obj, old) or not semantically_equal(new, before)
 
     def validate(self, obj: Object) -> list[FieldError]:

@@ -136,7 +136,8 @@ def validate_daemon_set(daemon_set: Object, old: Object | None = None) -> list[F
 
 def _daemon_set_spec(spec: Object, options: PodOptions) -> Errors:
     errors: Errors = []
-    template, selector = spec.get("template") or {}, spec.get("selector")
+    template = spec.get("template") or {}
+    selector = spec.get("selector")
     validate_label_selector(
         selector,
         "spec.selector",
@@ -173,14 +174,13 @@ def _daemon_set_spec(spec: Object, options: PodOptions) -> Errors:
 
 def _validate_daemon_set_rolling_update(rolling: Object, errors: Errors) -> None:
     path = "spec.updateStrategy.rollingUpdate"
-    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    unavailable = rolling.get("maxUnavailable", 0)
+    surge = rolling.get("maxSurge", 0)
     for check in (validate_int_or_percent, validate_at_most_100_percent):
         for value, at in ((unavailable, f"{path}.maxUnavailable"), (surge, f"{path}.maxSurge")):
             check(value, at, errors)
-    has_unavailable, has_surge = (
-        int_or_percent_value(unavailable) != 0,
-        int_or_percent_value(surge) != 0,
-    )
+    has_unavailable = int_or_percent_value(unavailable) != 0
+    has_surge = int_or_percent_value(surge) != 0
     if has_unavailable and has_surge:
         errors.append(
             invalid_value(
@@ -263,7 +263,8 @@ def _deployment_spec(spec: Object, options: PodOptions) -> Errors:
                 )
             else:
                 at = "spec.strategy.rollingUpdate.maxUnavailable"
-                unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+                unavailable = rolling.get("maxUnavailable", 0)
+                surge = rolling.get("maxSurge", 0)
                 validate_int_or_percent(unavailable, at, errors)
                 validate_int_or_percent(surge, "spec.strategy.rollingUpdate.maxSurge", errors)
                 if int_or_percent_value(unavailable) == 0 and int_or_percent_value(surge) == 0:
@@ -291,7 +292,8 @@ def _deployment_spec(spec: Object, options: PodOptions) -> Errors:
 def _validate_replicated_template(spec: Object, options: PodOptions, errors: Errors) -> None:
     """Validate the template of a ReplicaSet or Deployment
     (``ValidatePodTemplateSpecForReplicaSet``)."""
-    template, selector = spec.get("template") or {}, selector_of(spec)
+    template = spec.get("template") or {}
+    selector = selector_of(spec)
     if selector is None:
         errors.append(
             invalid_value(
@@ -435,7 +437,8 @@ def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> 
 
 
 def _validate_strategy(strategy: Object, path: str, errors: Errors) -> None:
-    rolling, at = strategy.get("rollingUpdate"), f"{path}.rollingUpdate"
+    rolling = strategy.get("rollingUpdate")
+    at = f"{path}.rollingUpdate"
     match strategy.get("type", ""):
         case "":
             errors.append(required(path))
@@ -462,7 +465,8 @@ def _with_claims(spec: Object) -> Object:
     """Return the template as the controller makes pods of it: it sets host name and subdomain, and
     adds the claims."""
     template: Object = spec.get("template") or {}
-    pod_spec, claims = template.get("spec") or {}, spec.get("volumeClaimTemplates") or ()
+    pod_spec = template.get("spec") or {}
+    claims = spec.get("volumeClaimTemplates") or ()
     if not claims and not pod_spec.get("hostname") and not pod_spec.get("subdomain"):
         return template
     names = [(claim.get("metadata") or {}).get("name", "") for claim in claims]

@@ -25,7 +25,8 @@ def validate_access(spec: Object, *, of_subject: bool = False) -> list[FieldErro
     :param of_subject: it is about another user, who must be named.
     """
     errors: Errors = []
-    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    resource = spec.get("resourceAttributes")
+    path = spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
         errors.append(
             invalid_value(
@@ -60,7 +61,8 @@ def _path_view(path: Object) -> Ordered:
 
 
 def _validate_selector_attributes(selector: Object, path: str, errors: Errors) -> None:
-    raw, requirements = selector.get("rawSelector", ""), selector.get("requirements") or ()
+    raw = selector.get("rawSelector", "")
+    requirements = selector.get("requirements") or ()
     if raw and requirements:
         errors.append(
             invalid_value(
@@ -96,8 +98,10 @@ def validate_empty_metadata(
 
 def validate_local_access(review: Object) -> list[FieldError]:
     """Check that a review is about the namespace in which it is made."""
-    metadata, spec = review["metadata"], review["spec"]
-    namespace, asked = metadata.get("namespace", ""), spec.get("resourceAttributes")
+    metadata = review["metadata"]
+    spec = review["spec"]
+    namespace = metadata.get("namespace", "")
+    asked = spec.get("resourceAttributes")
     errors = validate_empty_metadata(
         metadata, "must be empty except for namespace", ("managedFields", "namespace")
     )

@@ -26,7 +26,8 @@ METRICS = {
 @printer("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age")
 def print_autoscaler(obj: Object, now: datetime) -> list[Cell]:
     obj = to_v2(obj) if obj.get("apiVersion") == V1 else obj
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    spec = obj.get("spec") or {}
+    status = obj.get("status") or {}
     target = spec.get("scaleTargetRef") or {}
     minimum = spec.get("minReplicas")
     return [
@@ -61,7 +62,8 @@ def _metric(spec: dict[str, Any], status: dict[str, Any]) -> str:
 
 def _share(target: dict[str, Any], status: dict[str, Any] | None, named: bool, pods: bool) -> str:
     """Return the current amount and the target; ``<nil>`` for a status without the amount."""
-    average, current = target.get("averageValue"), (status or {}).get("current") or {}
+    average = target.get("averageValue")
+    current = (status or {}).get("current") or {}
     absent = "<unknown>" if status is None else "<nil>"
     if average is not None and not named and not pods:
         return f"{current.get('averageValue', '<unknown>')}/{average} (avg)"
@@ -69,10 +71,8 @@ def _share(target: dict[str, Any], status: dict[str, Any] | None, named: bool, p
         return f"{current.get('averageValue', absent)}/{average}"
     if not named:
         return f"{current.get('value', absent)}/{target.get('value')}"
-    current_percent, target_percent = (
-        current.get("averageUtilization"),
-        target.get("averageUtilization"),
-    )
+    current_percent = current.get("averageUtilization")
+    target_percent = target.get("averageUtilization")
     shown = "<unknown>" if current_percent is None else f"{current_percent}%"
     return f"{shown}/{'<auto>' if target_percent is None else f'{target_percent}%'}"
 

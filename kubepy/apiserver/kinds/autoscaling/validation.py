@@ -31,9 +31,11 @@ MAX_WINDOW, MAX_PERIOD = 3600, 1800
 
 def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[FieldError]:
     errors: Errors = []
-    spec, old_spec = autoscaler["spec"], (old or {}).get("spec") or {}
+    spec = autoscaler["spec"]
+    old_spec = (old or {}).get("spec") or {}
     lowest = 0 if old_spec.get("minReplicas") == 0 else 1
-    low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
+    low = spec.get("minReplicas")
+    high = spec.get("maxReplicas", 0)
     if low is not None and low < lowest:
         errors.append(
             invalid_value("spec.minReplicas", low, f"must be greater than or equal to {lowest}")
@@ -48,7 +50,8 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
                 "spec.maxReplicas", high, "must be greater than or equal to `minReplicas`"
             )
         )
-    target, old_target = spec.get("scaleTargetRef") or {}, old_spec.get("scaleTargetRef") or {}
+    target = spec.get("scaleTargetRef") or {}
+    old_target = old_spec.get("scaleTargetRef") or {}
     same = old is not None and all(
         target.get(key) == old_target.get(key) for key in ("apiVersion", "kind")
     )
@@ -128,7 +131,8 @@ def _validate_source(field: str, source: Object, path: str, errors: Errors) -> N
     target = source.get("target") or {}
     match field:
         case "resource" | "containerResource":
-            key, container = source.get("name", ""), source.get("container", "")
+            key = source.get("name", "")
+            container = source.get("container", "")
             if not key:
                 errors.append(required(f"{path}.name", "must specify a resource name"))
             elif field == "containerResource":
@@ -212,7 +216,8 @@ def _validate_target_values(field: str, target: Object, path: str, errors: Error
 
 
 def _validate_rules(rules: Object, path: str, errors: Errors) -> None:
-    window, at = rules.get("stabilizationWindowSeconds"), f"{path}.stabilizationWindowSeconds"
+    window = rules.get("stabilizationWindowSeconds")
+    at = f"{path}.stabilizationWindowSeconds"
     if window is not None and window < 0:
         errors.append(invalid_value(at, window, "must be greater than or equal to zero"))
     if window is not None and window > MAX_WINDOW:

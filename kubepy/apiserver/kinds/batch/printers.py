@@ -13,7 +13,8 @@ from kubepy.apiserver.printers import Cell, age, human_duration, printer, since,
 
 @printer("Name", "Status", "Completions", "Duration", "Age", "+Containers", "+Images", "+Selector")
 def print_job(obj: Object, now: datetime) -> list[Cell]:
-    status, duration = obj.get("status") or {}, ""
+    status = obj.get("status") or {}
+    duration = ""
     if status.get("startTime"):
         end = parse_time(status["completionTime"]) if status.get("completionTime") else now
         duration = human_duration((end - parse_time(status["startTime"])).total_seconds())
@@ -65,7 +66,8 @@ def _completions(obj: Object) -> str:
     "+Selector",
 )
 def print_cron_job(obj: Object, now: datetime) -> list[Cell]:
-    spec, status = spec_of(obj), obj.get("status") or {}
+    spec = spec_of(obj)
+    status = obj.get("status") or {}
     job = spec_of(spec.get("jobTemplate") or {})
     last = status.get("lastScheduleTime")
     return [

@@ -86,7 +86,8 @@ def _job_warnings(spec: Object, path: str) -> list[str]:
     """Return the warnings for a job's spec (``WarningsForJobSpec``)."""
     warnings = []
     if spec.get("completionMode") == "Indexed":
-        completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0
+        completions = spec.get("completions") or 0
+        parallelism = spec.get("parallelism") or 0
         if completions > 100_000 and parallelism > 10_000:
             warnings.append(
                 f"{path}: In Indexed Jobs with a number of completions higher than 10^5 and a "

@@ -31,9 +31,11 @@ def print_event(obj: Object, now: datetime) -> list[Cell]:
     last = since(obj["lastTimestamp"], now) if obj.get("lastTimestamp") else first
     count = obj.get("count") or 1
     if series is not None:
-        last, count = since(series.get("lastObservedTime"), now), series.get("count", 0)
+        last = since(series.get("lastObservedTime"), now)
+        count = series.get("count", 0)
     about = obj.get("involvedObject") or {}
-    kind, name = about.get("kind", "").lower(), about.get("name")
+    kind = about.get("kind", "").lower()
+    name = about.get("name")
     return [
         last,
         obj.get("type", ""),

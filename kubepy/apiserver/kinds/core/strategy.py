@@ -42,7 +42,8 @@ class NamespaceStrategy(Strategy):
         return names.dns1123_label(name)
 
     def default(self, obj: Object) -> None:
-        spec, status = obj.setdefault("spec", {}), obj.setdefault("status", {})
+        spec = obj.setdefault("spec", {})
+        status = obj.setdefault("status", {})
         spec.setdefault("finalizers", [])
         if not spec["finalizers"]:
             del spec["finalizers"]

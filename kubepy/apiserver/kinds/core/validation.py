@@ -69,7 +69,8 @@ def validate_namespace_status_update(namespace: Object) -> list[FieldError]:
 
 def validate_config_map(config_map: Object) -> list[FieldError]:
     errors: Errors = []
-    data, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
+    data = config_map.get("data") or {}
+    binary = config_map.get("binaryData") or {}
     for key in sorted(data):
         _validate_key(key, "data", errors)
         if key in binary:

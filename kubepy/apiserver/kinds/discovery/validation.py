@@ -39,7 +39,8 @@ def validate_slice(slice_: Object, old: Object | None = None) -> list[FieldError
     else:
         names: set[str] = set()
         for index, port in enumerate(ports):
-            path, name = f"ports[{index}]", port.get("name") or ""
+            path = f"ports[{index}]"
+            name = port.get("name") or ""
             if name:
                 validate_format(name, dns1123_label(name), f"{path}.name", errors)
             if name in names:
@@ -96,11 +97,9 @@ def _validate_slice_endpoint(endpoint: Object, kind: str, path: str, errors: Err
         errors.append(too_many(f"{path}.addresses", len(addresses), MAX_ADDRESSES))
     for position, address in enumerate(addresses):
         _validate_slice_address(address, kind, f"{path}.addresses", position, errors)
-    node, hostname, topology = (
-        endpoint.get("nodeName"),
-        endpoint.get("hostname"),
-        endpoint.get("deprecatedTopology"),
-    )
+    node = endpoint.get("nodeName")
+    hostname = endpoint.get("hostname")
+    topology = endpoint.get("deprecatedTopology")
     if node is not None:
         validate_format(node, dns1123_subdomain(node), f"{path}.nodeName", errors)
     if topology and len(topology) > MAX_TOPOLOGY:

@@ -99,7 +99,8 @@ def _validate_paths(rule: Object, path: str, errors: Errors) -> None:
         errors.append(required(f"{path}.http.paths"))
     for index, entry in enumerate(http.get("paths") or ()):
         at = f"{path}.http.paths[{index}]"
-        kind, target = entry.get("pathType"), entry.get("path", "")
+        kind = entry.get("pathType")
+        target = entry.get("path", "")
         if kind is None:
             errors.append(required(f"{at}.pathType", "pathType must be specified"))
             continue
@@ -125,13 +126,15 @@ def _validate_paths(rule: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_backend(backend: Object, path: str, errors: Errors) -> None:
-    resource, service = backend.get("resource"), backend.get("service")
+    resource = backend.get("resource")
+    service = backend.get("service")
     if resource is not None and service is not None:
         errors.append(invalid_value(path, "", "cannot set both resource and service backends"))
     elif resource is not None:
         _validate_reference(resource, f"{path}.resource", errors)
     elif service is not None:
-        name, port = service.get("name", ""), service.get("port") or {}
+        name = service.get("name", "")
+        port = service.get("port") or {}
         if not name:
             errors.append(required(f"{path}.service.name"))
         else:
@@ -169,7 +172,8 @@ def validate_ingress_status(ingress: Object) -> list[FieldError]:
     for index, entry in enumerate(
         ((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     ):
-        at, host = f"status.loadBalancer.ingress[{index}]", entry.get("hostname", "")
+        at = f"status.loadBalancer.ingress[{index}]"
+        host = entry.get("hostname", "")
         if entry.get("ip"):
             validate_ip(entry["ip"], f"{at}.ip", errors)
         if host:
@@ -195,7 +199,8 @@ def ingress_warnings(ingress: Object) -> list[str]:
 def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> list[FieldError]:
     errors: Errors = []
     spec = ingress_class.get("spec") or {}
-    controller, at = spec.get("controller", ""), "spec.controller"
+    controller = spec.get("controller", "")
+    at = "spec.controller"
     if old is not None:
         validate_immutable(controller, (old.get("spec") or {}).get("controller", ""), at, errors)
     if len(controller.encode()) > 250:
@@ -203,7 +208,8 @@ def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> 
     errors.extend(domain_prefixed_path(controller, at))
     if (parameters := spec.get("parameters")) is not None:
         _validate_reference(parameters, "spec.parameters", errors)
-        scope, namespace = parameters.get("scope"), parameters.get("namespace")
+        scope = parameters.get("scope")
+        namespace = parameters.get("namespace")
         if scope is None:
             errors.append(required("spec.parameters.scope"))
         elif scope not in ("Cluster", "Namespace"):
@@ -230,7 +236,8 @@ def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> 
 
 def validate_network_policy(policy: Object, old: Object | None = None) -> list[FieldError]:
     errors: Errors = []
-    spec, old_spec = policy.get("spec") or {}, (old or {}).get("spec") or {}
+    spec = policy.get("spec") or {}
+    old_spec = (old or {}).get("spec") or {}
     tolerated = old is not None and has_invalid_label_value(old_spec.get("podSelector"))
     blocks = [
         peer.get("ipBlock") or {}
@@ -288,7 +295,9 @@ def network_policy_warnings(policy: Object) -> list[str]:
 
 
 def _validate_policy_port(port: Object, path: str, errors: Errors) -> None:
-    protocol, number, end = port.get("protocol"), port.get("port"), port.get("endPort")
+    protocol = port.get("protocol")
+    number = port.get("port")
+    end = port.get("endPort")
     if protocol is not None and protocol not in ("TCP", "UDP", "SCTP"):
         errors.append(not_supported(f"{path}.protocol", protocol, ("TCP", "UDP", "SCTP")))
     if isinstance(number, int):
@@ -339,7 +348,8 @@ def _validate_peer(
 
 def validate_ip_address(obj: Object) -> list[FieldError]:
     """Validate the reference of an IPAddress to what it is for."""
-    parent, path = (obj.get("spec") or {}).get("parentRef"), "spec.parentRef"
+    parent = (obj.get("spec") or {}).get("parentRef")
+    path = "spec.parentRef"
     if parent is None:
         return [required(path)]
     errors = [
@@ -397,7 +407,8 @@ def _parse(network: str) -> Any:
 
 def validate_service_cidr(service_cidr: Object, old: Object | None = None) -> list[FieldError]:
     """Require a network, or one of each family; an update may only add a second."""
-    networks, path = (service_cidr.get("spec") or {}).get("cidrs") or [], "spec.cidrs"
+    networks = (service_cidr.get("spec") or {}).get("cidrs") or []
+    path = "spec.cidrs"
     if old is None:
         return _validate_ranges(networks, path)
     old_networks = (old.get("spec") or {}).get("cidrs") or []

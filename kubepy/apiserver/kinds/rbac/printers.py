@@ -10,7 +10,8 @@ from kubepy.apiserver.printers import Cell, age, printer
 
 @printer("Name", "Role", "Age", "+Users", "+Groups", "+ServiceAccounts")
 def print_role_binding(obj: Object, now: datetime) -> list[Cell]:
-    role, subjects = obj.get("roleRef") or {}, obj.get("subjects") or []
+    role = obj.get("roleRef") or {}
+    subjects = obj.get("subjects") or []
     accounts = [
         f"{subject.get('namespace', '')}/{subject['name']}"
         for subject in subjects

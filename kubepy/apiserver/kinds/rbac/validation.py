@@ -71,11 +71,9 @@ def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
         validate_format(role["name"], path_segment(role["name"]), "roleRef.name", errors)
     for index, subject in enumerate(binding.get("subjects") or ()):
         subject_path = f"subjects[{index}]"
-        kind, name, group = (
-            subject.get("kind", ""),
-            subject.get("name", ""),
-            subject.get("apiGroup", ""),
-        )
+        kind = subject.get("kind", "")
+        name = subject.get("name", "")
+        group = subject.get("apiGroup", "")
         if not name:
             errors.append(required(f"{subject_path}.name"))
         if kind == "ServiceAccount":
@@ -94,7 +92,8 @@ def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
 
 def validate_binding_update(binding: Object, old: Object, *, namespaced: bool) -> list[FieldError]:
     errors = validate_binding(binding, namespaced=namespaced)
-    role, old_role = binding.get("roleRef") or {}, old.get("roleRef") or {}
+    role = binding.get("roleRef") or {}
+    old_role = old.get("roleRef") or {}
     if role != old_role:
         shown = {
             "APIGroup": role.get("apiGroup", ""),

@@ -12,7 +12,8 @@ SYSTEM_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critica
 
 def validate_priority_class(priority_class: Object) -> list[FieldError]:
     errors: Errors = []
-    name, value = name_of(priority_class), priority_class.get("value", 0)
+    name = name_of(priority_class)
+    value = priority_class.get("value", 0)
     if name.startswith("system-"):
         detail = ""
         if name not in SYSTEM_CLASSES:

@@ -48,7 +48,8 @@ _COMMON = {
 def validate_definition(definition: Object, old: Object | None = None) -> list[FieldError]:
     """Validate a definition, or an update of ``old``."""
     errors: Errors = []
-    spec, status = definition["spec"], definition.get("status") or {}
+    spec = definition["spec"]
+    status = definition.get("status") or {}
     if old is None and name_of(definition) != f"{spec['names']['plural']}.{spec.get('group', '')}":
         detail = 'must be spec.names.plural+"."+spec.group'
         errors.append(invalid_value("metadata.name", name_of(definition), detail))
@@ -240,7 +241,8 @@ def _validate_content(
 def _validate_column(column: Object, path: str, errors: Errors) -> None:
     if not column.get("name"):
         errors.append(required(f"{path}.name"))
-    kind, format_ = column.get("type", ""), column.get("format", "")
+    kind = column.get("type", "")
+    format_ = column.get("format", "")
     detail = "must be one of " + ",".join(COLUMN_TYPES)
     if not kind:
         errors.append(required(f"{path}.type", detail))
@@ -335,13 +337,15 @@ def _validate_path_under(
 def _validate_conversion(conversion: Object | None, preserve: bool, errors: Errors) -> None:
     if conversion is None:
         return
-    path, strategy = "spec.conversion", conversion.get("strategy", "")
+    path = "spec.conversion"
+    strategy = conversion.get("strategy", "")
     if strategy != "None" and preserve:
         detail = "must be None if spec.preserveUnknownFields is true"
         errors.append(invalid_value(f"{path}.strategy", strategy, detail))
     validate_choice(strategy, ("None", "Webhook"), f"{path}.strategy", errors)
     webhook = conversion.get("webhook") or {}
-    client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
+    client = webhook.get("clientConfig")
+    versions = webhook.get("conversionReviewVersions") or []
     if strategy == "Webhook":
         if client is None:
             errors.append(
@@ -425,7 +429,8 @@ def validate_selectable_fields(
 ) -> None:
     known_paths: set[str] = set()
     for index, field in enumerate(fields):
-        at, json_path = f"{path}[{index}].jsonPath", field.get("jsonPath", "")
+        at = f"{path}[{index}].jsonPath"
+        json_path = field.get("jsonPath", "")
         if not json_path:
             errors.append(required(at))
             continue

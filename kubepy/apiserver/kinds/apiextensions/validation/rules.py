@@ -65,7 +65,8 @@ class _Validation:
         self._most: list[tuple[int, str]] = []
 
     def walk(self, schema: Object, place: _Place) -> Iterator[FieldError]:
-        others, items = schema.get("additionalProperties"), schema.get("items")
+        others = schema.get("additionalProperties")
+        items = schema.get("items")
         if isinstance(others, dict):
             yield from self.walk(
                 others, place.below("additionalProperties", schema.get("maxProperties"))
@@ -97,7 +98,8 @@ class _Validation:
             }
             yield invalid_value(f"{path}.{rule.field}", shown, rule.message)
             return
-        shape, times = shape_of(schema, is_root=place.is_root), place.times
+        shape = shape_of(schema, is_root=place.is_root)
+        times = place.times
         if times is None:  # as many as fit into a request, with a comma between them
             times = MAX_REQUEST // ((shape.least if shape else 0) + 1)
         cost = min(_most(rule.expression, shape) * times, MAX)

@@ -103,7 +103,8 @@ def validate_schema(
 
 
 def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
-    kind, items = schema.get("type"), schema.get("items")
+    kind = schema.get("type")
+    items = schema.get("items")
     if kind and kind not in TYPES:
         errors.append(not_supported(f"{path}.type", kind, TYPES))
     if "default" in schema and place.no_defaults:
@@ -149,7 +150,8 @@ def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
 def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, str, _Place]]:
     """Yield the subschemas of a schema with their paths and places, in upstream's order."""
     inner = place._replace(root=False)
-    others, items = schema.get("additionalProperties"), schema.get("items")
+    others = schema.get("additionalProperties")
+    items = schema.get("items")
     if isinstance(others, dict):
         in_metadata = (
             "inside additionalProperties applying to object metadata" if place.in_metadata else ""
@@ -182,7 +184,8 @@ def _validate_type_is(
     expected: str, schema: Object, path: str, because: str, errors: Errors
 ) -> None:
     """Require a type; ``because`` is the field that needs it."""
-    kind, detail = schema.get("type"), f"must be {expected} if {because} is specified"
+    kind = schema.get("type")
+    detail = f"must be {expected} if {because} is specified"
     if not kind:
         errors.append(required(f"{path}.type", detail))
     elif kind != expected:
@@ -190,7 +193,9 @@ def _validate_type_is(
 
 
 def _validate_list_type(schema: Object, path: str, errors: Errors) -> None:
-    list_type, keys, items = schema.get(LIST_TYPE), schema.get(MAP_KEYS) or [], schema.get("items")
+    list_type = schema.get(LIST_TYPE)
+    keys = schema.get(MAP_KEYS) or []
+    items = schema.get("items")
     if list_type is not None and schema.get("type") != "array":
         _validate_type_is("array", schema, path, LIST_TYPE, errors)
     elif list_type == "set" and isinstance(items, dict):
@@ -276,7 +281,8 @@ def _has_newlines(text: str) -> bool:
 
 def _validate_rule(rule: Object, schema: Object, path: str, errors: Errors) -> None:
     """Validate the fields of a CEL rule; its expression is compiled in :mod:`definition_rules`."""
-    expression, message = rule.get("rule", "").strip(), rule.get("message", "")
+    expression = rule.get("rule", "").strip()
+    message = rule.get("message", "")
     if not expression:
         errors.append(required(f"{path}.rule", "rule is not specified"))
     elif message and not message.strip():
@@ -354,7 +360,8 @@ def unrecognized_formats(definition: Object) -> list[str]:
 
 
 def _unrecognized(schema: Object) -> Iterator[str]:
-    name, kind = schema.get("format"), schema.get("type") or "string"
+    name = schema.get("format")
+    kind = schema.get("type") or "string"
     if name and (name.replace("-", "") if kind == "string" else name) not in _FORMATS.get(kind, ()):
         yield name
     for below, _, _ in _below(schema, "", _Place()):
@@ -432,11 +439,9 @@ def validate_structure(schema: Object, path: str) -> list[FieldError]:
 
 
 def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
-    items, others, kind = (
-        schema.get("items"),
-        schema.get("additionalProperties"),
-        schema.get("type", ""),
-    )
+    items = schema.get("items")
+    others = schema.get("additionalProperties")
+    kind = schema.get("type", "")
     if kind == "array" and items is None:
         yield required(f"{path}.items", "must be specified")
     if items is not None:
@@ -458,7 +463,8 @@ def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
             f"{path}.additionalProperties", f"must not be used if {EMBEDDED} is set"
         )
     yield from _value_validation(schema, path)
-    kind, at = schema.get("type", ""), f"{path}.type"
+    kind = schema.get("type", "")
+    at = f"{path}.type"
     if schema.get(EMBEDDED) and kind != "object":
         detail = f"must be object if {EMBEDDED} is true"
         yield invalid_value(at, kind, detail) if kind else required(at, detail)
@@ -583,7 +589,8 @@ def _nested_completeness(
         )
     properties = schema.get("properties") or {}
     for name, property_ in (narrowing.get("properties") or {}).items():
-        below, where = f"{path}.properties[{name}]", f"{at}.properties[{name}]"
+        below = f"{path}.properties[{name}]"
+        where = f"{at}.properties[{name}]"
         yield from _nested_completeness(property_, properties.get(name), below, where)
 
 

@@ -55,7 +55,8 @@ def _validate_cron_spec(spec: Object, old: Object | None, options: PodOptions) -
         _validate_time_zone(zone, "spec.timeZone", errors)
     policies = ("Allow", "Forbid", "Replace")
     validate_choice(spec.get("concurrencyPolicy", ""), policies, "spec.concurrencyPolicy", errors)
-    job_spec, path = _job_spec(spec), "spec.jobTemplate.spec"
+    job_spec = _job_spec(spec)
+    path = "spec.jobTemplate.spec"
     validate_job_spec(job_spec, options, path, errors)
     if job_spec.get("selector") is not None:
         shown = selector_view(job_spec["selector"])
@@ -68,7 +69,8 @@ def _validate_cron_spec(spec: Object, old: Object | None, options: PodOptions) -
 
 
 def _validate_schedule(spec: Object, old_schedule: str, errors: Errors) -> None:
-    schedule, path = spec.get("schedule", ""), "spec.schedule"
+    schedule = spec.get("schedule", "")
+    path = "spec.schedule"
     if not schedule:
         errors.append(required(path))
         return

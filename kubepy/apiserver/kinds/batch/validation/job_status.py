@@ -81,7 +81,8 @@ def _validate_conditions(change: _Change) -> Errors:
 
 def _validate_success(change: _Change) -> Errors:
     errors: Errors = []
-    terminating, ready = change.status.get("terminating", 0), change.status.get("ready", 0)
+    terminating = change.status.get("terminating", 0)
+    ready = change.status.get("ready", 0)
     if (
         (change.turns(FINISHED) or change.changes("terminating"))
         and terminating > 0
@@ -154,8 +155,10 @@ def _contradiction(detail: str) -> FieldError:
 
 def _validate_completion_time(change: _Change) -> Errors:
     errors: Errors = []
-    started, completed = change.status.get("startTime"), change.status.get("completionTime")
-    complete, path = change.has("Complete"), "status.completionTime"
+    started = change.status.get("startTime")
+    completed = change.status.get("completionTime")
+    complete = change.has("Complete")
+    path = "status.completionTime"
     if change.turns("Complete") or change.changes("completionTime"):
         if completed is not None and not complete:
             detail = "cannot set completionTime when there is no Complete=True condition"
@@ -176,8 +179,10 @@ def _validate_finished(change: _Change) -> Errors:
     if not change.has(FINISHED):
         return []
     errors: Errors = []
-    status, ends = change.status, change.turns(FINISHED)
-    active, uncounted = status.get("active", 0), status.get("uncountedTerminatedPods") or {}
+    status = change.status
+    ends = change.turns(FINISHED)
+    active = status.get("active", 0)
+    uncounted = status.get("uncountedTerminatedPods") or {}
     if (ends or change.changes("active")) and active > 0:
         errors.append(
             invalid_value("status.active", active, "active>0 is invalid for finished job")
@@ -203,10 +208,8 @@ def _validate_indexes(change: _Change) -> Errors:
         errors += _validate_index_list(change, "completedIndexes")
     if change.changes("failedIndexes") and "backoffLimitPerIndex" in change.spec:
         errors += _validate_index_list(change, "failedIndexes")
-    completed, failed = (
-        change.status.get("completedIndexes", ""),
-        change.status.get("failedIndexes"),
-    )
+    completed = change.status.get("completedIndexes", "")
+    failed = change.status.get("failedIndexes")
     if change.changes("completedIndexes") and completed and not change.is_indexed:
         detail = "cannot set non-empty completedIndexes when non-indexed completion mode"
         errors.append(invalid_value("status.completedIndexes", completed, detail))
@@ -230,7 +233,8 @@ def _validate_indexes(change: _Change) -> Errors:
 
 
 def _validate_index_list(change: _Change, field: str) -> Errors:
-    text, completions = change.status.get(field), change.spec.get("completions")
+    text = change.status.get(field)
+    completions = change.spec.get("completions")
     if not text or completions is None:
         return []
     try:

@@ -67,8 +67,10 @@ def validate_job(job: Object, old: Object | None = None) -> list[FieldError]:
             options = options._replace(allow_invalid_selector_values=True)
         errors = _validate_job(job, options, old)
     if old is not None:
-        spec, old_spec = job["spec"], old["spec"]
-        new, kept_old = spec.get("completions"), old_spec.get("completions")
+        spec = job["spec"]
+        old_spec = old["spec"]
+        new = spec.get("completions")
+        kept_old = old_spec.get("completions")
         if new != kept_old:
             if spec.get("completionMode") != "Indexed":
                 errors.append(invalid_value("spec.completions", new, IMMUTABLE))
@@ -114,10 +116,8 @@ def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Error
 
 def _validate_generated_selector(job: Object, old: Object | None, errors: Errors) -> None:
     """Require the selector and labels that the server makes from the job's uid and name."""
-    spec, old_labels = (
-        job["spec"],
-        template_labels((old or job)["spec"].get("template") or {}) or {},
-    )
+    spec = job["spec"]
+    old_labels = template_labels((old or job)["spec"].get("template") or {}) or {}
     expected = dict(zip(LEGACY_LABELS, (uid_of(job), name_of(job)), strict=True))
     if old is None or all(key in old_labels for key in LABELS):
         expected |= dict(zip(LABELS, (uid_of(job), name_of(job)), strict=True))
@@ -189,7 +189,8 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
 
 
 def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
-    completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
+    completions = spec.get("completions")
+    parallelism = spec.get("parallelism") or 0
     failed = spec.get("maxFailedIndexes")
     if completions is None:
         errors.append(required(f"{path}.completions", "when completion mode is Indexed"))
@@ -245,10 +246,8 @@ KEPT = (
 def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
     """Refuse changes of the template, but of scheduling and resources while the job is suspended
     and has no pods."""
-    new_template, old_template = (
-        job["spec"].get("template") or {},
-        old["spec"].get("template") or {},
-    )
+    new_template = job["spec"].get("template") or {}
+    old_template = old["spec"].get("template") or {}
     if semantically_equal(new_template, old_template):
         return
     status: dict[str, Any] = old.get("status") or {}
@@ -283,7 +282,8 @@ def _with_mutable_fields(old_spec: Object, new_spec: Object) -> Object:
     spec["affinity"] = kept or new_spec.get("affinity")
     spec = {field: value for field, value in spec.items() if value is not None}
     for field in ("containers", "initContainers"):
-        containers, new_containers = spec.get(field) or [], new_spec.get(field) or []
+        containers = spec.get(field) or []
+        new_containers = new_spec.get(field) or []
         if containers and len(containers) == len(new_containers):
             spec[field] = [
                 {**container, "resources": new_container.get("resources", {})}
@@ -324,11 +324,9 @@ def validate_pod_failure_policy(spec: Object, path: str, errors: Errors) -> None
     }
     for index, rule in enumerate(rules):
         rule_path = f"{path}.rules[{index}]"
-        action, codes, conditions = (
-            rule.get("action", ""),
-            rule.get("onExitCodes"),
-            rule.get("onPodConditions") or [],
-        )
+        action = rule.get("action", "")
+        codes = rule.get("onExitCodes")
+        conditions = rule.get("onPodConditions") or []
         if not action:
             errors.append(required(f"{rule_path}.action", _listed(ACTIONS)))
         elif action not in ACTIONS:
@@ -359,7 +357,9 @@ def _validate_pod_conditions(patterns: list[Object], path: str, errors: Errors) 
     if len(patterns) > 20:
         errors.append(too_many(path, len(patterns), 20))
     for index, pattern in enumerate(patterns):
-        at, kind, status = f"{path}[{index}]", pattern.get("type", ""), pattern.get("status", "")
+        at = f"{path}[{index}]"
+        kind = pattern.get("type", "")
+        status = pattern.get("status", "")
         validate_format(kind, label_key(kind), f"{at}.type", errors)
         if not status:
             errors.append(required(f"{at}.status", _listed(STATUSES)))
@@ -368,11 +368,9 @@ def _validate_pod_conditions(patterns: list[Object], path: str, errors: Errors) 
 
 
 def _validate_exit_codes(codes: Object, names: set[str], path: str, errors: Errors) -> None:
-    operator, values, container = (
-        codes.get("operator", ""),
-        codes.get("values") or [],
-        codes.get("containerName"),
-    )
+    operator = codes.get("operator", "")
+    values = codes.get("values") or []
+    container = codes.get("containerName")
     if not operator:
         errors.append(required(f"{path}.operator", _listed(OPERATORS)))
     elif operator not in OPERATORS:
@@ -415,7 +413,8 @@ def validate_success_policy(spec: Object, path: str, errors: Errors) -> None:
     for index, rule in enumerate(rules):
         completions = spec.get("completions") or 0
         rule_path = f"{path}.rules[{index}]"
-        indexes, count = rule.get("succeededIndexes"), rule.get("succeededCount")
+        indexes = rule.get("succeededIndexes")
+        count = rule.get("succeededCount")
         if indexes is None and count is None:
             errors.append(
                 required(
@@ -451,7 +450,8 @@ def validate_success_policy(spec: Object, path: str, errors: Errors) -> None:
 
 def count_indexes(text: str, completions: int) -> int:
     """Return the number of indexes in ``0,2-4``. Raises ValueError."""
-    total, last = 0, -1
+    total = 0
+    last = -1
     for interval in text.split(",") if text else ():
         low, high = _parse_interval(interval, completions)
         if last >= low:

@@ -40,11 +40,9 @@ def validate_endpoints(endpoints: Object, old: Object | None = None) -> list[Fie
         for field in ("addresses", "notReadyAddresses"):
             for position, address in enumerate(subset.get(field) or ()):
                 address_path = f"subsets[{index}].{field}[{position}]"
-                ip, hostname, node = (
-                    address.get("ip", ""),
-                    address.get("hostname"),
-                    address.get("nodeName"),
-                )
+                ip = address.get("ip", "")
+                hostname = address.get("hostname")
+                node = address.get("nodeName")
                 validate_format(ip, ip_address(ip), f"{address_path}.ip", errors)
                 if hostname:
                     validate_format(

@@ -18,7 +18,8 @@ def validate_limit_range(limit_range: Object) -> list[FieldError]:
     errors: Errors = []
     kinds: set[str] = set()
     for index, item in enumerate((limit_range.get("spec") or {}).get("limits") or ()):
-        path, kind = f"spec.limits[{index}]", item.get("type", "")
+        path = f"spec.limits[{index}]"
+        kind = item.get("type", "")
         complaints = qualified_name(kind)
         validate_format(kind, complaints, f"{path}.type", errors)
         if (
@@ -125,7 +126,8 @@ def _validate_order(amounts: dict[str, str], name: str, path: str, errors: Error
             if ratio.milli_value() / 1000 > limit:
                 detail = f"ratio {shown} is greater than max/min = {limit:f}"
                 errors.append(invalid_value(f"{path}.maxLimitRequestRatio[{name}]", shown, detail))
-    default, request = sizes.get("default"), sizes.get("defaultRequest")
+    default = sizes.get("default")
+    request = sizes.get("defaultRequest")
     if default and request and default != request and not is_overcommit_allowed(name):
         detail = (
             f"default value {amounts['default']} must equal to defaultRequest value "

@@ -22,7 +22,8 @@ NODE_INFO = (
 
 
 def default_node(node: Object) -> None:
-    spec, status = node.setdefault("spec", {}), node.setdefault("status", {})
+    spec = node.setdefault("spec", {})
+    status = node.setdefault("status", {})
     for field in ("capacity", "allocatable"):
         round_up_all(status.get(field))
     if status.get("allocatable") is None and status.get("capacity") is not None:
@@ -31,7 +32,8 @@ def default_node(node: Object) -> None:
         status["daemonEndpoints"] = {key: dict(value) for key, value in DAEMON_ENDPOINTS.items()}
     if not status.get("nodeInfo"):
         status["nodeInfo"] = dict.fromkeys(NODE_INFO, "")
-    first, networks = spec.get("podCIDR"), spec.get("podCIDRs") or []
+    first = spec.get("podCIDR")
+    networks = spec.get("podCIDRs") or []
     if first and (
         not networks or networks[0] != first
     ):  # where they disagree, podCIDR alone counts

@@ -20,7 +20,8 @@ POD_CIDR_KEPT = 'node updates may not change podCIDR except from "" to valid'
 
 def validate_node(node: Object) -> list[FieldError]:
     errors: Errors = []
-    spec, status = node.get("spec") or {}, node.get("status") or {}
+    spec = node.get("spec") or {}
+    status = node.get("status") or {}
     # Upstream reports errors of taints under the path of metadata.
     validate_taints(spec.get("taints") or (), "metadata.taints", errors)
     _validate_amounts(status, errors)
@@ -46,7 +47,9 @@ def _validate_amounts(status: Object, errors: Errors) -> None:
 def validate_taints(taints: list[Object] | tuple[()], path: str, errors: Errors) -> None:
     taint_keys: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
-        at, key, effect = f"{path}[{index}]", taint.get("key", ""), taint.get("effect", "")
+        at = f"{path}[{index}]"
+        key = taint.get("key", "")
+        effect = taint.get("effect", "")
         validate_label_name(key, f"{at}.key", errors)
         if complaints := label_value(taint.get("value", "")):
             errors.append(
@@ -66,7 +69,9 @@ def validate_taints(taints: list[Object] | tuple[()], path: str, errors: Errors)
 def validate_node_update(node: Object, old: Object) -> list[FieldError]:
     """Validate an update of the node or of its status."""
     errors: Errors = []
-    spec, old_spec, status = node.get("spec") or {}, old.get("spec") or {}, node.get("status") or {}
+    spec = node.get("spec") or {}
+    old_spec = old.get("spec") or {}
+    status = node.get("status") or {}
     _validate_amounts(status, errors)
     addresses = status.get("addresses") or []
     for index, address in enumerate(addresses):
@@ -74,7 +79,8 @@ def validate_node_update(node: Object, old: Object) -> list[FieldError]:
             errors.append(
                 duplicate(f"status.addresses[{index}]", go_view("core.NodeAddress", address))
             )
-    networks, old_networks = spec.get("podCIDRs") or [], old_spec.get("podCIDRs") or []
+    networks = spec.get("podCIDRs") or []
+    old_networks = old_spec.get("podCIDRs") or []
     if old_networks and networks != old_networks:
         errors.append(forbidden_field("spec.podCIDRs", POD_CIDR_KEPT))
     provider = old_spec.get("providerID", "")

@@ -27,7 +27,8 @@ def phase_of(obj: Object) -> str:
     "+VolumeMode",
 )
 def print_claim(obj: Object, now: datetime) -> list[Cell]:
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    spec = obj.get("spec") or {}
+    status = obj.get("status") or {}
     bound = bool(spec.get("volumeName"))
     return [
         obj["metadata"]["name"],

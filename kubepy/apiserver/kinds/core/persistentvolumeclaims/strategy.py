@@ -55,7 +55,8 @@ class PersistentVolumeClaimStrategy(Strategy):
 def _unite_data_sources(spec: Object, old_spec: Object) -> None:
     """Let ``dataSource`` and ``dataSourceRef`` agree where they can; drop a source of an unknown
     kind."""
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    source = spec.get("dataSource")
+    reference = spec.get("dataSourceRef")
     if (
         reference is not None
         and reference.get("namespace")

@@ -70,7 +70,8 @@ def validate_claim_spec(
     if name := spec.get("storageClassName"):
         validate_format(name, dns1123_subdomain(name), f"{path}.storageClassName", errors)
     validate_optional_choice(spec.get("volumeMode"), VOLUME_MODES, f"{path}.volumeMode", errors)
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    source = spec.get("dataSource")
+    reference = spec.get("dataSourceRef")
     for field, data_source in (("dataSource", source), ("dataSourceRef", reference)):
         if data_source is not None:
             _validate_data_source(
@@ -92,7 +93,8 @@ def _validate_data_source(
     source: Object, path: str, errors: Errors, *, allow_invalid_group: bool
 ) -> None:
     validate_required(source, ("name", "kind"), path, errors)
-    group, kind = source.get("apiGroup") or "", source.get("kind", "")
+    group = source.get("apiGroup") or ""
+    kind = source.get("kind", "")
     if not group and kind != "PersistentVolumeClaim":
         detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
         errors.append(invalid_value(path, kind, detail))
@@ -142,7 +144,8 @@ def validate_claim(claim: Object) -> list[FieldError]:
 def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
     """Validate an update; a bound claim may only grow and change its attributes class."""
     errors: Errors = []
-    spec, old_spec = claim["spec"], old["spec"]
+    spec = claim["spec"]
+    old_spec = old["spec"]
     source = old_spec.get("dataSource") or old_spec.get("dataSourceRef") or {}
     validate_claim_spec(
         spec, "spec", errors, allow_invalid_group=source.get("apiGroup") is not None
@@ -188,7 +191,8 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
 
 def _with_immutable_fields_only(claim: Object, old: Object) -> tuple[Object, Object]:
     """Return the new and the old spec with the same values in all fields that may change."""
-    spec, old_spec = dict(claim["spec"]), dict(old["spec"])
+    spec = dict(claim["spec"])
+    old_spec = dict(old["spec"])
     if not old_spec.get("volumeName") and "volumeName" in spec:
         old_spec["volumeName"] = spec["volumeName"]
     if _class_was_annotation(claim, old):

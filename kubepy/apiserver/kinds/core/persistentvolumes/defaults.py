@@ -9,7 +9,8 @@ from kubepy.apiserver.kinds.core.volumesources.defaults import SOURCES, default_
 
 def default_volume_object(volume: Object) -> None:
     """Set the defaults of a PersistentVolume."""
-    spec, status = volume.setdefault("spec", {}), volume.setdefault("status", {})
+    spec = volume.setdefault("spec", {})
+    status = volume.setdefault("status", {})
     fill(status, {"phase": "Pending"})
     fill(spec, {"persistentVolumeReclaimPolicy": "Retain"})
     spec.setdefault("volumeMode", "Filesystem")

@@ -28,7 +28,8 @@ class PersistentVolumeStrategy(Strategy):
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         restore(obj, old, "spec")
-        status, before = obj.setdefault("status", {}), old.get("status") or {}
+        status = obj.setdefault("status", {})
+        before = old.get("status") or {}
         if status.get("phase") == before.get("phase") and "lastPhaseTransitionTime" not in status:
             restore(status, before, "lastPhaseTransitionTime")
 

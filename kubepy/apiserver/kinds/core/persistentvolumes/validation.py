@@ -140,7 +140,8 @@ def _validate_classes(spec: Object, errors: Errors) -> None:
     if name := spec.get("storageClassName"):
         validate_format(name, dns1123_subdomain(name), "spec.storageClassName", errors)
     validate_optional_choice(spec.get("volumeMode"), VOLUME_MODES, "spec.volumeMode", errors)
-    name, at = spec.get("volumeAttributesClassName"), "spec.volumeAttributesClassName"
+    name = spec.get("volumeAttributesClassName")
+    at = "spec.volumeAttributesClassName"
     if name is None:
         return
     if not name:
@@ -155,8 +156,10 @@ def _validate_classes(spec: Object, errors: Errors) -> None:
 
 def validate_volume_update(volume: Object, old: Object) -> list[FieldError]:
     errors = validate_volume(volume, old)
-    spec, old_spec = volume["spec"], old["spec"]
-    new_source, old_source = _source(spec), _source(old_spec)
+    spec = volume["spec"]
+    old_spec = old["spec"]
+    new_source = _source(spec)
+    old_source = _source(old_spec)
     if (
         "csi" in new_source
         and "csi" in old_source
@@ -168,7 +171,8 @@ def validate_volume_update(volume: Object, old: Object) -> list[FieldError]:
         detail = f"spec.persistentvolumesource is immutable after creation\n{difference}"
         errors.append(forbidden_field("spec.persistentvolumesource", detail))
     validate_immutable(spec.get("volumeMode"), old_spec.get("volumeMode"), "volumeMode", errors)
-    affinity, old_affinity = spec.get("nodeAffinity"), old_spec.get("nodeAffinity")
+    affinity = spec.get("nodeAffinity")
+    old_affinity = old_spec.get("nodeAffinity")
     if old_affinity is not None and not semantically_equal(affinity, old_affinity):
         detail = "field is immutable, except for updating from beta label to GA"
         errors.append(
@@ -188,7 +192,8 @@ def _source(spec: Object) -> Object:
 
 
 def volume_warnings(volume: Object) -> list[str]:
-    spec, annotations = volume["spec"], volume["metadata"].get("annotations") or {}
+    spec = volume["spec"]
+    annotations = volume["metadata"].get("annotations") or {}
     warnings = []
     if BETA_CLASS in annotations:
         warnings.append(

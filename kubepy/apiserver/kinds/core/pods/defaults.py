@@ -171,7 +171,8 @@ HUGE_PAGES = "hugepages-"
 
 def default_pod_resources(spec: Object) -> None:
     resources = spec["resources"]
-    limits, requests = dict(resources.get("limits") or {}), dict(resources.get("requests") or {})
+    limits = dict(resources.get("limits") or {})
+    requests = dict(resources.get("requests") or {})
     if limits or requests:
         for name, total in aggregate(spec, "limits").items():
             if name.startswith(HUGE_PAGES) and name not in requests:

@@ -24,11 +24,9 @@ class Restarts(NamedTuple):
     last: str
 
     def text(self, now: datetime) -> str:
-        return (
-            f"{self.times} ({since(self.last, now)} ago)"
-            if self.times and self.last
-            else str(self.times)
-        )
+        if self.times and self.last:
+            return f"{self.times} ({since(self.last, now)} ago)"
+        return str(self.times)
 
 
 class State(NamedTuple):
@@ -55,7 +53,8 @@ INITIALIZED = State("", 0, NO_RESTARTS)  # the state of no init containers
     "+Readiness Gates",
 )
 def print_pod(obj: Object, now: datetime) -> list[Cell]:
-    spec, status = spec_of(obj), obj.get("status") or {}
+    spec = spec_of(obj)
+    status = obj.get("status") or {}
     state = pod_state(obj)
     ips = status.get("podIPs") or [{"ip": status.get("podIP")}]
     total = len(spec.get("containers") or []) + len(_sidecars(spec))
@@ -80,7 +79,8 @@ def print_pod(obj: Object, now: datetime) -> list[Cell]:
 
 def pod_state(pod: Object) -> State:
     """Return READY's first number, STATUS and RESTARTS of a pod."""
-    spec, status = spec_of(pod), pod.get("status") or {}
+    spec = spec_of(pod)
+    status = pod.get("status") or {}
     if not spec.get("initContainers") and not status.get(
         "initContainerStatuses"
     ):  # as in most pods
@@ -197,7 +197,9 @@ def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
     """Return the state of the containers after initialization; of several reasons the first
     container's."""
     statuses = status.get("containerStatuses") or []
-    reason, error, ready = init.reason, "", 0
+    reason = init.reason
+    error = ""
+    ready = 0
     for container in reversed(statuses):
         state = container.get("state") or {}
         terminated = state.get("terminated")

@@ -126,7 +126,8 @@ class PodStrategy(Strategy):
         return int(period) if period >= 0 else 1
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
-        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        spec = obj.get("spec") or {}
+        status = obj.get("status") or {}
         fields = super().selectable_fields(obj)
         fields["spec.hostNetwork"] = "true" if spec.get("hostNetwork") else "false"
         fields["status.podIPs"] = ""  # may be named, but upstream never fills it in
@@ -155,7 +156,8 @@ def _resized(containers: list[Object], requested: list[Object]) -> list[Object]:
 
 def _merge_match_label_keys(pod: Object) -> None:
     """Make ``matchLabelKeys`` requirements of the selector, with this pod's own values."""
-    spec, labels = pod["spec"], pod["metadata"].get("labels") or {}
+    spec = pod["spec"]
+    labels = pod["metadata"].get("labels") or {}
     if spec.get("affinity"):
         for term in options_validation.pod_affinity_terms(spec):
             _merge_keys(term, "matchLabelKeys", "In", labels)

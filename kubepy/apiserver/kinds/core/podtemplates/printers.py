@@ -36,7 +36,8 @@ def container_cells(pod_spec: dict[str, Any]) -> list[Cell]:
 
 
 def replicas_cells(obj: Object, now: datetime) -> list[Cell]:
-    spec, status = spec_of(obj), obj.get("status") or {}
+    spec = spec_of(obj)
+    status = obj.get("status") or {}
     return [
         obj["metadata"]["name"],
         spec.get("replicas", 0),

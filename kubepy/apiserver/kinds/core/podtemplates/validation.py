@@ -38,11 +38,9 @@ def validate_tolerating(
     The tolerances are worked out only if there are errors: most updates have none.
     """
     errors = validate_spec(workload["spec"], TOLERANT_OF_NOTHING)
-    return (
-        validate_spec(workload["spec"], template_options(old))
-        if errors and old is not None
-        else errors
-    )
+    if errors and old is not None:
+        return validate_spec(workload["spec"], template_options(old))
+    return errors
 
 
 def validate_template_object(obj: Object, old: Object | None = None) -> list[FieldError]:

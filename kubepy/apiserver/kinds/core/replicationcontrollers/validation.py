@@ -59,7 +59,8 @@ def validate_replication_controller(
     controller: Object, old: Object | None = None
 ) -> list[FieldError]:
     errors: Errors = []
-    spec, path = controller["spec"], "spec.template"
+    spec = controller["spec"]
+    path = "spec.template"
     validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds", errors)
     if not spec.get("selector"):
         errors.append(required("spec.selector"))

@@ -11,7 +11,8 @@ from kubepy.apiserver.printers import Cell, age, printer
 @printer("Name", "Request", "Limit", "Age")
 def print_resource_quota(obj: Object, now: datetime) -> list[Cell]:
     status = obj.get("status") or {}
-    hard, used = status.get("hard") or {}, status.get("used") or {}
+    hard = status.get("hard") or {}
+    used = status.get("used") or {}
     shares = {name: f"{name}: {used.get(name, 0)}/{hard[name]}" for name in sorted(hard)}
     return [
         obj["metadata"]["name"],

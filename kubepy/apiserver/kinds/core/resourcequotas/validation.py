@@ -46,7 +46,8 @@ def validate_quota(quota: Object, old: Object | None = None) -> list[FieldError]
     errors: Errors = []
     spec = quota["spec"]
     _validate_amounts(spec.get("hard") or {}, "spec.hard", errors)
-    scopes, path = spec.get("scopes") or [], "spec.scopes"
+    scopes = spec.get("scopes") or []
+    path = "spec.scopes"
     for scope in scopes:
         if scope not in SCOPES:
             errors.append(invalid_value(path, scopes, "unsupported scope"))
@@ -92,7 +93,8 @@ def _is_in_scope(name: str, scope: str) -> bool:
 
 
 def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> None:
-    path, scopes = "spec.scopeSelector.matchExpressions", []
+    path = "spec.scopeSelector.matchExpressions"
+    scopes = []
     for expression in selector.get("matchExpressions") or ():
         scope = expression.get("scopeName", "")
         if scope not in SCOPES:
@@ -103,7 +105,8 @@ def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> 
             for name in sorted(spec.get("hard") or ())
             if not _is_in_scope(name, scope)
         )
-        operator, values = expression.get("operator", ""), expression.get("values") or []
+        operator = expression.get("operator", "")
+        values = expression.get("values") or []
         if scope in ONLY_EXISTS and operator != "Exists":
             detail = (
                 "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
@@ -138,9 +141,11 @@ def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> 
 
 def quota_warnings(quota: Object) -> list[str]:
     """Warn of a quota with more requests than limits, which can never be used up."""
-    hard, warnings = quota["spec"].get("hard") or {}, []
+    hard = quota["spec"].get("hard") or {}
+    warnings = []
     for name in ("cpu", "memory", "storage", "ephemeral-storage"):
-        request, limit = f"requests.{name}", f"limits.{name}"
+        request = f"requests.{name}"
+        limit = f"limits.{name}"
         if request not in hard and name in ("cpu", "memory"):
             request = name
         if (

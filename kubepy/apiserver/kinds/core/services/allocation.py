@@ -75,7 +75,8 @@ def _start(service: Object, purpose: str, size: int) -> int:
 def _patch_allocated(service: Object, old: Object) -> None:
     """Keep allocated values: a client that replaces a Service need not know them
     (``patchAllocatedValues``)."""
-    spec, old_spec = service["spec"], old["spec"]
+    spec = service["spec"]
+    old_spec = old["spec"]
     if "ExternalName" not in (spec.get("type"), old_spec.get("type")):
         for field in ("clusterIP", "clusterIPs"):
             if not spec.get(field) and old_spec.get(field):
@@ -100,9 +101,12 @@ def _patch_allocated(service: Object, old: Object) -> None:
 def _normalize_cluster_ips(service: Object, old: Object) -> None:
     """Make ``clusterIP`` the first of ``clusterIPs``; a client that changes only one of them means
     both."""
-    spec, old_spec = service["spec"], old["spec"]
-    new_ip, old_ip = spec.get("clusterIP", ""), old_spec.get("clusterIP", "")
-    ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
+    spec = service["spec"]
+    old_spec = old["spec"]
+    new_ip = spec.get("clusterIP", "")
+    old_ip = old_spec.get("clusterIP", "")
+    ips = spec.get("clusterIPs") or []
+    old_ips = old_spec.get("clusterIPs") or []
     if new_ip == old_ip:
         if old_ips and not ips:
             spec["clusterIPs"] = old_ips
@@ -174,7 +178,8 @@ def _second_value_errors(
     spec: Object, old: Object | None, field: str, label: str
 ) -> list[FieldError]:
     """Check that a second address or family goes with its policy."""
-    values, policy = spec.get(field) or [], spec["ipFamilyPolicy"]
+    values = spec.get(field) or []
+    policy = spec["ipFamilyPolicy"]
     before = ((old or {}).get("spec") or {}).get(field) or []
     if policy != SINGLE:
         if old is None or not (len(before) == 2 and len(values) == 1 and values[0] == before[0]):
@@ -200,11 +205,13 @@ def _second_value_errors(
 
 
 def _allocate_cluster_ip(service: Object, others: list[Object], subnet: str) -> None:
-    spec, network = service["spec"], ipaddress.IPv4Network(subnet)
+    spec = service["spec"]
+    network = ipaddress.IPv4Network(subnet)
     used = {ip for other in others for ip in other["spec"].get("clusterIPs") or ()}
     requested = (spec.get("clusterIPs") or [""])[0]
     if requested:
-        parsed, problem = ipaddress.ip_address(requested), ""
+        parsed = ipaddress.ip_address(requested)
+        problem = ""
         if parsed not in network or parsed in (network.network_address, network.broadcast_address):
             problem = "the provided network does not match the current range"
         elif requested in used:

@@ -82,7 +82,8 @@ def _drop_internal_traffic_policy(obj: Object) -> None:
 def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
     """Drop fields of the old type that the new one cannot have, unless the client changed them
     itself."""
-    spec, old_spec = obj["spec"], old["spec"]
+    spec = obj["spec"]
+    old_spec = old["spec"]
     if old_spec.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
         if all(spec.get(field) == old_spec.get(field) for field in ("clusterIP", "clusterIPs")):
             spec.pop("clusterIP", None)

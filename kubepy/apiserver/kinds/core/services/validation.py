@@ -54,7 +54,8 @@ def validate_service(service: Object, old: Object | None = None) -> list[FieldEr
     errors: Errors = []
     spec = service["spec"]
     annotations = annotations_of(service)
-    hints, mode = annotations.get(TOPOLOGY_HINTS), annotations.get(TOPOLOGY_MODE)
+    hints = annotations.get(TOPOLOGY_HINTS)
+    mode = annotations.get(TOPOLOGY_MODE)
     if hints is not None and mode is not None and hints != mode:
         detail = f"must match annotations[{TOPOLOGY_HINTS}] when both are specified"
         errors.append(invalid_value(f"metadata.annotations[{TOPOLOGY_MODE}]", mode, detail))
@@ -121,7 +122,8 @@ def _validate_port(
         names.add(name)
     elif needs_name:
         errors.append(required(f"{path}.name"))
-    number, target = port.get("port", 0), port.get("targetPort", 0)
+    number = port.get("port", 0)
+    target = port.get("targetPort", 0)
     errors.extend(invalid_value(f"{path}.port", number, detail) for detail in port_number(number))
     validate_choice(port.get("protocol", ""), PROTOCOLS, f"{path}.protocol", errors)
     errors.extend(
@@ -153,7 +155,8 @@ def _validate_port_numbers(spec: Object, ports: list[Object], errors: Errors) ->
 
 
 def _validate_affinity(spec: Object, errors: Errors) -> None:
-    affinity, config = spec.get("sessionAffinity", ""), spec.get("sessionAffinityConfig")
+    affinity = spec.get("sessionAffinity", "")
+    config = spec.get("sessionAffinityConfig")
     validate_choice(affinity, ("ClientIP", "None"), "spec.sessionAffinity", errors)
     path = "spec.sessionAffinityConfig"
     if affinity == "None" and config is not None:
@@ -178,7 +181,8 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
     if spec.get("type") == "ExternalName":
         return []
     errors: Errors = []
-    ips, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
+    ips = spec.get("clusterIPs") or []
+    families = spec.get("ipFamilies") or []
     first_ip = spec.get("clusterIP", "")
     if first_ip and not ips:
         errors.append(required("spec.clusterIPs"))
@@ -253,8 +257,10 @@ def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
 
 
 def _validate_source_ranges(service: Object, old: Object | None, errors: Errors) -> None:
-    spec, annotations = service["spec"], annotations_of(service)
-    ranges, annotation = spec.get("loadBalancerSourceRanges") or [], annotations.get(SOURCE_RANGES)
+    spec = service["spec"]
+    annotations = annotations_of(service)
+    ranges = spec.get("loadBalancerSourceRanges") or []
+    annotation = annotations.get(SOURCE_RANGES)
     if ranges:
         path = "spec.LoadBalancerSourceRanges"  # upstream's spelling
     elif annotation is not None:
@@ -279,7 +285,8 @@ def _validate_source_ranges(service: Object, old: Object | None, errors: Errors)
 
 
 def _validate_balancer_class(spec: Object, old_spec: Object | None, errors: Errors) -> None:
-    path, name = "spec.loadBalancerClass", spec.get("loadBalancerClass")
+    path = "spec.loadBalancerClass"
+    name = spec.get("loadBalancerClass")
     if spec.get("type") != "LoadBalancer":
         if name is not None:
             errors.append(forbidden_field(path, FOR_BALANCERS))
@@ -296,14 +303,16 @@ def _validate_balancer_class(spec: Object, old_spec: Object | None, errors: Erro
 
 def _validate_traffic(service: Object, errors: Errors) -> None:
     spec = service["spec"]
-    external, at = spec.get("externalTrafficPolicy", ""), "spec.externalTrafficPolicy"
+    external = spec.get("externalTrafficPolicy", "")
+    at = "spec.externalTrafficPolicy"
     if is_externally_accessible(spec):
         validate_choice(external, ("Cluster", "Local"), at, errors)
     elif external:
         errors.append(
             invalid_value(at, external, "may only be set for externally-accessible services")
         )
-    port, at = spec.get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
+    port = spec.get("healthCheckNodePort", 0)
+    at = "spec.healthCheckNodePort"
     if not needs_health_check(service):
         if port:
             detail = (
@@ -329,7 +338,8 @@ def _validate_traffic(service: Object, errors: Errors) -> None:
 
 def validate_service_update(service: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
-    spec, old_spec = service["spec"], old["spec"]
+    spec = service["spec"]
+    old_spec = old["spec"]
     if "ExternalName" not in (spec.get("type"), old_spec.get("type")):
         if not (is_headless(service) and is_headless(old)):
             _validate_cluster_ips_kept(spec, old_spec, errors)
@@ -343,7 +353,8 @@ def validate_service_update(service: Object, old: Object) -> list[FieldError]:
 
 
 def _validate_cluster_ips_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
-    ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
+    ips = spec.get("clusterIPs") or []
+    old_ips = old_spec.get("clusterIPs") or []
     shown = spec.get("clusterIPs")
     if len(ips) == len(old_ips):
         errors.extend(
@@ -363,7 +374,8 @@ def _validate_cluster_ips_kept(spec: Object, old_spec: Object, errors: Errors) -
 
 
 def _validate_families_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
-    families, old_families = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
+    families = spec.get("ipFamilies") or []
+    old_families = old_spec.get("ipFamilies") or []
     at = "spec.ipFamilies[0]"
     if len(families) == len(old_families):
         errors.extend(
@@ -389,7 +401,9 @@ def validate_service_status(service: Object) -> list[FieldError]:
         return [forbidden_field("status.loadBalancer.ingress", detail)]
     for index, ingress in enumerate(ingresses):
         path = f"status.loadBalancer.ingress[{index}]"
-        ip, mode, host = ingress.get("ip", ""), ingress.get("ipMode"), ingress.get("hostname", "")
+        ip = ingress.get("ip", "")
+        mode = ingress.get("ipMode")
+        host = ingress.get("hostname", "")
         if ip:
             validate_ip(ip, f"{path}.ip", errors)
         if mode is None:
@@ -416,7 +430,8 @@ def validate_service_status(service: Object) -> list[FieldError]:
 def service_warnings(service: Object) -> list[str]:
     spec = service["spec"]
     warnings = []
-    external_ips, kind = spec.get("externalIPs") or [], spec.get("type")
+    external_ips = spec.get("externalIPs") or []
+    kind = spec.get("type")
     headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
     if TOPOLOGY_HINTS in annotations_of(service):
         warnings.append(

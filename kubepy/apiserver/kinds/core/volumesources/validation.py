@@ -124,7 +124,8 @@ def _is_initiator_too_long(source: Object, volume_name: str) -> bool:
 
 
 def _validate_fc(source: Object, path: str, errors: Errors) -> None:
-    targets, lun = source.get("targetWWNs") or [], source.get("lun")
+    targets = source.get("targetWWNs") or []
+    lun = source.get("lun")
     if not targets and not source.get("wwids"):
         errors.append(
             required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
@@ -158,7 +159,8 @@ def _validate_quobyte(source: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_flocker(source: Object, path: str, errors: Errors) -> None:
-    name, identifier = source.get("datasetName", ""), source.get("datasetUUID", "")
+    name = source.get("datasetName", "")
+    identifier = source.get("datasetUUID", "")
     if not name and not identifier:
         errors.append(required(path, "one of datasetName and datasetUUID is required"))
     if name and identifier:
@@ -172,7 +174,8 @@ def _validate_azure_disk(source: Object, path: str, errors: Errors) -> None:
     validate_required(source, ("diskName", "diskURI"), path, errors)
     modes = ("None", "ReadOnly", "ReadWrite")
     validate_optional_choice(source.get("cachingMode"), modes, f"{path}.cachingMode", errors)
-    kind, uri = source.get("kind"), source.get("diskURI", "")
+    kind = source.get("kind")
+    uri = source.get("diskURI", "")
     validate_optional_choice(kind, ("Dedicated", "Managed", "Shared"), f"{path}.kind", errors)
     managed = (
         "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/"

@@ -188,7 +188,8 @@ def validate_binding_conditions(holder: Object, path: str, errors: Errors) -> No
 
 def validate_claim_spec(spec: Object, path: str, errors: Errors) -> None:
     devices = spec.get("devices") or {}
-    names, path = request_names(spec), f"{path}.devices"
+    names = request_names(spec)
+    path = f"{path}.devices"
     validate_items(
         devices.get("requests"),
         MOST_REQUESTS,
@@ -224,7 +225,8 @@ def request_names(spec: Object) -> RequestNames:
 
 def validate_request(request: Object, path: str, errors: Errors) -> None:
     validate_label(name_of(request), f"{path}.name", errors)
-    exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
+    exactly = request.get("exactly")
+    alternatives = request.get("firstAvailable")
     if exactly is None and not alternatives:
         errors.append(required(path, ONE_REQUEST))
     elif exactly is not None and alternatives:
@@ -255,7 +257,8 @@ def validate_exact_request(request: Object, path: str, errors: Errors) -> None:
     validate_items(
         request.get("selectors"), MOST_SELECTORS, validate_selector, f"{path}.selectors", errors
     )
-    mode, count = request.get("allocationMode", ""), request.get("count", 0)
+    mode = request.get("allocationMode", "")
+    count = request.get("count", 0)
     if mode not in ("All", "ExactCount"):
         errors.append(not_supported(f"{path}.allocationMode", mode, ("All", "ExactCount")))
     elif mode == "All" and count:
@@ -272,7 +275,8 @@ def validate_selector(selector: Object, path: str, errors: Errors) -> None:
     if (cel := selector.get("cel")) is None:
         errors.append(required(f"{path}.cel"))
         return
-    path, expression = f"{path}.cel.expression", cel.get("expression", "")
+    path = f"{path}.cel.expression"
+    expression = cel.get("expression", "")
     if len(expression.encode()) > LONGEST_EXPRESSION:
         errors.append(too_long(path, LONGEST_EXPRESSION))
         return
@@ -285,7 +289,8 @@ def validate_selector(selector: Object, path: str, errors: Errors) -> None:
 def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
     if key := toleration.get("key"):
         validate_label_name(key, f"{path}.key", errors)
-    operator, value = toleration.get("operator", ""), toleration.get("value", "")
+    operator = toleration.get("operator", "")
+    value = toleration.get("value", "")
     validate_choice(operator, ("Equal", "Exists"), f"{path}.operator", errors)
     if operator == "Exists" and value:
         errors.append(invalid_value(f"{path}.value", value, "must be empty for operator `Exists`"))
@@ -371,8 +376,10 @@ def validate_json_object(value: Any, path: str, errors: Errors, *, stored: bool 
 
 
 def validate_claim_status(claim: Object, old: Object, errors: Errors) -> None:
-    status, old_status = claim.get("status") or {}, old.get("status") or {}
-    allocation, consumers = status.get("allocation"), status.get("reservedFor") or []
+    status = claim.get("status") or {}
+    old_status = old.get("status") or {}
+    allocation = status.get("allocation")
+    consumers = status.get("reservedFor") or []
     validate_items(
         consumers,
         256,
@@ -451,7 +458,8 @@ def _validate_device_status(
         errors.append(
             invalid_value(path, device_key(device), "must be an allocated device in the claim")
         )
-    conditions, at = device.get("conditions") or [], f"{path}.conditions"
+    conditions = device.get("conditions") or []
+    at = f"{path}.conditions"
     if len(conditions) > 8:
         errors.append(too_many(at, len(conditions), 8))
     for index, condition in enumerate(conditions):
@@ -460,7 +468,8 @@ def _validate_device_status(
         _validate_condition(condition, f"{at}[{index}]", errors)
     if device.get("data") is not None:
         validate_json_object(device["data"], f"{path}.data", errors)
-    network, path = device.get("networkData") or {}, f"{path}.networkData"
+    network = device.get("networkData") or {}
+    path = f"{path}.networkData"
     for field, limit in (("interfaceName", 256), ("hardwareAddress", 128)):
         if len(network.get(field, "").encode()) > limit:
             errors.append(too_long(f"{path}.{field}", limit))

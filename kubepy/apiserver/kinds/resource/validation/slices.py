@@ -153,7 +153,8 @@ def validate_nodes(holder: Object, path: str, none: str, many: str, errors: Erro
 
 
 def _validate_device(device: Object, old: Object | None, path: str, errors: Errors) -> None:
-    attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
+    attributes = device.get("attributes") or {}
+    capacity = device.get("capacity") or {}
     validate_label(name_of(device), f"{path}.name", errors)
     if (count := len(attributes) + len(capacity)) > MOST_PROPERTIES:
         detail = f"the total number of attributes and capacities must not exceed {MOST_PROPERTIES}"
@@ -199,7 +200,8 @@ def validate_capacity(shared: bool, capacity: Object, path: str, errors: Errors)
     if (policy := capacity.get("requestPolicy")) is None:
         return
     path = f"{path}.requestPolicy"
-    values, limits = policy.get("validValues"), policy.get("validRange")
+    values = policy.get("validValues")
+    limits = policy.get("validRange")
     if not shared:
         errors.append(forbidden_field(path, "allowMultipleAllocations must be true"))
     elif values and limits is not None:
@@ -213,10 +215,8 @@ def validate_capacity(shared: bool, capacity: Object, path: str, errors: Errors)
         if policy.get("default") is None:
             errors.append(required(f"{path}.default", f"required when {field} is defined"))
             return
-        most, default = (
-            Quantity.parse(capacity.get("value", "0")),
-            Quantity.parse(policy["default"]),
-        )
+        most = Quantity.parse(capacity.get("value", "0"))
+        default = Quantity.parse(policy["default"])
         if values:
             _validate_values(
                 [Quantity.parse(value) for value in values],
@@ -264,7 +264,9 @@ def _validate_values(
 def _validate_range(
     limits: dict[str, Quantity], default: Quantity, most: Quantity, path: str, errors: Errors
 ) -> None:
-    low, high, step = limits.get("min"), limits.get("max"), limits.get("step")
+    low = limits.get("min")
+    high = limits.get("max")
+    step = limits.get("step")
     if low is None:
         errors.append(required(f"{path}.min", "required when validRange is defined"))
         return
@@ -318,7 +320,8 @@ def validate_counters(field: str, counters: Object, path: str, errors: Errors) -
         validate_label(name, f"{path}.{field}", errors)
     else:
         errors.append(required(f"{path}.{field}"))
-    names, path = counters.get("counters") or {}, f"{path}.counters"
+    names = counters.get("counters") or {}
+    path = f"{path}.counters"
     if not names:
         errors.append(required(path))
     elif len(names) > MOST_COUNTERS:

@@ -42,11 +42,9 @@ def validate_storage_class(storage_class: Object) -> list[FieldError]:
         path = f"allowedTopologies[{index}].matchLabelExpressions"
         expressions: dict[str, set[str]] = {}
         for position, expression in enumerate(term.get("matchLabelExpressions") or ()):
-            at, key, values = (
-                f"{path}[{position}]",
-                expression.get("key", ""),
-                expression.get("values") or [],
-            )
+            at = f"{path}[{position}]"
+            key = expression.get("key", "")
+            values = expression.get("values") or []
             if not values:
                 errors.append(required(f"{at}.values"))
             errors.extend(
@@ -99,10 +97,8 @@ def validate_attributes_class(
 ) -> list[FieldError]:
     """Validate a VolumeAttributesClass, which no update may change."""
     errors: Errors = []
-    driver, parameters = (
-        attributes_class.get("driverName", ""),
-        attributes_class.get("parameters") or {},
-    )
+    driver = attributes_class.get("driverName", "")
+    parameters = attributes_class.get("parameters") or {}
     if old is not None:
         errors.extend(
             forbidden_field(field, f"updates to {field} are forbidden.")

@@ -51,7 +51,8 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
     )
     audiences: set[str] = set()
     for index, request in enumerate(spec.get("tokenRequests") or ()):
-        audience, seconds = request.get("audience", ""), request.get("expirationSeconds")
+        audience = request.get("audience", "")
+        seconds = request.get("expirationSeconds")
         if audience in audiences:
             errors.append(duplicate(f"spec.tokenRequests[{index}].audience", audience))
             continue
@@ -103,7 +104,8 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
     drivers = node["spec"].get("drivers") or []
     for index, driver in enumerate(drivers):
         driver_path = f"spec.drivers[{index}]"
-        name, identifier = driver.get("name", ""), driver.get("nodeID", "")
+        name = driver.get("name", "")
+        identifier = driver.get("nodeID", "")
         validate_csi_driver_name(name, f"{driver_path}.name", errors)
         if not identifier:
             errors.append(required(f"{driver_path}.nodeID"))
@@ -147,7 +149,8 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
 def validate_capacity(capacity: Object, old: Object | None = None) -> list[FieldError]:
     errors: Errors = []
     tolerated = old is not None and has_invalid_label_value(old.get("nodeTopology"))
-    topology, name = capacity.get("nodeTopology"), capacity.get("storageClassName", "")
+    topology = capacity.get("nodeTopology")
+    name = capacity.get("storageClassName", "")
     validate_label_selector(topology, "nodeTopology", errors, allow_invalid_values=tolerated)
     validate_format(name, dns1123_subdomain(name), "storageClassName", errors)
     amount = capacity.get("capacity")
@@ -163,7 +166,8 @@ def validate_capacity(capacity: Object, old: Object | None = None) -> list[Field
 
 def capacity_warnings(capacity: Object) -> list[str]:
     """Warn of deprecated labels of nodes (``GetWarningsForNodeSelector``)."""
-    topology, warnings = capacity.get("nodeTopology") or {}, []
+    topology = capacity.get("nodeTopology") or {}
+    warnings = []
     for index, expression in enumerate(topology.get("matchExpressions") or ()):
         if (key := expression.get("key", "")) in DEPRECATED_LABELS:
             warnings.append(
@@ -184,14 +188,13 @@ def validate_attachment(attachment: Object, old: Object | None = None) -> list[F
     change the spec."""
     errors: Errors = []
     spec = attachment["spec"]
-    attacher, node, source = (
-        spec.get("attacher", ""),
-        spec.get("nodeName", ""),
-        spec.get("source") or {},
-    )
+    attacher = spec.get("attacher", "")
+    node = spec.get("nodeName", "")
+    source = spec.get("source") or {}
     if not attacher:
         errors.append(required("spec.attacher"))
-    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    name = source.get("persistentVolumeName")
+    inline = source.get("inlineVolumeSpec")
     if name is None and inline is None:
         errors.append(required("spec.source", ONE_SOURCE))
     elif name is not None and inline is not None:

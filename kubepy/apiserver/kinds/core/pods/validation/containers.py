@@ -82,7 +82,8 @@ def validate_containers(context: PodContext, path: str, errors: Errors) -> None:
         return
     names: set[str] = set()
     for index, container in enumerate(containers):
-        at, name = f"{path}[{index}]", container.get("name", "")
+        at = f"{path}[{index}]"
+        name = container.get("name", "")
         _validate_common(container, context, at, errors)
         if name in names:
             errors.append(duplicate(f"{at}.name", name))
@@ -170,7 +171,8 @@ def validate_ports(ports: list[Object], path: str, errors: Errors) -> None:
                 errors.append(duplicate(f"{at}.name", name))
             elif not complaints:
                 names.add(name)
-        container_port, host_port = port.get("containerPort", 0), port.get("hostPort", 0)
+        container_port = port.get("containerPort", 0)
+        host_port = port.get("hostPort", 0)
         if container_port == 0:
             errors.append(required(f"{at}.containerPort"))
         else:
@@ -199,7 +201,8 @@ def _validate_host_ports(containers: list[Object], path: str, errors: Errors) ->
 
 
 def _validate_restart_policy(container: Object, path: str, errors: Errors) -> None:
-    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
+    policy = container.get("restartPolicy")
+    rules = container.get("restartPolicyRules") or []
     if policy is None and rules:
         errors.append(
             required(
@@ -279,7 +282,8 @@ def validate_ephemeral_containers(context: PodContext, path: str, errors: Errors
         at = f"{path}[{index}]"
         _validate_common(container, context, at, errors)
         validate_image_padding(container, at, errors)
-        name, target = container.get("name", ""), container.get("targetContainerName", "")
+        name = container.get("name", "")
+        target = container.get("targetContainerName", "")
         if name in names:
             errors.append(duplicate(f"{at}.name", name))
         names.add(name)
@@ -364,7 +368,8 @@ def _validate_handler(
     if not present:
         errors.append(required(path, "must specify a handler type"))
         return
-    action, at = handler[present[0]], f"{path}.{present[0]}"
+    action = handler[present[0]]
+    at = f"{path}.{present[0]}"
     match present[0]:
         case "exec":
             if not action.get("command"):
@@ -417,7 +422,8 @@ def validate_pod_resources(spec: Object, claim_names: list[str], path: str, erro
     validate_resource_requirements(
         resources, claim_names, path, errors, validate_name=validate_pod_resource_name
     )
-    pod_requests, pod_limits = resources.get("requests") or {}, resources.get("limits") or {}
+    pod_requests = resources.get("requests") or {}
+    pod_limits = resources.get("limits") or {}
     for name, total in aggregate(spec, "requests").items():
         if name in pod_requests and total > Quantity.parse(pod_requests[name]):
             detail = f"must be greater than or equal to aggregate container requests of {total}"
@@ -450,18 +456,17 @@ RECURSIVE_READ_ONLY = ("Disabled", "Enabled", "IfPossible")
 def validate_mounts_and_devices(
     container: Object, volumes: dict[str, Object], path: str, errors: Errors
 ) -> None:
-    mounts, devices = container.get("volumeMounts") or (), container.get("volumeDevices") or ()
+    mounts = container.get("volumeMounts") or ()
+    devices = container.get("volumeDevices") or ()
     if not mounts and not devices:
         return
     device_paths = {device.get("name", ""): device.get("devicePath", "") for device in devices}
     mount_paths = {mount.get("name", ""): mount.get("mountPath", "") for mount in mounts}
     targets: set[str] = set()
     for index, mount in enumerate(mounts):
-        at, name, target = (
-            f"{path}.volumeMounts[{index}]",
-            mount.get("name", ""),
-            mount.get("mountPath", ""),
-        )
+        at = f"{path}.volumeMounts[{index}]"
+        name = mount.get("name", "")
+        target = mount.get("mountPath", "")
         if not name:
             errors.append(required(f"{at}.name"))
         if name not in volumes:
@@ -492,7 +497,8 @@ def _validate_devices(
     names: set[str] = set()
     paths: set[str] = set()
     for index, device in enumerate(devices):
-        at, target = f"{path}[{index}]", device.get("devicePath", "")
+        at = f"{path}[{index}]"
+        target = device.get("devicePath", "")
         _validate_device_name(device.get("name", ""), names, volumes, at, errors)
         if not target:
             errors.append(required(f"{at}.devicePath"))
@@ -523,7 +529,8 @@ def _validate_mount_options(
 ) -> None:
     """Validate the options of a mount; upstream's errors have no index here:
     ``volumeMounts.subPath``."""
-    sub_path, expression = mount.get("subPath"), mount.get("subPathExpr")
+    sub_path = mount.get("subPath")
+    expression = mount.get("subPathExpr")
     if sub_path:
         validate_local_descending_path(sub_path, f"{path}.subPath", errors)
     if expression:

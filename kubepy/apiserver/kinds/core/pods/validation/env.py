@@ -81,7 +81,8 @@ def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
         else:
             validate_format(name, env_var_name(name), f"{path}[{index}].name", errors)
         if variable.get("valueFrom") is not None:
-            source, at = variable["valueFrom"], f"{path}[{index}].valueFrom"
+            source = variable["valueFrom"]
+            at = f"{path}[{index}].valueFrom"
             kinds = [kind for kind in SOURCES if source.get(kind) is not None]
             for kind in kinds:
                 _validate_source(kind, source[kind], f"{at}.{kind}", errors)
@@ -109,7 +110,8 @@ def _validate_source(kind: str, selector: Object, path: str, errors: Errors) -> 
         case "resourceFieldRef":
             validate_resource_selector(selector, path, errors, volume=False)
         case "configMapKeyRef" | "secretKeyRef":
-            name, key = selector.get("name", ""), selector.get("key", "")
+            name = selector.get("name", "")
+            key = selector.get("key", "")
             validate_format(name, dns1123_subdomain(name), f"{path}.name", errors)
             if not key:
                 errors.append(required(f"{path}.key"))
@@ -224,10 +226,8 @@ def validate_file_key_volumes(
         reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
         if reference is None:
             continue
-        name, at = (
-            reference.get("volumeName", ""),
-            f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName",
-        )
+        name = reference.get("volumeName", "")
+        at = f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName"
         if name not in volumes:
             errors.append(field_not_found(at, name))
         elif volumes[name].get("emptyDir") is None:

@@ -31,7 +31,8 @@ CREATED = PodOptions(resource_is_pod=True)
 
 def validate_pod(pod: Object) -> list[FieldError]:
     errors: Errors = []
-    spec, annotations = pod["spec"], pod["metadata"].get("annotations")
+    spec = pod["spec"]
+    annotations = pod["metadata"].get("annotations")
     _validate_annotations_and_spec(pod, CREATED, errors)
     if spec.get("ephemeralContainers"):
         errors.append(forbidden_field("spec.ephemeralContainers", "cannot be set on create"))
@@ -66,9 +67,11 @@ def _validate_annotations_and_spec(pod: Object, options: PodOptions, errors: Err
 
 def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
     errors = revalidate(pod, old)
-    spec, old_spec = pod["spec"], old["spec"]
+    spec = pod["spec"]
+    old_spec = old["spec"]
     for field in ("containers", "initContainers"):
-        new_list, old_list = spec.get(field) or [], old_spec.get(field) or []
+        new_list = spec.get(field) or []
+        old_list = old_spec.get(field) or []
         if len(new_list) != len(old_list):
             return [
                 *errors,
@@ -82,7 +85,8 @@ def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
         errors += deadline_errors
         if spec.get("activeDeadlineSeconds") is not None:
             return errors
-    tolerations, old_tolerations = spec.get("tolerations") or [], old_spec.get("tolerations") or []
+    tolerations = spec.get("tolerations") or []
+    old_tolerations = old_spec.get("tolerations") or []
     if tolerations != old_tolerations:
         compared, old_compared = (
             [
@@ -140,7 +144,8 @@ def _validate_whole(pod: Object, old: Object, options: PodOptions) -> Errors:
 
 def _deadline_errors(spec: Object, old_spec: Object) -> list[FieldError]:
     """Refuse to remove or lengthen a deadline."""
-    new, old = spec.get("activeDeadlineSeconds"), old_spec.get("activeDeadlineSeconds")
+    new = spec.get("activeDeadlineSeconds")
+    old = old_spec.get("activeDeadlineSeconds")
     at = "spec.activeDeadlineSeconds"
     if new is None:
         detail = "must not update from a positive integer to nil value"
@@ -178,12 +183,14 @@ def _copy_field(target: Object, source: Object, field: str) -> None:
 def _validate_gated_scheduling(spec: Object, old_spec: Object, errors: Errors) -> None:
     """Let a pod with scheduling gates narrow the nodes that it can run on; ``spec`` gets the old
     values back."""
-    new, old = spec.get("nodeSelector") or {}, old_spec.get("nodeSelector") or {}
+    new = spec.get("nodeSelector") or {}
+    old = old_spec.get("nodeSelector") or {}
     if any(new.get(key) != value for key, value in old.items()):
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         errors.append(invalid_value("spec.nodeSelector", new, detail))
     _copy_field(spec, old_spec, "nodeSelector")
-    new_affinity, old_affinity = spec.get("affinity") or {}, old_spec.get("affinity") or {}
+    new_affinity = spec.get("affinity") or {}
+    old_affinity = old_spec.get("affinity") or {}
     if semantically_equal(new_affinity.get("nodeAffinity"), old_affinity.get("nodeAffinity")):
         return
     at = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"

@@ -55,7 +55,8 @@ def _is_plain(key: str, operator: str, value: str, effect: str, has_seconds: boo
 
 
 def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
-    key, effect = toleration.get("key", ""), toleration.get("effect", "")
+    key = toleration.get("key", "")
+    effect = toleration.get("effect", "")
     operator = toleration.get("operator", "")
     if key:
         validate_label_name(key, f"{path}.key", errors)
@@ -162,7 +163,8 @@ def validate_node_selector_term(
             validate_label_values(expression.get("values"), f"{at}.values", errors)
     for index, expression in enumerate(term.get("matchFields") or ()):
         at = f"{path}.matchFields[{index}]"
-        operator, key = expression.get("operator", ""), expression.get("key", "")
+        operator = expression.get("operator", "")
+        key = expression.get("key", "")
         values = expression.get("values") or ()
         if operator not in ("In", "NotIn"):
             errors.append(invalid_value(f"{at}.operator", operator, NOT_AN_OPERATOR))
@@ -203,7 +205,8 @@ def _validate_affinity_term(
 def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
     """Validate ``matchLabelKeys`` and ``mismatchLabelKeys``
     (``ValidateMatchLabelKeysAndMismatchLabelKeys``)."""
-    match, mismatch = term.get("matchLabelKeys") or [], term.get("mismatchLabelKeys") or []
+    match = term.get("matchLabelKeys") or []
+    mismatch = term.get("mismatchLabelKeys") or []
     if not match and not mismatch:
         return
     selector = term.get("labelSelector")

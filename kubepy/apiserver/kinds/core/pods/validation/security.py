@@ -141,7 +141,8 @@ def host_sysctl_complaint(sysctl: str, spec: Object) -> str:
 def validate_seccomp_profile(profile: Object | None, path: str, errors: Errors) -> None:
     if profile is None:
         return
-    kind, local = profile.get("type", ""), profile.get("localhostProfile")
+    kind = profile.get("type", "")
+    local = profile.get("localhostProfile")
     if not kind:
         errors.append(required(f"{path}.type", "type is required when seccompProfile is set"))
     elif kind not in PROFILE_TYPES:
@@ -165,7 +166,8 @@ def validate_seccomp_profile(profile: Object | None, path: str, errors: Errors) 
 def validate_app_armor_profile(profile: Object | None, path: str, errors: Errors) -> None:
     if profile is None:
         return
-    kind, local = profile.get("type", ""), profile.get("localhostProfile")
+    kind = profile.get("type", "")
+    local = profile.get("localhostProfile")
     if not kind:
         errors.append(required(f"{path}.type", "type is required when appArmorProfile is set"))
     elif kind not in PROFILE_TYPES:

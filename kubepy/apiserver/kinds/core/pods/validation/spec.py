@@ -97,7 +97,8 @@ def validate_pod_spec(
 def _validate_resource_claims(claims: list[Object], path: str, errors: Errors) -> None:
     names: set[str] = set()
     for index, claim in enumerate(claims):
-        name, at = claim.get("name", ""), f"{path}[{index}]"
+        name = claim.get("name", "")
+        at = f"{path}[{index}]"
         if not name:
             errors.append(required(f"{at}.name"))
         elif name in names:
@@ -125,7 +126,8 @@ def _validate_policies(spec: Object, options: PodOptions, path: str, errors: Err
     if spec.get("hostNetwork"):
         for index, container in enumerate(spec.get("containers") or ()):
             for position, port in enumerate(container.get("ports") or ()):
-                host, inside = port.get("hostPort", 0), port.get("containerPort", 0)
+                host = port.get("hostPort", 0)
+                inside = port.get("containerPort", 0)
                 if (options.resource_is_pod or host) and host != inside:
                     at = f"{path}.containers[{index}].ports[{position}].hostPort"
                     errors.append(
@@ -261,7 +263,8 @@ def _validate_names(spec: Object, path: str, errors: Errors) -> None:
 
 
 def validate_pod_template(template: Object, options: PodOptions, path: str, errors: Errors) -> None:
-    metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
+    metadata = template.get("metadata") or {}
+    spec = template.get("spec") or {}
     annotations = metadata.get("annotations")
     validate_labels(metadata.get("labels"), f"{path}.labels", errors)
     if annotations:
@@ -342,7 +345,8 @@ def validate_pod_annotations(
             )
         )
     for key in sorted(annotations):
-        profile, at = annotations[key], f"{path}.{key}"
+        profile = annotations[key]
+        at = f"{path}.{key}"
         if key != SECCOMP_POD and not key.startswith(SECCOMP_CONTAINER):
             continue
         if profile.startswith("localhost/"):
@@ -350,7 +354,8 @@ def validate_pod_annotations(
         elif profile not in (*RUNTIME_DEFAULTS, "unconfined"):
             errors.append(invalid_value(at, profile, "must be a valid seccomp profile"))
     for key in sorted(annotations):
-        profile, at = annotations[key], f"{path}[{key}]"
+        profile = annotations[key]
+        at = f"{path}[{key}]"
         if not key.startswith(APP_ARMOR):
             continue
         name = key.removeprefix(APP_ARMOR)

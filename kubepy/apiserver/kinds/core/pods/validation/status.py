@@ -45,22 +45,22 @@ STATUS_LISTS = (
 
 def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
-    status, old_status = pod.get("status") or {}, old.get("status") or {}
+    status = pod.get("status") or {}
+    old_status = old.get("status") or {}
     if annotations_of(pod) != annotations_of(old):
         validate_annotation_changes(
             annotations_of(pod), annotations_of(old), "metadata.annotations", errors
         )
     for index, condition in enumerate(status.get("conditions") or ()):
-        kind, generation, at = (
-            condition.get("type", ""),
-            condition.get("observedGeneration", 0),
-            (f"status.conditions[{index}]"),
-        )
+        kind = condition.get("type", "")
+        generation = condition.get("observedGeneration", 0)
+        at = f"status.conditions[{index}]"
         if generation < 0:
             errors.append(invalid_value(f"{at}.observedGeneration", generation, NOT_AN_INTEGER))
         if kind not in SYSTEM_CONDITIONS:
             validate_format(kind, label_key(kind), f"{at}.Type", errors)
-    node, at = status.get("nominatedNodeName", ""), "status.nominatedNodeName"
+    node = status.get("nominatedNodeName", "")
+    at = "status.nominatedNodeName"
     if node and node != old_status.get("nominatedNodeName", ""):
         validate_format(node, dns1123_subdomain(node), at, errors)
         if old["spec"].get("nodeName"):
@@ -130,10 +130,8 @@ def _restarts(
         container.get("name"): container for container in reversed(spec.get(containers) or ())
     }
     for index, status in enumerate(old_statuses):
-        terminated, container = (
-            (status.get("state") or {}).get("terminated"),
-            by_name.get(status.get("name")),
-        )
+        terminated = (status.get("state") or {}).get("terminated")
+        container = by_name.get(status.get("name"))
         if (
             terminated is not None
             and status.get("name") in running
@@ -164,11 +162,9 @@ def _validate_claim_statuses(statuses: Iterable[Object], spec: Object, errors: E
     claim_names = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
     names: set[str] = set()
     for index, status in enumerate(statuses):
-        name, claim, at = (
-            status.get("name", ""),
-            status.get("resourceClaimName"),
-            (f"status.resourceClaimStatuses[{index}]"),
-        )
+        name = status.get("name", "")
+        claim = status.get("resourceClaimName")
+        at = f"status.resourceClaimStatuses[{index}]"
         if name not in claim_names:
             detail = "must match the name of an entry in `spec.resourceClaims`"
             errors.append(invalid_value(f"{at}.name", name, detail))
@@ -201,7 +197,8 @@ def _validate_addresses(
 def _validate_users(statuses: Iterable[Object], spec: Object, path: str, errors: Errors) -> None:
     system = (spec.get("os") or {}).get("name", "linux")
     for index, status in enumerate(statuses):
-        user, at = (status.get("user") or {}).get("linux"), f"{path}[{index}].user.linux"
+        user = (status.get("user") or {}).get("linux")
+        at = f"{path}[{index}].user.linux"
         if user is None:
             continue
         if system == "windows":
@@ -240,10 +237,8 @@ def _validate_allocations(
                 yield invalid_value(f"{at}[{position}].name", allocated.get("name", ""), detail)
             identifiers: set[str] = set()
             for number, device in enumerate(allocated.get("resources") or ()):
-                place, identifier = (
-                    f"{at}[{position}].resources[{number}]",
-                    device.get("resourceID", ""),
-                )
+                place = f"{at}[{position}].resources[{number}]"
+                identifier = device.get("resourceID", "")
                 if device.get("health", "") not in HEALTHS:
                     yield not_supported(f"{place}.health", device.get("health", ""), HEALTHS)
                 if device.get("message") == "":
@@ -263,13 +258,11 @@ def _check_requested(name: str, container: Object) -> str:
         "/".join(filter(None, (f"claim:{claim.get('name', '')}", claim.get("request"))))
         for claim in resources.get("claims") or ()
     }
+    if name in claims:
+        return ""
     return (
-        ""
-        if name in claims
-        else (
-            "must match one of the container's resource claims in a format "
-            "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
-        )
+        "must match one of the container's resource claims in a format "
+        "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
     )
 
 
@@ -336,7 +329,8 @@ def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[Field
 
 def _pairs(pod: Object, old: Object, field: str) -> list[tuple[str, Object, Object]]:
     """Return the path of every container, the old container and the new one."""
-    containers, old_containers = pod["spec"].get(field) or (), old["spec"].get(field) or ()
+    containers = pod["spec"].get(field) or ()
+    old_containers = old["spec"].get(field) or ()
     return [
         (f"spec.{field}[{index}]", old_container, container)
         for index, (old_container, container) in enumerate(
@@ -373,14 +367,13 @@ def _with_old_resources(resources: Object, old: Object, *, claims: bool = True) 
     """Return resources with the old cpu and memory."""
     compared: Object = {}
     for field in FIELDS:
-        amounts, old_amounts = resources.get(field) or {}, old.get(field) or {}
+        amounts = resources.get(field) or {}
+        old_amounts = old.get(field) or {}
         others = {name: amount for name, amount in amounts.items() if name not in RESIZABLE}
         if changed := others | {
             name: old_amounts[name] for name in RESIZABLE if name in old_amounts
         }:
             compared[field] = changed
-    return (
-        {**compared, "claims": resources["claims"]}
-        if claims and resources.get("claims")
-        else compared
-    )
+    if claims and resources.get("claims"):
+        return {**compared, "claims": resources["claims"]}
+    return compared

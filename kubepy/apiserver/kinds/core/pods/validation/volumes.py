@@ -97,7 +97,8 @@ def validate_volumes(
     }
     for index, volume in enumerate(volumes):
         volume_errors: Errors = []
-        at, name = f"{path}[{index}]", volume.get("name", "")
+        at = f"{path}[{index}]"
+        name = volume.get("name", "")
         _validate_source(volume, pod_name, options, at, volume_errors)
         if not name:
             volume_errors.append(required(f"{at}.name"))
@@ -123,7 +124,8 @@ def _validate_source(
         errors.append(required(path, "must specify a volume type"))
         return
     kind = kinds[0]
-    source, source_path = volume[kind], f"{path}.{SOURCES[kind] or kind}"
+    source = volume[kind]
+    source_path = f"{path}.{SOURCES[kind] or kind}"
     match kind:
         case "projected":
             validate_file_mode(source.get("defaultMode"), f"{source_path}.defaultMode", errors)
@@ -231,7 +233,8 @@ def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
     if not item.get("path"):
         errors.append(required(f"{path}.path"))
     validate_local_non_reserved_path(item.get("path", ""), f"{path}.path", errors)
-    of_field, of_resource = item.get("fieldRef"), item.get("resourceFieldRef")
+    of_field = item.get("fieldRef")
+    of_resource = item.get("resourceFieldRef")
     if of_field is not None:
         validate_field_selector(of_field, VOLUME_FIELDS, f"{path}.fieldRef", errors)
         if of_resource is not None:

@@ -150,7 +150,8 @@ def _scheduling_warnings(spec: Object, path: str) -> Iterator[str]:
         at = f"{path}.affinity.nodeAffinity.{PREFERRED}[{index}].preference"
         yield from node_term_warnings(preferred.get("preference") or {}, at, check_values=True)
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
-        at, key = f"{path}.topologySpreadConstraints[{index}]", constraint.get("topologyKey", "")
+        at = f"{path}.topologySpreadConstraints[{index}]"
+        key = constraint.get("topologyKey", "")
         if key in DEPRECATED_LABELS:
             yield f"{at}.topologyKey: {key} is {DEPRECATED_LABELS[key]}"
         if constraint.get("labelSelector") is None:
@@ -159,7 +160,8 @@ def _scheduling_warnings(spec: Object, path: str) -> Iterator[str]:
 
 def node_term_warnings(term: Object, path: str, *, check_values: bool = False) -> Iterator[str]:
     for index, expression in enumerate(term.get("matchExpressions") or ()):
-        at, key = f"{path}.matchExpressions[{index}]", expression.get("key", "")
+        at = f"{path}.matchExpressions[{index}]"
+        key = expression.get("key", "")
         if key in DEPRECATED_LABELS:
             yield f"{at}.key: {key} is {DEPRECATED_LABELS[key]}"
         for position, value in enumerate(expression.get("values") or () if check_values else ()):
@@ -212,7 +214,8 @@ def _use_seccomp_field(key: str, prefix: str) -> str:
 def _profile_warnings(
     container: Object, spec: Object, annotations: dict[str, str], prefix: str, *, is_template: bool
 ) -> Iterator[str]:
-    context, name = container.get("securityContext") or {}, container.get("name", "")
+    context = container.get("securityContext") or {}
+    name = container.get("name", "")
     if SECCOMP_CONTAINER + name in annotations and context.get("seccompProfile") is None:
         yield _use_seccomp_field(SECCOMP_CONTAINER + name, prefix)
     key = APP_ARMOR + name
@@ -234,9 +237,9 @@ def _profile_of_annotation(annotation: str) -> Object | None:
     if annotation == "runtime/default":
         return {"type": "RuntimeDefault"}
     local = annotation.removeprefix("localhost/")
-    return (
-        {"localhostProfile": local, "type": "Localhost"} if local != annotation and local else None
-    )
+    if local != annotation and local:
+        return {"localhostProfile": local, "type": "Localhost"}
+    return None
 
 
 def _amount_warnings(amounts: Object | None, path: str) -> Iterator[str]:
@@ -258,7 +261,8 @@ def _env_warnings(variables: list[Object], path: str) -> Iterator[str]:
     """Warn of a second definition of a variable, unless it refers to the first."""
     names: set[str] = set()
     for index, variable in enumerate(variables):
-        name, value = variable.get("name", ""), variable.get("value", "")
+        name = variable.get("name", "")
+        value = variable.get("value", "")
         reference = f"$({name})"
         hides = (
             variable.get("valueFrom") is not None or value == reference or reference not in value
@@ -302,14 +306,14 @@ def _port_warnings(spec: Object, path: str) -> Iterator[str]:
 
 
 def _conflict(port: Object, other: Object) -> str:
-    address, other_address = port.get("hostIP", ""), other.get("hostIP", "")
-    host, other_host = port.get("hostPort", 0), other.get("hostPort", 0)
+    address = port.get("hostIP", "")
+    other_address = other.get("hostIP", "")
+    host = port.get("hostPort", 0)
+    other_host = other.get("hostPort", 0)
     if address == other_address and host == other_host:
         return "duplicate"
     if not host or not other_host:
         return "overlapping"
-    return (
-        "dangerously ambiguous"
-        if host == other_host and bool(address) != bool(other_address)
-        else ""
-    )
+    if host == other_host and bool(address) != bool(other_address):
+        return "dangerously ambiguous"
+    return ""

@@ -57,6 +57,32 @@ def annotations_of(obj: AnyObject) -> dict[str, str]:
     return obj["metadata"].get("annotations") or {}
 
 
+def spec_of(obj: AnyObject) -> dict[str, Any]:
+    """Return the spec of an object; {} for a handwritten one without it."""
+    return obj.get("spec") or {}
+
+
+def status_of(obj: AnyObject) -> dict[str, Any]:
+    return obj.get("status") or {}
+
+
+def nested_map(holder: AnyObject, field: str, *more_fields: str) -> Object:
+    """Return the map at a path of fields, {} where there is none (``unstructured.NestedMap``)."""
+    value: Object = holder.get(field) or {}
+    for name in more_fields:
+        value = value.get(name) or {}
+    return value
+
+
+def nested_list(holder: AnyObject, *fields: str) -> list[Any]:
+    """Return the list at a path of fields; [] where there is none
+    (``unstructured.NestedSlice``)."""
+    *path, last = fields
+    if path:
+        holder = nested_map(holder, *path)
+    return holder.get(last) or []
+
+
 def is_being_deleted(obj: AnyObject) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
 

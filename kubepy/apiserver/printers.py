@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
 
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object
@@ -104,11 +103,6 @@ def since(time: str | None, now: datetime) -> str:
 
 def age(obj: Object, now: datetime) -> str:
     return since(obj["metadata"].get("creationTimestamp"), now)
-
-
-def spec_of(obj: Object) -> dict[str, Any]:
-    """Return the spec of an object; {} for a handwritten one without it."""
-    return obj.get("spec") or {}
 
 
 # --- kinds without columns of their own -----------------------------------------------------------

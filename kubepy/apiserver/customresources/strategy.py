@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.api import errors
 from kubepy.api.errors import FieldError, invalid_value
-from kubepy.api.meta import Object, clone, is_being_deleted, name_of
+from kubepy.api.meta import Object, clone, is_being_deleted, name_of, nested_map
 from kubepy.api.schema.customresources import deprecation_of
 from kubepy.api.schema.openapi import Schema, definition
 from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_lists
@@ -152,7 +152,7 @@ class CustomStrategy(Strategy):
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
         wrong = []
         if "status" in obj:
-            schema = (self._schema.get("properties") or {}).get("status") or {}
+            schema = nested_map(self._schema, "properties", "status")
             wrong = validate(schema, obj["status"], "status", old.get("status"))
         wrong += self._validate_scale_status(obj)
         if not validate_lists(self._schema, old):

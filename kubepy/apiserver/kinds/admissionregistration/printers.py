@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of
 from kubepy.api.selectors import go_label_selector
 from kubepy.apiserver.printers import Cell, age, printer
 
@@ -26,7 +26,7 @@ def print_mutating_policy(obj: Object, now: datetime) -> list[Cell]:
 
 
 def _policy(obj: Object, rules: str, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     kind = spec.get("paramKind")
     return [
         obj["metadata"]["name"],
@@ -38,7 +38,7 @@ def _policy(obj: Object, rules: str, now: datetime) -> list[Cell]:
 
 @printer("Name", "PolicyName", "ParamRef", "Age")
 def print_policy_binding(obj: Object, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     return [
         obj["metadata"]["name"],
         spec.get("policyName", ""),

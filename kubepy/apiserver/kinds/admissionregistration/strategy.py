@@ -7,7 +7,7 @@ Upstream: ``pkg/registry/admissionregistration``.
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of
 from kubepy.apiserver.strategy import Strategy
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
@@ -82,7 +82,7 @@ class MutatingAdmissionPolicyStrategy(_PolicyStrategy):
 
 class _BindingStrategy(_CountedStrategy):
     def default(self, obj: Object) -> None:
-        if (resources := (obj.get("spec") or {}).get("matchResources")) is not None:
+        if (resources := spec_of(obj).get("matchResources")) is not None:
             _default_resources(resources)
 
 

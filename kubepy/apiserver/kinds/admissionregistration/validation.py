@@ -15,7 +15,7 @@ from kubepy.api.errors import (
     required,
     too_many,
 )
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of
 from kubepy.api.values.names import dns1035_label, dns1123_subdomain
 from kubepy.apiserver.validation.fields import (
     Errors,
@@ -301,7 +301,7 @@ ACTIONS = ("Audit", "Deny", "Warn")
 
 def validate_policy(policy: Object) -> list[FieldError]:
     errors: Errors = []
-    spec = policy.get("spec") or {}
+    spec = spec_of(policy)
     if spec.get("failurePolicy") not in ("Fail", "Ignore"):
         errors.append(
             not_supported("spec.failurePolicy", spec.get("failurePolicy"), ("Fail", "Ignore"))
@@ -391,7 +391,7 @@ def _validate_expression(expression: str, path: str, expected: str, errors: Erro
 
 def validate_binding(binding: Object) -> list[FieldError]:
     errors: Errors = []
-    spec = binding.get("spec") or {}
+    spec = spec_of(binding)
     if not spec.get("policyName"):
         errors.append(required("spec.policyName"))
     if (reference := spec.get("paramRef")) is not None:

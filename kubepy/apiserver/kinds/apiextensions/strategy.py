@@ -7,7 +7,7 @@ moments after it was stored. Here that is done as it is stored.
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object, uid_of
+from kubepy.api.meta import Object, nested_map, uid_of
 from kubepy.apiserver.strategy import ListObjects, Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
@@ -41,9 +41,7 @@ class CustomResourceDefinitionStrategy(Strategy):
             names["listKind"] = f"{names['kind']}List"
         if spec.get("conversion") is None:
             spec["conversion"] = {"strategy": "None"}
-        service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get(
-            "service"
-        )
+        service = nested_map(spec["conversion"], "webhook", "clientConfig").get("service")
         if service is not None:
             service.setdefault("port", 443)
         if not obj["status"].get("storedVersions"):
@@ -126,7 +124,7 @@ def _accept_names(obj: Object, definitions: list[Object]) -> None:
         if definition["spec"]["group"] == obj["spec"].get("group")
         and uid_of(definition) != uid_of(obj)
     ]
-    taken = [(other.get("status") or {}).get("acceptedNames") or {} for other in others]
+    taken = [nested_map(other, "status", "acceptedNames") for other in others]
     kinds = {other_names.get(field, "") for other_names in taken for field in ("kind", "listKind")}
     words = {
         word

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, spec_of
 from kubepy.apiserver.printers import Cell, age, printer
 
 
 @printer("Name", "Service", "Available", "Age")
 def print_api_service(obj: Object, now: datetime) -> list[Cell]:
-    service = (obj.get("spec") or {}).get("service")
-    conditions = (obj.get("status") or {}).get("conditions") or []
+    service = spec_of(obj).get("service")
+    conditions = nested_list(obj, "status", "conditions")
     available = next(
         (condition for condition in conditions if condition["type"] == "Available"),
         {"status": "Unknown"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object, controller_of
+from kubepy.api.meta import Object, controller_of, spec_of, status_of
 from kubepy.api.selectors import (
     SelectorError,
     format_label_selector,
@@ -17,7 +17,7 @@ from kubepy.apiserver.kinds.core.podtemplates.printers import (
     pod_spec,
     replicas_cells,
 )
-from kubepy.apiserver.printers import Cell, age, printer, spec_of
+from kubepy.apiserver.printers import Cell, age, printer
 
 
 @printer(
@@ -35,7 +35,7 @@ from kubepy.apiserver.printers import Cell, age, printer, spec_of
 )
 def print_daemon_set(obj: Object, now: datetime) -> list[Cell]:
     spec = spec_of(obj)
-    status = obj.get("status") or {}
+    status = status_of(obj)
     counts = (
         "desiredNumberScheduled",
         "currentNumberScheduled",
@@ -56,7 +56,7 @@ def print_daemon_set(obj: Object, now: datetime) -> list[Cell]:
 @printer("Name", "Ready", "Up-to-date", "Available", "Age", "+Containers", "+Images", "+Selector")
 def print_deployment(obj: Object, now: datetime) -> list[Cell]:
     spec = spec_of(obj)
-    status = obj.get("status") or {}
+    status = status_of(obj)
     try:
         selector = str(from_label_selector(spec.get("selector")))
     except SelectorError:
@@ -79,7 +79,7 @@ def print_replica_set(obj: Object, now: datetime) -> list[Cell]:
 
 @printer("Name", "Ready", "Age", "+Containers", "+Images")
 def print_stateful_set(obj: Object, now: datetime) -> list[Cell]:
-    ready = (obj.get("status") or {}).get("readyReplicas", 0)
+    ready = status_of(obj).get("readyReplicas", 0)
     return [
         obj["metadata"]["name"],
         f"{ready}/{spec_of(obj).get('replicas', 0)}",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import BadRequest, FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of
 from kubepy.api.values.gonumbers import NumberError, parse_int
 from kubepy.apiserver.kinds.core.podtemplates.strategy import (
     WorkloadStrategy,
@@ -200,7 +200,7 @@ def _claim_warnings(obj: Object, suffix: str) -> list[str]:
         warning
         for index, claim in enumerate(claims)
         for warning in claims_validation.claim_spec_warnings(
-            claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{suffix}"
+            spec_of(claim), f"spec.volumeClaimTemplates[{index}]{suffix}"
         )
     ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of, status_of
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.api.values.names import dns1123_label
 from kubepy.apiserver.kinds.core.persistentvolumeclaims.validation import validate_claim_spec
@@ -193,9 +193,7 @@ def _validate_daemon_set_rolling_update(rolling: Object, errors: Errors) -> None
 
 def validate_daemon_set_status_update(daemon_set: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
-    validate_count_status(
-        daemon_set.get("status") or {}, old.get("status") or {}, DAEMON_SET_COUNTS, errors
-    )
+    validate_count_status(status_of(daemon_set), status_of(old), DAEMON_SET_COUNTS, errors)
     return errors
 
 
@@ -310,13 +308,13 @@ def _validate_replicated_template(spec: Object, options: PodOptions, errors: Err
 
 def validate_deployment_status_update(deployment: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
-    status = deployment.get("status") or {}
+    status = status_of(deployment)
     for count in DEPLOYMENT_COUNTS:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
     validate_ready_and_available(
         status, ("updatedReplicas", "readyReplicas", "availableReplicas"), errors
     )
-    validate_count_status(status, old.get("status") or {}, (), errors)
+    validate_count_status(status, status_of(old), (), errors)
     return errors
 
 
@@ -413,9 +411,7 @@ def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> 
         validate_optional_choice(retention.get(when), ("Retain", "Delete"), at, errors)
     if not tolerance.is_update:
         for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-            validate_claim_spec(
-                claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", errors
-            )
+            validate_claim_spec(spec_of(claim), f"spec.volumeClaimTemplates[{index}].spec", errors)
     for field in ("replicas", "minReadySeconds"):
         validate_nonnegative(spec.get(field), f"spec.{field}", errors)
     validate_nonnegative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start", errors)
@@ -465,7 +461,7 @@ def _with_claims(spec: Object) -> Object:
     """Return the template as the controller makes pods of it: it sets host name and subdomain, and
     adds the claims."""
     template: Object = spec.get("template") or {}
-    pod_spec = template.get("spec") or {}
+    pod_spec = spec_of(template)
     claims = spec.get("volumeClaimTemplates") or ()
     if not claims and not pod_spec.get("hostname") and not pod_spec.get("subdomain"):
         return template
@@ -482,12 +478,12 @@ def _with_claims(spec: Object) -> Object:
 
 def validate_stateful_set_status_update(stateful_set: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
-    status = stateful_set.get("status") or {}
+    status = status_of(stateful_set)
     for count in COUNTS:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
     validate_below_replicas(status, LIMITED_COUNTS, errors)
     if (available := status.get("availableReplicas", 0)) > status.get("readyReplicas", 0):
         detail = "cannot be greater than status.readyReplicas"
         errors.append(invalid_value("status.availableReplicas", available, detail))
-    validate_count_status(status, old.get("status") or {}, (), errors)
+    validate_count_status(status, status_of(old), (), errors)
     return errors

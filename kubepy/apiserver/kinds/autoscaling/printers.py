@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of, status_of
 from kubepy.api.objects.autoscalers import V1, to_v2
 from kubepy.apiserver.printers import Cell, age, printer
 
@@ -26,8 +26,8 @@ METRICS = {
 @printer("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age")
 def print_autoscaler(obj: Object, now: datetime) -> list[Cell]:
     obj = to_v2(obj) if obj.get("apiVersion") == V1 else obj
-    spec = obj.get("spec") or {}
-    status = obj.get("status") or {}
+    spec = spec_of(obj)
+    status = status_of(obj)
     target = spec.get("scaleTargetRef") or {}
     minimum = spec.get("minReplicas")
     return [
@@ -84,7 +84,7 @@ def _share(target: dict[str, Any], status: dict[str, Any] | None, named: bool, p
 def print_scale(obj: Object, now: datetime) -> list[Cell]:
     return [
         obj["metadata"]["name"],
-        (obj.get("spec") or {}).get("replicas", 0),
-        (obj.get("status") or {}).get("replicas", 0),
+        spec_of(obj).get("replicas", 0),
+        status_of(obj).get("replicas", 0),
         age(obj, now),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, status_of
 from kubepy.api.values.names import dns1123_label, path_segment
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.validation.fields import (
@@ -256,7 +256,7 @@ def _validate_rules(rules: Object, path: str, errors: Errors) -> None:
 
 def validate_autoscaler_status(autoscaler: Object) -> list[FieldError]:
     errors: Errors = []
-    status = autoscaler.get("status") or {}
+    status = status_of(autoscaler)
     for count in ("currentReplicas", "desiredReplicas"):
         validate_nonnegative(status.get(count), f"status.{count}", errors)
     return errors

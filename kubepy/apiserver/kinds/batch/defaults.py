@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.kinds.core.pods.defaults import default_pod_template
 
 NO_LIMIT = 2**31 - 1
@@ -32,7 +32,7 @@ def default_labels(job: Object) -> None:
 
 def _default_template_and_policies(spec: Object) -> None:
     default_pod_template(spec.setdefault("template", {}))
-    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
+    for rule in nested_list(spec, "podFailurePolicy", "rules"):
         for pattern in rule.get("onPodConditions") or ():
             if not pattern.get("status"):
                 pattern["status"] = "True"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 
 from kubepy.api.clock import parse_time
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, spec_of, status_of
 from kubepy.api.selectors import format_label_selector
 from kubepy.apiserver.kinds.core.podtemplates.printers import container_cells, pod_spec
-from kubepy.apiserver.printers import Cell, age, human_duration, printer, since, spec_of
+from kubepy.apiserver.printers import Cell, age, human_duration, printer, since
 
 
 @printer("Name", "Status", "Completions", "Duration", "Age", "+Containers", "+Images", "+Selector")
 def print_job(obj: Object, now: datetime) -> list[Cell]:
-    status = obj.get("status") or {}
+    status = status_of(obj)
     duration = ""
     if status.get("startTime"):
         end = parse_time(status["completionTime"]) if status.get("completionTime") else now
@@ -31,7 +31,7 @@ def print_job(obj: Object, now: datetime) -> list[Cell]:
 
 def _job_status(obj: Object) -> str:
     conditions: dict[str, str] = {}
-    for condition in (obj.get("status") or {}).get("conditions") or []:
+    for condition in nested_list(obj, "status", "conditions"):
         conditions.setdefault(condition["type"], condition["status"])
     for kind in ("Complete", "Failed"):
         if conditions.get(kind) == "True":
@@ -46,7 +46,7 @@ def _job_status(obj: Object) -> str:
 
 def _completions(obj: Object) -> str:
     spec = spec_of(obj)
-    succeeded = (obj.get("status") or {}).get("succeeded", 0)
+    succeeded = status_of(obj).get("succeeded", 0)
     if spec.get("completions") is not None:
         return f"{succeeded}/{spec['completions']}"
     parallelism = spec.get("parallelism") or 0
@@ -67,7 +67,7 @@ def _completions(obj: Object) -> str:
 )
 def print_cron_job(obj: Object, now: datetime) -> list[Cell]:
     spec = spec_of(obj)
-    status = obj.get("status") or {}
+    status = status_of(obj)
     job = spec_of(spec.get("jobTemplate") or {})
     last = status.get("lastScheduleTime")
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object, name_of, uid_of
+from kubepy.api.meta import Object, name_of, nested_map, status_of, uid_of
 from kubepy.apiserver.kinds.batch.defaults import default_labels
 from kubepy.apiserver.kinds.core.pods.gates import drop_disabled_fields
 from kubepy.apiserver.kinds.core.podtemplates.strategy import (
@@ -60,7 +60,7 @@ class JobStrategy(WorkloadStrategy):
         return f"field label {quote(field)} not supported for Job"
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
-        return {"status.successful": str((obj.get("status") or {}).get("succeeded", 0))}
+        return {"status.successful": str(status_of(obj).get("succeeded", 0))}
 
 
 def _generate_selector(job: Object) -> None:
@@ -136,6 +136,6 @@ class CronJobStrategy(WorkloadStrategy):
 
 
 def _pod_spec(cron_job: Object) -> Object:
-    job_spec = (cron_job["spec"].get("jobTemplate") or {}).get("spec") or {}
-    pod_spec: Object = (job_spec.get("template") or {}).get("spec") or {}
+    job_spec = nested_map(cron_job["spec"], "jobTemplate", "spec")
+    pod_spec: Object = nested_map(job_spec, "template", "spec")
     return pod_spec

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of, status_of
 from kubepy.apiserver.printers import Cell, age, human_duration, printer
 
 
 @printer("Name", "Age", "SignerName", "Requestor", "RequestedDuration", "Condition")
 def print_certificate_request(obj: Object, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     seconds = spec.get("expirationSeconds")
     return [
         obj["metadata"]["name"],
@@ -19,7 +19,7 @@ def print_certificate_request(obj: Object, now: datetime) -> list[Cell]:
         spec.get("signerName") or "<none>",
         spec.get("username", ""),
         "<none>" if seconds is None else human_duration(seconds),
-        request_status(obj.get("status") or {}),
+        request_status(status_of(obj)),
     ]
 
 

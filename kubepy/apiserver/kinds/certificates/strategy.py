@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, status_of
 from kubepy.apiserver.strategy import Strategy, restore
 from kubepy.lazy import lazy_imports
 
@@ -42,7 +42,7 @@ class CertificateSigningRequestStrategy(Strategy):
         status = obj.setdefault("status", {})
         approvals = [
             condition
-            for condition in (old.get("status") or {}).get("conditions") or ()
+            for condition in nested_list(old, "status", "conditions")
             if condition.get("type") in _APPROVALS
         ]
         others = [
@@ -57,8 +57,8 @@ class CertificateSigningRequestStrategy(Strategy):
             super().prepare_for_subresource_update(obj, old, subresource)
             return
         restore(obj, old, "spec")
-        conditions = (obj.get("status") or {}).get("conditions") or []
-        obj["status"] = {**(old.get("status") or {}), "conditions": conditions}
+        conditions = nested_list(obj, "status", "conditions")
+        obj["status"] = {**(status_of(old)), "conditions": conditions}
 
     def validate(self, obj: Object) -> list[FieldError]:
         return validation.validate_request(obj)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of
 from kubepy.apiserver.printers import Cell, age, printer
 
 
@@ -12,6 +12,6 @@ from kubepy.apiserver.printers import Cell, age, printer
 def print_lease(obj: Object, now: datetime) -> list[Cell]:
     return [
         obj["metadata"]["name"],
-        (obj.get("spec") or {}).get("holderIdentity", ""),
+        spec_of(obj).get("holderIdentity", ""),
         age(obj, now),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, status_of
 from kubepy.apiserver.printers import Cell, age, printer, since
 
 EVENT_COLUMNS = (
@@ -63,7 +63,7 @@ def event_source(event: Object) -> str:
 
 @printer("Name", "Status", "Age")
 def print_namespace(obj: Object, now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], (obj.get("status") or {}).get("phase", ""), age(obj, now)]
+    return [obj["metadata"]["name"], status_of(obj).get("phase", ""), age(obj, now)]
 
 
 @printer("Name", "Data", "Age")

@@ -7,7 +7,7 @@ from base64 import b64encode
 from types import MappingProxyType
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of
 from kubepy.api.types import Decoded, decode
 from kubepy.apiserver.strategy import Strategy, restore
 from kubepy.lazy import lazy_imports
@@ -63,7 +63,7 @@ class NamespaceStrategy(Strategy):
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_update(obj, old)
-        restore(obj["spec"], old.get("spec") or {}, "finalizers")
+        restore(obj["spec"], spec_of(old), "finalizers")
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         restore(obj, old, "spec")

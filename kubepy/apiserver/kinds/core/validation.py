@@ -16,7 +16,7 @@ from kubepy.api.errors import (
     required,
     too_long,
 )
-from kubepy.api.meta import Object, namespace_of
+from kubepy.api.meta import Object, namespace_of, nested_list, status_of
 from kubepy.api.values.names import dns1123_subdomain, qualified_name
 from kubepy.apiserver.validation.fields import Errors, validate_format, validate_immutable
 from kubepy.apiserver.validation.formats import config_map_key
@@ -31,7 +31,7 @@ IMMUTABLE_DATA = "field is immutable when `immutable` is set"
 
 def validate_namespace(namespace: Object) -> list[FieldError]:
     errors: Errors = []
-    for finalizer in (namespace.get("spec") or {}).get("finalizers") or ():
+    for finalizer in nested_list(namespace, "spec", "finalizers"):
         validate_namespace_finalizer(finalizer, "spec.finalizers", errors)
     return errors
 
@@ -39,7 +39,7 @@ def validate_namespace(namespace: Object) -> list[FieldError]:
 def validate_namespace_finalize(namespace: Object) -> list[FieldError]:
     """Validate the subresource ``finalize``, the only one to change ``spec.finalizers``."""
     errors: Errors = []
-    for index, finalizer in enumerate((namespace.get("spec") or {}).get("finalizers") or ()):
+    for index, finalizer in enumerate(nested_list(namespace, "spec", "finalizers")):
         validate_namespace_finalizer(finalizer, f"spec.finalizers[{index}]", errors)
     return errors
 
@@ -53,7 +53,7 @@ def validate_namespace_finalizer(finalizer: str, path: str, errors: Errors) -> N
 
 def validate_namespace_status_update(namespace: Object) -> list[FieldError]:
     """Require the phase that follows from the deletion timestamp."""
-    phase = (namespace.get("status") or {}).get("phase", "")
+    phase = status_of(namespace).get("phase", "")
     deleted = bool(namespace["metadata"].get("deletionTimestamp"))
     expected = "Terminating" if deleted else "Active"
     if phase == expected:

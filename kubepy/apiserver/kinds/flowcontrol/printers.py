@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, spec_of
 from kubepy.apiserver.printers import Cell, age, printer
 
 
 @printer("Name", "PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", "Age", "MissingPL")
 def print_flow_schema(obj: Object, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     dangling = next(
         (
             condition["status"]
-            for condition in (obj.get("status") or {}).get("conditions") or []
+            for condition in nested_list(obj, "status", "conditions")
             if condition["type"] == "Dangling"
         ),
         "?",
@@ -33,7 +33,7 @@ def print_flow_schema(obj: Object, now: datetime) -> list[Cell]:
     "Name", "Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit", "Age"
 )
 def print_priority_level(obj: Object, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     limited = spec.get("limited")
     queuing = ((limited or {}).get("limitResponse") or {}).get("queuing")
     shares = "<none>" if limited is None else limited.get("nominalConcurrencyShares", 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.api.meta import Object, annotations_of
+from kubepy.api.meta import Object, annotations_of, nested_list, nested_map, spec_of
 from kubepy.api.selectors import format_label_selector
 from kubepy.apiserver.kinds.core.endpoints.printers import MOST
 from kubepy.apiserver.kinds.core.services.printers import load_balancer_addresses
@@ -16,7 +16,7 @@ from kubepy.apiserver.printers import Cell, age, printer
 
 @printer("Name", "Class", "Hosts", "Address", "Ports", "Age")
 def print_ingress(obj: Object, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     return [
         obj["metadata"]["name"],
         spec.get("ingressClassName", "<none>"),
@@ -41,7 +41,7 @@ def _hosts(rules: list[dict[str, Any]]) -> str:
 
 @printer("Name", "Controller", "Parameters", "Age")
 def print_ingress_class(obj: Object, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     parameters = spec.get("parameters")
     reference = "<none>"
     if parameters:
@@ -61,13 +61,13 @@ def print_ingress_class(obj: Object, now: datetime) -> list[Cell]:
 
 @printer("Name", "Pod-Selector", "Age")
 def print_network_policy(obj: Object, now: datetime) -> list[Cell]:
-    selector = (obj.get("spec") or {}).get("podSelector") or {}
+    selector = nested_map(obj, "spec", "podSelector")
     return [obj["metadata"]["name"], format_label_selector(selector), age(obj, now)]
 
 
 @printer("Name", "ParentRef")
 def print_ip_address(obj: Object, _now: datetime) -> list[Cell]:
-    parent = (obj.get("spec") or {}).get("parentRef")
+    parent = spec_of(obj).get("parentRef")
     reference = "<none>"
     if parent:
         resource = ".".join(
@@ -83,6 +83,6 @@ def print_ip_address(obj: Object, _now: datetime) -> list[Cell]:
 def print_service_cidr(obj: Object, now: datetime) -> list[Cell]:
     return [
         obj["metadata"]["name"],
-        ",".join((obj.get("spec") or {}).get("cidrs") or []),
+        ",".join(nested_list(obj, "spec", "cidrs")),
         age(obj, now),
     ]

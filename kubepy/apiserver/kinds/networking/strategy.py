@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of
 from kubepy.apiserver.strategy import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
@@ -46,7 +46,7 @@ class IngressStrategy(_CountedStrategy):
 
 class IngressClassStrategy(_CountedStrategy):
     def default(self, obj: Object) -> None:
-        parameters = (obj.get("spec") or {}).get("parameters")
+        parameters = spec_of(obj).get("parameters")
         if parameters is not None and parameters.get("scope") is None:
             parameters["scope"] = "Cluster"
 

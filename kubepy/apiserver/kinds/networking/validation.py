@@ -13,7 +13,7 @@ from kubepy.api.errors import (
     required,
     too_long,
 )
-from kubepy.api.meta import Object, annotations_of
+from kubepy.api.meta import Object, annotations_of, nested_list, spec_of
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain, path_segment
 from kubepy.apiserver.validation.fields import (
     IMMUTABLE,
@@ -49,7 +49,7 @@ NOT_AN_IP = "must be a DNS name, not an IP address"
 
 def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldError]:
     errors: Errors = []
-    spec = ingress.get("spec") or {}
+    spec = spec_of(ingress)
     old_spec: Object = (old or {}).get("spec") or {}
     if not spec.get("rules") and spec.get("defaultBackend") is None:
         detail = "either `defaultBackend` or `rules` must be specified"
@@ -169,9 +169,7 @@ def _validate_reference(reference: Object, path: str, errors: Errors) -> None:
 
 def validate_ingress_status(ingress: Object) -> list[FieldError]:
     errors: Errors = []
-    for index, entry in enumerate(
-        ((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    ):
+    for index, entry in enumerate(nested_list(ingress, "status", "loadBalancer", "ingress")):
         at = f"status.loadBalancer.ingress[{index}]"
         host = entry.get("hostname", "")
         if entry.get("ip"):
@@ -185,7 +183,7 @@ def validate_ingress_status(ingress: Object) -> list[FieldError]:
 
 def ingress_warnings(ingress: Object) -> list[str]:
     annotation = CLASS_ANNOTATION in annotations_of(ingress)
-    if not annotation or (ingress.get("spec") or {}).get("ingressClassName") is not None:
+    if not annotation or spec_of(ingress).get("ingressClassName") is not None:
         return []
     return [
         f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' "
@@ -198,11 +196,11 @@ def ingress_warnings(ingress: Object) -> list[str]:
 
 def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> list[FieldError]:
     errors: Errors = []
-    spec = ingress_class.get("spec") or {}
+    spec = spec_of(ingress_class)
     controller = spec.get("controller", "")
     at = "spec.controller"
     if old is not None:
-        validate_immutable(controller, (old.get("spec") or {}).get("controller", ""), at, errors)
+        validate_immutable(controller, spec_of(old).get("controller", ""), at, errors)
     if len(controller.encode()) > 250:
         errors.append(too_long(at, 250))
     errors.extend(domain_prefixed_path(controller, at))
@@ -236,7 +234,7 @@ def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> 
 
 def validate_network_policy(policy: Object, old: Object | None = None) -> list[FieldError]:
     errors: Errors = []
-    spec = policy.get("spec") or {}
+    spec = spec_of(policy)
     old_spec = (old or {}).get("spec") or {}
     tolerated = old is not None and has_invalid_label_value(old_spec.get("podSelector"))
     blocks = [
@@ -281,7 +279,7 @@ def validate_network_policy(policy: Object, old: Object | None = None) -> list[F
 
 
 def network_policy_warnings(policy: Object) -> list[str]:
-    spec = policy.get("spec") or {}
+    spec = spec_of(policy)
     warnings: list[str] = []
     for direction, field in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(spec.get(direction) or ()):
@@ -348,7 +346,7 @@ def _validate_peer(
 
 def validate_ip_address(obj: Object) -> list[FieldError]:
     """Validate the reference of an IPAddress to what it is for."""
-    parent = (obj.get("spec") or {}).get("parentRef")
+    parent = spec_of(obj).get("parentRef")
     path = "spec.parentRef"
     if parent is None:
         return [required(path)]
@@ -407,11 +405,11 @@ def _parse(network: str) -> Any:
 
 def validate_service_cidr(service_cidr: Object, old: Object | None = None) -> list[FieldError]:
     """Require a network, or one of each family; an update may only add a second."""
-    networks = (service_cidr.get("spec") or {}).get("cidrs") or []
+    networks = nested_list(service_cidr, "spec", "cidrs")
     path = "spec.cidrs"
     if old is None:
         return _validate_ranges(networks, path)
-    old_networks = (old.get("spec") or {}).get("cidrs") or []
+    old_networks = nested_list(old, "spec", "cidrs")
     if len(old_networks) == len(networks):
         return [
             invalid_value(f"{path}[{index}]", network, IMMUTABLE)

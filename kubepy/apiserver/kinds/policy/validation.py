@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, invalid_value
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of, status_of
 from kubepy.apiserver.kinds.apps.validation import (
     validate_at_most_100_percent,
     validate_int_or_percent,
@@ -20,7 +20,7 @@ from kubepy.apiserver.validation.fields import (
 
 def validate_disruption_budget(budget: Object, old: Object | None = None) -> list[FieldError]:
     errors: Errors = []
-    spec = budget.get("spec") or {}
+    spec = spec_of(budget)
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         shown = go_view("policy.PodDisruptionBudgetSpec", spec)
         errors.append(
@@ -30,7 +30,7 @@ def validate_disruption_budget(budget: Object, old: Object | None = None) -> lis
         if (value := spec.get(field)) is not None:
             validate_int_or_percent(value, f"spec.{field}", errors)
             validate_at_most_100_percent(value, f"spec.{field}", errors)
-    tolerated = old is not None and has_invalid_label_value((old.get("spec") or {}).get("selector"))
+    tolerated = old is not None and has_invalid_label_value(spec_of(old).get("selector"))
     validate_label_selector(
         spec.get("selector"), "spec.selector", errors, allow_invalid_values=tolerated
     )
@@ -45,7 +45,7 @@ def validate_disruption_budget(budget: Object, old: Object | None = None) -> lis
 
 def validate_disruption_budget_status(budget: Object) -> list[FieldError]:
     errors: Errors = []
-    status = budget.get("status") or {}
+    status = status_of(budget)
     for count in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
         validate_nonnegative(status.get(count), f"status.{count}", errors)
     return errors

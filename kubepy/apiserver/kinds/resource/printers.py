@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of, status_of
 from kubepy.apiserver.printers import Cell, age, printer
 
 
@@ -19,7 +19,7 @@ def print_resource_claim(obj: Object, now: datetime) -> list[Cell]:
 
 
 def _claim_states(obj: Object) -> list[str]:
-    status = obj.get("status") or {}
+    status = status_of(obj)
     deleted = bool(obj["metadata"].get("deletionTimestamp"))
     states = ["deleted"] if deleted else []
     if status.get("allocation") is None:
@@ -29,7 +29,7 @@ def _claim_states(obj: Object) -> list[str]:
 
 @printer("Name", "Node", "Driver", "Pool", "Age")
 def print_resource_slice(obj: Object, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     return [
         obj["metadata"]["name"],
         spec.get("nodeName", ""),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, invalid_value
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map, spec_of, status_of
 from kubepy.apiserver.strategy import Strategy, restore
 from kubepy.apiserver.validation.fields import Errors, semantically_equal
 from kubepy.lazy import lazy_imports
@@ -73,15 +73,15 @@ class ResourceClaimStrategy(Strategy):
     has_status = True
 
     def default(self, obj: Object) -> None:
-        _default_requests(obj.get("spec") or {})
+        _default_requests(spec_of(obj))
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         """Keep the spec; and drop the statuses of devices that are no longer allocated."""
         restore(obj, old, "spec")
-        status = obj.get("status") or {}
+        status = status_of(obj)
         before, now = (
             [claims.device_key(result) for result in claims.allocation_results(part)]
-            for part in (old.get("status") or {}, status)
+            for part in (status_of(old), status)
         )
         gone = [key for key in before if key not in now]
         if devices := status.pop("devices", None):
@@ -107,7 +107,7 @@ class ResourceClaimStrategy(Strategy):
 
 class ResourceClaimTemplateStrategy(Strategy):
     def default(self, obj: Object) -> None:
-        _default_requests((obj.get("spec") or {}).get("spec") or {})
+        _default_requests(nested_map(obj, "spec", "spec"))
 
     def validate(self, obj: Object) -> list[FieldError]:
         errors: Errors = []
@@ -129,7 +129,7 @@ def _refuse_change(obj: Object, old: Object, type_name: str) -> list[FieldError]
 
 def _default_requests(spec: Object) -> None:
     requests = []
-    for request in (spec.get("devices") or {}).get("requests") or ():
+    for request in nested_list(spec, "devices", "requests"):
         if request.get("exactly") is not None:
             requests.append(request["exactly"])
         requests += request.get("firstAvailable") or ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object, annotations_of
+from kubepy.api.meta import Object, annotations_of, nested_list, spec_of, status_of
 from kubepy.apiserver.printers import Cell, age, printer
 
 DEFAULT_ANNOTATIONS = (
@@ -28,13 +28,13 @@ def print_storage_class(obj: Object, now: datetime) -> list[Cell]:
 
 @printer("Name", "Attacher", "PV", "Node", "Attached", "Age")
 def print_volume_attachment(obj: Object, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     return [
         obj["metadata"]["name"],
         spec.get("attacher", ""),
         (spec.get("source") or {}).get("persistentVolumeName", ""),
         spec.get("nodeName", ""),
-        (obj.get("status") or {}).get("attached", False),
+        status_of(obj).get("attached", False),
         age(obj, now),
     ]
 
@@ -48,7 +48,7 @@ def print_volume_attributes_class(obj: Object, now: datetime) -> list[Cell]:
 def print_csi_node(obj: Object, now: datetime) -> list[Cell]:
     return [
         obj["metadata"]["name"],
-        len((obj.get("spec") or {}).get("drivers") or []),
+        len(nested_list(obj, "spec", "drivers")),
         age(obj, now),
     ]
 
@@ -64,7 +64,7 @@ def print_csi_node(obj: Object, now: datetime) -> list[Cell]:
     "Age",
 )
 def print_csi_driver(obj: Object, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     requests = spec.get("tokenRequests")
     audiences = (
         "<unset>"

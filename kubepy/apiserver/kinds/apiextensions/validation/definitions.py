@@ -16,7 +16,7 @@ from kubepy.api.errors import (
     required,
     too_many,
 )
-from kubepy.api.meta import Object, name_of
+from kubepy.api.meta import Object, name_of, nested_list, nested_map, status_of
 from kubepy.api.schema.structural import find_field
 from kubepy.api.values.goformat import Ordered
 from kubepy.api.values.names import dns1035_label, dns1123_subdomain
@@ -49,13 +49,13 @@ def validate_definition(definition: Object, old: Object | None = None) -> list[F
     """Validate a definition, or an update of ``old``."""
     errors: Errors = []
     spec = definition["spec"]
-    status = definition.get("status") or {}
+    status = status_of(definition)
     if old is None and name_of(definition) != f"{spec['names']['plural']}.{spec.get('group', '')}":
         detail = 'must be spec.names.plural+"."+spec.group'
         errors.append(invalid_value("metadata.name", name_of(definition), detail))
     old_versions = [] if old is None else old["spec"].get("versions") or []
     old_schemas = {
-        version.get("name", ""): (version.get("schema") or {}).get("openAPIV3Schema") or {}
+        version.get("name", ""): nested_map(version, "schema", "openAPIV3Schema")
         for version in old_versions
     }
     _validate_spec(spec, old_schemas, errors)
@@ -99,7 +99,7 @@ def validate_definition(definition: Object, old: Object | None = None) -> list[F
 
 
 def is_established(definition: Object) -> bool:
-    conditions = (definition.get("status") or {}).get("conditions") or ()
+    conditions = nested_list(definition, "status", "conditions")
     return any(
         condition.get("type") == "Established" and condition.get("status") == "True"
         for condition in conditions
@@ -234,7 +234,7 @@ def _validate_content(
     for index, column in enumerate(content.get("additionalPrinterColumns") or ()):
         _validate_column(column, f"{places['additionalPrinterColumns']}[{index}]", errors)
     if fields := content.get("selectableFields"):
-        whole = schema or ((versions[0].get("schema") or {}).get("openAPIV3Schema") or {})
+        whole = schema or nested_map(versions[0], "schema", "openAPIV3Schema")
         validate_selectable_fields(fields, whole, places["selectableFields"], errors)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.api.meta import Object, clone
+from kubepy.api.meta import Object, clone, nested_map
 from kubepy.api.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE, find_field, prune
 from kubepy.api.schema.validating import validate
 from kubepy.api.values.goregex import GoRegexError, compile_go
@@ -355,7 +355,7 @@ def unrecognized_formats(definition: Object) -> list[str]:
     return [
         name
         for version in definition["spec"].get("versions") or ()
-        for name in _unrecognized((version.get("schema") or {}).get("openAPIV3Schema") or {})
+        for name in _unrecognized(nested_map(version, "schema", "openAPIV3Schema"))
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from kubepy.api.errors import FieldError, invalid_value, not_supported, required
-from kubepy.api.meta import Object, name_of
+from kubepy.api.meta import Object, name_of, nested_map
 from kubepy.apiserver.kinds.batch.validation.jobs import validate_job_spec
 from kubepy.apiserver.kinds.core.pods.validation.options import PodOptions
 from kubepy.apiserver.kinds.core.podtemplates.validation import (
@@ -39,7 +39,7 @@ def validate_cron_job(cron_job: Object, old: Object | None = None) -> list[Field
 
 
 def _job_spec(spec: Object) -> Object:
-    job_spec: Object = (spec.get("jobTemplate") or {}).get("spec") or {}
+    job_spec: Object = nested_map(spec, "jobTemplate", "spec")
     return job_spec
 
 

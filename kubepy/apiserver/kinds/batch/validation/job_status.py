@@ -8,7 +8,7 @@ that a change of the spec made invalid can be repaired (``getStatusValidationOpt
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, duplicate, invalid_value, required
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, status_of
 from kubepy.apiserver.kinds.batch.validation.jobs import count_indexes, first_common_index
 from kubepy.apiserver.validation.fields import (
     IMMUTABLE,
@@ -24,13 +24,13 @@ FINISHED = "Complete or Failed"
 
 def validate_job_status_update(job: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
-    status = job.get("status") or {}
+    status = status_of(job)
     for count in COUNTS:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
-    change = _Change(job["spec"], status, old.get("status") or {})
+    change = _Change(job["spec"], status, status_of(old))
     uids: set[str] = set()
     for kind in ("succeeded", "failed"):
-        for index, uid in enumerate((status.get("uncountedTerminatedPods") or {}).get(kind) or ()):
+        for index, uid in enumerate(nested_list(status, "uncountedTerminatedPods", kind)):
             path = f"status.uncountedTerminatedPods.{kind}[{index}]"
             if not uid:
                 errors.append(invalid_value(path, uid, "must not be empty"))

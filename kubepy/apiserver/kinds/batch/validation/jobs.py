@@ -14,7 +14,7 @@ from kubepy.api.errors import (
     too_long,
     too_many,
 )
-from kubepy.api.meta import Object, name_of, uid_of
+from kubepy.api.meta import Object, name_of, nested_map, spec_of, status_of, uid_of
 from kubepy.api.values.goformat import quote
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.api.values.names import dns1123_label
@@ -174,7 +174,7 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
     )
     validate_optional_choice(replacement, allowed, f"{path}.podReplacementPolicy", errors)
     validate_pod_template(spec.get("template") or {}, options, f"{path}.template", errors)
-    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "")
+    policy = nested_map(spec, "template", "spec").get("restartPolicy", "")
     at = f"{path}.template.spec.restartPolicy"
     if policy in ("", "Always"):
         errors.append(required(at, 'valid values: "OnFailure", "Never"'))
@@ -250,7 +250,7 @@ def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
     old_template = old["spec"].get("template") or {}
     if semantically_equal(new_template, old_template):
         return
-    status: dict[str, Any] = old.get("status") or {}
+    status: dict[str, Any] = status_of(old)
     is_suspended = any(
         condition.get("type") == "Suspended" and condition.get("status") == "True"
         for condition in status.get("conditions") or ()
@@ -262,7 +262,7 @@ def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
         )
     elif not semantically_equal(
         new_template.get("spec"),
-        _with_mutable_fields(old_template.get("spec") or {}, new_template.get("spec") or {}),
+        _with_mutable_fields(spec_of(old_template), spec_of(new_template)),
     ):
         shown = go_view("core.PodSpec", new_template.get("spec"))
         errors.append(invalid_value("spec.template.spec", shown, IMMUTABLE))
@@ -316,7 +316,7 @@ def validate_pod_failure_policy(spec: Object, path: str, errors: Errors) -> None
     rules = spec["podFailurePolicy"].get("rules") or []
     if len(rules) > 20:
         errors.append(too_many(f"{path}.rules", len(rules), 20))
-    pod_spec = (spec.get("template") or {}).get("spec") or {}
+    pod_spec = nested_map(spec, "template", "spec")
     names = {
         container.get("name")
         for field in ("containers", "initContainers")

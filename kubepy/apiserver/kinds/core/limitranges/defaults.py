@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.defaults import round_up_all
 
 
 def default_limit_range(limit_range: Object) -> None:
     """Take a container's default limit from its max, and its default request from that or from
     min."""
-    for item in (limit_range.get("spec") or {}).get("limits") or ():
+    for item in nested_list(limit_range, "spec", "limits"):
         for field in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
             round_up_all(item.get(field))
         if item.get("type") != "Container":

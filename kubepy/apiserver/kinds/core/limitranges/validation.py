@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, required
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.values.names import qualified_name
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.validation.fields import Errors, validate_format
@@ -17,7 +17,7 @@ from kubepy.apiserver.validation.resources import (
 def validate_limit_range(limit_range: Object) -> list[FieldError]:
     errors: Errors = []
     kinds: set[str] = set()
-    for index, item in enumerate((limit_range.get("spec") or {}).get("limits") or ()):
+    for index, item in enumerate(nested_list(limit_range, "spec", "limits")):
         path = f"spec.limits[{index}]"
         kind = item.get("type", "")
         complaints = qualified_name(kind)

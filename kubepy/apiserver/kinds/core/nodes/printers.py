@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.api.meta import Object, labels_of
+from kubepy.api.meta import Object, labels_of, nested_list, spec_of, status_of
 from kubepy.apiserver.printers import Cell, age, printer
 
 ROLE_PREFIX = "node-role.kubernetes.io/"
@@ -25,7 +25,7 @@ ROLE = "kubernetes.io/role"
     "+Container-Runtime",
 )
 def print_node(obj: Object, now: datetime) -> list[Cell]:
-    status = obj.get("status") or {}
+    status = status_of(obj)
     info = status.get("nodeInfo") or {}
     kernel = info.get("kernelVersion") or "<unknown>"
     if architecture := info.get("architecture"):
@@ -48,12 +48,12 @@ def node_status(node: Object) -> str:
     """Return ``Ready,SchedulingDisabled`` and the like."""
     conditions = {
         condition["type"]: condition.get("status")
-        for condition in (node.get("status") or {}).get("conditions") or []
+        for condition in nested_list(node, "status", "conditions")
     }
     ready = "Unknown"
     if "Ready" in conditions:
         ready = "Ready" if conditions["Ready"] == "True" else "NotReady"
-    return f"{ready},SchedulingDisabled" if (node.get("spec") or {}).get("unschedulable") else ready
+    return f"{ready},SchedulingDisabled" if spec_of(node).get("unschedulable") else ready
 
 
 def node_roles(node: Object) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of
 from kubepy.apiserver.strategy import Strategy, restore
 from kubepy.lazy import lazy_imports
 
@@ -27,7 +27,7 @@ class NodeStrategy(Strategy):
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         restore(obj, old, "status")
-        if "configSource" not in (old.get("spec") or {}):
+        if "configSource" not in (spec_of(old)):
             obj["spec"].pop("configSource", None)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
@@ -49,8 +49,4 @@ class NodeStrategy(Strategy):
         return self.warnings_on_create(obj)
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
-        return {
-            "spec.unschedulable": "true"
-            if (obj.get("spec") or {}).get("unschedulable")
-            else "false"
-        }
+        return {"spec.unschedulable": "true" if spec_of(obj).get("unschedulable") else "false"}

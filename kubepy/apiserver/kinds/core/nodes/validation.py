@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, required
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of, status_of
 from kubepy.apiserver.kinds.core.pods.validation.scheduling import TAINT_EFFECTS
 from kubepy.apiserver.validation.fields import (
     Errors,
@@ -20,8 +20,8 @@ POD_CIDR_KEPT = 'node updates may not change podCIDR except from "" to valid'
 
 def validate_node(node: Object) -> list[FieldError]:
     errors: Errors = []
-    spec = node.get("spec") or {}
-    status = node.get("status") or {}
+    spec = spec_of(node)
+    status = status_of(node)
     # Upstream reports errors of taints under the path of metadata.
     validate_taints(spec.get("taints") or (), "metadata.taints", errors)
     _validate_amounts(status, errors)
@@ -69,9 +69,9 @@ def validate_taints(taints: list[Object] | tuple[()], path: str, errors: Errors)
 def validate_node_update(node: Object, old: Object) -> list[FieldError]:
     """Validate an update of the node or of its status."""
     errors: Errors = []
-    spec = node.get("spec") or {}
-    old_spec = old.get("spec") or {}
-    status = node.get("status") or {}
+    spec = spec_of(node)
+    old_spec = spec_of(old)
+    status = status_of(node)
     _validate_amounts(status, errors)
     addresses = status.get("addresses") or []
     for index, address in enumerate(addresses):
@@ -94,7 +94,7 @@ def validate_node_update(node: Object, old: Object) -> list[FieldError]:
 
 
 def node_warnings(node: Object) -> list[str]:
-    spec = node.get("spec") or {}
+    spec = spec_of(node)
     warnings = []
     if spec.get("configSource") is not None:
         warnings.append("spec.configSource: the feature is removed")

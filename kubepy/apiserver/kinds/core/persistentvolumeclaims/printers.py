@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of, status_of
 from kubepy.api.objects.volumes import access_modes, class_of
 from kubepy.apiserver.printers import Cell, age, printer
 
@@ -12,7 +12,7 @@ from kubepy.apiserver.printers import Cell, age, printer
 def phase_of(obj: Object) -> str:
     if obj["metadata"].get("deletionTimestamp"):
         return "Terminating"
-    return str((obj.get("status") or {}).get("phase", ""))
+    return str(status_of(obj).get("phase", ""))
 
 
 @printer(
@@ -27,8 +27,8 @@ def phase_of(obj: Object) -> str:
     "+VolumeMode",
 )
 def print_claim(obj: Object, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
-    status = obj.get("status") or {}
+    spec = spec_of(obj)
+    status = status_of(obj)
     bound = bool(spec.get("volumeName"))
     return [
         obj["metadata"]["name"],

@@ -4,7 +4,7 @@ upstream)."""
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_map, spec_of, status_of
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.api.values.quantity import NANO, Quantity
 from kubepy.apiserver.validation.fields import (
@@ -61,7 +61,7 @@ def validate_claim_spec(
         spec.get("selector"), f"{path}.selector", errors, allow_invalid_values=allow_invalid_values
     )
     validate_access_modes(spec.get("accessModes") or [], f"{path}.accessModes", errors)
-    requests = (spec.get("resources") or {}).get("requests") or {}
+    requests = nested_map(spec, "resources", "requests")
     size = requests.get("storage")
     if size is None:
         errors.append(required(f"{path}.resources[storage]"))
@@ -118,7 +118,7 @@ def validate_claim_template(template: Object, path: str, errors: Errors) -> None
     """Validate the template of an ephemeral volume, whose metadata may have labels and annotations
     only."""
     validate_template_metadata(template.get("metadata") or {}, f"{path}.metadata", errors)
-    validate_claim_spec(template.get("spec") or {}, f"{path}.spec", errors)
+    validate_claim_spec(spec_of(template), f"{path}.spec", errors)
 
 
 def validate_template_metadata(metadata: Object, path: str, errors: Errors) -> None:
@@ -166,7 +166,7 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
     zero = Quantity(0)
     new_size = _storage(claim["spec"].get("resources") or {}, "requests") or zero
     old_size = _storage(old["spec"].get("resources") or {}, "requests") or zero
-    capacity = _storage(old.get("status") or {}, "capacity") or zero
+    capacity = _storage(status_of(old), "capacity") or zero
     if new_size < old_size and new_size <= capacity:
         errors.append(
             forbidden_field(
@@ -176,7 +176,7 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
     if spec.get("volumeMode") != old_spec.get("volumeMode"):
         errors.append(invalid_value("volumeMode", spec.get("volumeMode"), "field is immutable"))
     new_class = claim["spec"].get("volumeAttributesClassName")
-    current = (old.get("status") or {}).get("currentVolumeAttributesClassName")
+    current = status_of(old).get("currentVolumeAttributesClassName")
     if (current is not None and not new_class) and new_class != old["spec"].get(
         "volumeAttributesClassName"
     ):
@@ -201,10 +201,10 @@ def _with_immutable_fields_only(claim: Object, old: Object) -> tuple[Object, Obj
         old["metadata"].get("annotations") or {}
     ):
         spec.pop("storageClassName", None)  # the default class, set later than by admission
-    if (claim.get("status") or {}).get("phase") == "Bound":
+    if status_of(claim).get("phase") == "Bound":
         resources = spec.get("resources") or {}
         if resources.get("requests") is not None:
-            old_requests = (old_spec.get("resources") or {}).get("requests") or {}
+            old_requests = nested_map(old_spec, "resources", "requests")
             requests = {**resources["requests"], "storage": old_requests.get("storage")}
             spec["resources"] = {**resources, "requests": requests}
         spec.pop("volumeAttributesClassName", None)
@@ -241,7 +241,7 @@ RESIZE_STATUSES = (
 
 def validate_claim_status(claim: Object) -> list[FieldError]:
     errors: Errors = []
-    status = claim.get("status") or {}
+    status = status_of(claim)
     if not claim["spec"].get("accessModes"):
         errors.append(required("Spec.accessModes"))  # upstream's spelling
     for name, amount in sorted((status.get("capacity") or {}).items()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of, status_of
 from kubepy.api.objects.volumes import access_modes, class_of
 from kubepy.apiserver.kinds.core.persistentvolumeclaims.printers import phase_of
 from kubepy.apiserver.printers import Cell, age, printer
@@ -24,7 +24,7 @@ from kubepy.apiserver.printers import Cell, age, printer
     "+VolumeMode",
 )
 def print_volume(obj: Object, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     claim = spec.get("claimRef")
     return [
         obj["metadata"]["name"],
@@ -35,7 +35,7 @@ def print_volume(obj: Object, now: datetime) -> list[Cell]:
         f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
         class_of(obj),
         spec.get("volumeAttributesClassName", "<unset>"),
-        (obj.get("status") or {}).get("reason", ""),
+        status_of(obj).get("reason", ""),
         age(obj, now),
         spec.get("volumeMode", "<unset>"),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, status_of
 from kubepy.apiserver.strategy import Strategy, restore
 from kubepy.lazy import lazy_imports
 
@@ -29,7 +29,7 @@ class PersistentVolumeStrategy(Strategy):
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         restore(obj, old, "spec")
         status = obj.setdefault("status", {})
-        before = old.get("status") or {}
+        before = status_of(old)
         if status.get("phase") == before.get("phase") and "lastPhaseTransitionTime" not in status:
             restore(status, before, "lastPhaseTransitionTime")
 

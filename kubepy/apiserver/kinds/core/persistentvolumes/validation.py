@@ -5,7 +5,7 @@ from __future__ import annotations
 from posixpath import normpath
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.api.meta import Object, name_of
+from kubepy.api.meta import Object, name_of, nested_list
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.kinds.core.persistentvolumeclaims.validation import (
@@ -213,7 +213,7 @@ def volume_warnings(volume: Object) -> list[str]:
             "Instead, the "
             "recommended approach is to use dynamic provisioning."
         )
-    terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
+    terms = nested_list(spec, "nodeAffinity", "required", "nodeSelectorTerms")
     for index, term in enumerate(terms):
         warnings += node_term_warnings(
             term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 
 
 def drop_disabled_fields(spec: Object) -> None:
@@ -14,6 +14,6 @@ def drop_disabled_fields(spec: Object) -> None:
             if container.get("lifecycle") is not None:
                 container["lifecycle"].pop("stopSignal", None)
     for volume in spec.get("volumes") or ():
-        for source in (volume.get("projected") or {}).get("sources") or ():
+        for source in nested_list(volume, "projected", "sources"):
             source.pop("clusterTrustBundle", None)
             source.pop("podCertificate", None)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_map, spec_of, status_of
 from kubepy.api.objects.pods import is_pod_terminal, is_restartable_init_container
-from kubepy.apiserver.printers import Cell, age, printer, since, spec_of
+from kubepy.apiserver.printers import Cell, age, printer, since
 from kubepy.lazy import NamedTuple
 
 NODE_LOST = (
@@ -54,7 +54,7 @@ INITIALIZED = State("", 0, NO_RESTARTS)  # the state of no init containers
 )
 def print_pod(obj: Object, now: datetime) -> list[Cell]:
     spec = spec_of(obj)
-    status = obj.get("status") or {}
+    status = status_of(obj)
     state = pod_state(obj)
     ips = status.get("podIPs") or [{"ip": status.get("podIP")}]
     total = len(spec.get("containers") or []) + len(_sidecars(spec))
@@ -80,7 +80,7 @@ def print_pod(obj: Object, now: datetime) -> list[Cell]:
 def pod_state(pod: Object) -> State:
     """Return READY's first number, STATUS and RESTARTS of a pod."""
     spec = spec_of(pod)
-    status = pod.get("status") or {}
+    status = status_of(pod)
     if not spec.get("initContainers") and not status.get(
         "initContainerStatuses"
     ):  # as in most pods
@@ -124,7 +124,7 @@ def _restarts(statuses: Iterable[dict[str, Any]]) -> Restarts:
     times, last = 0, ""
     for status in statuses:
         times += status.get("restartCount", 0)
-        ended = (status.get("lastState") or {}).get("terminated") or {}
+        ended = nested_map(status, "lastState", "terminated")
         last = max(
             last, ended.get("finishedAt") or ""
         )  # all times are written alike: text sorts as time

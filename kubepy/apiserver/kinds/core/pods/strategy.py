@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of, status_of
 from kubepy.api.objects.pods import qos_class
 from kubepy.apiserver.kinds.core.pods.gates import drop_disabled_fields
 from kubepy.apiserver.strategy import Strategy, restore
@@ -67,7 +67,7 @@ class PodStrategy(Strategy):
         for field in ("deletionTimestamp", "ownerReferences"):
             restore(obj["metadata"], old["metadata"], field)
         status = obj.setdefault("status", {})
-        if not status.get("qosClass") and "qosClass" in (old.get("status") or {}):
+        if not status.get("qosClass") and "qosClass" in (status_of(old)):
             status["qosClass"] = old["status"]["qosClass"]
 
     def prepare_for_subresource_update(self, obj: Object, old: Object, subresource: str) -> None:
@@ -117,7 +117,7 @@ class PodStrategy(Strategy):
 
     def grace_period_seconds(self, obj: Object, requested: int | None) -> int:
         spec = obj["spec"]
-        if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in (
+        if not spec.get("nodeName") or status_of(obj).get("phase") in (
             "Failed",
             "Succeeded",
         ):
@@ -126,8 +126,8 @@ class PodStrategy(Strategy):
         return int(period) if period >= 0 else 1
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
-        spec = obj.get("spec") or {}
-        status = obj.get("status") or {}
+        spec = spec_of(obj)
+        status = status_of(obj)
         fields = super().selectable_fields(obj)
         fields["spec.hostNetwork"] = "true" if spec.get("hostNetwork") else "false"
         fields["status.podIPs"] = ""  # may be named, but upstream never fills it in

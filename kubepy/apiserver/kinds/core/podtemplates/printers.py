@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_map, spec_of, status_of
 from kubepy.api.selectors import format_labels
-from kubepy.apiserver.printers import Cell, age, printer, spec_of
+from kubepy.apiserver.printers import Cell, age, printer
 
 REPLICAS_COLUMNS = (
     "Name",
@@ -23,7 +23,7 @@ REPLICAS_COLUMNS = (
 
 def pod_spec(spec: dict[str, Any]) -> dict[str, Any]:
     """Return the pod spec in a workload's spec; {} for a handwritten one without it."""
-    return (spec.get("template") or {}).get("spec") or {}
+    return nested_map(spec, "template", "spec")
 
 
 def container_cells(pod_spec: dict[str, Any]) -> list[Cell]:
@@ -37,7 +37,7 @@ def container_cells(pod_spec: dict[str, Any]) -> list[Cell]:
 
 def replicas_cells(obj: Object, now: datetime) -> list[Cell]:
     spec = spec_of(obj)
-    status = obj.get("status") or {}
+    status = status_of(obj)
     return [
         obj["metadata"]["name"],
         spec.get("replicas", 0),
@@ -53,6 +53,6 @@ def print_pod_template(obj: Object, _now: datetime) -> list[Cell]:
     template = obj.get("template") or {}
     return [
         obj["metadata"]["name"],
-        *container_cells(template.get("spec") or {}),
+        *container_cells(spec_of(template)),
         format_labels((template.get("metadata") or {}).get("labels")),
     ]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from kubepy.api import selectors
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of
 from kubepy.apiserver.kinds.core.pods.validation.options import PodOptions, options_for_update
 from kubepy.apiserver.kinds.core.pods.validation.spec import validate_pod_template
 from kubepy.apiserver.validation.fields import Errors
@@ -27,7 +27,7 @@ def template_options(old: Object | None) -> PodOptions:
     if old is None:
         return TOLERANT_OF_NOTHING
     template = old["spec"].get("template") or {}
-    return options_for_update(template.get("spec") or {}, template.get("metadata") or {})
+    return options_for_update(spec_of(template), template.get("metadata") or {})
 
 
 def validate_tolerating(

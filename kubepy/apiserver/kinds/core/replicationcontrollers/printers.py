@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of
 from kubepy.api.selectors import format_labels
 from kubepy.apiserver.kinds.core.podtemplates.printers import REPLICAS_COLUMNS, replicas_cells
-from kubepy.apiserver.printers import Cell, printer, spec_of
+from kubepy.apiserver.printers import Cell, printer
 
 
 @printer(*REPLICAS_COLUMNS)

@@ -6,7 +6,7 @@ Upstream: ``pkg/apis/core/validation/validation.go``, ``pkg/apis/apps/validation
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, invalid_value, required
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, status_of
 from kubepy.api.selectors import from_set
 from kubepy.apiserver.kinds.core.pods.validation.spec import (
     forbid_active_deadline,
@@ -46,7 +46,7 @@ def validate_below_replicas(status: Object, counts: tuple[str, ...], errors: Err
 
 def validate_replica_set_status_update(replica_set: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
-    status = replica_set.get("status") or {}
+    status = status_of(replica_set)
     for count in REPLICA_SET_COUNTS:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
     validate_ready_and_available(

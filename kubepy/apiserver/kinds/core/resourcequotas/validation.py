@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, invalid_value, required
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_map
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, go_view, validate_format
 from kubepy.apiserver.validation.resources import (
@@ -71,7 +71,7 @@ def validate_quota(quota: Object, old: Object | None = None) -> list[FieldError]
 def validate_quota_status(quota: Object) -> list[FieldError]:
     errors: Errors = []
     for field in ("hard", "used"):
-        _validate_amounts((quota.get("status") or {}).get(field) or {}, f"status.{field}", errors)
+        _validate_amounts(nested_map(quota, "status", field), f"status.{field}", errors)
     return errors
 
 

@@ -12,7 +12,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 
 from kubepy.api.errors import FieldError, Status, internal_error, invalid, invalid_value
-from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.meta import Object, name_of, namespace_of, nested_list
 from kubepy.api.objects.services import NONE, is_headless, needs_health_check, needs_node_ports
 from kubepy.apiserver.kinds.core.services.validation import validate_cluster_ips
 from kubepy.quoting import quote
@@ -180,7 +180,7 @@ def _second_value_errors(
     """Check that a second address or family goes with its policy."""
     values = spec.get(field) or []
     policy = spec["ipFamilyPolicy"]
-    before = ((old or {}).get("spec") or {}).get(field) or []
+    before = nested_list(old or {}, "spec", field)
     if policy != SINGLE:
         if old is None or not (len(before) == 2 and len(values) == 1 and values[0] == before[0]):
             return []

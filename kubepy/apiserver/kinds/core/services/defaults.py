@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map
 
 THREE_HOURS = 10800
 
@@ -23,9 +23,7 @@ def default_service(service: Object) -> None:
         spec.setdefault("internalTrafficPolicy", "Cluster")
     if spec["type"] == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
-        for ingress in ((service.get("status") or {}).get("loadBalancer") or {}).get(
-            "ingress"
-        ) or ():
+        for ingress in nested_list(service, "status", "loadBalancer", "ingress"):
             if ingress.get("ip"):
                 ingress.setdefault("ipMode", "VIP")
 
@@ -36,7 +34,7 @@ def _default_affinity(spec: Object) -> None:
     if spec["sessionAffinity"] == "None":
         spec.pop("sessionAffinityConfig", None)
     elif spec["sessionAffinity"] == "ClientIP":
-        config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+        config = nested_map(spec, "sessionAffinityConfig", "clientIP")
         if config.get("timeoutSeconds") is None:
             spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": THREE_HOURS}}
 

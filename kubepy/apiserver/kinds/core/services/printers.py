@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import AnyObject, Object
+from kubepy.api.meta import AnyObject, Object, nested_list, spec_of
 from kubepy.api.selectors import format_labels
 from kubepy.apiserver.printers import Cell, age, printer
 
 
 @printer("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "+Selector")
 def print_service(obj: Object, now: datetime) -> list[Cell]:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     cluster_ips = spec.get("clusterIPs") or [spec.get("clusterIP")]
     ports = []
     for port in spec.get("ports") or []:
@@ -30,7 +30,7 @@ def print_service(obj: Object, now: datetime) -> list[Cell]:
 
 def external_ip(service: Object) -> str:
     """Return EXTERNAL-IP of a Service (``getServiceExternalIP``)."""
-    spec = service.get("spec") or {}
+    spec = spec_of(service)
     own = spec.get("externalIPs") or []
     match spec.get("type"):
         case "ClusterIP" | "NodePort":
@@ -44,5 +44,5 @@ def external_ip(service: Object) -> str:
 
 def load_balancer_addresses(obj: AnyObject) -> list[str]:
     """Return the addresses of the load balancer of a Service or an Ingress, sorted."""
-    points = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    points = nested_list(obj, "status", "loadBalancer", "ingress")
     return sorted({point.get("ip") or point.get("hostname") or "" for point in points} - {""})

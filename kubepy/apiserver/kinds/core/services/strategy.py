@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, status_of
 from kubepy.apiserver.strategy import ListObjects, Strategy, restore
 from kubepy.lazy import lazy_imports
 
@@ -106,7 +106,7 @@ def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
     if defaults.is_externally_accessible(old_spec) and not defaults.is_externally_accessible(spec):
         _drop_if_same(spec, old_spec, "externalTrafficPolicy")
     if spec.get("type") != "LoadBalancer":
-        obj["status"] = {**(obj.get("status") or {}), "loadBalancer": {}}
+        obj["status"] = {**(status_of(obj)), "loadBalancer": {}}
 
 
 def _drop_if_same(spec: Object, old_spec: Object, field: str) -> None:

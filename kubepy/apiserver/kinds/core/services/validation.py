@@ -11,7 +11,7 @@ from kubepy.api.errors import (
     not_supported,
     required,
 )
-from kubepy.api.meta import Object, annotations_of
+from kubepy.api.meta import Object, annotations_of, nested_list
 from kubepy.api.objects.services import is_headless, needs_health_check
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.apiserver.kinds.core.services.defaults import is_externally_accessible
@@ -395,7 +395,7 @@ def _validate_families_kept(spec: Object, old_spec: Object, errors: Errors) -> N
 
 def validate_service_status(service: Object) -> list[FieldError]:
     errors: Errors = []
-    ingresses = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    ingresses = nested_list(service, "status", "loadBalancer", "ingress")
     if ingresses and service["spec"].get("type") != "LoadBalancer":
         detail = "may only be used when `spec.type` is 'LoadBalancer'"
         return [forbidden_field("status.loadBalancer.ingress", detail)]

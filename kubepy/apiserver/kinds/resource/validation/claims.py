@@ -21,7 +21,7 @@ from kubepy.api.errors import (
     too_long,
     too_many,
 )
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, status_of
 from kubepy.api.values.goformat import Ordered
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain, regex_error
 from kubepy.apiserver.kinds.core.pods.validation.scheduling import validate_node_selector
@@ -219,7 +219,7 @@ def request_names(spec: Object) -> RequestNames:
         name_of(request): {
             name_of(subrequest) for subrequest in request.get("firstAvailable") or ()
         }
-        for request in (spec.get("devices") or {}).get("requests") or ()
+        for request in nested_list(spec, "devices", "requests")
     }
 
 
@@ -376,8 +376,8 @@ def validate_json_object(value: Any, path: str, errors: Errors, *, stored: bool 
 
 
 def validate_claim_status(claim: Object, old: Object, errors: Errors) -> None:
-    status = claim.get("status") or {}
-    old_status = old.get("status") or {}
+    status = status_of(claim)
+    old_status = status_of(old)
     allocation = status.get("allocation")
     consumers = status.get("reservedFor") or []
     validate_items(
@@ -413,7 +413,7 @@ def validate_claim_status(claim: Object, old: Object, errors: Errors) -> None:
 
 
 def allocation_results(status: Object) -> list[Object]:
-    return ((status.get("allocation") or {}).get("devices") or {}).get("results") or []
+    return nested_list(status, "allocation", "devices", "results")
 
 
 def device_key(device: Object) -> Ordered:

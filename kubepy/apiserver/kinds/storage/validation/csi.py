@@ -13,7 +13,7 @@ from kubepy.api.errors import (
     not_supported,
     required,
 )
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.kinds.core.pods.validation.warnings import DEPRECATED_LABELS
@@ -127,7 +127,7 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
             if key in keys[:position]:
                 errors.append(duplicate(driver_path, key))
             validate_format(key, label_key(key), driver_path, errors)
-    for old_driver in ((old or {}).get("spec") or {}).get("drivers") or ():
+    for old_driver in nested_list(old or {}, "spec", "drivers"):
         for driver in drivers:
             compared, old_compared = (
                 {**each, "allocatable": None} for each in (driver, old_driver)

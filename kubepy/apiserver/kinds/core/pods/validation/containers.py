@@ -15,7 +15,7 @@ from kubepy.api.errors import (
     required,
     too_many,
 )
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_map
 from kubepy.api.objects.pods import aggregate
 from kubepy.api.values.names import dns1123_label
 from kubepy.api.values.quantity import Quantity
@@ -433,7 +433,7 @@ def validate_pod_resources(spec: Object, claim_names: list[str], path: str, erro
             detail = f"must be greater than or equal to aggregate container limits of {total}"
             errors.append(invalid_value(f"{path}.limits[{name}]", pod_limits[name], detail))
     for index, container in enumerate(spec.get("containers") or ()):
-        limits = (container.get("resources") or {}).get("limits") or {}
+        limits = nested_map(container, "resources", "limits")
         for name in sorted(limits):
             if name in pod_limits and Quantity.parse(limits[name]) > Quantity.parse(
                 pod_limits[name]

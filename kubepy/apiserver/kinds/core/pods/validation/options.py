@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map
 from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.apiserver.kinds.core.pods.validation.security import host_sysctl_complaint
@@ -45,20 +45,20 @@ def options_for_update(
     old_spec: Object, old_metadata: Object, *, resource_is_pod: bool = False
 ) -> PodOptions:
     containers = [container for container, _ in containers_with_paths(old_spec, "")]
-    node_affinity = ((old_spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
+    node_affinity = nested_map(old_spec, "affinity", "nodeAffinity", REQUIRED)
     amounts = [
         (name, amount)
         for container in containers
         for field in ("limits", "requests")
-        for name, amount in ((container.get("resources") or {}).get(field) or {}).items()
+        for name, amount in nested_map(container, "resources", field).items()
     ]
-    sysctls = (old_spec.get("securityContext") or {}).get("sysctls") or ()
+    sysctls = nested_list(old_spec, "securityContext", "sysctls")
     spread_errors: list[Any] = []
     for constraint in old_spec.get("topologySpreadConstraints") or ():
         validate_label_selector(constraint.get("labelSelector"), "", spread_errors)
     token_errors: list[Any] = []
     for volume in old_spec.get("volumes") or ():
-        for source in (volume.get("projected") or {}).get("sources") or ():
+        for source in nested_list(volume, "projected", "sources"):
             if token := source.get("serviceAccountToken"):
                 validate_local_non_reserved_path(token.get("path", ""), "", token_errors)
     return PodOptions(

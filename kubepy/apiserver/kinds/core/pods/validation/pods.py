@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import WHOLE_OBJECT, FieldError, forbidden_field, invalid_value, required
-from kubepy.api.meta import Object, name_of
+from kubepy.api.meta import Object, name_of, nested_list
 from kubepy.apiserver.kinds.core.pods.validation.containers import validate_image_padding
 from kubepy.apiserver.kinds.core.pods.validation.options import (
     REQUIRED,
@@ -194,12 +194,8 @@ def _validate_gated_scheduling(spec: Object, old_spec: Object, errors: Errors) -
     if semantically_equal(new_affinity.get("nodeAffinity"), old_affinity.get("nodeAffinity")):
         return
     at = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
-    old_terms = ((old_affinity.get("nodeAffinity") or {}).get(REQUIRED) or {}).get(
-        "nodeSelectorTerms"
-    ) or []
-    new_terms = ((new_affinity.get("nodeAffinity") or {}).get(REQUIRED) or {}).get(
-        "nodeSelectorTerms"
-    ) or []
+    old_terms = nested_list(old_affinity, "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+    new_terms = nested_list(new_affinity, "nodeAffinity", REQUIRED, "nodeSelectorTerms")
     if old_terms and len(old_terms) != len(new_terms):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
         errors.append(invalid_value(at, go_view("[]core.NodeSelectorTerm", new_terms), detail))

@@ -13,7 +13,7 @@ from kubepy.api.errors import (
     required,
     too_long,
 )
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map
 from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.validation.fields import (
@@ -50,7 +50,7 @@ def validate_security_context(
         if context.get("privileged"):
             detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
             errors.append(invalid_value(path, go_view("core.SecurityContext", context), detail))
-        if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
+        if "CAP_SYS_ADMIN" in nested_list(context, "capabilities", "add"):
             detail = (
                 "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` "
                 "CAP_SYS_ADMIN"
@@ -272,7 +272,7 @@ def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
 
 
 def _host_process(holder: Object) -> bool | None:
-    options = (holder.get("securityContext") or {}).get("windowsOptions") or {}
+    options = nested_map(holder, "securityContext", "windowsOptions")
     return options.get("hostProcess")
 
 

@@ -15,7 +15,7 @@ from kubepy.api.errors import (
     required,
     too_long,
 )
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, spec_of
 from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.selectors import LabelSelector
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
@@ -264,7 +264,7 @@ def _validate_names(spec: Object, path: str, errors: Errors) -> None:
 
 def validate_pod_template(template: Object, options: PodOptions, path: str, errors: Errors) -> None:
     metadata = template.get("metadata") or {}
-    spec = template.get("spec") or {}
+    spec = spec_of(template)
     annotations = metadata.get("annotations")
     validate_labels(metadata.get("labels"), f"{path}.labels", errors)
     if annotations:
@@ -300,13 +300,13 @@ def validate_selected(template: Object, selector: LabelSelector, path: str, erro
 def validate_restart_policy(
     template: Object, allowed: tuple[str, ...], path: str, errors: Errors
 ) -> None:
-    policy = (template.get("spec") or {}).get("restartPolicy", "")
+    policy = spec_of(template).get("restartPolicy", "")
     if policy not in allowed:
         errors.append(not_supported(f"{path}.spec.restartPolicy", policy, allowed))
 
 
 def forbid_active_deadline(template: Object, kind: str, path: str, errors: Errors) -> None:
-    if (template.get("spec") or {}).get("activeDeadlineSeconds") is not None:
+    if spec_of(template).get("activeDeadlineSeconds") is not None:
         errors.append(
             forbidden_field(
                 f"{path}.spec.activeDeadlineSeconds",

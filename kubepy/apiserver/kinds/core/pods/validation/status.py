@@ -15,7 +15,7 @@ from kubepy.api.errors import (
     not_supported,
     required,
 )
-from kubepy.api.meta import Object, annotations_of
+from kubepy.api.meta import Object, annotations_of, nested_map, status_of
 from kubepy.api.objects.pods import is_restartable_init_container, qos_class
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.kinds.core.pods.validation.pods import revalidate
@@ -45,8 +45,8 @@ STATUS_LISTS = (
 
 def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
-    status = pod.get("status") or {}
-    old_status = old.get("status") or {}
+    status = status_of(pod)
+    old_status = status_of(old)
     if annotations_of(pod) != annotations_of(old):
         validate_annotation_changes(
             annotations_of(pod), annotations_of(old), "metadata.annotations", errors
@@ -285,7 +285,7 @@ def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
     if (old["spec"].get("os") or {}).get("name") == "windows":
         return [forbidden_field(WHOLE_OBJECT, "windows pods cannot be resized")]
     if qos_class(pod) != qos_class(old):
-        shown = (old.get("status") or {}).get("qosClass", "")
+        shown = status_of(old).get("qosClass", "")
         errors.append(
             invalid_value("spec", shown, "Pod QOS Class may not change as a result of resizing")
         )
@@ -298,8 +298,7 @@ def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
     for path, old_container, container in (*sidecars, *_pairs(pod, old, "containers")):
         for field in FIELDS:
             old_amounts, amounts = (
-                (each.get("resources") or {}).get(field) or {}
-                for each in (old_container, container)
+                nested_map(each, "resources", field) for each in (old_container, container)
             )
             if old_amounts.keys() - amounts.keys():
                 errors.append(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kubepy.api.errors import duplicate, forbidden_field, invalid_value, not_supported, required
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.kinds.core.pods.validation.env import (
@@ -324,7 +324,7 @@ def overlapping_paths(volumes: list[Object]) -> Iterator[str]:
                     _file_paths(source, ""), [], f"volume {quote(name)} ({described})"
                 )
         earlier: list[_FilePath] = []
-        for source in (volume.get("projected") or {}).get("sources") or ():
+        for source in nested_list(volume, "projected", "sources"):
             if not any(value is not None for value in source.values()):
                 yield f"volume {quote(name)} (Projected) has no sources provided"
             else:

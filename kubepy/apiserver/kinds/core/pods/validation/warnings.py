@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubepy.api.meta import Object, annotations_of
+from kubepy.api.meta import Object, annotations_of, nested_list, nested_map, spec_of
 from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.names import dns1123_label, label_value
 from kubepy.api.values.quantity import Quantity
@@ -79,8 +79,8 @@ def warnings_for_pod(pod: Object) -> list[str]:
 
 
 def warnings_for_template(template: Object, path: str) -> list[str]:
-    annotations = (template.get("metadata") or {}).get("annotations") or {}
-    return list(_warnings(template.get("spec") or {}, annotations, f"{path}.", is_template=True))
+    annotations = nested_map(template, "metadata", "annotations")
+    return list(_warnings(spec_of(template), annotations, f"{path}.", is_template=True))
 
 
 def _warnings(
@@ -128,7 +128,7 @@ def _warnings(
                     f"{path}.affinity.{kind}.{PREFERRED}[{index}].podAffinityTerm."
                     f"labelSelector: {NO_SELECTOR}"
                 )
-    for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
+    for index, server in enumerate(nested_list(spec, "dnsConfig", "nameservers")):
         yield from ip_warnings(server, f"{path}.dnsConfig.nameservers[{index}]")
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         yield from ip_warnings(alias.get("ip", ""), f"{path}.hostAliases[{index}].ip")
@@ -141,8 +141,8 @@ def _scheduling_warnings(spec: Object, path: str) -> Iterator[str]:
     for key in sorted(spec.get("nodeSelector") or ()):
         if key in DEPRECATED_LABELS:
             yield f"{path}.nodeSelector[{key}]: {DEPRECATED_LABELS[key]}"
-    node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (node_affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    node_affinity = nested_map(spec, "affinity", "nodeAffinity")
+    terms = nested_list(node_affinity, REQUIRED, "nodeSelectorTerms")
     for index, term in enumerate(terms):
         at = f"{path}.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[{index}]"
         yield from node_term_warnings(term, at)
@@ -195,9 +195,7 @@ def _volume_warnings(volumes: list[Object], path: str) -> Iterator[str]:
                 yield f"{path}[{index}].{shown}: {detail}"
         if (template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate")) is not None:
             at = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
-            yield from persistentvolumeclaims_validation.claim_spec_warnings(
-                template.get("spec") or {}, at
-            )
+            yield from persistentvolumeclaims_validation.claim_spec_warnings(spec_of(template), at)
     yield from overlapping_paths(volumes)
 
 

@@ -325,7 +325,7 @@ class Informers:
     def has_dependents(self, uid: str) -> bool:
         """Return whether the ownerReferences of any object name this uid."""
         self.load(*owned_by(uid, None))
-        return any(self._dependents.get(uid, {}).values())
+        return any(self._links.dependents.get(uid, {}).values())
 
     def orphans(self, resource: str, namespace: str) -> Keys:
         """Return the keys of the objects in a namespace that no controller owns, in key order."""

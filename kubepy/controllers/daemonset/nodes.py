@@ -30,7 +30,7 @@ from kubepy.controllers.daemonset.status import Counts
 
 if TYPE_CHECKING:
     from kubepy.api.typed import DaemonSet, Node, PodTemplateSpec
-    from kubepy.storage import Key
+    from kubepy.runtime.reconcile import Key
 
 
 class NodeStatus(NamedTuple):

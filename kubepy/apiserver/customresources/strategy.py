@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.api import errors
 from kubepy.api.errors import FieldError, invalid_value
-from kubepy.api.meta import Object, clone, is_being_deleted, name_of, nested_map
+from kubepy.api.meta import Object, clone, is_being_deleted, name_of, nested_list, nested_map
 from kubepy.api.schema.customresources import deprecation_of
 from kubepy.api.schema.openapi import Schema, definition
 from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_lists
@@ -81,8 +81,9 @@ class CustomStrategy(Strategy):
         self._is_going = is_being_deleted(definition)
         self.selectable = tuple(
             selectable_field["jsonPath"].removeprefix(".")
-            for selectable_field in self._versions[resource.api_version].get("selectableFields")
-            or ()
+            for selectable_field in nested_list(
+                self._versions[resource.api_version], "selectableFields"
+            )
         )
 
     def field_schema(self) -> Schema:
@@ -181,14 +182,14 @@ class CustomStrategy(Strategy):
         return validate_count(obj, replicas) + validate_selector(obj, selector)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return finalizer_warnings(obj["metadata"].get("finalizers") or ())
+        return finalizer_warnings(nested_list(obj["metadata"], "finalizers"))
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        known = old["metadata"].get("finalizers") or ()
+        known = nested_list(old["metadata"], "finalizers")
         return finalizer_warnings(
             [
                 finalizer
-                for finalizer in obj["metadata"].get("finalizers") or ()
+                for finalizer in nested_list(obj["metadata"], "finalizers")
                 if finalizer not in known
             ]
         )

@@ -9,7 +9,7 @@ appends.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -104,6 +104,13 @@ def validate_format(value: object, complaints: Iterable[str], path: str, errors:
         errors.append(invalid_value(path, value, complaint))
 
 
+def validate_as(
+    rule: Callable[[Any], Iterable[str]], value: Any, path: str, errors: Errors
+) -> None:
+    """Append an error for every complaint that a rule (``dns1123_label``) has about a value."""
+    validate_format(value, rule(value), path, errors)
+
+
 def validate_range(value: int | None, low: int, high: int, path: str, errors: Errors) -> None:
     if value is not None and not low <= value <= high:
         errors.append(invalid_value(path, value, between(low, high)))
@@ -142,14 +149,14 @@ NOT_AN_OPERATOR = "not a valid selector operator"
 
 
 def validate_label_name(key: str, path: str, errors: Errors) -> None:
-    validate_format(key, label_key(key), path, errors)
+    validate_as(label_key, key, path, errors)
 
 
 def validate_labels(labels: Mapping[str, str] | None, path: str, errors: Errors) -> None:
     for key in sorted(labels or ()):
         validate_label_name(key, path, errors)
         value = labels[key]  # type: ignore[index]  # the loop runs only over labels that are there
-        validate_format(value, label_value(value), path, errors)
+        validate_as(label_value, value, path, errors)
 
 
 def validate_label_selector(
@@ -195,7 +202,7 @@ def validate_operator(expression: Mapping[str, Any], path: str, errors: Errors) 
 
 def validate_label_values(values: list[str] | None, path: str, errors: Errors) -> None:
     for index, value in enumerate(values or ()):
-        validate_format(value, label_value(value), f"{path}[{index}]", errors)
+        validate_as(label_value, value, f"{path}[{index}]", errors)
 
 
 def is_empty_selector(selector: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ import re
 
 from kubepy.api.errors import invalid_value, required
 from kubepy.api.values.names import dns1123_subdomain, regex_error
-from kubepy.apiserver.validation.fields import Errors, between, validate_format
+from kubepy.apiserver.validation.fields import Errors, between, validate_as
 from kubepy.quoting import quote
 
 _PORT_NAME = re.compile(r"[-a-z0-9]+")
@@ -204,11 +204,11 @@ def cidr_warnings(network: str, path: str) -> list[str]:
 
 
 def validate_ip(address: str, path: str, errors: Errors) -> None:
-    validate_format(address, ip_address(address), path, errors)
+    validate_as(ip_address, address, path, errors)
 
 
 def validate_cidr(network: str, path: str, errors: Errors) -> None:
-    validate_format(network, cidr(network), path, errors)
+    validate_as(cidr, network, path, errors)
 
 
 def dns1123_subdomain_with_underscore(name: str) -> list[str]:

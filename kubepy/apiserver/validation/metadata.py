@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, required, too_long
-from kubepy.api.meta import FOREGROUND, ORPHAN, Object
+from kubepy.api.meta import FOREGROUND, ORPHAN, Object, nested_list
 from kubepy.api.scheme import Resource
 from kubepy.api.values.goformat import code_point
 from kubepy.api.values.names import (
@@ -93,7 +93,7 @@ def validate_common(metadata: Metadata, *, namespaced: bool) -> list[FieldError]
 def validate_object_meta_update(new: Metadata, old: Metadata) -> list[FieldError]:
     """Return the errors of an update of metadata (``ValidateObjectMetaAccessorUpdate``)."""
     errors = []
-    added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
+    added = sorted(set(nested_list(new, "finalizers")) - set(nested_list(old, "finalizers")))
     if old.get("deletionTimestamp") and added:
         shown = ", ".join(quote(name) for name in added)
         detail = (
@@ -115,7 +115,7 @@ def validate_kube_finalizers(resource: Resource, metadata: Metadata) -> list[Fie
     detail = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         invalid_value(f"metadata.finalizers[{index}]", name, detail)
-        for index, name in enumerate(metadata.get("finalizers") or ())
+        for index, name in enumerate(nested_list(metadata, "finalizers"))
         if "/" not in name and name not in STANDARD_FINALIZERS
     ]
 
@@ -161,9 +161,9 @@ def _validate_common(metadata: Metadata, namespaced: bool, path: str) -> list[Fi
     validate_labels(metadata.get("labels"), f"{path}.labels", errors)
     errors += validate_annotations(metadata.get("annotations"), f"{path}.annotations")
     errors += validate_owner_references(
-        metadata.get("ownerReferences") or [], f"{path}.ownerReferences"
+        nested_list(metadata, "ownerReferences"), f"{path}.ownerReferences"
     )
-    finalizers = metadata.get("finalizers") or []
+    finalizers = nested_list(metadata, "finalizers")
     errors += [
         invalid_value(f"{path}.finalizers", name, detail)
         for name in finalizers

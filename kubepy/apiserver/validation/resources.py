@@ -17,7 +17,7 @@ from kubepy.api.errors import (
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, qualified_name
 from kubepy.api.values.quantity import NANO, Quantity, QuantityError
-from kubepy.apiserver.validation.fields import NEGATIVE, Errors, validate_format
+from kubepy.apiserver.validation.fields import NEGATIVE, Errors, validate_as, validate_format
 from kubepy.quoting import quote
 
 HUGE_PAGES = "hugepages-"
@@ -109,7 +109,7 @@ def container_resource_name(name: str) -> tuple[str, ...]:
 
 
 def validate_container_resource_name(name: str, path: str, errors: Errors) -> None:
-    validate_format(name, container_resource_name(name), path, errors)
+    validate_as(container_resource_name, name, path, errors)
 
 
 def validate_pod_resource_name(name: str, path: str, errors: Errors) -> None:
@@ -210,7 +210,7 @@ def _validate_claims(
         else:
             key = f"{name}/{request}" if request else name
             if request:
-                validate_format(request, dns1123_label(request), f"{at}.request", errors)
+                validate_as(dns1123_label, request, f"{at}.request", errors)
             if key in keys:
                 errors.append(duplicate(at, key))
             elif not request:

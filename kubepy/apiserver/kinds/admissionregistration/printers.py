@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.api.meta import Object, spec_of
+from kubepy.api.meta import Object, nested_list, spec_of
 from kubepy.api.selectors import go_label_selector
 from kubepy.apiserver.printers import Cell, age, printer
 
 
 @printer("Name", "Webhooks", "Age")
 def print_webhooks(obj: Object, now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], len(obj.get("webhooks") or []), age(obj, now)]
+    return [obj["metadata"]["name"], len(nested_list(obj, "webhooks")), age(obj, now)]
 
 
 @printer("Name", "Validations", "ParamKind", "Age")
@@ -30,7 +30,7 @@ def _policy(obj: Object, rules: str, now: datetime) -> list[Cell]:
     kind = spec.get("paramKind")
     return [
         obj["metadata"]["name"],
-        len(spec.get(rules) or []),
+        len(nested_list(spec, rules)),
         f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else "<unset>",
         age(obj, now),
     ]

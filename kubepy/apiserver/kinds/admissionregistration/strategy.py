@@ -7,7 +7,7 @@ Upstream: ``pkg/registry/admissionregistration``.
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object, spec_of
+from kubepy.api.meta import Object, nested_list, spec_of
 from kubepy.apiserver.strategy import Strategy
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
@@ -31,9 +31,9 @@ class _WebhookStrategy(_CountedStrategy):
     counted = "webhooks"
 
     def default(self, obj: Object) -> None:
-        for webhook in obj.get("webhooks") or ():
+        for webhook in nested_list(obj, "webhooks"):
             _default_matching(webhook)
-            for rule in webhook.get("rules") or ():
+            for rule in nested_list(webhook, "rules"):
                 rule.setdefault("scope", "*")
             webhook.setdefault("failurePolicy", "Fail")
             webhook.setdefault("timeoutSeconds", 10)
@@ -54,7 +54,7 @@ class ValidatingWebhookConfigurationStrategy(_WebhookStrategy):
 class MutatingWebhookConfigurationStrategy(_WebhookStrategy):
     def default(self, obj: Object) -> None:
         super().default(obj)
-        for webhook in obj.get("webhooks") or ():
+        for webhook in nested_list(obj, "webhooks"):
             webhook.setdefault("reinvocationPolicy", "Never")
 
 
@@ -98,7 +98,7 @@ class MutatingAdmissionPolicyBindingStrategy(_BindingStrategy):
 def _default_resources(resources: Object) -> None:
     _default_matching(resources)
     for field in ("resourceRules", "excludeResourceRules"):
-        for rule in resources.get(field) or ():
+        for rule in nested_list(resources, field):
             rule.setdefault("scope", "*")
 
 

@@ -15,12 +15,13 @@ from kubepy.api.errors import (
     required,
     too_many,
 )
-from kubepy.api.meta import Object, spec_of
+from kubepy.api.meta import Object, nested_list, spec_of
 from kubepy.api.values.names import dns1035_label, dns1123_subdomain
 from kubepy.apiserver.validation.fields import (
     Errors,
     has_invalid_label_value,
     label_key,
+    validate_as,
     validate_choice,
     validate_format,
     validate_label_selector,
@@ -58,7 +59,7 @@ def validate_webhooks(configuration: Object, old: Object | None = None) -> list[
             webhook.get("sideEffects") not in SIDE_EFFECTS for webhook in old_webhooks
         ),
         unknown_versions=any(
-            not set(webhook.get("admissionReviewVersions") or ()) & set(REVIEW_VERSIONS)
+            not set(nested_list(webhook, "admissionReviewVersions")) & set(REVIEW_VERSIONS)
             for webhook in old_webhooks
         ),
         label_values=any(
@@ -69,7 +70,7 @@ def validate_webhooks(configuration: Object, old: Object | None = None) -> list[
     )
     errors: Errors = []
     names: set[str] = set()
-    for index, webhook in enumerate(configuration.get("webhooks") or ()):
+    for index, webhook in enumerate(nested_list(configuration, "webhooks")):
         path = f"webhooks[{index}]"
         name = webhook.get("name", "")
         _validate_webhook(webhook, tolerance, path, errors)
@@ -83,7 +84,7 @@ def validate_webhooks(configuration: Object, old: Object | None = None) -> list[
 def _validate_review_versions(
     webhook: Object, tolerance: _Tolerance, path: str, errors: Errors
 ) -> None:
-    versions = webhook.get("admissionReviewVersions") or []
+    versions = nested_list(webhook, "admissionReviewVersions")
     if not versions:
         errors.append(required(path, f"must specify one of {', '.join(REVIEW_VERSIONS)}"))
         return
@@ -91,7 +92,7 @@ def _validate_review_versions(
         if version in versions[:index]:
             errors.append(invalid_value(f"{path}[{index}]", version, "duplicate version"))
         else:
-            validate_format(version, dns1035_label(version), f"{path}[{index}]", errors)
+            validate_as(dns1035_label, version, f"{path}[{index}]", errors)
     if not tolerance.unknown_versions and not set(versions) & set(REVIEW_VERSIONS):
         errors.append(
             invalid_value(
@@ -109,7 +110,7 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
     elif name.count(".") < 2:
         detail = "should be a domain with at least three segments separated by dots"
         errors.append(invalid_value(f"{path}.name", name, detail))
-    for index, rule in enumerate(webhook.get("rules") or ()):
+    for index, rule in enumerate(nested_list(webhook, "rules")):
         validate_rule(rule, f"{path}.rules[{index}]", errors)
     validate_optional_choice(
         webhook.get("failurePolicy"), ("Fail", "Ignore"), f"{path}.failurePolicy", errors
@@ -140,7 +141,7 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
         errors,
     )
     validate_webhook_client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", errors)
-    _validate_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", errors)
+    _validate_conditions(nested_list(webhook, "matchConditions"), f"{path}.matchConditions", errors)
 
 
 def _validate_conditions(conditions: list[Object], path: str, errors: Errors) -> None:
@@ -165,7 +166,7 @@ def _validate_conditions(conditions: list[Object], path: str, errors: Errors) ->
         if not name:
             errors.append(required(f"{at}.name"))
         else:
-            validate_format(name, label_key(name), f"{at}.name", errors)
+            validate_as(label_key, name, f"{at}.name", errors)
         if name and name in names:
             errors.append(duplicate(f"{at}.name", name))
         names.add(name)
@@ -176,20 +177,20 @@ def _validate_conditions(conditions: list[Object], path: str, errors: Errors) ->
 
 def validate_rule(rule: Object, path: str, errors: Errors) -> None:
     """Validate a rule: operations on resources of API groups in some versions."""
-    operations = rule.get("operations") or []
+    operations = nested_list(rule, "operations")
     _validate_list(operations, f"{path}.operations", "operations", errors)
     for index, operation in enumerate(operations):
         if operation not in OPERATIONS:
             errors.append(not_supported(f"{path}.operations[{index}]", operation, OPERATIONS))
-    _validate_list(rule.get("apiGroups") or [], f"{path}.apiGroups", "API groups", errors)
-    versions = rule.get("apiVersions") or []
+    _validate_list(nested_list(rule, "apiGroups"), f"{path}.apiGroups", "API groups", errors)
+    versions = nested_list(rule, "apiVersions")
     _validate_list(versions, f"{path}.apiVersions", "API versions", errors)
     errors.extend(
         required(f"{path}.apiVersions[{index}]")
         for index, version in enumerate(versions)
         if not version
     )
-    resources = rule.get("resources") or []
+    resources = nested_list(rule, "resources")
     resources_path = f"{path}.resources"
     if not resources:
         errors.append(required(resources_path))
@@ -316,7 +317,7 @@ def validate_policy(policy: Object) -> list[FieldError]:
         errors.append(required("spec.matchConstraints"))
     else:
         _validate_selectors(spec["matchConstraints"], "spec.matchConstraints", errors)
-        rules = spec["matchConstraints"].get("resourceRules") or []
+        rules = nested_list(spec["matchConstraints"], "resourceRules")
         path = "spec.matchConstraints.resourceRules"
         if not rules:
             errors.append(required(path))
@@ -325,14 +326,14 @@ def validate_policy(policy: Object) -> list[FieldError]:
             errors.extend(
                 required(f"{path}[{index}].{name}") for name in names if not rule.get(name)
             )
-            for position, operation in enumerate(rule.get("operations") or ()):
+            for position, operation in enumerate(nested_list(rule, "operations")):
                 validate_optional_choice(
                     operation, OPERATIONS, f"{path}[{index}].operations[{position}]", errors
                 )
-    for index, condition in enumerate(spec.get("matchConditions") or ()):
+    for index, condition in enumerate(nested_list(spec, "matchConditions")):
         at = f"spec.matchConditions[{index}].expression"
         _validate_expression(condition.get("expression", ""), at, "bool", errors)
-    for index, variable in enumerate(spec.get("variables") or ()):
+    for index, variable in enumerate(nested_list(spec, "variables")):
         _validate_expression(
             variable.get("expression", ""), f"spec.variables[{index}].expression", "", errors
         )
@@ -341,7 +342,7 @@ def validate_policy(policy: Object) -> list[FieldError]:
         errors.extend(
             required(f"spec.{field}", detail) for field in ("validations", "auditAnnotations")
         )
-    for index, validation in enumerate(spec.get("validations") or ()):
+    for index, validation in enumerate(nested_list(spec, "validations")):
         _validate_validation(validation, f"spec.validations[{index}]", errors)
     return errors
 
@@ -412,7 +413,7 @@ def validate_binding(binding: Object) -> list[FieldError]:
                 not_supported("spec.paramRef.parameterNotFoundAction", action, ("Deny", "Allow"))
             )
     _validate_selectors(spec.get("matchResources") or {}, "spec.matchResources", errors)
-    actions = spec.get("validationActions") or []
+    actions = nested_list(spec, "validationActions")
     if not actions:
         errors.append(
             required("spec.validationActions", "at least one validation action is required")

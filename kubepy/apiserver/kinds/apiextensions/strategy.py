@@ -7,7 +7,7 @@ moments after it was stored. Here that is done as it is stored.
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object, nested_map, uid_of
+from kubepy.api.meta import Object, nested_list, nested_map, uid_of
 from kubepy.apiserver.strategy import ListObjects, Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
@@ -94,11 +94,11 @@ class CustomResourceDefinitionStrategy(Strategy):
 
 
 def _add_stored_version(obj: Object) -> None:
-    stored = obj["status"].get("storedVersions") or []
+    stored = nested_list(obj["status"], "storedVersions")
     version = next(
         (
             candidate["name"]
-            for candidate in obj["spec"].get("versions") or ()
+            for candidate in nested_list(obj["spec"], "versions")
             if candidate.get("storage")
         ),
         None,
@@ -118,37 +118,21 @@ def _accept_names(obj: Object, definitions: list[Object]) -> None:
     accepted = dict(status.get("acceptedNames") or {})
     if status.get("conditions") and semantically_equal(names, accepted):
         return
-    others = [
-        definition
-        for definition in definitions
-        if definition["spec"]["group"] == obj["spec"].get("group")
-        and uid_of(definition) != uid_of(obj)
-    ]
-    taken = [nested_map(other, "status", "acceptedNames") for other in others]
-    kinds = {other_names.get(field, "") for other_names in taken for field in ("kind", "listKind")}
-    words = {
-        word
-        for other_names in taken
-        for word in (
-            other_names.get("plural", ""),
-            other_names.get("singular", ""),
-            *(other_names.get("shortNames") or ()),
-        )
-    }
-    conflict = None
+    taken_kinds, taken_words = _taken_names(obj, definitions)
+    accepted_condition = ("True", "NoConflicts", "no conflicts found")
+    has_conflict = False
     for field, shown in _NAMED.items():
-        if in_use := _in_use(
-            names.get(field), accepted.get(field), kinds if field in ("kind", "listKind") else words
-        ):
-            conflict = ("False", f"{shown}Conflict", in_use)
+        taken = taken_kinds if field in ("kind", "listKind") else taken_words
+        in_use = _in_use(names.get(field), accepted.get(field), taken)
+        if in_use:
+            accepted_condition = ("False", f"{shown}Conflict", in_use)
+            has_conflict = True
         else:
             restore(accepted, names, field)
     restore(accepted, names, "categories")
     status["acceptedNames"] = accepted
-    _set_condition(
-        obj, "NamesAccepted", *(conflict or ("True", "NoConflicts", "no conflicts found"))
-    )
-    if not conflict:
+    _set_condition(obj, "NamesAccepted", *accepted_condition)
+    if not has_conflict:
         _set_condition(
             obj,
             "Established",
@@ -158,6 +142,21 @@ def _accept_names(obj: Object, definitions: list[Object]) -> None:
         )
     elif all(condition["type"] != "Established" for condition in status["conditions"]):
         _set_condition(obj, "Established", "False", "NotAccepted", "not all names are accepted")
+
+
+def _taken_names(obj: Object, definitions: list[Object]) -> tuple[set[str], set[str]]:
+    """Return the kinds, and the other names, that other definitions of the group have accepted."""
+    kinds: set[str] = set()
+    words: set[str] = set()
+    for definition in definitions:
+        is_of_group = definition["spec"]["group"] == obj["spec"].get("group")
+        if not is_of_group or uid_of(definition) == uid_of(obj):
+            continue
+        names = nested_map(definition, "status", "acceptedNames")
+        kinds |= {names.get("kind", ""), names.get("listKind", "")}
+        words |= {names.get("plural", ""), names.get("singular", "")}
+        words.update(nested_list(names, "shortNames"))
+    return kinds, words
 
 
 def _in_use(
@@ -174,7 +173,9 @@ def _in_use(
         for name in names
         if name not in (accepted or ()) and name in taken
     ]
-    return in_use[0] if len(in_use) == 1 else f"[{', '.join(in_use)}]" if in_use else ""
+    if len(in_use) > 1:
+        return f"[{', '.join(in_use)}]"
+    return "".join(in_use)
 
 
 def _set_condition(obj: Object, kind: str, status: str, reason: str, message: str) -> None:
@@ -186,7 +187,7 @@ def _set_condition(obj: Object, kind: str, status: str, reason: str, message: st
         "status": status,
         "type": kind,
     }
-    conditions = [dict(condition) for condition in obj["status"].get("conditions") or ()]
+    conditions = [dict(condition) for condition in nested_list(obj["status"], "conditions")]
     for index, known in enumerate(conditions):
         if known["type"] == kind:
             conditions[index] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.kinds.core.persistentvolumeclaims.defaults import default_claim
 from kubepy.apiserver.kinds.core.pods.defaults import default_pod_template
 
@@ -50,7 +50,7 @@ def default_stateful_set(stateful_set: Object) -> None:
     v1.36."""
     spec = stateful_set.setdefault("spec", {})
     default_pod_template(spec.setdefault("template", {}))
-    for claim in spec.get("volumeClaimTemplates") or ():
+    for claim in nested_list(spec, "volumeClaimTemplates"):
         claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
         default_claim(claim)
     if not spec.get("podManagementPolicy"):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import BadRequest, FieldError
-from kubepy.api.meta import Object, spec_of
+from kubepy.api.meta import Object, annotations_of, nested_list, spec_of
 from kubepy.api.values.gonumbers import NumberError, parse_int
 from kubepy.apiserver.kinds.core.podtemplates.strategy import (
     WorkloadStrategy,
@@ -79,7 +79,7 @@ class DaemonSetStrategy(WorkloadStrategy):
 def _template_generation(obj: Object) -> int:
     """Return the template's generation. Raises BadRequest if it is no number, as upstream's
     conversion does."""
-    text = (obj["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0")
+    text = annotations_of(obj).get(TEMPLATE_GENERATION, "0")
     try:
         return parse_int(text)
     except NumberError as error:
@@ -87,7 +87,7 @@ def _template_generation(obj: Object) -> int:
 
 
 def _set_template_generation(obj: Object, generation: int) -> None:
-    annotations = obj["metadata"].get("annotations") or {}
+    annotations = annotations_of(obj)
     obj["metadata"]["annotations"] = {**annotations, TEMPLATE_GENERATION: str(generation)}
 
 
@@ -193,16 +193,11 @@ def _drop_max_unavailable(obj: Object) -> None:
 
 
 def _claim_warnings(obj: Object, suffix: str) -> list[str]:
-    claims = obj["spec"].get("volumeClaimTemplates") or ()
-    if not claims:
-        return []
-    return [
-        warning
-        for index, claim in enumerate(claims)
-        for warning in claims_validation.claim_spec_warnings(
-            spec_of(claim), f"spec.volumeClaimTemplates[{index}]{suffix}"
-        )
-    ]
+    warnings: list[str] = []
+    for index, claim in enumerate(nested_list(obj["spec"], "volumeClaimTemplates")):
+        path = f"spec.volumeClaimTemplates[{index}]{suffix}"
+        warnings += claims_validation.claim_spec_warnings(spec_of(claim), path)
+    return warnings
 
 
 def _history_warnings(obj: Object) -> list[str]:

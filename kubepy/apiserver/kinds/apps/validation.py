@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.api.meta import Object, spec_of, status_of
+from kubepy.api.meta import Object, nested_list, spec_of, status_of
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.api.values.names import dns1123_label
 from kubepy.apiserver.kinds.core.persistentvolumeclaims.validation import validate_claim_spec
@@ -37,7 +37,7 @@ from kubepy.apiserver.validation.fields import (
     is_empty_selector,
     selector_view,
     semantically_equal,
-    validate_format,
+    validate_as,
     validate_label_selector,
     validate_nonnegative,
     validate_optional_choice,
@@ -54,7 +54,7 @@ def validate_int_or_percent(value: IntOrString, path: str, errors: Errors) -> No
     """Require a number from 0 on, or a percentage like ``25%``
     (``ValidatePositiveIntOrPercent``)."""
     if isinstance(value, str):
-        validate_format(value, percent(value), path, errors)
+        validate_as(percent, value, path, errors)
     elif value < 0:
         errors.append(invalid_value(path, value, NEGATIVE))
 
@@ -410,13 +410,13 @@ def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> 
         at = f"spec.persistentVolumeClaimRetentionPolicy.{when}"
         validate_optional_choice(retention.get(when), ("Retain", "Delete"), at, errors)
     if not tolerance.is_update:
-        for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        for index, claim in enumerate(nested_list(spec, "volumeClaimTemplates")):
             validate_claim_spec(spec_of(claim), f"spec.volumeClaimTemplates[{index}].spec", errors)
     for field in ("replicas", "minReadySeconds"):
         validate_nonnegative(spec.get(field), f"spec.{field}", errors)
     validate_nonnegative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start", errors)
     if (name := spec.get("serviceName")) and not tolerance.is_update:
-        validate_format(name, dns1123_label(name), "spec.serviceName", errors)
+        validate_as(dns1123_label, name, "spec.serviceName", errors)
     validate_workload_selector(spec, "statefulset", "spec", errors)
     selector = selector_of(spec)
     if selector is None:
@@ -462,12 +462,12 @@ def _with_claims(spec: Object) -> Object:
     adds the claims."""
     template: Object = spec.get("template") or {}
     pod_spec = spec_of(template)
-    claims = spec.get("volumeClaimTemplates") or ()
+    claims = nested_list(spec, "volumeClaimTemplates")
     if not claims and not pod_spec.get("hostname") and not pod_spec.get("subdomain"):
         return template
     names = [(claim.get("metadata") or {}).get("name", "") for claim in claims]
     own = [
-        volume for volume in pod_spec.get("volumes") or () if volume.get("name", "") not in names
+        volume for volume in nested_list(pod_spec, "volumes") if volume.get("name", "") not in names
     ]
     added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
     kept = {

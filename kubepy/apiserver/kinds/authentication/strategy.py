@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubepy.api.errors import BadRequest
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.kinds.authorization.strategy import ReviewStrategy
 from kubepy.lazy import lazy_imports
 
@@ -33,7 +33,7 @@ class TokenReviewStrategy(ReviewStrategy):
             raise BadRequest("token is required for TokenReview in authentication")
         try:
             user, audiences = context.authenticate(
-                spec["token"].strip(), spec.get("audiences") or ()
+                spec["token"].strip(), nested_list(spec, "audiences")
             )
         except authorization.TokenError as error:
             problems = [authorization.INVALID_TOKEN, str(error)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubepy.api.errors import BadRequest, FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.strategy import Strategy
 from kubepy.lazy import lazy_imports
 
@@ -46,7 +46,10 @@ class SubjectAccessReviewStrategy(ReviewStrategy):
     def answer(self, obj: Object, context: ReviewContext) -> Object:
         spec = obj["spec"]
         subject = authorization.new_user(
-            spec.get("user", ""), spec.get("groups") or (), spec.get("uid", ""), spec.get("extra")
+            spec.get("user", ""),
+            nested_list(spec, "groups"),
+            spec.get("uid", ""),
+            spec.get("extra"),
         )
         return {**obj, "status": _access(spec, subject, context.authorizer)}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubepy.api import selectors
 from kubepy.api.errors import FieldError, invalid_value, required
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.values.goformat import Ordered
 from kubepy.apiserver.validation.fields import (
     Errors,
@@ -62,7 +62,7 @@ def _path_view(path: Object) -> Ordered:
 
 def _validate_selector_attributes(selector: Object, path: str, errors: Errors) -> None:
     raw = selector.get("rawSelector", "")
-    requirements = selector.get("requirements") or ()
+    requirements = nested_list(selector, "requirements")
     if raw and requirements:
         errors.append(
             invalid_value(
@@ -128,7 +128,7 @@ def ignored_selectors(attributes: Object) -> Iterator[tuple[str, str]]:
     def is_field(requirement: Object) -> bool:
         return (
             requirement.get("operator") in ("In", "NotIn")
-            and len(requirement.get("values") or ()) == 1
+            and len(nested_list(requirement, "values")) == 1
         )
 
     def is_label(requirement: Object) -> bool:
@@ -139,7 +139,7 @@ def ignored_selectors(attributes: Object) -> Iterator[tuple[str, str]]:
         ("labelSelector", is_label, selectors.parse_labels),
     ):
         selector = attributes.get(kind) or {}
-        requirements = selector.get("requirements") or ()
+        requirements = nested_list(selector, "requirements")
         readable = [requirement for requirement in requirements if is_readable(requirement)]
         if len(readable) < len(requirements):
             yield kind, "partially ignored" if readable else "ignored"

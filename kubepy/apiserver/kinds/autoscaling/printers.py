@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.api.meta import Object, spec_of, status_of
+from kubepy.api.meta import Object, nested_list, spec_of, status_of
 from kubepy.api.objects.autoscalers import V1, to_v2
 from kubepy.apiserver.printers import Cell, age, printer
 
@@ -33,7 +33,7 @@ def print_autoscaler(obj: Object, now: datetime) -> list[Cell]:
     return [
         obj["metadata"]["name"],
         f"{target.get('kind', '')}/{target.get('name', '')}",
-        metrics(spec.get("metrics") or [], status.get("currentMetrics") or []),
+        metrics(nested_list(spec, "metrics"), nested_list(status, "currentMetrics")),
         "<unset>" if minimum is None else str(minimum),
         spec.get("maxReplicas", 0),
         status.get("currentReplicas", 0),

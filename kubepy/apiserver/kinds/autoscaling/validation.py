@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.api.meta import Object, status_of
+from kubepy.api.meta import Object, nested_list, status_of
 from kubepy.api.values.names import dns1123_label, path_segment
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.validation.fields import (
     NEGATIVE,
     NOT_POSITIVE,
     Errors,
-    validate_format,
+    validate_as,
     validate_nonnegative,
     validate_optional_choice,
 )
@@ -62,7 +62,7 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
         any_version=same,
         core=target.get("kind") == "ReplicationController",
     )
-    metrics = spec.get("metrics") or ()
+    metrics = nested_list(spec, "metrics")
     for index, metric in enumerate(metrics):
         metric_path = f"spec.metrics[{index}]"
         kind = metric.get("type", "")
@@ -111,7 +111,7 @@ def _validate_reference(
         if not value:
             errors.append(required(f"{path}.{field}"))
         else:
-            validate_format(value, path_segment(value), f"{path}.{field}", errors)
+            validate_as(path_segment, value, f"{path}.{field}", errors)
     version = reference.get("apiVersion", "")
     if any_version:
         return
@@ -141,9 +141,7 @@ def _validate_source(field: str, source: Object, path: str, errors: Errors) -> N
                 if not container:
                     errors.append(required(f"{path}.container", "must specify a container"))
                 else:
-                    validate_format(
-                        container, dns1123_label(container), f"{path}.container", errors
-                    )
+                    validate_as(dns1123_label, container, f"{path}.container", errors)
         case _:
             if field == "object":
                 _validate_reference(
@@ -157,7 +155,7 @@ def _validate_source(field: str, source: Object, path: str, errors: Errors) -> N
             if not name:
                 errors.append(required(f"{path}.metric.name", "must specify a metric name"))
             else:
-                validate_format(name, path_segment(name), f"{path}.metric.name", errors)
+                validate_as(path_segment, name, f"{path}.metric.name", errors)
     target_path = f"{path}.target"
     kind = target.get("type", "")
     if not kind:
@@ -225,7 +223,7 @@ def _validate_rules(rules: Object, path: str, errors: Errors) -> None:
     validate_optional_choice(
         rules.get("selectPolicy"), ("Disabled", "Max", "Min"), f"{path}.selectPolicy", errors
     )
-    policies = rules.get("policies") or ()
+    policies = nested_list(rules, "policies")
     if not policies:
         errors.append(required(f"{path}.policies", "must specify at least one Policy"))
     for index, policy in enumerate(policies):

@@ -33,7 +33,7 @@ def default_labels(job: Object) -> None:
 def _default_template_and_policies(spec: Object) -> None:
     default_pod_template(spec.setdefault("template", {}))
     for rule in nested_list(spec, "podFailurePolicy", "rules"):
-        for pattern in rule.get("onPodConditions") or ():
+        for pattern in nested_list(rule, "onPodConditions"):
             if not pattern.get("status"):
                 pattern["status"] = "True"
 

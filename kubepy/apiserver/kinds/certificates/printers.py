@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.api.meta import Object, spec_of, status_of
+from kubepy.api.meta import Object, nested_list, spec_of, status_of
 from kubepy.apiserver.printers import Cell, age, human_duration, printer
 
 
@@ -25,7 +25,7 @@ def print_certificate_request(obj: Object, now: datetime) -> list[Cell]:
 
 def request_status(status: dict[str, Any]) -> str:
     """Return ``Approved,Issued`` and the like (``extractCSRStatus``)."""
-    kinds = {condition["type"] for condition in status.get("conditions") or []}
+    kinds = {condition["type"] for condition in nested_list(status, "conditions")}
     states = [next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")]
     states += ["Failed"] if "Failed" in kinds else []
     return ",".join([*states, *(["Issued"] if status.get("certificate") else [])])

@@ -47,7 +47,7 @@ class CertificateSigningRequestStrategy(Strategy):
         ]
         others = [
             condition
-            for condition in status.get("conditions") or ()
+            for condition in nested_list(status, "conditions")
             if condition.get("type") not in _APPROVALS
         ]
         status["conditions"] = [*approvals, *others]

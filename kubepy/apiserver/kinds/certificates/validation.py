@@ -13,7 +13,7 @@ from kubepy.api.errors import (
     required,
     too_long,
 )
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.values.names import NameRule, dns1123_label, dns1123_subdomain
 from kubepy.apiserver.validation.fields import Errors
 from kubepy.quoting import quote
@@ -61,7 +61,7 @@ def validate_request(request: Object) -> list[FieldError]:
         )
     if not spec.get("usages"):
         errors.append(required("spec.usages"))
-    for index, usage in enumerate(spec.get("usages") or ()):
+    for index, usage in enumerate(nested_list(spec, "usages")):
         if usage not in USAGES:
             errors.append(not_supported(f"spec.usages[{index}]", usage, USAGES))
         if usage in spec["usages"][:index]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object, status_of
+from kubepy.api.meta import Object, nested_list, status_of
 from kubepy.apiserver.printers import Cell, age, printer, since
 
 EVENT_COLUMNS = (
@@ -85,7 +85,11 @@ def print_service_account(obj: Object, now: datetime) -> list[Cell]:
 @printer("Name", "Status", "Message", "Error")
 def print_component_status(obj: Object, _now: datetime) -> list[Cell]:
     health = next(
-        (condition for condition in obj.get("conditions") or [] if condition["type"] == "Healthy"),
+        (
+            condition
+            for condition in nested_list(obj, "conditions")
+            if condition["type"] == "Healthy"
+        ),
         None,
     )
     if health is None:

@@ -7,7 +7,7 @@ from base64 import b64encode
 from types import MappingProxyType
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object, spec_of
+from kubepy.api.meta import Object, annotations_of, nested_list, spec_of
 from kubepy.api.types import Decoded, decode
 from kubepy.apiserver.strategy import Strategy, restore
 from kubepy.lazy import lazy_imports
@@ -57,7 +57,7 @@ class NamespaceStrategy(Strategy):
     def prepare_for_create(self, obj: Object) -> None:
         super().prepare_for_create(obj)
         _label_with_name(obj)
-        finalizers = obj["spec"].get("finalizers") or []
+        finalizers = nested_list(obj["spec"], "finalizers")
         if KUBERNETES_FINALIZER not in finalizers:
             obj["spec"]["finalizers"] = [*finalizers, KUBERNETES_FINALIZER]
 
@@ -195,7 +195,7 @@ class ServiceAccountStrategy(Strategy):
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         annotation = "kubernetes.io/enforce-mountable-secrets"
-        if annotation not in (obj["metadata"].get("annotations") or {}):
+        if annotation not in annotations_of(obj):
             return []
         return [
             f"metadata.annotations[{annotation}]: deprecated in v1.32+; prefer separate "

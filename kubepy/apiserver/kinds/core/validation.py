@@ -16,9 +16,13 @@ from kubepy.api.errors import (
     required,
     too_long,
 )
-from kubepy.api.meta import Object, namespace_of, nested_list, status_of
+from kubepy.api.meta import Object, annotations_of, namespace_of, nested_list, status_of
 from kubepy.api.values.names import dns1123_subdomain, qualified_name
-from kubepy.apiserver.validation.fields import Errors, validate_format, validate_immutable
+from kubepy.apiserver.validation.fields import (
+    Errors,
+    validate_as,
+    validate_immutable,
+)
 from kubepy.apiserver.validation.formats import config_map_key
 
 MAX_DATA_BYTES = 1024 * 1024
@@ -45,7 +49,7 @@ def validate_namespace_finalize(namespace: Object) -> list[FieldError]:
 
 
 def validate_namespace_finalizer(finalizer: str, path: str, errors: Errors) -> None:
-    validate_format(finalizer, qualified_name(finalizer), path, errors)
+    validate_as(qualified_name, finalizer, path, errors)
     if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
         detail = "name is neither a standard finalizer name nor is it fully qualified"
         errors.append(invalid_value(path, finalizer, detail))
@@ -88,7 +92,7 @@ def validate_config_map(config_map: Object) -> list[FieldError]:
 
 
 def _validate_key(key: str, path: str, errors: Errors) -> None:
-    validate_format(key, config_map_key(key), f"{path}[{key}]", errors)
+    validate_as(config_map_key, key, f"{path}[{key}]", errors)
 
 
 def decoded_size(encoded: str) -> int:
@@ -118,7 +122,7 @@ def validate_secret(secret: Object) -> list[FieldError]:
     match secret.get("type", ""):
         case "kubernetes.io/service-account-token":
             name = "kubernetes.io/service-account.name"
-            if not (secret["metadata"].get("annotations") or {}).get(name):
+            if not annotations_of(secret).get(name):
                 errors.append(required(f"metadata.annotations[{name}]"))
         case "kubernetes.io/dockercfg":
             _validate_json(".dockercfg", data, errors)
@@ -201,7 +205,7 @@ def validate_event(event: Object) -> list[FieldError]:
         controller = event.get("reportingComponent", "")
         if not controller:
             errors.append(required("reportingComponent"))
-        validate_format(controller, qualified_name(controller), "reportingComponent", errors)
+        validate_as(qualified_name, controller, "reportingComponent", errors)
         for field, limit in LIMITS:
             value = event.get(field, "")
             if not value:
@@ -210,5 +214,5 @@ def validate_event(event: Object) -> list[FieldError]:
                 errors.append(invalid_value(field, "", f"can have at most {limit} characters"))
         if len(event.get("message", "").encode()) > 1024:
             errors.append(invalid_value("message", "", "can have at most 1024 characters"))
-    validate_format(namespace, dns1123_subdomain(namespace), "namespace", errors)
+    validate_as(dns1123_subdomain, namespace, "namespace", errors)
     return errors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.strategy import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
@@ -18,13 +18,13 @@ class EndpointSliceStrategy(Strategy):
     has_generation = True
 
     def default(self, obj: Object) -> None:
-        for port in obj.get("ports") or ():
+        for port in nested_list(obj, "ports"):
             for field, value in (("name", ""), ("protocol", "TCP")):
                 if port.get(field) is None:
                     port[field] = value
 
     def prepare_for_create(self, obj: Object) -> None:
-        for endpoint in obj.get("endpoints") or ():
+        for endpoint in nested_list(obj, "endpoints"):
             endpoint.pop("deprecatedTopology", None)
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:

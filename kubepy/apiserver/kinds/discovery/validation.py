@@ -10,7 +10,7 @@ from kubepy.api.errors import (
     required,
     too_many,
 )
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain, qualified_name
 from kubepy.apiserver.kinds.core.endpoints.validation import PROTOCOLS, is_of_controller
 from kubepy.apiserver.kinds.core.services.validation import validate_endpoint_ip
@@ -18,6 +18,7 @@ from kubepy.apiserver.validation.fields import (
     Errors,
     label_value,
     semantically_equal,
+    validate_as,
     validate_choice,
     validate_format,
     validate_immutable,
@@ -33,35 +34,44 @@ def validate_slice(slice_: Object, old: Object | None = None) -> list[FieldError
     errors: Errors = []
     kind = slice_.get("addressType", "")
     validate_choice(kind, ADDRESS_TYPES, "addressType", errors)
-    ports = slice_.get("ports") or []
-    if len(ports) > MAX_PORTS:
-        errors.append(too_many("ports", len(ports), MAX_PORTS))
-    else:
-        names: set[str] = set()
-        for index, port in enumerate(ports):
-            path = f"ports[{index}]"
-            name = port.get("name") or ""
-            if name:
-                validate_format(name, dns1123_label(name), f"{path}.name", errors)
-            if name in names:
-                errors.append(duplicate(f"{path}.name", name))
-            names.add(name)
-            if port.get("protocol") is None:
-                errors.append(required(f"{path}.protocol"))
-            elif port["protocol"] not in PROTOCOLS:
-                errors.append(not_supported(f"{path}.protocol", port["protocol"], PROTOCOLS))
-            if (protocol := port.get("appProtocol")) is not None:
-                validate_format(protocol, qualified_name(protocol), f"{path}.appProtocol", errors)
-    endpoints = slice_.get("endpoints") or []
+    _validate_ports(nested_list(slice_, "ports"), errors)
+    endpoints = nested_list(slice_, "endpoints")
     if old is None or not semantically_equal(old.get("endpoints"), endpoints):
-        if len(endpoints) > MAX_ENDPOINTS:
-            errors.append(too_many("endpoints", len(endpoints), MAX_ENDPOINTS))
-        else:
-            for index, endpoint in enumerate(endpoints):
-                _validate_slice_endpoint(endpoint, kind, f"endpoints[{index}]", errors)
+        _validate_endpoints(endpoints, kind, errors)
     if old is not None:
         validate_immutable(kind, old.get("addressType", ""), "addressType", errors)
     return errors
+
+
+def _validate_ports(ports: list[Object], errors: Errors) -> None:
+    if len(ports) > MAX_PORTS:
+        errors.append(too_many("ports", len(ports), MAX_PORTS))
+        return
+    names: set[str] = set()
+    for index, port in enumerate(ports):
+        path = f"ports[{index}]"
+        name = port.get("name") or ""
+        if name:
+            validate_as(dns1123_label, name, f"{path}.name", errors)
+        if name in names:
+            errors.append(duplicate(f"{path}.name", name))
+        names.add(name)
+        protocol = port.get("protocol")
+        if protocol is None:
+            errors.append(required(f"{path}.protocol"))
+        elif protocol not in PROTOCOLS:
+            errors.append(not_supported(f"{path}.protocol", protocol, PROTOCOLS))
+        app_protocol = port.get("appProtocol")
+        if app_protocol is not None:
+            validate_as(qualified_name, app_protocol, f"{path}.appProtocol", errors)
+
+
+def _validate_endpoints(endpoints: list[Object], kind: str, errors: Errors) -> None:
+    if len(endpoints) > MAX_ENDPOINTS:
+        errors.append(too_many("endpoints", len(endpoints), MAX_ENDPOINTS))
+        return
+    for index, endpoint in enumerate(endpoints):
+        _validate_slice_endpoint(endpoint, kind, f"endpoints[{index}]", errors)
 
 
 def _validate_slice_address(
@@ -90,7 +100,7 @@ def _validate_slice_address(
 
 
 def _validate_slice_endpoint(endpoint: Object, kind: str, path: str, errors: Errors) -> None:
-    addresses = endpoint.get("addresses") or []
+    addresses = nested_list(endpoint, "addresses")
     if not addresses:
         errors.append(required(f"{path}.addresses", "must contain at least 1 address"))
     elif len(addresses) > MAX_ADDRESSES:
@@ -101,31 +111,33 @@ def _validate_slice_endpoint(endpoint: Object, kind: str, path: str, errors: Err
     hostname = endpoint.get("hostname")
     topology = endpoint.get("deprecatedTopology")
     if node is not None:
-        validate_format(node, dns1123_subdomain(node), f"{path}.nodeName", errors)
+        validate_as(dns1123_subdomain, node, f"{path}.nodeName", errors)
     if topology and len(topology) > MAX_TOPOLOGY:
         errors.append(too_many(f"{path}.deprecatedTopology", len(topology), MAX_TOPOLOGY))
     validate_labels(topology, f"{path}.deprecatedTopology", errors)
     if hostname is not None:
-        validate_format(hostname, dns1123_label(hostname), f"{path}.hostname", errors)
-    hints = endpoint.get("hints") or {}
+        validate_as(dns1123_label, hostname, f"{path}.hostname", errors)
+    _validate_hints(endpoint.get("hints") or {}, f"{path}.hints", errors)
+
+
+def _validate_hints(hints: Object, path: str, errors: Errors) -> None:
     for field, check in (("forZones", label_value), ("forNodes", dns1123_subdomain)):
-        names = [hint.get("name", "") for hint in hints.get(field) or ()]
+        names = [hint.get("name", "") for hint in nested_list(hints, field)]
         if len(names) > MAX_HINTS:
-            errors.append(too_many(f"{path}.hints.{field}", len(names), MAX_HINTS))
+            errors.append(too_many(f"{path}.{field}", len(names), MAX_HINTS))
             return
         for index, name in enumerate(names):
-            at = f"{path}.hints.{field}[{index}].name"
+            at = f"{path}.{field}[{index}].name"
             if name in names[:index]:
                 errors.append(duplicate(at, name))
-            validate_format(name, check(name), at, errors)
+            validate_as(check, name, at, errors)
 
 
 def slice_warnings(slice_: Object) -> list[str]:
     if is_of_controller(slice_, "endpointslice.kubernetes.io/managed-by"):
         return []
-    return [
-        warning
-        for index, endpoint in enumerate(slice_.get("endpoints") or ())
-        for position, address in enumerate(endpoint.get("addresses") or ())
-        for warning in ip_warnings(address, f"endpoints[{index}].addresses[{position}]")
-    ]
+    warnings: list[str] = []
+    for index, endpoint in enumerate(nested_list(slice_, "endpoints")):
+        for position, address in enumerate(nested_list(endpoint, "addresses")):
+            warnings += ip_warnings(address, f"endpoints[{index}].addresses[{position}]")
+    return warnings

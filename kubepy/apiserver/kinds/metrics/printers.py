@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.objects.usage import MEASURED, total
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.printers import Cell, printer
@@ -14,7 +14,7 @@ from kubepy.apiserver.printers import Cell, printer
 def print_pod_metrics(obj: Object, now: datetime) -> list[Cell]:
     usage = total(
         {name: Quantity.parse(amount) for name, amount in container["usage"].items()}
-        for container in obj.get("containers") or ()
+        for container in nested_list(obj, "containers")
     )
     amounts = (str(usage.get(name, Quantity(0))) for name in MEASURED)
     return [obj["metadata"]["name"], *amounts, obj.get("window", "")]

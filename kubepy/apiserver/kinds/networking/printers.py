@@ -20,7 +20,7 @@ def print_ingress(obj: Object, now: datetime) -> list[Cell]:
     return [
         obj["metadata"]["name"],
         spec.get("ingressClassName", "<none>"),
-        _hosts(spec.get("rules") or []),
+        _hosts(nested_list(spec, "rules")),
         ",".join(load_balancer_addresses(obj)),
         "80, 443" if spec.get("tls") else "80",
         age(obj, now),

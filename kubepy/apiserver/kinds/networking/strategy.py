@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object, spec_of
+from kubepy.api.meta import Object, nested_list, spec_of
 from kubepy.apiserver.strategy import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
@@ -82,8 +82,8 @@ class ServiceCIDRStrategy(Strategy):
 class NetworkPolicyStrategy(_CountedStrategy):
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})
-        for rule in (*(spec.get("ingress") or ()), *(spec.get("egress") or ())):
-            for port in rule.get("ports") or ():
+        for rule in (*nested_list(spec, "ingress"), *nested_list(spec, "egress")):
+            for port in nested_list(rule, "ports"):
                 port.setdefault("protocol", "TCP")
         if not spec.get("policyTypes"):
             spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from kubepy.api.errors import (
@@ -20,6 +21,7 @@ from kubepy.apiserver.validation.fields import (
     Errors,
     go_view,
     has_invalid_label_value,
+    validate_as,
     validate_format,
     validate_immutable,
     validate_label_selector,
@@ -57,10 +59,10 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
     if (backend := spec.get("defaultBackend")) is not None:
         _validate_backend(backend, "spec.defaultBackend", errors)
     old_wildcard_errors: Errors = []
-    for rule in old_spec.get("rules") or ():
+    for rule in nested_list(old_spec, "rules"):
         if "*" in rule.get("host", ""):
             _validate_paths(rule, "", old_wildcard_errors)
-    for index, rule in enumerate(spec.get("rules") or ()):
+    for index, rule in enumerate(nested_list(spec, "rules")):
         host = rule.get("host", "")
         if host:
             if not ip_address(host):
@@ -70,15 +72,15 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
             _validate_paths(rule, f"spec.rules[{index}]", errors)
     any_secret = any(
         tls.get("secretName") and dns1123_subdomain(tls["secretName"])
-        for tls in old_spec.get("tls") or ()
+        for tls in nested_list(old_spec, "tls")
     )
-    for index, tls in enumerate(spec.get("tls") or ()):
-        for position, host in enumerate(tls.get("hosts") or ()):
+    for index, tls in enumerate(nested_list(spec, "tls")):
+        for position, host in enumerate(nested_list(tls, "hosts")):
             _validate_host(host, f"spec.tls[{index}].hosts[{position}]", errors)
         if (key := tls.get("secretName")) and not any_secret:
-            validate_format(key, dns1123_subdomain(key), f"spec.tls[{index}].secretName", errors)
+            validate_as(dns1123_subdomain, key, f"spec.tls[{index}].secretName", errors)
     if (name := spec.get("ingressClassName")) is not None:
-        validate_format(name, dns1123_subdomain(name), "spec.ingressClassName", errors)
+        validate_as(dns1123_subdomain, name, "spec.ingressClassName", errors)
         annotation = annotations_of(ingress).get(CLASS_ANNOTATION)
         if old is None and annotation is not None and annotation != name:
             detail = "must match `ingressClassName` when both are specified"
@@ -88,7 +90,7 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
 
 def _validate_host(host: str, path: str, errors: Errors) -> None:
     rule = wildcard_subdomain if "*" in host else dns1123_subdomain
-    validate_format(host, rule(host), path, errors)
+    validate_as(rule, host, path, errors)
 
 
 def _validate_paths(rule: Object, path: str, errors: Errors) -> None:
@@ -97,7 +99,7 @@ def _validate_paths(rule: Object, path: str, errors: Errors) -> None:
         return
     if not http.get("paths"):
         errors.append(required(f"{path}.http.paths"))
-    for index, entry in enumerate(http.get("paths") or ()):
+    for index, entry in enumerate(nested_list(http, "paths")):
         at = f"{path}.http.paths[{index}]"
         kind = entry.get("pathType")
         target = entry.get("path", "")
@@ -138,13 +140,11 @@ def _validate_backend(backend: Object, path: str, errors: Errors) -> None:
         if not name:
             errors.append(required(f"{path}.service.name"))
         else:
-            validate_format(name, dns1123_label(name), f"{path}.service.name", errors)
+            validate_as(dns1123_label, name, f"{path}.service.name", errors)
         if port.get("name") and port.get("number"):
             errors.append(invalid_value(path, "", "cannot set both port name & port number"))
         elif port.get("name"):
-            validate_format(
-                port["name"], port_name(port["name"]), f"{path}.service.port.name", errors
-            )
+            validate_as(port_name, port["name"], f"{path}.service.port.name", errors)
         elif port.get("number"):
             errors.extend(
                 invalid_value(f"{path}.service.port.number", port["number"], detail)
@@ -158,13 +158,13 @@ def _validate_backend(backend: Object, path: str, errors: Errors) -> None:
 
 def _validate_reference(reference: Object, path: str, errors: Errors) -> None:
     if (group := reference.get("apiGroup")) is not None:
-        validate_format(group, dns1123_subdomain(group), f"{path}.apiGroup", errors)
+        validate_as(dns1123_subdomain, group, f"{path}.apiGroup", errors)
     for field in ("kind", "name"):
         value = reference.get(field, "")
         if not value:
             errors.append(required(f"{path}.{field}"))
         else:
-            validate_format(value, path_segment(value), f"{path}.{field}", errors)
+            validate_as(path_segment, value, f"{path}.{field}", errors)
 
 
 def validate_ingress_status(ingress: Object) -> list[FieldError]:
@@ -175,7 +175,7 @@ def validate_ingress_status(ingress: Object) -> list[FieldError]:
         if entry.get("ip"):
             validate_ip(entry["ip"], f"{at}.ip", errors)
         if host:
-            validate_format(host, dns1123_subdomain(host), f"{at}.hostname", errors)
+            validate_as(dns1123_subdomain, host, f"{at}.hostname", errors)
             if not ip_address(host):
                 errors.append(invalid_value(f"{at}.hostname", host, NOT_AN_IP))
     return errors
@@ -223,9 +223,7 @@ def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> 
                 required("spec.parameters.namespace", "`parameters.scope` is set to 'Namespace'")
             )
         elif scope == "Namespace":
-            validate_format(
-                namespace or "", dns1123_label(namespace or ""), "spec.parameters.namespace", errors
-            )
+            validate_as(dns1123_label, namespace or "", "spec.parameters.namespace", errors)
     return errors
 
 
@@ -237,34 +235,26 @@ def validate_network_policy(policy: Object, old: Object | None = None) -> list[F
     spec = spec_of(policy)
     old_spec = (old or {}).get("spec") or {}
     tolerated = old is not None and has_invalid_label_value(old_spec.get("podSelector"))
-    blocks = [
-        peer.get("ipBlock") or {}
-        for direction, field in (("ingress", "from"), ("egress", "to"))
-        for rule in old_spec.get(direction) or ()
-        for peer in rule.get(field) or ()
-    ]
-    old_networks = {
-        network
-        for block in blocks
-        for network in (block.get("cidr", ""), *(block.get("except") or ()))
-    }
+    old_networks: set[str] = set()
+    for peer, _ in _peers(old_spec):
+        block = peer.get("ipBlock") or {}
+        old_networks.add(block.get("cidr", ""))
+        old_networks.update(nested_list(block, "except"))
     validate_label_selector(
         spec.get("podSelector") or {}, "spec.podSelector", errors, allow_invalid_values=tolerated
     )
-    for direction, field in (("ingress", "from"), ("egress", "to")):
-        for index, rule in enumerate(spec.get(direction) or ()):
-            at = f"spec.{direction}[{index}]"
-            for position, port in enumerate(rule.get("ports") or ()):
-                _validate_policy_port(port, f"{at}.ports[{position}]", errors)
-            for position, peer in enumerate(rule.get(field) or ()):
-                _validate_peer(
-                    peer,
-                    old_networks,
-                    f"{at}.{field}[{position}]",
-                    errors,
-                    allow_invalid_values=tolerated,
-                )
-    kinds = spec.get("policyTypes") or []
+    for rule, path, field in _rules(spec):
+        for position, port in enumerate(nested_list(rule, "ports")):
+            _validate_policy_port(port, f"{path}.ports[{position}]", errors)
+        for position, peer in enumerate(nested_list(rule, field)):
+            _validate_peer(
+                peer,
+                old_networks,
+                f"{path}.{field}[{position}]",
+                errors,
+                allow_invalid_values=tolerated,
+            )
+    kinds = nested_list(spec, "policyTypes")
     if len(kinds) > 2:
         errors.append(
             invalid_value("spec.policyTypes", kinds, "may not specify more than two policyTypes")
@@ -278,17 +268,28 @@ def validate_network_policy(policy: Object, old: Object | None = None) -> list[F
     return errors
 
 
-def network_policy_warnings(policy: Object) -> list[str]:
-    spec = spec_of(policy)
-    warnings: list[str] = []
+def _rules(spec: Object) -> Iterator[tuple[Object, str, str]]:
+    """Yield the rules of a policy, ingress first, each with its path and the field of its peers."""
     for direction, field in (("ingress", "from"), ("egress", "to")):
-        for index, rule in enumerate(spec.get(direction) or ()):
-            for position, peer in enumerate(rule.get(field) or ()):
-                at = f"spec.{direction}[{index}].{field}[{position}].ipBlock"
-                block = peer.get("ipBlock") or {}
-                warnings += cidr_warnings(block.get("cidr", ""), f"{at}.cidr")
-                for number, network in enumerate(block.get("except") or ()):
-                    warnings += cidr_warnings(network, f"{at}.except[{number}]")
+        for index, rule in enumerate(nested_list(spec, direction)):
+            yield rule, f"spec.{direction}[{index}]", field
+
+
+def _peers(spec: Object) -> Iterator[tuple[Object, str]]:
+    """Yield the peers of all rules with their paths."""
+    for rule, path, field in _rules(spec):
+        for position, peer in enumerate(nested_list(rule, field)):
+            yield peer, f"{path}.{field}[{position}]"
+
+
+def network_policy_warnings(policy: Object) -> list[str]:
+    warnings: list[str] = []
+    for peer, path in _peers(spec_of(policy)):
+        at = f"{path}.ipBlock"
+        block = peer.get("ipBlock") or {}
+        warnings += cidr_warnings(block.get("cidr", ""), f"{at}.cidr")
+        for number, network in enumerate(nested_list(block, "except")):
+            warnings += cidr_warnings(network, f"{at}.except[{number}]")
     return warnings
 
 
@@ -320,7 +321,7 @@ def _validate_policy_port(port: Object, path: str, errors: Errors) -> None:
         )
         errors.append(invalid_value(f"{path}.endPort", end, detail))
     if number is not None:
-        validate_format(number, port_name(number), f"{path}.port", errors)
+        validate_as(port_name, number, f"{path}.port", errors)
 
 
 def _validate_peer(
@@ -375,17 +376,19 @@ def _validate_ip_block(block: Object, old_networks: set[str], path: str, errors:
     whole = _parse(network)
     if whole is None:
         return
-    for index, exception in enumerate(block.get("except") or ()):
+    for index, exception in enumerate(nested_list(block, "except")):
         at = f"{path}.except[{index}]"
         if exception not in old_networks:
             validate_cidr(exception, at, errors)
         part = _parse(exception)
-        if part is not None and not (
-            part.version == whole.version
-            and part.subnet_of(whole)
-            and part.prefixlen > whole.prefixlen
-        ):
+        if part is not None and not _is_strict_subset(part, whole):
             errors.append(invalid_value(at, exception, "must be a strict subset of `cidr`"))
+
+
+def _is_strict_subset(part: Any, whole: Any) -> bool:
+    if part.version != whole.version:
+        return False
+    return bool(part.subnet_of(whole)) and bool(part.prefixlen > whole.prefixlen)
 
 
 def _parse(network: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, invalid_value, required
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.strategy import Strategy
 from kubepy.apiserver.validation.fields import Errors, validate_immutable
 from kubepy.lazy import lazy_imports
@@ -41,7 +41,7 @@ class RuntimeClassStrategy(Strategy):
                 scheduling.get("nodeSelector"), "scheduling.nodeSelector", errors
             )
             pod_scheduling.validate_tolerations(
-                scheduling.get("tolerations") or [], "scheduling.tolerations", errors
+                nested_list(scheduling, "tolerations"), "scheduling.tolerations", errors
             )
         return errors
 

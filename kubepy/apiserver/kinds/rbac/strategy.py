@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.kinds.rbac.validation import (
     GROUP,
     validate_binding,
@@ -40,7 +40,7 @@ class RoleBindingStrategy(_RbacStrategy):
         role = obj.setdefault("roleRef", {})
         if not role.get("apiGroup"):
             role["apiGroup"] = GROUP
-        for subject in obj.get("subjects") or ():
+        for subject in nested_list(obj, "subjects"):
             if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
                 subject["apiGroup"] = GROUP
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, invalid_value, not_supported, required
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.values.names import dns1123_subdomain, path_segment
-from kubepy.apiserver.validation.fields import Errors, validate_format, validate_label_selector
+from kubepy.apiserver.validation.fields import (
+    Errors,
+    validate_as,
+    validate_label_selector,
+)
 
 GROUP = "rbac.authorization.k8s.io"
 SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
@@ -13,7 +17,7 @@ SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
 
 def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
     errors: Errors = []
-    for index, rule in enumerate(role.get("rules") or ()):
+    for index, rule in enumerate(nested_list(role, "rules")):
         rule_path = f"rules[{index}]"
         if not rule.get("verbs"):
             errors.append(required(f"{rule_path}.verbs", "verbs must contain at least one value"))
@@ -41,7 +45,7 @@ def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
             )
     aggregation = role.get("aggregationRule")
     if aggregation is not None:
-        selectors = aggregation.get("clusterRoleSelectors") or []
+        selectors = nested_list(aggregation, "clusterRoleSelectors")
         path = "aggregationRule.clusterRoleSelectors"
         if not selectors:
             errors.append(
@@ -68,8 +72,8 @@ def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
     if not role.get("name"):
         errors.append(required("roleRef.name"))
     else:
-        validate_format(role["name"], path_segment(role["name"]), "roleRef.name", errors)
-    for index, subject in enumerate(binding.get("subjects") or ()):
+        validate_as(path_segment, role["name"], "roleRef.name", errors)
+    for index, subject in enumerate(nested_list(binding, "subjects")):
         subject_path = f"subjects[{index}]"
         kind = subject.get("kind", "")
         name = subject.get("name", "")
@@ -78,7 +82,7 @@ def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
             errors.append(required(f"{subject_path}.name"))
         if kind == "ServiceAccount":
             if name:
-                validate_format(name, dns1123_subdomain(name), f"{subject_path}.name", errors)
+                validate_as(dns1123_subdomain, name, f"{subject_path}.name", errors)
             if group:
                 errors.append(not_supported(f"{subject_path}.apiGroup", group, ("",)))
             if not namespaced and not subject.get("namespace"):

@@ -49,7 +49,7 @@ class ResourceSliceStrategy(DeviceClassStrategy):
         )
 
     def prepare_for_create(self, obj: Object) -> None:
-        for device in obj["spec"].get("devices") or ():
+        for device in nested_list(obj["spec"], "devices"):
             device.pop("nodeAllocatableResourceMappings", None)
             for attribute in (device.get("attributes") or {}).values():
                 for field in ("bools", "ints", "strings", "versions"):
@@ -132,12 +132,12 @@ def _default_requests(spec: Object) -> None:
     for request in nested_list(spec, "devices", "requests"):
         if request.get("exactly") is not None:
             requests.append(request["exactly"])
-        requests += request.get("firstAvailable") or ()
+        requests += nested_list(request, "firstAvailable")
     for request in requests:
         if not request.get("allocationMode"):
             request["allocationMode"] = "ExactCount"
         if request["allocationMode"] == "ExactCount" and not request.get("count"):
             request["count"] = 1
-        for toleration in request.get("tolerations") or ():
+        for toleration in nested_list(request, "tolerations"):
             if not toleration.get("operator"):
                 toleration["operator"] = "Equal"

@@ -78,6 +78,6 @@ def print_csi_driver(obj: Object, now: datetime) -> list[Cell]:
         spec.get("storageCapacity", False),
         audiences,
         spec.get("requiresRepublish", False),
-        ",".join(spec.get("volumeLifecycleModes") or []) or "<none>",
+        ",".join(nested_list(spec, "volumeLifecycleModes")) or "<none>",
         age(obj, now),
     ]

@@ -16,7 +16,7 @@ from kubepy.api.errors import (
     required,
     too_many,
 )
-from kubepy.api.meta import Object, name_of, nested_list, nested_map, status_of
+from kubepy.api.meta import Object, annotations_of, name_of, nested_list, nested_map, status_of
 from kubepy.api.schema.structural import find_field
 from kubepy.api.values.goformat import Ordered
 from kubepy.api.values.names import dns1035_label, dns1123_subdomain
@@ -53,7 +53,7 @@ def validate_definition(definition: Object, old: Object | None = None) -> list[F
     if old is None and name_of(definition) != f"{spec['names']['plural']}.{spec.get('group', '')}":
         detail = 'must be spec.names.plural+"."+spec.group'
         errors.append(invalid_value("metadata.name", name_of(definition), detail))
-    old_versions = [] if old is None else old["spec"].get("versions") or []
+    old_versions = [] if old is None else nested_list(old["spec"], "versions")
     old_schemas = {
         version.get("name", ""): nested_map(version, "schema", "openAPIV3Schema")
         for version in old_versions
@@ -74,7 +74,7 @@ def validate_definition(definition: Object, old: Object | None = None) -> list[F
             errors,
         )
     validate_names(status.get("acceptedNames") or {}, "status.acceptedNames", errors)
-    _validate_stored_versions(status.get("storedVersions"), spec.get("versions") or [], errors)
+    _validate_stored_versions(status.get("storedVersions"), nested_list(spec, "versions"), errors)
     # Definitions in the groups of the Kubernetes community need an annotation about their approval.
     if f".{spec.get('group', '')}".endswith((".k8s.io", ".kubernetes.io")):
         state, detail = _approval(definition)
@@ -120,7 +120,7 @@ def _validate_spec(spec: Object, old_schemas: dict[str, Object], errors: Errors)
             invalid_value("spec.group", group, "should be a domain with at least one dot")
         )
     validate_choice(spec.get("scope", ""), ("Cluster", "Namespaced"), "spec.scope", errors)
-    versions = spec.get("versions") or []
+    versions = nested_list(spec, "versions")
     for index, version in enumerate(versions):
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             errors.append(required(f"spec.versions[{index}].schema.openAPIV3Schema"))
@@ -231,7 +231,7 @@ def _validate_content(
                 f"{places['subresources']}.scale.labelSelectorPath",
                 errors,
             )
-    for index, column in enumerate(content.get("additionalPrinterColumns") or ()):
+    for index, column in enumerate(nested_list(content, "additionalPrinterColumns")):
         _validate_column(column, f"{places['additionalPrinterColumns']}[{index}]", errors)
     if fields := content.get("selectableFields"):
         whole = schema or nested_map(versions[0], "schema", "openAPIV3Schema")
@@ -301,14 +301,14 @@ def validate_names(names: Object, path: str, errors: Errors) -> None:
         if (name := names.get(field)) and (complaints := dns1035_label(name.lower())):
             detail = "may have mixed case, but should otherwise match: " + ",".join(complaints)
             errors.append(invalid_value(f"{path}.{field}", name, detail))
-    _validate_labels(names.get("shortNames") or (), f"{path}.shortNames", errors)
+    _validate_labels(nested_list(names, "shortNames"), f"{path}.shortNames", errors)
     if names.get("kind") and names["kind"] == names.get("listKind"):
         errors.append(
             invalid_value(
                 f"{path}.listKind", names["listKind"], "kind and listKind may not be the same"
             )
         )
-    _validate_labels(names.get("categories") or (), f"{path}.categories", errors)
+    _validate_labels(nested_list(names, "categories"), f"{path}.categories", errors)
 
 
 def _validate_labels(names: list[str] | tuple[()], path: str, errors: Errors) -> None:
@@ -345,7 +345,7 @@ def _validate_conversion(conversion: Object | None, preserve: bool, errors: Erro
     validate_choice(strategy, ("None", "Webhook"), f"{path}.strategy", errors)
     webhook = conversion.get("webhook") or {}
     client = webhook.get("clientConfig")
-    versions = webhook.get("conversionReviewVersions") or []
+    versions = nested_list(webhook, "conversionReviewVersions")
     if strategy == "Webhook":
         if client is None:
             errors.append(
@@ -405,7 +405,7 @@ def _approval(definition: Object) -> tuple[str, str]:
     """Return the state of the annotation, and the error that it deserves: missing, valid,
     invalid."""
     see = "see https://github.com/kubernetes/enhancements/pull/1111"
-    annotation = (definition["metadata"].get("annotations") or {}).get(APPROVAL, "")
+    annotation = annotations_of(definition).get(APPROVAL, "")
     if not annotation:
         return "missing", f'protected groups must have approval annotation "{APPROVAL}", {see}'
     parts = urlsplit(annotation)

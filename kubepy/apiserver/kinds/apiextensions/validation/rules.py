@@ -13,7 +13,7 @@ from kubepy.api.cel.estimate import MAX, Sizes, estimate_cost
 from kubepy.api.cel.rules import RULES, RuleProblem, compile_rule
 from kubepy.api.cel.sizes import MAX_REQUEST, Shape, shape_of
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.schema.structural import EMBEDDED
 
 RULE_LIMIT = 10_000_000
@@ -80,7 +80,7 @@ class _Validation:
             )
             below = place.below("items", schema.get("maxItems"))
             yield from self.walk(items, below._replace(uncorrelatable=within))
-        for index, rule in enumerate(schema.get(RULES) or ()):
+        for index, rule in enumerate(nested_list(schema, RULES)):
             yield from self._check(rule, schema, place, f"{place.path}.{RULES}[{index}]")
 
     def _check(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.api.meta import Object, clone, nested_map
+from kubepy.api.meta import Object, clone, nested_list, nested_map
 from kubepy.api.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE, find_field, prune
 from kubepy.api.schema.validating import validate
 from kubepy.api.values.goregex import GoRegexError, compile_go
@@ -143,7 +143,7 @@ def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
             )
     if schema.get(LIST_TYPE) is not None or schema.get(MAP_KEYS):
         _validate_list_type(schema, path, errors)
-    for index, rule in enumerate(schema.get(RULES) or ()):
+    for index, rule in enumerate(nested_list(schema, RULES)):
         _validate_rule(rule, schema, f"{path}.{RULES}[{index}]", errors)
 
 
@@ -171,7 +171,7 @@ def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, s
     if schema.get("not") is not None:
         yield schema["not"], f"{path}.not", inner
     for field in _LISTS_OF_SCHEMAS:
-        for index, subschema in enumerate(schema.get(field) or ()):
+        for index, subschema in enumerate(nested_list(schema, field)):
             yield subschema, f"{path}.{field}[{index}]", inner
     if isinstance(items, dict):
         yield items, f"{path}.items", inner
@@ -194,7 +194,7 @@ def _validate_type_is(
 
 def _validate_list_type(schema: Object, path: str, errors: Errors) -> None:
     list_type = schema.get(LIST_TYPE)
-    keys = schema.get(MAP_KEYS) or []
+    keys = nested_list(schema, MAP_KEYS)
     items = schema.get("items")
     if list_type is not None and schema.get("type") != "array":
         _validate_type_is("array", schema, path, LIST_TYPE, errors)
@@ -229,7 +229,7 @@ def _validate_map_keys(keys: list[str], items: Object, path: str, errors: Errors
         if property_ is None:
             continue
         at = f"{path}.properties[{key}]"
-        if key not in (items.get("required") or ()) and "default" not in property_:
+        if key not in nested_list(items, "required") and "default" not in property_:
             detail = (
                 f"this property is in {MAP_KEYS}, so it must have a default or be a required "
                 f"property"
@@ -352,11 +352,10 @@ _FORMATS = {
 def unrecognized_formats(definition: Object) -> list[str]:
     """Return the formats in the schemas of a definition that are unknown; upstream warns of
     each."""
-    return [
-        name
-        for version in definition["spec"].get("versions") or ()
-        for name in _unrecognized(nested_map(version, "schema", "openAPIV3Schema"))
-    ]
+    formats: list[str] = []
+    for version in nested_list(definition["spec"], "versions"):
+        formats += _unrecognized(nested_map(version, "schema", "openAPIV3Schema"))
+    return formats
 
 
 def _unrecognized(schema: Object) -> Iterator[str]:
@@ -423,7 +422,7 @@ def unsupported_field(schema: Any) -> str:
         *(schema.get("properties") or {}).values(),
     ]
     for junctor in _JUNCTORS:
-        below += schema.get(junctor) or ()
+        below += nested_list(schema, junctor)
     return next((reason for subschema in below if (reason := unsupported_field(subschema))), "")
 
 
@@ -513,14 +512,14 @@ def _metadata(metadata: Object, level: str, embedded: bool, path: str) -> Iterat
 def _value_validation(schema: Object, path: str) -> Iterator[FieldError]:
     """Validate the junctors and the pattern of a schema. An int-or-string may have ``anyOf``
     integer and string."""
-    for index, subschema in enumerate(schema.get("anyOf") or ()):
+    for index, subschema in enumerate(nested_list(schema, "anyOf")):
         if schema["anyOf"] != _INT_OR_STRING:
             yield from _narrowing(subschema, f"{path}.anyOf[{index}]")
-    for index, subschema in enumerate(schema.get("allOf") or ()):
+    for index, subschema in enumerate(nested_list(schema, "allOf")):
         if index == 0 and subschema.get("anyOf") == _INT_OR_STRING:
             subschema = {key: value for key, value in subschema.items() if key != "anyOf"}
         yield from _narrowing(subschema, f"{path}.allOf[{index}]")
-    for index, subschema in enumerate(schema.get("oneOf") or ()):
+    for index, subschema in enumerate(nested_list(schema, "oneOf")):
         yield from _narrowing(subschema, f"{path}.oneOf[{index}]")
     if schema.get("not") is not None:
         yield from _narrowing(schema["not"], f"{path}.not")
@@ -537,7 +536,7 @@ def _value_validation(schema: Object, path: str) -> Iterator[FieldError]:
 
 def _narrowing(schema: Object, path: str) -> Iterator[FieldError]:
     """Validate a schema below a junctor (``validateNestedValueValidation``)."""
-    for index, subschema in enumerate(schema.get("anyOf") or ()):
+    for index, subschema in enumerate(nested_list(schema, "anyOf")):
         yield from _narrowing(subschema, f"{path}.anyOf[{index}]")
     yield from _value_validation(
         {key: value for key, value in schema.items() if key != "anyOf"}, path
@@ -548,11 +547,10 @@ def _narrowing(schema: Object, path: str) -> Iterator[FieldError]:
         yield from _narrowing(property_, f"{path}.properties[{name}]")
     for field, detail in _FORBIDDEN_BELOW.items():
         value = schema.get(field)
-        if (
-            value
-            or (field == "default" and value is not None)
-            or (field == "additionalProperties" and value == {})
-        ):
+        is_empty_but_set = (field == "default" and value is not None) or (
+            field == "additionalProperties" and value == {}
+        )
+        if value or is_empty_but_set:
             yield forbidden_field(f"{path}.{field}", f"{detail} to be structural")
     if "metadata" in (schema.get("properties") or {}):
         yield forbidden_field(
@@ -572,7 +570,7 @@ def _completeness(narrowing: Object, schema: Object, path: str, at: str) -> Iter
     if narrowing.get("not") is not None:
         yield from _nested_completeness(narrowing["not"], schema, path, f"{at}.not")
     for junctor in ("allOf", "anyOf", "oneOf"):
-        for index, subschema in enumerate(narrowing.get(junctor) or ()):
+        for index, subschema in enumerate(nested_list(narrowing, junctor)):
             yield from _nested_completeness(subschema, schema, path, f"{at}.{junctor}[{index}]")
 
 

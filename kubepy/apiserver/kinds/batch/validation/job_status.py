@@ -49,31 +49,20 @@ def validate_job_status_update(job: Object, old: Object) -> list[FieldError]:
 
 def _validate_conditions(change: _Change) -> Errors:
     errors: Errors = []
-    if change.turns("Complete", "Failed") and change.has("Complete") and change.has("Failed"):
+    is_complete = change.has("Complete")
+    is_failed = change.has("Failed")
+    fails = change.has("FailureTarget")
+    succeeds = change.has("SuccessCriteriaMet")
+    if change.turns("Complete", "Failed") and is_complete and is_failed:
         errors.append(_contradiction("cannot set Complete=True and Failed=true conditions"))
-    if (
-        change.turns("Complete", "FailureTarget")
-        and change.has("Complete")
-        and change.has("FailureTarget")
-    ):
+    if change.turns("Complete", "FailureTarget") and is_complete and fails:
         errors.append(_contradiction("cannot set Complete=True and FailureTarget=true conditions"))
     errors += _validate_completion_time(change)
     # FailureTarget comes before Failed, SuccessCriteriaMet before Complete.
-    if (
-        change.turns("Failed", "FailureTarget")
-        and change.has("Failed")
-        and not change.has("FailureTarget")
-    ):
-        errors.append(
-            _contradiction(
-                "cannot set Failed=True condition without the FailureTarget=true condition"
-            )
-        )
-    if (
-        change.turns("Complete", "SuccessCriteriaMet")
-        and change.has("Complete")
-        and not change.has("SuccessCriteriaMet")
-    ):
+    if change.turns("Failed", "FailureTarget") and is_failed and not fails:
+        detail = "cannot set Failed=True condition without the FailureTarget=true condition"
+        errors.append(_contradiction(detail))
+    if change.turns("Complete", "SuccessCriteriaMet") and is_complete and not succeeds:
         detail = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
         errors.append(_contradiction(detail))
     return errors
@@ -83,11 +72,8 @@ def _validate_success(change: _Change) -> Errors:
     errors: Errors = []
     terminating = change.status.get("terminating", 0)
     ready = change.status.get("ready", 0)
-    if (
-        (change.turns(FINISHED) or change.changes("terminating"))
-        and terminating > 0
-        and change.has(FINISHED)
-    ):
+    ends = change.turns(FINISHED)
+    if (ends or change.changes("terminating")) and terminating > 0 and change.has(FINISHED):
         errors.append(
             invalid_value(
                 "status.terminating", terminating, "terminating>0 is invalid for finished job"
@@ -118,7 +104,9 @@ class _Change:
     """An update of a status."""
 
     def __init__(self, spec: Object, status: Object, old: Object) -> None:
-        self.spec, self.status, self.old = spec, status, old
+        self.spec = spec
+        self.status = status
+        self.old = old
 
     @property
     def is_indexed(self) -> bool:
@@ -145,7 +133,7 @@ def _has(status: Object, condition: str) -> bool:
         return _has(status, "Complete") or _has(status, "Failed")
     return any(
         entry.get("type") == condition and entry.get("status") == "True"
-        for entry in status.get("conditions") or ()
+        for entry in nested_list(status, "conditions")
     )
 
 
@@ -165,11 +153,9 @@ def _validate_completion_time(change: _Change) -> Errors:
             errors.append(invalid_value(path, completed, detail))
         if completed is None and complete:
             errors.append(required(path, "completionTime is required for Complete jobs"))
-    if (
-        change.changes("startTime", "completionTime")
-        and None not in (started, completed)
-        and str(completed) < str(started)
-    ):
+    are_both_set = started is not None and completed is not None
+    ends_too_early = are_both_set and str(completed) < str(started)
+    if change.changes("startTime", "completionTime") and ends_too_early:
         errors.append(invalid_value(path, completed, "must be equal to or after `startTime`"))
     return errors
 
@@ -188,11 +174,8 @@ def _validate_finished(change: _Change) -> Errors:
             invalid_value("status.active", active, "active>0 is invalid for finished job")
         )
     never_began = change.spec.get("suspend") and change.spec.get("completions") == 0
-    if (
-        (ends or change.changes("startTime"))
-        and status.get("startTime") is None
-        and not never_began
-    ):
+    lacks_start = status.get("startTime") is None and not never_began
+    if (ends or change.changes("startTime")) and lacks_start:
         errors.append(required("status.startTime", "startTime is required for finished job"))
     if (ends or change.changes("uncountedTerminatedPods")) and any(uncounted.values()):
         shown = go_view("batch.UncountedTerminatedPods", uncounted)
@@ -252,26 +235,24 @@ def _validate_kept(change: _Change) -> Errors:
         for condition in ("Failed", "Complete", "FailureTarget")
         if change.had(condition) and not change.has(condition)
     ]
-    elastic = change.is_indexed and change.spec.get("completions") == change.spec.get("parallelism")
-    for count in ("failed",) if elastic else ("failed", "succeeded"):
+    is_elastic = change.is_indexed and change.spec.get("completions") == change.spec.get(
+        "parallelism"
+    )
+    counts = ("failed",) if is_elastic else ("failed", "succeeded")
+    for count in counts:
         now = change.status.get(count, 0)
         if now < change.old.get(count, 0):
             errors.append(
                 invalid_value(f"status.{count}", now, f"cannot decrease the {count} counter")
             )
     completed = change.status.get("completionTime")
-    if change.changes("completionTime") and None not in (
-        completed,
-        change.old.get("completionTime"),
-    ):
+    had_completed = change.old.get("completionTime") is not None
+    if change.changes("completionTime") and completed is not None and had_completed:
         errors.append(invalid_value("status.completionTime", completed, IMMUTABLE))
-    resumed = change.had("Suspended") and not change.has("Suspended")
-    if (
-        change.changes("startTime")
-        and change.old.get("startTime") is not None
-        and not resumed
-        and not change.spec.get("suspend")
-    ):
+    had_started = change.old.get("startTime") is not None
+    resumes = change.had("Suspended") and not change.has("Suspended")
+    may_start_again = resumes or change.spec.get("suspend")
+    if change.changes("startTime") and had_started and not may_start_again:
         errors.append(
             required("status.startTime", "startTime cannot be removed for unsuspended job")
         )

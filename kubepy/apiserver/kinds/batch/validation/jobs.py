@@ -14,7 +14,7 @@ from kubepy.api.errors import (
     too_long,
     too_many,
 )
-from kubepy.api.meta import Object, name_of, nested_map, spec_of, status_of, uid_of
+from kubepy.api.meta import Object, name_of, nested_list, nested_map, spec_of, status_of, uid_of
 from kubepy.api.values.goformat import quote
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.api.values.names import dns1123_label
@@ -37,7 +37,7 @@ from kubepy.apiserver.validation.fields import (
     label_key,
     selector_view,
     semantically_equal,
-    validate_format,
+    validate_as,
     validate_label_selector,
     validate_nonnegative,
     validate_optional_choice,
@@ -253,7 +253,7 @@ def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
     status: dict[str, Any] = status_of(old)
     is_suspended = any(
         condition.get("type") == "Suspended" and condition.get("status") == "True"
-        for condition in status.get("conditions") or ()
+        for condition in nested_list(status, "conditions")
     )
     is_idle = (status.get("startTime") is None or is_suspended) and not status.get("active")
     if not (old["spec"].get("suspend") and is_idle):
@@ -282,8 +282,8 @@ def _with_mutable_fields(old_spec: Object, new_spec: Object) -> Object:
     spec["affinity"] = kept or new_spec.get("affinity")
     spec = {field: value for field, value in spec.items() if value is not None}
     for field in ("containers", "initContainers"):
-        containers = spec.get(field) or []
-        new_containers = new_spec.get(field) or []
+        containers = nested_list(spec, field)
+        new_containers = nested_list(new_spec, field)
         if containers and len(containers) == len(new_containers):
             spec[field] = [
                 {**container, "resources": new_container.get("resources", {})}
@@ -313,20 +313,17 @@ def _omitted(path: str, detail: str) -> FieldError:
 
 
 def validate_pod_failure_policy(spec: Object, path: str, errors: Errors) -> None:
-    rules = spec["podFailurePolicy"].get("rules") or []
+    rules = nested_list(spec["podFailurePolicy"], "rules")
     if len(rules) > 20:
         errors.append(too_many(f"{path}.rules", len(rules), 20))
     pod_spec = nested_map(spec, "template", "spec")
-    names = {
-        container.get("name")
-        for field in ("containers", "initContainers")
-        for container in pod_spec.get(field) or ()
-    }
+    containers = [*nested_list(pod_spec, "containers"), *nested_list(pod_spec, "initContainers")]
+    names = {container.get("name") for container in containers}
     for index, rule in enumerate(rules):
         rule_path = f"{path}.rules[{index}]"
         action = rule.get("action", "")
         codes = rule.get("onExitCodes")
-        conditions = rule.get("onPodConditions") or []
+        conditions = nested_list(rule, "onPodConditions")
         if not action:
             errors.append(required(f"{rule_path}.action", _listed(ACTIONS)))
         elif action not in ACTIONS:
@@ -360,7 +357,7 @@ def _validate_pod_conditions(patterns: list[Object], path: str, errors: Errors) 
         at = f"{path}[{index}]"
         kind = pattern.get("type", "")
         status = pattern.get("status", "")
-        validate_format(kind, label_key(kind), f"{at}.type", errors)
+        validate_as(label_key, kind, f"{at}.type", errors)
         if not status:
             errors.append(required(f"{at}.status", _listed(STATUSES)))
         elif status not in STATUSES:
@@ -369,7 +366,7 @@ def _validate_pod_conditions(patterns: list[Object], path: str, errors: Errors) 
 
 def _validate_exit_codes(codes: Object, names: set[str], path: str, errors: Errors) -> None:
     operator = codes.get("operator", "")
-    values = codes.get("values") or []
+    values = nested_list(codes, "values")
     container = codes.get("containerName")
     if not operator:
         errors.append(required(f"{path}.operator", _listed(OPERATORS)))
@@ -404,7 +401,7 @@ def validate_success_policy(spec: Object, path: str, errors: Errors) -> None:
         shown = go_view("batch.SuccessPolicy", policy)
         errors.append(invalid_value(path, shown, "requires indexed completion mode"))
         return
-    rules = policy.get("rules") or []
+    rules = nested_list(policy, "rules")
     if not rules:
         detail = "at least one rules must be specified when the successPolicy is specified"
         errors.append(required(f"{path}.rules", detail))
@@ -464,15 +461,15 @@ def count_indexes(text: str, completions: int) -> int:
 def first_common_index(text: str, other: str, completions: int) -> int | None:
     """Return the lowest index that is in both texts; intervals that cannot be parsed count as
     empty."""
-    return min(
-        (
+    other_intervals = _valid_intervals(other, completions)
+    common: list[int] = []
+    for low, high in _valid_intervals(text, completions):
+        common += [
             max(low, other_low)
-            for low, high in _valid_intervals(text, completions)
-            for other_low, other_high in _valid_intervals(other, completions)
+            for other_low, other_high in other_intervals
             if low <= other_high and other_low <= high
-        ),
-        default=None,
-    )
+        ]
+    return min(common, default=None)
 
 
 def _valid_intervals(text: str, completions: int) -> list[tuple[int, int]]:

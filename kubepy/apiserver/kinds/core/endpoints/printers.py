@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.printers import Cell, age, printer
 
 MOST = 3  # of a list, before "more"
@@ -20,11 +20,11 @@ def some_of(values: Sequence[str], empty: str) -> str:
 
 @printer("Name", "Endpoints", "Age")
 def print_endpoints(obj: Object, now: datetime) -> list[Cell]:
-    subsets = obj.get("subsets") or []
+    subsets = nested_list(obj, "subsets")
     addresses: list[str] = []
     for subset in subsets:
-        ips = [address["ip"] for address in subset.get("addresses") or []]
-        ports = subset.get("ports") or []
+        ips = [address["ip"] for address in nested_list(subset, "addresses")]
+        ports = nested_list(subset, "ports")
         addresses += (
             [
                 f"[{ip}]:{port['port']}" if ":" in ip else f"{ip}:{port['port']}"

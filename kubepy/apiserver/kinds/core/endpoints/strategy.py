@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.strategy import Strategy
 from kubepy.lazy import lazy_imports
 
@@ -15,8 +15,8 @@ class EndpointsStrategy(Strategy):
     allow_create_on_update = True
 
     def default(self, obj: Object) -> None:
-        for subset in obj.get("subsets") or ():
-            for port in subset.get("ports") or ():
+        for subset in nested_list(obj, "subsets"):
+            for port in nested_list(subset, "ports"):
                 if not port.get("protocol"):
                     port["protocol"] = "TCP"
 

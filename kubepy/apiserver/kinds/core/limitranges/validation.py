@@ -6,7 +6,7 @@ from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_va
 from kubepy.api.meta import Object, nested_list
 from kubepy.api.values.names import qualified_name
 from kubepy.api.values.quantity import Quantity
-from kubepy.apiserver.validation.fields import Errors, validate_format
+from kubepy.apiserver.validation.fields import Errors, validate_as, validate_format
 from kubepy.apiserver.validation.resources import (
     container_resource_name,
     is_overcommit_allowed,
@@ -22,11 +22,8 @@ def validate_limit_range(limit_range: Object) -> list[FieldError]:
         kind = item.get("type", "")
         complaints = qualified_name(kind)
         validate_format(kind, complaints, f"{path}.type", errors)
-        if (
-            not complaints
-            and "/" not in kind
-            and kind not in ("Container", "PersistentVolumeClaim", "Pod")
-        ):
+        is_standard = kind in ("Container", "PersistentVolumeClaim", "Pod")
+        if not complaints and "/" not in kind and not is_standard:
             errors.append(
                 invalid_value(
                     f"{path}.type", kind, "must be a standard limit type or fully qualified"
@@ -35,39 +32,41 @@ def validate_limit_range(limit_range: Object) -> list[FieldError]:
         if kind in kinds:
             errors.append(duplicate(f"{path}.type", kind))
         kinds.add(kind)
-        check = container_resource_name if kind in ("Pod", "Container") else resource_name
-        fields = ["max", "min", "maxLimitRequestRatio"]
-        if kind == "Pod":
-            detail = "may not be specified when `type` is 'Pod'"
-            errors.extend(
-                forbidden_field(f"{path}.{field}", detail)
-                for field in ("default", "defaultRequest")
-                if item.get(field)
-            )
-        else:
-            fields[2:2] = ["default", "defaultRequest"]
-        amounts = {field: item.get(field) or {} for field in fields}
-        for field, values in amounts.items():
-            if (
-                field == "maxLimitRequestRatio"
-                and kind == "PersistentVolumeClaim"
-                and "storage" not in amounts["min"]
-                and "storage" not in amounts["max"]
-            ):
-                detail = (
-                    "either minimum or maximum storage value is required, but neither was provided"
-                )
-                errors.append(required(f"{path}.limits", detail))
-            for name in sorted(values):
-                validate_format(name, check(name), f"{path}.{field}[{name}]", errors)
-        for name in sorted({name for values in amounts.values() for name in values}):
-            _validate_order(
-                {field: values[name] for field, values in amounts.items() if name in values},
-                name,
-                path,
-                errors,
-            )
+        _validate_limits(item, kind, path, errors)
     return errors
+
+
+def _validate_limits(item: Object, kind: str, path: str, errors: Errors) -> None:
+    """Validate the amounts of the limits of one type: their resources, then their order."""
+    check = container_resource_name if kind in ("Pod", "Container") else resource_name
+    fields = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"]
+    if kind == "Pod":
+        fields = ["max", "min", "maxLimitRequestRatio"]
+        detail = "may not be specified when `type` is 'Pod'"
+        errors.extend(
+            forbidden_field(f"{path}.{field}", detail)
+            for field in ("default", "defaultRequest")
+            if item.get(field)
+        )
+    amounts = {field: item.get(field) or {} for field in fields}
+    names: set[str] = set()
+    for field, values in amounts.items():
+        if field == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim":
+            _require_storage(amounts, f"{path}.limits", errors)
+        for name in sorted(values):
+            validate_as(check, name, f"{path}.{field}[{name}]", errors)
+        names.update(values)
+    for name in sorted(names):
+        amounts_of_resource = {
+            field: values[name] for field, values in amounts.items() if name in values
+        }
+        _validate_order(amounts_of_resource, name, path, errors)
+
+
+def _require_storage(amounts: dict[str, Object], path: str, errors: Errors) -> None:
+    if "storage" not in amounts["min"] and "storage" not in amounts["max"]:
+        detail = "either minimum or maximum storage value is required, but neither was provided"
+        errors.append(required(path, detail))
 
 
 # Pairs of fields, of which the first must not be greater; the field and the amount that the error
@@ -113,19 +112,8 @@ def _validate_order(amounts: dict[str, str], name: str, path: str, errors: Error
                 )
             )
     if "maxLimitRequestRatio" in sizes:
-        shown = amounts["maxLimitRequestRatio"]
-        ratio = sizes["maxLimitRequestRatio"]
-        if ratio < Quantity.parse("1"):
-            errors.append(
-                invalid_value(
-                    f"{path}.maxLimitRequestRatio[{name}]", shown, f"ratio {shown} is less than 1"
-                )
-            )
-        if "min" in sizes and "max" in sizes and sizes["min"].nanos:
-            limit = sizes["max"].milli_value() / sizes["min"].milli_value()
-            if ratio.milli_value() / 1000 > limit:
-                detail = f"ratio {shown} is greater than max/min = {limit:f}"
-                errors.append(invalid_value(f"{path}.maxLimitRequestRatio[{name}]", shown, detail))
+        ratio = amounts["maxLimitRequestRatio"]
+        _validate_ratio(ratio, sizes, f"{path}.maxLimitRequestRatio[{name}]", errors)
     default = sizes.get("default")
     request = sizes.get("defaultRequest")
     if default and request and default != request and not is_overcommit_allowed(name):
@@ -137,3 +125,14 @@ def _validate_order(amounts: dict[str, str], name: str, path: str, errors: Error
         errors.append(
             invalid_value(f"{path}.defaultRequest[{name}]", amounts["defaultRequest"], detail)
         )
+
+
+def _validate_ratio(ratio: str, sizes: dict[str, Quantity], path: str, errors: Errors) -> None:
+    if sizes["maxLimitRequestRatio"] < Quantity.parse("1"):
+        errors.append(invalid_value(path, ratio, f"ratio {ratio} is less than 1"))
+    if "min" not in sizes or "max" not in sizes or not sizes["min"].nanos:
+        return
+    limit = sizes["max"].milli_value() / sizes["min"].milli_value()
+    if sizes["maxLimitRequestRatio"].milli_value() / 1000 > limit:
+        detail = f"ratio {ratio} is greater than max/min = {limit:f}"
+        errors.append(invalid_value(path, ratio, detail))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.defaults import round_up_all
 
 # The parts of a node's status that Go writes out even when nothing is in them.
@@ -33,7 +33,7 @@ def default_node(node: Object) -> None:
     if not status.get("nodeInfo"):
         status["nodeInfo"] = dict.fromkeys(NODE_INFO, "")
     first = spec.get("podCIDR")
-    networks = spec.get("podCIDRs") or []
+    networks = nested_list(spec, "podCIDRs")
     if first and (
         not networks or networks[0] != first
     ):  # where they disagree, podCIDR alone counts

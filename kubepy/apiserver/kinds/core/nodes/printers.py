@@ -67,7 +67,7 @@ def _address(status: dict[str, Any], kind: str) -> str:
     return next(
         (
             address["address"]
-            for address in status.get("addresses") or []
+            for address in nested_list(status, "addresses")
             if address["type"] == kind
         ),
         "<none>",

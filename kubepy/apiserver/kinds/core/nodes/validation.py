@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, required
-from kubepy.api.meta import Object, spec_of, status_of
+from kubepy.api.meta import Object, nested_list, spec_of, status_of
 from kubepy.apiserver.kinds.core.pods.validation.scheduling import TAINT_EFFECTS
 from kubepy.apiserver.validation.fields import (
     Errors,
@@ -23,9 +23,9 @@ def validate_node(node: Object) -> list[FieldError]:
     spec = spec_of(node)
     status = status_of(node)
     # Upstream reports errors of taints under the path of metadata.
-    validate_taints(spec.get("taints") or (), "metadata.taints", errors)
+    validate_taints(nested_list(spec, "taints"), "metadata.taints", errors)
     _validate_amounts(status, errors)
-    networks = spec.get("podCIDRs") or []
+    networks = nested_list(spec, "podCIDRs")
     for index, network in enumerate(networks):
         validate_cidr(network, f"spec.podCIDRs[{index}]", errors)
     if len(networks) > 1 and (len(networks) > 2 or is_ipv6(networks[0]) == is_ipv6(networks[1])):
@@ -73,21 +73,21 @@ def validate_node_update(node: Object, old: Object) -> list[FieldError]:
     old_spec = spec_of(old)
     status = status_of(node)
     _validate_amounts(status, errors)
-    addresses = status.get("addresses") or []
+    addresses = nested_list(status, "addresses")
     for index, address in enumerate(addresses):
         if address in addresses[:index]:
             errors.append(
                 duplicate(f"status.addresses[{index}]", go_view("core.NodeAddress", address))
             )
-    networks = spec.get("podCIDRs") or []
-    old_networks = old_spec.get("podCIDRs") or []
+    networks = nested_list(spec, "podCIDRs")
+    old_networks = nested_list(old_spec, "podCIDRs")
     if old_networks and networks != old_networks:
         errors.append(forbidden_field("spec.podCIDRs", POD_CIDR_KEPT))
     provider = old_spec.get("providerID", "")
     if provider and provider != spec.get("providerID", ""):
         detail = 'node updates may not change providerID except from "" to valid'
         errors.append(forbidden_field("spec.providerID", detail))
-    validate_taints(spec.get("taints") or (), "metadata.taints", errors)
+    validate_taints(nested_list(spec, "taints"), "metadata.taints", errors)
     if spec.get("externalID", "") != old_spec.get("externalID", ""):
         errors.append(forbidden_field("spec.externalID", "may not be updated"))
     return errors

@@ -57,22 +57,21 @@ def _unite_data_sources(spec: Object, old_spec: Object) -> None:
     kind."""
     source = spec.get("dataSource")
     reference = spec.get("dataSourceRef")
-    if (
-        reference is not None
-        and reference.get("namespace")
-        and old_spec.get("dataSourceRef") is None
-    ):
+    is_elsewhere = reference is not None and reference.get("namespace")
+    if is_elsewhere and old_spec.get("dataSourceRef") is None:
         spec.pop("dataSourceRef")  # across namespaces: behind a gate that is off in v1.36
         reference = None
-    if (
-        source is not None
-        and reference is None
-        and old_spec.get("dataSource") is None
-        and (source.get("kind"), source.get("apiGroup") or "") not in _KNOWN_SOURCES
-    ):
+    is_alone = source is not None and reference is None
+    if is_alone and old_spec.get("dataSource") is None and not _is_known_source(source):
         spec.pop("dataSource")
         source = None
     if source is not None and reference is None:
         spec["dataSourceRef"] = dict(source)
     elif reference is not None and source is None and not reference.get("namespace"):
         spec["dataSource"] = {key: value for key, value in reference.items() if key != "namespace"}
+
+
+def _is_known_source(source: Object | None) -> bool:
+    return (
+        source is not None and (source.get("kind"), source.get("apiGroup") or "") in _KNOWN_SOURCES
+    )

@@ -4,7 +4,7 @@ upstream)."""
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.api.meta import Object, nested_map, spec_of, status_of
+from kubepy.api.meta import Object, annotations_of, nested_list, nested_map, spec_of, status_of
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.api.values.quantity import NANO, Quantity
 from kubepy.apiserver.validation.fields import (
@@ -13,6 +13,7 @@ from kubepy.apiserver.validation.fields import (
     go_diff,
     label_key,
     semantically_equal,
+    validate_as,
     validate_format,
     validate_label_selector,
     validate_labels,
@@ -60,7 +61,7 @@ def validate_claim_spec(
     validate_label_selector(
         spec.get("selector"), f"{path}.selector", errors, allow_invalid_values=allow_invalid_values
     )
-    validate_access_modes(spec.get("accessModes") or [], f"{path}.accessModes", errors)
+    validate_access_modes(nested_list(spec, "accessModes"), f"{path}.accessModes", errors)
     requests = nested_map(spec, "resources", "requests")
     size = requests.get("storage")
     if size is None:
@@ -68,7 +69,7 @@ def validate_claim_spec(
     elif Quantity.parse(size).nanos <= 0:
         errors.append(invalid_value(f"{path}.resources[storage]", size, NOT_POSITIVE))
     if name := spec.get("storageClassName"):
-        validate_format(name, dns1123_subdomain(name), f"{path}.storageClassName", errors)
+        validate_as(dns1123_subdomain, name, f"{path}.storageClassName", errors)
     validate_optional_choice(spec.get("volumeMode"), VOLUME_MODES, f"{path}.volumeMode", errors)
     source = spec.get("dataSource")
     reference = spec.get("dataSourceRef")
@@ -86,7 +87,7 @@ def validate_claim_spec(
         ):
             errors.append(invalid_value(path, {}, "must match dataSourceRef"))
     if name := spec.get("volumeAttributesClassName"):
-        validate_format(name, dns1123_subdomain(name), f"{path}.volumeAttributesClassName", errors)
+        validate_as(dns1123_subdomain, name, f"{path}.volumeAttributesClassName", errors)
 
 
 def _validate_data_source(
@@ -99,9 +100,9 @@ def _validate_data_source(
         detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
         errors.append(invalid_value(path, kind, detail))
     if group and not allow_invalid_group:
-        validate_format(group, dns1123_subdomain(group), f"{path}.apiGroup", errors)
+        validate_as(dns1123_subdomain, group, f"{path}.apiGroup", errors)
     if namespace := source.get("namespace"):
-        validate_format(namespace, dns1123_label(namespace), f"{path}.namespace", errors)
+        validate_as(dns1123_label, namespace, f"{path}.namespace", errors)
 
 
 def validate_access_modes(modes: list[str], path: str, errors: Errors) -> None:
@@ -152,9 +153,7 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
     )
     compared, old_compared = _with_immutable_fields_only(claim, old)
     if not _class_was_annotation(claim, old):
-        new_class, old_class = (
-            (obj["metadata"].get("annotations") or {}).get(BETA_CLASS, "") for obj in (claim, old)
-        )
+        new_class, old_class = (annotations_of(obj).get(BETA_CLASS, "") for obj in (claim, old))
         if new_class != old_class:
             errors.append(
                 invalid_value(f"metadata.annotations.{BETA_CLASS}", new_class, "field is immutable")
@@ -197,9 +196,7 @@ def _with_immutable_fields_only(claim: Object, old: Object) -> tuple[Object, Obj
         old_spec["volumeName"] = spec["volumeName"]
     if _class_was_annotation(claim, old):
         spec.pop("storageClassName", None)
-    elif old_spec.get("storageClassName") is None and BETA_CLASS not in (
-        old["metadata"].get("annotations") or {}
-    ):
+    elif old_spec.get("storageClassName") is None and BETA_CLASS not in (annotations_of(old)):
         spec.pop("storageClassName", None)  # the default class, set later than by admission
     if status_of(claim).get("phase") == "Bound":
         resources = spec.get("resources") or {}
@@ -215,8 +212,8 @@ def _with_immutable_fields_only(claim: Object, old: Object) -> tuple[Object, Obj
 
 def _class_was_annotation(claim: Object, old: Object) -> bool:
     """Return whether the class of the old annotation has become the field ``storageClassName``."""
-    old_class = (old["metadata"].get("annotations") or {}).get(BETA_CLASS)
-    new_class = (claim["metadata"].get("annotations") or {}).get(BETA_CLASS, old_class)
+    old_class = annotations_of(old).get(BETA_CLASS)
+    new_class = annotations_of(claim).get(BETA_CLASS, old_class)
     return (
         old_class is not None
         and new_class == old_class
@@ -276,7 +273,7 @@ def _validate_resource_key(name: str, path: str, errors: Errors) -> bool:
 
 def claim_warnings(claim: Object) -> list[str]:
     warnings = []
-    if BETA_CLASS in (claim["metadata"].get("annotations") or {}):
+    if BETA_CLASS in annotations_of(claim):
         warnings.append(
             f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" '
             f"attribute "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from posixpath import normpath
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.api.meta import Object, name_of, nested_list
+from kubepy.api.meta import Object, annotations_of, name_of, nested_list
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.kinds.core.persistentvolumeclaims.validation import (
@@ -21,7 +21,7 @@ from kubepy.apiserver.validation.fields import (
     go_diff,
     go_view,
     semantically_equal,
-    validate_format,
+    validate_as,
     validate_immutable,
     validate_optional_choice,
 )
@@ -74,7 +74,7 @@ def validate_volume(volume: Object, old: Object | None = None) -> list[FieldErro
     spec = volume["spec"]
     if not spec.get("accessModes"):
         errors.append(required("spec.accessModes"))
-    validate_access_modes(spec.get("accessModes") or [], "spec.accessModes", errors)
+    validate_access_modes(nested_list(spec, "accessModes"), "spec.accessModes", errors)
     capacity = spec.get("capacity") or {}
     if not capacity:
         errors.append(required("spec.capacity"))
@@ -138,7 +138,7 @@ def _validate_sources(spec: Object, name: str, errors: Errors) -> None:
 
 def _validate_classes(spec: Object, errors: Errors) -> None:
     if name := spec.get("storageClassName"):
-        validate_format(name, dns1123_subdomain(name), "spec.storageClassName", errors)
+        validate_as(dns1123_subdomain, name, "spec.storageClassName", errors)
     validate_optional_choice(spec.get("volumeMode"), VOLUME_MODES, "spec.volumeMode", errors)
     name = spec.get("volumeAttributesClassName")
     at = "spec.volumeAttributesClassName"
@@ -147,7 +147,7 @@ def _validate_classes(spec: Object, errors: Errors) -> None:
     if not name:
         errors.append(required(at, "an empty string is disallowed"))
     else:
-        validate_format(name, dns1123_subdomain(name), at, errors)
+        validate_as(dns1123_subdomain, name, at, errors)
     if spec.get("csi") is None:
         errors.append(
             required("spec.csi", "has to be specified when using volumeAttributesClassName")
@@ -193,7 +193,7 @@ def _source(spec: Object) -> Object:
 
 def volume_warnings(volume: Object) -> list[str]:
     spec = volume["spec"]
-    annotations = volume["metadata"].get("annotations") or {}
+    annotations = annotations_of(volume)
     warnings = []
     if BETA_CLASS in annotations:
         warnings.append(

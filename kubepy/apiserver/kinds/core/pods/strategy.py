@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object, spec_of, status_of
+from kubepy.api.meta import Object, labels_of, spec_of, status_of
 from kubepy.api.objects.pods import qos_class
 from kubepy.apiserver.kinds.core.pods.gates import drop_disabled_fields
 from kubepy.apiserver.strategy import Strategy, restore
@@ -157,7 +157,7 @@ def _resized(containers: list[Object], requested: list[Object]) -> list[Object]:
 def _merge_match_label_keys(pod: Object) -> None:
     """Make ``matchLabelKeys`` requirements of the selector, with this pod's own values."""
     spec = pod["spec"]
-    labels = pod["metadata"].get("labels") or {}
+    labels = labels_of(pod)
     if spec.get("affinity"):
         for term in options_validation.pod_affinity_terms(spec):
             _merge_keys(term, "matchLabelKeys", "In", labels)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError, invalid_value, required
-from kubepy.api.meta import Object, nested_map
+from kubepy.api.meta import Object, nested_list, nested_map
 from kubepy.api.values.quantity import Quantity
-from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, go_view, validate_format
+from kubepy.apiserver.validation.fields import (
+    IMMUTABLE,
+    Errors,
+    go_view,
+    validate_as,
+)
 from kubepy.apiserver.validation.resources import (
     CONTAINER_RESOURCES,
     COUNTED,
@@ -17,7 +22,8 @@ QUOTA_RESOURCES = (
     CONTAINER_RESOURCES
     | COUNTED
     | frozenset(("requests.storage",))
-    | frozenset(f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES)
+    | frozenset(f"requests.{name}" for name in CONTAINER_RESOURCES)
+    | frozenset(f"limits.{name}" for name in CONTAINER_RESOURCES)
 )
 _POD_RESOURCES = frozenset(
     ("pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
@@ -46,7 +52,7 @@ def validate_quota(quota: Object, old: Object | None = None) -> list[FieldError]
     errors: Errors = []
     spec = quota["spec"]
     _validate_amounts(spec.get("hard") or {}, "spec.hard", errors)
-    scopes = spec.get("scopes") or []
+    scopes = nested_list(spec, "scopes")
     path = "spec.scopes"
     for scope in scopes:
         if scope not in SCOPES:
@@ -63,7 +69,7 @@ def validate_quota(quota: Object, old: Object | None = None) -> list[FieldError]
     )
     if (selector := spec.get("scopeSelector")) is not None:
         _validate_scope_selector(selector, spec, errors)
-    if old is not None and set(scopes) != set(old["spec"].get("scopes") or ()):
+    if old is not None and set(scopes) != set(nested_list(old["spec"], "scopes")):
         errors.append(invalid_value("spec.scopes", scopes or None, IMMUTABLE))
     return errors
 
@@ -78,7 +84,7 @@ def validate_quota_status(quota: Object) -> list[FieldError]:
 def _validate_amounts(amounts: Object, path: str, errors: Errors) -> None:
     for name in sorted(amounts):
         at = f"{path}[{name}]"
-        validate_format(name, resource_name(name), at, errors)
+        validate_as(resource_name, name, at, errors)
         if "/" not in name and not _is_quota_resource(name):
             errors.append(invalid_value(at, name, "must be a standard resource for quota"))
         validate_resource_quantity(name, amounts[name], at, errors)
@@ -89,13 +95,15 @@ def _is_quota_resource(name: str) -> bool:
 
 
 def _is_in_scope(name: str, scope: str) -> bool:
-    return not _is_quota_resource(name) or scope not in SCOPES or name in SCOPES[scope]
+    if scope not in SCOPES or not _is_quota_resource(name):
+        return True
+    return name in SCOPES[scope]
 
 
 def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> None:
     path = "spec.scopeSelector.matchExpressions"
     scopes = []
-    for expression in selector.get("matchExpressions") or ():
+    for expression in nested_list(selector, "matchExpressions"):
         scope = expression.get("scopeName", "")
         if scope not in SCOPES:
             errors.append(invalid_value(f"{path}.scopeName", scope, "unsupported scope"))
@@ -105,38 +113,38 @@ def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> 
             for name in sorted(spec.get("hard") or ())
             if not _is_in_scope(name, scope)
         )
-        operator = expression.get("operator", "")
-        values = expression.get("values") or []
-        if scope in ONLY_EXISTS and operator != "Exists":
-            detail = (
-                "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
-                "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, "
-                "ResourceQuotaScopeNotBestEffort "
-                "or ResourceQuotaScopeCrossNamespacePodAffinity"
-            )
-            errors.append(invalid_value(f"{path}.operator", operator, detail))
-        if operator in ("In", "NotIn"):
-            if not values:
-                detail = (
-                    "must be at least one value when `operator` is 'In' or 'NotIn' for scope "
-                    "selector"
-                )
-                errors.append(required(f"{path}.values", detail))
-        elif operator not in ("Exists", "DoesNotExist"):
-            errors.append(
-                invalid_value(f"{path}.operator", operator, "not a valid selector operator")
-            )
-        elif values:
-            detail = (
-                "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-            )
-            errors.append(invalid_value(f"{path}.values", values, detail))
+        _validate_scope_operator(expression, path, errors)
         scopes.append(scope)
     errors.extend(
         invalid_value(path, spec.get("scopes") or None, "conflicting scopes")
         for pair in OPPOSITES
         if set(pair) <= set(scopes)
     )
+
+
+def _validate_scope_operator(expression: Object, path: str, errors: Errors) -> None:
+    operator = expression.get("operator", "")
+    values = nested_list(expression, "values")
+    if expression.get("scopeName", "") in ONLY_EXISTS and operator != "Exists":
+        detail = (
+            "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
+            "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, "
+            "ResourceQuotaScopeNotBestEffort "
+            "or ResourceQuotaScopeCrossNamespacePodAffinity"
+        )
+        errors.append(invalid_value(f"{path}.operator", operator, detail))
+    if operator in ("In", "NotIn"):
+        if not values:
+            detail = (
+                "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            )
+            errors.append(required(f"{path}.values", detail))
+    elif operator not in ("Exists", "DoesNotExist"):
+        detail = "not a valid selector operator"
+        errors.append(invalid_value(f"{path}.operator", operator, detail))
+    elif values:
+        detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+        errors.append(invalid_value(f"{path}.values", values, detail))
 
 
 def quota_warnings(quota: Object) -> list[str]:
@@ -148,11 +156,9 @@ def quota_warnings(quota: Object) -> list[str]:
         limit = f"limits.{name}"
         if request not in hard and name in ("cpu", "memory"):
             request = name
-        if (
-            request in hard
-            and limit in hard
-            and Quantity.parse(hard[request]) > Quantity.parse(hard[limit])
-        ):
+        if request not in hard or limit not in hard:
+            continue
+        if Quantity.parse(hard[request]) > Quantity.parse(hard[limit]):
             warnings.append(
                 f"ResourceQuota {request} ({hard[request]}) should be less than {limit} "
                 f"({hard[limit]})"

@@ -66,7 +66,8 @@ def _refuse(service: Object, errors: list[FieldError]) -> Status:
 def _start(service: Object, purpose: str, size: int) -> int:
     """Return the place among ``size`` at which the search begins."""
     seed = f"{namespace_of(service)}/{name_of(service)}/{purpose}"
-    return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big") % size
+    digest = hashlib.sha256(seed.encode()).digest()
+    return int.from_bytes(digest[:8], "big") % size
 
 
 # --- what is kept ---------------------------------------------------------------------------------
@@ -82,20 +83,22 @@ def _patch_allocated(service: Object, old: Object) -> None:
             if not spec.get(field) and old_spec.get(field):
                 spec[field] = old_spec[field]
     if needs_node_ports(service) and needs_node_ports(old):
-        used = set(_own_node_ports(spec)) & set(_own_node_ports(old_spec))
-        by_name = {
-            port.get("name", ""): port.get("nodePort", 0) for port in old_spec.get("ports") or ()
-        }
-        for port in spec.get("ports") or ():
-            node_port = by_name.get(port.get("name", ""), 0)
-            if not port.get("nodePort") and node_port and node_port not in used:
-                port["nodePort"] = node_port
-    if (
-        needs_health_check(service)
-        and needs_health_check(old)
-        and not spec.get("healthCheckNodePort")
-    ):
+        _keep_node_ports(spec, old_spec)
+    need_health_check = needs_health_check(service) and needs_health_check(old)
+    if need_health_check and not spec.get("healthCheckNodePort"):
         spec["healthCheckNodePort"] = old_spec.get("healthCheckNodePort", 0)
+
+
+def _keep_node_ports(spec: Object, old_spec: Object) -> None:
+    """Give ports without a node port that of the old port of the same name, unless it is in use."""
+    used = set(_own_node_ports(spec)) & set(_own_node_ports(old_spec))
+    by_name = {
+        port.get("name", ""): port.get("nodePort", 0) for port in nested_list(old_spec, "ports")
+    }
+    for port in nested_list(spec, "ports"):
+        node_port = by_name.get(port.get("name", ""), 0)
+        if not port.get("nodePort") and node_port and node_port not in used:
+            port["nodePort"] = node_port
 
 
 def _normalize_cluster_ips(service: Object, old: Object) -> None:
@@ -105,8 +108,8 @@ def _normalize_cluster_ips(service: Object, old: Object) -> None:
     old_spec = old["spec"]
     new_ip = spec.get("clusterIP", "")
     old_ip = old_spec.get("clusterIP", "")
-    ips = spec.get("clusterIPs") or []
-    old_ips = old_spec.get("clusterIPs") or []
+    ips = nested_list(spec, "clusterIPs")
+    old_ips = nested_list(old_spec, "clusterIPs")
     if new_ip == old_ip:
         if old_ips and not ips:
             spec["clusterIPs"] = old_ips
@@ -125,19 +128,22 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
     spec = service["spec"]
     if spec.get("type") == "ExternalName":
         return
+    is_plain_headless = spec.get("clusterIP") == NONE and not spec.get("selector")
     if spec.get("ipFamilyPolicy") is None:
-        is_plain_headless = spec.get("clusterIP") == NONE and not spec.get("selector")
-        before = old["spec"].get("ipFamilyPolicy") if old is not None else None
-        spec["ipFamilyPolicy"] = str(before) if before else REQUIRE if is_plain_headless else SINGLE
+        spec["ipFamilyPolicy"] = REQUIRE if is_plain_headless else SINGLE
+        old_policy = old["spec"].get("ipFamilyPolicy") if old is not None else None
+        if old_policy:
+            spec["ipFamilyPolicy"] = str(old_policy)
     if problems := validate_cluster_ips(service, old):
         raise _refuse(service, problems)
     errors = _family_errors(service, old)
     if errors:
         raise _refuse(service, errors)
-    if spec.get("clusterIP") == NONE and not spec.get("selector"):
+    if is_plain_headless:
         families = spec.get("ipFamilies") or ["IPv4"]  # any: somebody else makes the endpoints
         if len(families) < 2 and spec["ipFamilyPolicy"] != SINGLE:
-            families = [*families, "IPv6" if families[0] == "IPv4" else "IPv4"]
+            other_family = "IPv6" if families[0] == "IPv4" else "IPv4"
+            families = [*families, other_family]
         spec["ipFamilies"] = families
         return
     if spec["ipFamilyPolicy"] == REQUIRE:
@@ -145,7 +151,7 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
         errors.append(invalid_value("spec.ipFamilyPolicy", REQUIRE, detail))
     errors.extend(
         invalid_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
-        for index, family in enumerate(spec.get("ipFamilies") or ())
+        for index, family in enumerate(nested_list(spec, "ipFamilies"))
         if family != "IPv4"
     )
     if errors:
@@ -159,9 +165,9 @@ def _family_errors(service: Object, old: Object | None) -> list[FieldError]:
     errors: list[FieldError] = []
     for field, label in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
         errors.extend(_second_value_errors(spec, old, field, label))
-    ips = spec.get("clusterIPs") or []
+    ips = nested_list(spec, "clusterIPs")
     for index, ip in enumerate(ips):
-        if ip == NONE or index < len(spec.get("ipFamilies") or ()):
+        if ip == NONE or index < len(nested_list(spec, "ipFamilies")):
             continue
         if ":" in ip:
             errors.append(
@@ -170,7 +176,7 @@ def _family_errors(service: Object, old: Object | None) -> list[FieldError]:
                 )
             )
         else:
-            spec["ipFamilies"] = [*(spec.get("ipFamilies") or ()), "IPv4"]
+            spec["ipFamilies"] = [*nested_list(spec, "ipFamilies"), "IPv4"]
     return errors
 
 
@@ -178,11 +184,12 @@ def _second_value_errors(
     spec: Object, old: Object | None, field: str, label: str
 ) -> list[FieldError]:
     """Check that a second address or family goes with its policy."""
-    values = spec.get(field) or []
+    values = nested_list(spec, field)
     policy = spec["ipFamilyPolicy"]
     before = nested_list(old or {}, "spec", field)
     if policy != SINGLE:
-        if old is None or not (len(before) == 2 and len(values) == 1 and values[0] == before[0]):
+        releases_second = len(before) == 2 and values == before[:1]
+        if old is None or not releases_second:
             return []
         return [
             invalid_value(
@@ -207,12 +214,13 @@ def _second_value_errors(
 def _allocate_cluster_ip(service: Object, others: list[Object], subnet: str) -> None:
     spec = service["spec"]
     network = ipaddress.IPv4Network(subnet)
-    used = {ip for other in others for ip in other["spec"].get("clusterIPs") or ()}
+    used: set[str] = set()
+    for other in others:
+        used.update(nested_list(other["spec"], "clusterIPs"))
     requested = (spec.get("clusterIPs") or [""])[0]
     if requested:
-        parsed = ipaddress.ip_address(requested)
         problem = ""
-        if parsed not in network or parsed in (network.network_address, network.broadcast_address):
+        if not _is_in_range(requested, network):
             problem = "the provided network does not match the current range"
         elif requested in used:
             problem = "provided IP is already allocated"
@@ -226,7 +234,14 @@ def _allocate_cluster_ip(service: Object, others: list[Object], subnet: str) -> 
             f"failed to allocate a serviceIP for Service {quote(name_of(service))}: range is full"
         )
         raise internal_error(problem)
-    spec["clusterIP"], spec["clusterIPs"] = address, [address]
+    spec["clusterIP"] = address
+    spec["clusterIPs"] = [address]
+
+
+def _is_in_range(address: str, network: ipaddress.IPv4Network) -> bool:
+    parsed = ipaddress.ip_address(address)
+    is_reserved = parsed in (network.network_address, network.broadcast_address)
+    return parsed in network and not is_reserved
 
 
 def addresses_to_try(service: Object, network: ipaddress.IPv4Network) -> Iterator[str]:
@@ -237,33 +252,33 @@ def addresses_to_try(service: Object, network: ipaddress.IPv4Network) -> Iterato
     the last one are nobody's.
     """
     size = network.num_addresses
-    reserved = 0 if size <= MIN_RESERVED else min(max(MIN_RESERVED, size // 16), MAX_RESERVED)
+    reserved = 0
+    if size > MIN_RESERVED:
+        reserved = min(max(MIN_RESERVED, size // 16), MAX_RESERVED)
     for first, count in ((1 + reserved, size - 2 - reserved), (1, reserved)):
         start = _start(service, "address", max(count, 1))
-        yield from (str(network[first + (start + step) % count]) for step in range(count))
+        for step in range(count):
+            yield str(network[first + (start + step) % count])
 
 
 # --- node ports -----------------------------------------------------------------------------------
 
 
 def _own_node_ports(spec: Object) -> list[int]:
-    return [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
+    return [port["nodePort"] for port in nested_list(spec, "ports") if port.get("nodePort")]
 
 
 def _allocate_node_ports(service: Object, old: Object | None, others: list[Object]) -> None:
     spec = service["spec"]
-    used = {
-        port
-        for other in others
-        for port in (*_own_node_ports(other["spec"]), other["spec"].get("healthCheckNodePort"))
-    }
+    used: set[int] = set()
+    for other in others:
+        used.update(_own_node_ports(other["spec"]))
+        used.add(other["spec"].get("healthCheckNodePort"))
     kept = set(_own_node_ports(old["spec"])) if old is not None else set()
     if needs_node_ports(service):
         _check_given_ports(service, used, kept)
-        wants_ports = (
-            spec.get("type") == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
-        )
-        if wants_ports:
+        allocates_for_balancer = spec.get("allocateLoadBalancerNodePorts") is not False
+        if spec.get("type") == "NodePort" or allocates_for_balancer:
             _fill_in_ports(service, used)
     if needs_health_check(service) and not spec.get("healthCheckNodePort"):
         spec["healthCheckNodePort"] = _free_port(
@@ -272,7 +287,7 @@ def _allocate_node_ports(service: Object, old: Object | None, others: list[Objec
 
 
 def _check_given_ports(service: Object, used: set[int], kept: set[int]) -> None:
-    for index, port in enumerate(service["spec"].get("ports") or ()):
+    for index, port in enumerate(nested_list(service["spec"], "ports")):
         number = port.get("nodePort", 0)
         if not number or number in kept:
             continue
@@ -288,16 +303,17 @@ def _check_given_ports(service: Object, used: set[int], kept: set[int]) -> None:
 
 def _fill_in_ports(service: Object, used: set[int]) -> None:
     """Allocate node ports; ports of one number (TCP and UDP) share one."""
-    ports = service["spec"].get("ports") or ()
+    ports = nested_list(service["spec"], "ports")
     taken = used | set(_own_node_ports(service["spec"]))
     by_port = {port["port"]: port["nodePort"] for port in ports if port.get("nodePort")}
     for port in ports:
-        if not port.get("nodePort"):
-            number = by_port.get(port.get("port")) or _free_port(
-                service, str(port.get("port")), taken
-            )
-            port["nodePort"] = by_port[port.get("port")] = number
-            taken.add(number)
+        if port.get("nodePort"):
+            continue
+        number = port.get("port")
+        node_port = by_port.get(number) or _free_port(service, str(number), taken)
+        port["nodePort"] = node_port
+        by_port[number] = node_port
+        taken.add(node_port)
 
 
 def _free_port(service: Object, purpose: str, taken: set[int]) -> int:

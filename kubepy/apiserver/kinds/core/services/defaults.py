@@ -12,7 +12,7 @@ def default_service(service: Object) -> None:
     _default_affinity(spec)
     if not spec.get("type"):
         spec["type"] = "ClusterIP"
-    for port in spec.get("ports") or ():
+    for port in nested_list(spec, "ports"):
         if not port.get("protocol"):
             port["protocol"] = "TCP"
         if not port.get("targetPort"):

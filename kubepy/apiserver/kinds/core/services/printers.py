@@ -14,7 +14,7 @@ def print_service(obj: Object, now: datetime) -> list[Cell]:
     spec = spec_of(obj)
     cluster_ips = spec.get("clusterIPs") or [spec.get("clusterIP")]
     ports = []
-    for port in spec.get("ports") or []:
+    for port in nested_list(spec, "ports"):
         node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
         ports.append(f"{port['port']}{node_port}/{port.get('protocol', '')}")
     return [
@@ -31,7 +31,7 @@ def print_service(obj: Object, now: datetime) -> list[Cell]:
 def external_ip(service: Object) -> str:
     """Return EXTERNAL-IP of a Service (``getServiceExternalIP``)."""
     spec = spec_of(service)
-    own = spec.get("externalIPs") or []
+    own = nested_list(spec, "externalIPs")
     match spec.get("type"):
         case "ClusterIP" | "NodePort":
             return ",".join(own) or "<none>"

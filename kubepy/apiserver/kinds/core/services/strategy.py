@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object, status_of
+from kubepy.api.meta import Object, nested_list, status_of
 from kubepy.apiserver.strategy import ListObjects, Strategy, restore
 from kubepy.lazy import lazy_imports
 
@@ -91,8 +91,8 @@ def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
         _drop_if_same(spec, old_spec, "ipFamilies")
         _drop_if_same(spec, old_spec, "ipFamilyPolicy")
     if services.needs_node_ports(old) and not services.needs_node_ports(obj):
-        before = {port.get("nodePort") for port in old_spec.get("ports") or ()}
-        ports = spec.get("ports") or ()
+        before = {port.get("nodePort") for port in nested_list(old_spec, "ports")}
+        ports = nested_list(spec, "ports")
         if all(
             port.get("nodePort") in before for port in ports if port.get("nodePort")
         ):  # no new one is asked for

@@ -19,8 +19,8 @@ from kubepy.apiserver.validation.fields import (
     Errors,
     go_view,
     label_key,
+    validate_as,
     validate_choice,
-    validate_format,
     validate_labels,
     validate_optional_choice,
 )
@@ -61,14 +61,14 @@ def validate_service(service: Object, old: Object | None = None) -> list[FieldEr
         errors.append(invalid_value(f"metadata.annotations[{TOPOLOGY_MODE}]", mode, detail))
     _validate_type(service, errors)
     names: set[str] = set()
-    ports = spec.get("ports") or []
+    ports = nested_list(spec, "ports")
     for index, port in enumerate(ports):
         _validate_port(port, names, len(ports) > 1, f"spec.ports[{index}]", errors)
     validate_labels(spec.get("selector"), "spec.selector", errors)
     _validate_affinity(spec, errors)
     errors.extend(validate_cluster_ips(service, old))
-    old_ips = (old or {"spec": {}})["spec"].get("externalIPs") or []
-    for index, ip in enumerate(spec.get("externalIPs") or ()):
+    old_ips = nested_list((old or {"spec": {}})["spec"], "externalIPs")
+    for index, ip in enumerate(nested_list(spec, "externalIPs")):
         at = f"spec.externalIPs[{index}]"
         if ip not in old_ips and ip_address(ip):
             validate_ip(ip, at, errors)
@@ -106,7 +106,7 @@ def _validate_type(service: Object, errors: Errors) -> None:
         if not name:
             errors.append(required("spec.externalName"))
         else:
-            validate_format(name, dns1123_subdomain(name), "spec.externalName", errors)
+            validate_as(dns1123_subdomain, name, "spec.externalName", errors)
 
 
 # --- ports ----------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def _validate_port(
     port: Object, names: set[str], needs_name: bool, path: str, errors: Errors
 ) -> None:
     if name := port.get("name", ""):
-        validate_format(name, dns1123_label(name), f"{path}.name", errors)
+        validate_as(dns1123_label, name, f"{path}.name", errors)
         if name in names:
             errors.append(duplicate(f"{path}.name", name))
         names.add(name)
@@ -131,7 +131,7 @@ def _validate_port(
         for detail in port_number_or_name(target)
     )
     if (protocol := port.get("appProtocol")) is not None:
-        validate_format(protocol, label_key(protocol), f"{path}.appProtocol", errors)
+        validate_as(label_key, protocol, f"{path}.appProtocol", errors)
 
 
 def _validate_port_numbers(spec: Object, ports: list[Object], errors: Errors) -> None:
@@ -181,8 +181,8 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
     if spec.get("type") == "ExternalName":
         return []
     errors: Errors = []
-    ips = spec.get("clusterIPs") or []
-    families = spec.get("ipFamilies") or []
+    ips = nested_list(spec, "clusterIPs")
+    families = nested_list(spec, "ipFamilies")
     first_ip = spec.get("clusterIP", "")
     if first_ip and not ips:
         errors.append(required("spec.clusterIPs"))
@@ -201,7 +201,7 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
         spec.get("ipFamilyPolicy"), FAMILY_POLICIES, "spec.ipFamilyPolicy", errors
     )
     format_errors: Errors = []
-    old_ips = (old or {"spec": {}})["spec"].get("clusterIPs") or []
+    old_ips = nested_list((old or {"spec": {}})["spec"], "clusterIPs")
     for index, ip in enumerate(ips):
         if index == 0 and ip == "None":
             if len(ips) > 1:
@@ -259,7 +259,7 @@ def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
 def _validate_source_ranges(service: Object, old: Object | None, errors: Errors) -> None:
     spec = service["spec"]
     annotations = annotations_of(service)
-    ranges = spec.get("loadBalancerSourceRanges") or []
+    ranges = nested_list(spec, "loadBalancerSourceRanges")
     annotation = annotations.get(SOURCE_RANGES)
     if ranges:
         path = "spec.LoadBalancerSourceRanges"  # upstream's spelling
@@ -271,15 +271,15 @@ def _validate_source_ranges(service: Object, old: Object | None, errors: Errors)
         errors.append(forbidden_field(path, FOR_BALANCERS))
     if ranges:
         old_spec = (old or {"spec": {}})["spec"]
-        old_ranges = [network.strip() for network in old_spec.get("loadBalancerSourceRanges") or ()]
+        old_ranges = [
+            network.strip() for network in nested_list(old_spec, "loadBalancerSourceRanges")
+        ]
         for index, value in enumerate(ranges):
             if value.strip() not in old_ranges:
                 validate_cidr(value.strip(), f"{path}[{index}]", errors)
-    elif (
-        annotation
-        and annotation.strip()
-        and (old is None or annotations_of(old).get(SOURCE_RANGES) != annotation)
-    ):
+    elif annotation and annotation.strip():
+        if old is not None and annotations_of(old).get(SOURCE_RANGES) == annotation:
+            return
         for value in annotation.split(","):
             validate_cidr(value.strip(), path, errors)
 
@@ -298,7 +298,7 @@ def _validate_balancer_class(spec: Object, old_spec: Object | None, errors: Erro
     ):
         errors.append(invalid_value(path, name, IMMUTABLE_ONCE_SET))
     if name is not None:
-        validate_format(name, label_key(name), path, errors)
+        validate_as(label_key, name, path, errors)
 
 
 def _validate_traffic(service: Object, errors: Errors) -> None:
@@ -353,8 +353,8 @@ def validate_service_update(service: Object, old: Object) -> list[FieldError]:
 
 
 def _validate_cluster_ips_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
-    ips = spec.get("clusterIPs") or []
-    old_ips = old_spec.get("clusterIPs") or []
+    ips = nested_list(spec, "clusterIPs")
+    old_ips = nested_list(old_spec, "clusterIPs")
     shown = spec.get("clusterIPs")
     if len(ips) == len(old_ips):
         errors.extend(
@@ -374,8 +374,8 @@ def _validate_cluster_ips_kept(spec: Object, old_spec: Object, errors: Errors) -
 
 
 def _validate_families_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
-    families = spec.get("ipFamilies") or []
-    old_families = old_spec.get("ipFamilies") or []
+    families = nested_list(spec, "ipFamilies")
+    old_families = nested_list(old_spec, "ipFamilies")
     at = "spec.ipFamilies[0]"
     if len(families) == len(old_families):
         errors.extend(
@@ -416,7 +416,7 @@ def validate_service_status(service: Object) -> list[FieldError]:
         else:
             validate_optional_choice(mode, ("Proxy", "VIP"), f"{path}.ipMode", errors)
         if host:
-            validate_format(host, dns1123_subdomain(host), f"{path}.hostname", errors)
+            validate_as(dns1123_subdomain, host, f"{path}.hostname", errors)
             if not ip_address(host) or without_leading_zeros(host):
                 errors.append(
                     invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address")
@@ -430,7 +430,7 @@ def validate_service_status(service: Object) -> list[FieldError]:
 def service_warnings(service: Object) -> list[str]:
     spec = service["spec"]
     warnings = []
-    external_ips = spec.get("externalIPs") or []
+    external_ips = nested_list(spec, "externalIPs")
     kind = spec.get("type")
     headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
     if TOPOLOGY_HINTS in annotations_of(service):
@@ -438,7 +438,7 @@ def service_warnings(service: Object) -> list[str]:
             f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead"
         )
     if not headless and kind != "ExternalName":
-        for index, ip in enumerate(spec.get("clusterIPs") or ()):
+        for index, ip in enumerate(nested_list(spec, "clusterIPs")):
             warnings += ip_warnings(ip, f"spec.clusterIPs[{index}]")
     if headless:
         ignored = (
@@ -453,7 +453,7 @@ def service_warnings(service: Object) -> list[str]:
         warnings += ip_warnings(ip, f"spec.externalIPs[{index}]")
     if spec.get("loadBalancerIP"):
         warnings += ip_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
-    for index, network in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+    for index, network in enumerate(nested_list(spec, "loadBalancerSourceRanges")):
         warnings += cidr_warnings(network, f"spec.loadBalancerSourceRanges[{index}]")
     if external_ips and not headless and kind != "ExternalName":
         warnings.append(

@@ -7,11 +7,12 @@ import re
 from typing import Any
 
 from kubepy.api.errors import invalid_value, not_supported, required, too_long
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.apiserver.validation.fields import (
     Errors,
     between,
+    validate_as,
     validate_format,
     validate_no_backsteps,
     validate_optional_choice,
@@ -78,7 +79,7 @@ def validate_storage_source(
                     )
                 )
         case "flexVolume":
-            for key in sorted(source.get("options") or ()):
+            for key in sorted(nested_list(source, "options")):
                 if f".{key.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
                     detail = "kubernetes.io and k8s.io namespaces are reserved"
                     errors.append(invalid_value(f"{path}.options[{key}]", key, detail))
@@ -124,7 +125,7 @@ def _is_initiator_too_long(source: Object, volume_name: str) -> bool:
 
 
 def _validate_fc(source: Object, path: str, errors: Errors) -> None:
-    targets = source.get("targetWWNs") or []
+    targets = nested_list(source, "targetWWNs")
     lun = source.get("lun")
     if not targets and not source.get("wwids"):
         errors.append(
@@ -198,7 +199,7 @@ def _validate_storage_os(source: Object, path: str, errors: Errors) -> None:
         errors.append(required(f"{path}.volumeName"))
     for field in ("volumeName", "volumeNamespace"):
         if name := source.get(field):
-            validate_format(name, dns1123_label(name), f"{path}.{field}", errors)
+            validate_as(dns1123_label, name, f"{path}.{field}", errors)
     _validate_secret_name(source, path, errors)
 
 
@@ -218,9 +219,7 @@ def _validate_csi(source: Object, path: str, errors: Errors) -> None:
     if not reference.get("name"):
         errors.append(required(f"{path}.nodePublishSecretRef.name"))
     else:
-        validate_format(
-            reference["name"], dns1123_subdomain(reference["name"]), f"{path}.name", errors
-        )
+        validate_as(dns1123_subdomain, reference["name"], f"{path}.name", errors)
 
 
 _VALIDATORS: dict[str, Any] = {
@@ -288,6 +287,4 @@ def _validate_persistent_csi(source: Object, path: str, errors: Errors) -> None:
                 if not reference.get(name):
                     errors.append(required(f"{path}.{field}.{name}"))
                 else:
-                    validate_format(
-                        reference[name], rule(reference[name]), f"{path}.{field}.{name}", errors
-                    )
+                    validate_as(rule, reference[name], f"{path}.{field}.{name}", errors)

@@ -34,8 +34,8 @@ from kubepy.apiserver.validation.fields import (
     go_view,
     label_value,
     semantically_equal,
+    validate_as,
     validate_choice,
-    validate_format,
     validate_immutable,
     validate_label_name,
     validate_optional_choice,
@@ -125,7 +125,7 @@ def name_of(item: Object) -> str:
 
 
 def validate_label(name: str, path: str, errors: Errors) -> None:
-    validate_format(name, dns1123_label(name), path, errors)
+    validate_as(dns1123_label, name, path, errors)
 
 
 def validate_pool_name(name: str, path: str, errors: Errors) -> None:
@@ -135,7 +135,7 @@ def validate_pool_name(name: str, path: str, errors: Errors) -> None:
     if len(name.encode()) > 253:
         errors.append(too_long(path, 253))
     for part in name.split("/"):
-        validate_format(part, dns1123_subdomain(part), path, errors)
+        validate_as(dns1123_subdomain, part, path, errors)
 
 
 def validate_qualified_name(name: str, path: str, errors: Errors) -> None:
@@ -159,7 +159,7 @@ def validate_qualified_name(name: str, path: str, errors: Errors) -> None:
 
 def validate_binding_conditions(holder: Object, path: str, errors: Errors) -> None:
     fields = ("bindingConditions", "bindingFailureConditions")
-    conditions, failures = (holder.get(field) or [] for field in fields)
+    conditions, failures = (nested_list(holder, field) for field in fields)
     for field in fields:
         validate_items(holder.get(field), 4, validate_label_name, f"{path}.{field}", errors)
     errors.extend(
@@ -217,7 +217,7 @@ def validate_claim_spec(spec: Object, path: str, errors: Errors) -> None:
 def request_names(spec: Object) -> RequestNames:
     return {
         name_of(request): {
-            name_of(subrequest) for subrequest in request.get("firstAvailable") or ()
+            name_of(subrequest) for subrequest in nested_list(request, "firstAvailable")
         }
         for request in nested_list(spec, "devices", "requests")
     }
@@ -251,7 +251,7 @@ def _validate_subrequest(request: Object, path: str, errors: Errors) -> None:
 
 def validate_exact_request(request: Object, path: str, errors: Errors) -> None:
     if name := request.get("deviceClassName"):
-        validate_format(name, dns1123_subdomain(name), f"{path}.deviceClassName", errors)
+        validate_as(dns1123_subdomain, name, f"{path}.deviceClassName", errors)
     else:
         errors.append(required(f"{path}.deviceClassName"))
     validate_items(
@@ -295,7 +295,7 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
     if operator == "Exists" and value:
         errors.append(invalid_value(f"{path}.value", value, "must be empty for operator `Exists`"))
     elif operator == "Equal":
-        validate_format(value, label_value(value), f"{path}.value", errors)
+        validate_as(label_value, value, f"{path}.value", errors)
     validate_optional_choice(toleration.get("effect") or None, EFFECTS, f"{path}.effect", errors)
 
 
@@ -379,7 +379,7 @@ def validate_claim_status(claim: Object, old: Object, errors: Errors) -> None:
     status = status_of(claim)
     old_status = status_of(old)
     allocation = status.get("allocation")
-    consumers = status.get("reservedFor") or []
+    consumers = nested_list(status, "reservedFor")
     validate_items(
         consumers,
         256,
@@ -401,7 +401,7 @@ def validate_claim_status(claim: Object, old: Object, errors: Errors) -> None:
         detail = "may not be specified when `allocated` is not set"
         errors.append(forbidden_field("status.reservedFor", detail))
     elif claim["metadata"].get("deletionTimestamp") and any(
-        consumer not in (old_status.get("reservedFor") or ()) for consumer in consumers
+        consumer not in nested_list(old_status, "reservedFor") for consumer in consumers
     ):
         errors.append(forbidden_field("status.reservedFor", DELETED))
     if allocation is not None and (old_allocation := old_status.get("allocation")) is not None:
@@ -458,7 +458,7 @@ def _validate_device_status(
         errors.append(
             invalid_value(path, device_key(device), "must be an allocated device in the claim")
         )
-    conditions = device.get("conditions") or []
+    conditions = nested_list(device, "conditions")
     at = f"{path}.conditions"
     if len(conditions) > 8:
         errors.append(too_many(at, len(conditions), 8))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from kubepy.api.errors import forbidden_field, invalid_value, required, too_long, too_many
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.kinds.core.pods.validation.scheduling import validate_node_selector
@@ -31,8 +31,8 @@ from kubepy.apiserver.validation.fields import (
     go_view,
     label_value,
     semantically_equal,
+    validate_as,
     validate_choice,
-    validate_format,
     validate_immutable,
     validate_label_name,
 )
@@ -83,7 +83,7 @@ def validate_slice(spec: Object, old: Object | None, errors: Errors) -> None:
         errors.append(
             invalid_value("spec", "", "only one of `sharedCounters` or `devices` is allowed")
         )
-    devices = spec.get("devices") or []
+    devices = nested_list(spec, "devices")
     most = (
         64
         if any(device.get("taints") or device.get("consumesCounters") for device in devices)
@@ -118,7 +118,7 @@ def validate_nodes(holder: Object, path: str, none: str, many: str, errors: Erro
     if (name := holder.get("nodeName")) is not None:
         if name:
             chosen.append("`nodeName`")
-            validate_format(name, dns1123_subdomain(name), f"{path}.nodeName", errors)
+            validate_as(dns1123_subdomain, name, f"{path}.nodeName", errors)
         else:
             detail = (
                 "must be either unset or set to a non-empty string"
@@ -310,7 +310,7 @@ def _validate_range(
 def _validate_taint(taint: Object, path: str, errors: Errors) -> None:
     validate_label_name(taint.get("key", ""), f"{path}.key", errors)
     if value := taint.get("value"):
-        validate_format(value, label_value(value), f"{path}.value", errors)
+        validate_as(label_value, value, f"{path}.value", errors)
     validate_choice(taint.get("effect", ""), EFFECTS, f"{path}.effect", errors)
 
 

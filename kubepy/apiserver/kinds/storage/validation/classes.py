@@ -10,7 +10,7 @@ from kubepy.api.errors import (
     required,
     too_long,
 )
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.kinds.core.pods.validation.warnings import DEPRECATED_LABELS
 from kubepy.apiserver.validation.fields import (
     Errors,
@@ -38,13 +38,13 @@ def validate_storage_class(storage_class: Object) -> list[FieldError]:
         mode, ("Immediate", "WaitForFirstConsumer"), "volumeBindingMode", errors
     )
     known_terms: list[dict[str, set[str]]] = []
-    for index, term in enumerate(storage_class.get("allowedTopologies") or ()):
+    for index, term in enumerate(nested_list(storage_class, "allowedTopologies")):
         path = f"allowedTopologies[{index}].matchLabelExpressions"
         expressions: dict[str, set[str]] = {}
-        for position, expression in enumerate(term.get("matchLabelExpressions") or ()):
+        for position, expression in enumerate(nested_list(term, "matchLabelExpressions")):
             at = f"{path}[{position}]"
             key = expression.get("key", "")
-            values = expression.get("values") or []
+            values = nested_list(expression, "values")
             if not values:
                 errors.append(required(f"{at}.values"))
             errors.extend(
@@ -78,10 +78,8 @@ def _validate_parameters(parameters: dict[str, str], errors: Errors) -> None:
         return
     if "" in parameters:
         errors.append(invalid_value("parameters", "", "field can not be empty."))
-    if (
-        sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items())
-        > MAX_PARAMETER_BYTES
-    ):
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items())
+    if size > MAX_PARAMETER_BYTES:
         errors.append(too_long("parameters", MAX_PARAMETER_BYTES))
 
 
@@ -113,10 +111,11 @@ def validate_attributes_class(
 
 
 def storage_class_warnings(storage_class: Object) -> list[str]:
-    return [
-        f"allowedTopologies[{index}].matchLabelExpressions[{position}].key: "
-        f"{DEPRECATED_LABELS[expression['key']]}"
-        for index, term in enumerate(storage_class.get("allowedTopologies") or ())
-        for position, expression in enumerate(term.get("matchLabelExpressions") or ())
-        if expression.get("key") in DEPRECATED_LABELS
-    ]
+    warnings = []
+    for index, term in enumerate(nested_list(storage_class, "allowedTopologies")):
+        for position, expression in enumerate(nested_list(term, "matchLabelExpressions")):
+            detail = DEPRECATED_LABELS.get(expression.get("key"))
+            if detail:
+                path = f"allowedTopologies[{index}].matchLabelExpressions[{position}].key"
+                warnings.append(f"{path}: {detail}")
+    return warnings

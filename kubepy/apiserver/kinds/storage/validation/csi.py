@@ -27,7 +27,7 @@ from kubepy.apiserver.validation.fields import (
     label_key,
     selector_view,
     semantically_equal,
-    validate_format,
+    validate_as,
     validate_immutable,
     validate_label_selector,
     validate_nonnegative,
@@ -50,7 +50,7 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
         spec.get("fsGroupPolicy"), GROUP_POLICIES, "spec.fsGroupPolicy", errors
     )
     audiences: set[str] = set()
-    for index, request in enumerate(spec.get("tokenRequests") or ()):
+    for index, request in enumerate(nested_list(spec, "tokenRequests")):
         audience = request.get("audience", "")
         seconds = request.get("expirationSeconds")
         if audience in audiences:
@@ -63,7 +63,7 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
             )
     errors.extend(
         not_supported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES)
-        for mode in spec.get("volumeLifecycleModes") or ()
+        for mode in nested_list(spec, "volumeLifecycleModes")
         if mode not in LIFECYCLE_MODES
     )
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
@@ -101,7 +101,7 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
     it attaches."""
     errors: Errors = []
     names: set[str] = set()
-    drivers = node["spec"].get("drivers") or []
+    drivers = nested_list(node["spec"], "drivers")
     for index, driver in enumerate(drivers):
         driver_path = f"spec.drivers[{index}]"
         name = driver.get("name", "")
@@ -120,13 +120,13 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
         if name in names:
             errors.append(duplicate(f"{driver_path}.name", name))
         names.add(name)
-        keys = driver.get("topologyKeys") or []
+        keys = nested_list(driver, "topologyKeys")
         for position, key in enumerate(keys):
             if not key:
                 errors.append(required(driver_path))
             if key in keys[:position]:
                 errors.append(duplicate(driver_path, key))
-            validate_format(key, label_key(key), driver_path, errors)
+            validate_as(label_key, key, driver_path, errors)
     for old_driver in nested_list(old or {}, "spec", "drivers"):
         for driver in drivers:
             compared, old_compared = (
@@ -152,7 +152,7 @@ def validate_capacity(capacity: Object, old: Object | None = None) -> list[Field
     topology = capacity.get("nodeTopology")
     name = capacity.get("storageClassName", "")
     validate_label_selector(topology, "nodeTopology", errors, allow_invalid_values=tolerated)
-    validate_format(name, dns1123_subdomain(name), "storageClassName", errors)
+    validate_as(dns1123_subdomain, name, "storageClassName", errors)
     amount = capacity.get("capacity")
     if amount is not None and Quantity.parse(amount).nanos < 0:
         errors.append(invalid_value("capacity", amount, NEGATIVE))
@@ -168,7 +168,7 @@ def capacity_warnings(capacity: Object) -> list[str]:
     """Warn of deprecated labels of nodes (``GetWarningsForNodeSelector``)."""
     topology = capacity.get("nodeTopology") or {}
     warnings = []
-    for index, expression in enumerate(topology.get("matchExpressions") or ()):
+    for index, expression in enumerate(nested_list(topology, "matchExpressions")):
         if (key := expression.get("key", "")) in DEPRECATED_LABELS:
             warnings.append(
                 f"nodeTopology.matchExpressions[{index}].key: {key} is {DEPRECATED_LABELS[key]}"
@@ -205,13 +205,11 @@ def validate_attachment(attachment: Object, old: Object | None = None) -> list[F
                 "spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"
             )
         )
-    validate_format(node, dns1123_subdomain(node), "spec.nodeName", errors)
+    validate_as(dns1123_subdomain, node, "spec.nodeName", errors)
     if old is None:
         validate_csi_driver_name(attacher, "spec.attacher", errors)
         if name is not None:
-            validate_format(
-                name, dns1123_subdomain(name), "spec.source.persistentVolumeName", errors
-            )
+            validate_as(dns1123_subdomain, name, "spec.source.persistentVolumeName", errors)
     elif not semantically_equal(spec, old["spec"]):
         errors.append(
             invalid_value("spec", go_view("storage.VolumeAttachmentSpec", spec), IMMUTABLE)

@@ -24,6 +24,7 @@ from kubepy.apiserver.kinds.core.pods.validation.options import PodOptions
 from kubepy.apiserver.kinds.core.pods.validation.security import validate_security_context
 from kubepy.apiserver.validation.fields import (
     Errors,
+    validate_as,
     validate_choice,
     validate_format,
     validate_local_descending_path,
@@ -100,7 +101,7 @@ def _validate_common(container: Object, context: PodContext, path: str, errors: 
     if not name:
         errors.append(required(f"{path}.name"))
     else:
-        validate_format(name, dns1123_label(name), f"{path}.name", errors)
+        validate_as(dns1123_label, name, f"{path}.name", errors)
     if not container.get("image"):
         errors.append(required(f"{path}.image"))
     validate_choice(
@@ -176,11 +177,9 @@ def validate_ports(ports: list[Object], path: str, errors: Errors) -> None:
         if container_port == 0:
             errors.append(required(f"{at}.containerPort"))
         else:
-            validate_format(
-                container_port, port_number(container_port), f"{at}.containerPort", errors
-            )
+            validate_as(port_number, container_port, f"{at}.containerPort", errors)
         if host_port:
-            validate_format(host_port, port_number(host_port), f"{at}.hostPort", errors)
+            validate_as(port_number, host_port, f"{at}.hostPort", errors)
         validate_choice(port.get("protocol", ""), PROTOCOLS, f"{at}.protocol", errors)
 
 
@@ -384,13 +383,11 @@ def _validate_handler(
                 )
             for header in action.get("httpHeaders") or ():
                 name = header.get("name", "")
-                validate_format(name, http_header_name(name), f"{at}.httpHeaders", errors)
+                validate_as(http_header_name, name, f"{at}.httpHeaders", errors)
         case "tcpSocket":
             _validate_port(action.get("port", 0), f"{at}.port", errors)
         case "grpc":
-            validate_format(
-                action.get("port", 0), port_number(action.get("port", 0)), f"{at}.port", errors
-            )
+            validate_as(port_number, action.get("port", 0), f"{at}.port", errors)
         case "sleep":
             seconds = action.get("seconds", 0)
             if grace_period is not None and not 0 <= seconds <= grace_period:
@@ -404,7 +401,7 @@ def _validate_handler(
 
 
 def _validate_port(port: int | str, path: str, errors: Errors) -> None:
-    validate_format(port, port_number_or_name(port), path, errors)
+    validate_as(port_number_or_name, port, path, errors)
 
 
 # --- resources of a pod (validatePodResources) ----------------------------------------------------

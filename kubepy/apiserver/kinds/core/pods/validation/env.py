@@ -11,6 +11,7 @@ from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.apiserver.validation.fields import (
     Errors,
     label_key,
+    validate_as,
     validate_format,
     validate_no_backsteps,
     validate_required,
@@ -79,7 +80,7 @@ def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
         if not name:
             errors.append(required(f"{path}[{index}].name"))
         else:
-            validate_format(name, env_var_name(name), f"{path}[{index}].name", errors)
+            validate_as(env_var_name, name, f"{path}[{index}].name", errors)
         if variable.get("valueFrom") is not None:
             source = variable["valueFrom"]
             at = f"{path}[{index}].valueFrom"
@@ -112,18 +113,18 @@ def _validate_source(kind: str, selector: Object, path: str, errors: Errors) -> 
         case "configMapKeyRef" | "secretKeyRef":
             name = selector.get("name", "")
             key = selector.get("key", "")
-            validate_format(name, dns1123_subdomain(name), f"{path}.name", errors)
+            validate_as(dns1123_subdomain, name, f"{path}.name", errors)
             if not key:
                 errors.append(required(f"{path}.key"))
             else:
-                validate_format(key, config_map_key(key), f"{path}.key", errors)
+                validate_as(config_map_key, key, f"{path}.key", errors)
         case "fileKeyRef":
             for field, check in (("key", env_var_name), ("volumeName", dns1123_label)):
                 value = selector.get(field, "")
                 if not value:
                     errors.append(required(f"{path}.{field}"))
                 else:
-                    validate_format(value, check(value), f"{path}.{field}", errors)
+                    validate_as(check, value, f"{path}.{field}", errors)
             validate_required(selector, ("path",), path, errors)
             validate_no_backsteps(selector.get("path", ""), f"{path}.path", errors)
 
@@ -154,7 +155,7 @@ def validate_field_selector(
         )
     elif subscript is not None:
         key = subscript.lower() if base == "metadata.annotations" else subscript
-        validate_format(key, label_key(key), path, errors)
+        validate_as(label_key, key, path, errors)
     else:
         base = "spec.nodeName" if base == "spec.host" else base
         if base not in allowed:
@@ -194,7 +195,7 @@ def _divisors_of(resource: str) -> tuple[str, tuple[str, ...]]:
 def validate_env_from(sources: list[Object], path: str, errors: Errors) -> None:
     for index, source in enumerate(sources):
         if prefix := source.get("prefix"):
-            validate_format(prefix, env_var_name(prefix), f"{path}[{index}].prefix", errors)
+            validate_as(env_var_name, prefix, f"{path}[{index}].prefix", errors)
         kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
         for kind in kinds:
             name = source[kind].get("name")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.errors import WHOLE_OBJECT, FieldError, forbidden_field, invalid_value, required
-from kubepy.api.meta import Object, name_of, nested_list
+from kubepy.api.meta import Object, annotations_of, name_of, nested_list
 from kubepy.apiserver.kinds.core.pods.validation.containers import validate_image_padding
 from kubepy.apiserver.kinds.core.pods.validation.options import (
     REQUIRED,
@@ -132,8 +132,8 @@ def revalidate(pod: Object, old: Object) -> Errors:
 
 def _validate_whole(pod: Object, old: Object, options: PodOptions) -> Errors:
     errors: Errors = []
-    new_annotations = pod["metadata"].get("annotations") or {}
-    old_annotations = old["metadata"].get("annotations") or {}
+    new_annotations = annotations_of(pod)
+    old_annotations = annotations_of(old)
     _validate_annotations_and_spec(pod, options, errors)
     if new_annotations != old_annotations:
         validate_annotation_changes(
@@ -230,7 +230,7 @@ def _is_extended(new: Object, old: Object) -> bool:
 
 
 def validate_ephemeral_containers_update(pod: Object, old: Object) -> list[FieldError]:
-    if MIRROR in (old["metadata"].get("annotations") or {}):
+    if MIRROR in annotations_of(old):
         return [forbidden_field(WHOLE_OBJECT, "static pods do not support ephemeral containers")]
     errors = revalidate(pod, old)
     new = {

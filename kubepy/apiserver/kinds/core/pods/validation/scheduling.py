@@ -14,7 +14,7 @@ from kubepy.apiserver.validation.fields import (
     NOT_AN_OPERATOR,
     Errors,
     label_value,
-    validate_format,
+    validate_as,
     validate_label_name,
     validate_label_selector,
     validate_label_values,
@@ -177,7 +177,7 @@ def validate_node_selector_term(
             errors.append(invalid_value(f"{at}.key", key, "not a valid field selector key"))
             continue
         for position, value in enumerate(values):
-            validate_format(value, dns1123_subdomain(value), f"{at}.values[{position}]", errors)
+            validate_as(dns1123_subdomain, value, f"{at}.values[{position}]", errors)
 
 
 # --- pod affinity ---------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def _validate_affinity_term(
             allow_invalid_values=allow_invalid_values,
         )
     for namespace in term.get("namespaces") or ():
-        validate_format(namespace, dns1123_label(namespace), f"{path}.namespace", errors)
+        validate_as(dns1123_label, namespace, f"{path}.namespace", errors)
     validate_match_label_keys(term, path, errors)
     topology_key = term.get("topologyKey", "")
     if not topology_key:

@@ -19,7 +19,7 @@ from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.validation.fields import (
     Errors,
     go_view,
-    validate_format,
+    validate_as,
     validate_local_descending_path,
     validate_optional_choice,
 )
@@ -62,7 +62,7 @@ def validate_security_context(
 
 def _validate_id(number: int | None, path: str, errors: Errors) -> None:
     if number is not None:
-        validate_format(number, user_or_group_id(number), path, errors)
+        validate_as(user_or_group_id, number, path, errors)
 
 
 def validate_pod_security_context(
@@ -192,7 +192,7 @@ def validate_windows_options(options: Object | None, path: str, errors: Errors) 
     if not options:
         return
     if (name := options.get("gmsaCredentialSpecName")) is not None:
-        validate_format(name, dns1123_subdomain(name), f"{path}.gmsaCredentialSpecName", errors)
+        validate_as(dns1123_subdomain, name, f"{path}.gmsaCredentialSpecName", errors)
     if (spec := options.get("gmsaCredentialSpec")) is not None:
         if not spec:
             errors.append(
@@ -211,7 +211,7 @@ def validate_windows_options(options: Object | None, path: str, errors: Errors) 
                 )
             )
     if (user := options.get("runAsUserName")) is not None:
-        validate_format(user, windows_user_name(user), f"{path}.runAsUserName", errors)
+        validate_as(windows_user_name, user, f"{path}.runAsUserName", errors)
 
 
 def windows_user_name(name: str) -> list[str]:

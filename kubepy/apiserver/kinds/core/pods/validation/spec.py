@@ -38,8 +38,8 @@ from kubepy.apiserver.validation.fields import (
     Errors,
     go_view,
     label_key,
+    validate_as,
     validate_choice,
-    validate_format,
     validate_labels,
     validate_local_descending_path,
     validate_range,
@@ -104,7 +104,7 @@ def _validate_resource_claims(claims: list[Object], path: str, errors: Errors) -
         elif name in names:
             errors.append(duplicate(f"{at}.name", name))
         else:
-            validate_format(name, dns1123_label(name), f"{at}.name", errors)
+            validate_as(dns1123_label, name, f"{at}.name", errors)
             names.add(name)
         fields = [
             field
@@ -119,7 +119,7 @@ def _validate_resource_claims(claims: list[Object], path: str, errors: Errors) -
             )
             errors.append(invalid_value(at, go_view("core.PodResourceClaim", claim), detail))
         for field in fields:
-            validate_format(claim[field], dns1123_subdomain(claim[field]), f"{at}.{field}", errors)
+            validate_as(dns1123_subdomain, claim[field], f"{at}.{field}", errors)
 
 
 def _validate_policies(spec: Object, options: PodOptions, path: str, errors: Errors) -> None:
@@ -156,12 +156,10 @@ def _validate_placement(spec: Object, options: PodOptions, path: str, errors: Er
         _validate_dns_config(spec, f"{path}.dnsConfig", errors)
     for index, gate in enumerate(spec.get("readinessGates") or ()):
         condition = gate.get("conditionType", "")
-        validate_format(
-            condition, label_key(condition), f"{path}.readinessGates[{index}].conditionType", errors
-        )
+        validate_as(label_key, condition, f"{path}.readinessGates[{index}].conditionType", errors)
     gate_names = [gate.get("name", "") for gate in spec.get("schedulingGates") or ()]
     for index, name in enumerate(gate_names):
-        validate_format(name, label_key(name), f"{path}.schedulingGates[{index}]", errors)
+        validate_as(label_key, name, f"{path}.schedulingGates[{index}]", errors)
         if name in gate_names[:index]:
             errors.append(duplicate(f"{path}.schedulingGates[{index}]", name))
     if constraints := spec.get("topologySpreadConstraints"):
@@ -193,7 +191,7 @@ def _validate_hostname_override(spec: Object, path: str, errors: Errors) -> None
             errors.append(forbidden_field(path, f"may not be specified when {field} is true"))
     if len(hostname.encode()) > 64:
         errors.append(too_long(path, 64))
-    validate_format(hostname, dns1123_subdomain(hostname), path, errors)
+    validate_as(dns1123_subdomain, hostname, path, errors)
 
 
 def _validate_dns_config(spec: Object, path: str, errors: Errors) -> None:
@@ -224,8 +222,8 @@ def _validate_dns_config(spec: Object, path: str, errors: Errors) -> None:
     for index, search in enumerate(searches):
         if search != ".":
             name = search.removesuffix(".")
-            validate_format(
-                name, dns1123_subdomain_with_underscore(name), f"{path}.searches[{index}]", errors
+            validate_as(
+                dns1123_subdomain_with_underscore, name, f"{path}.searches[{index}]", errors
             )
     for index, option in enumerate(config.get("options") or ()):
         if not option.get("name"):
@@ -235,28 +233,28 @@ def _validate_dns_config(spec: Object, path: str, errors: Errors) -> None:
 def _validate_names(spec: Object, path: str, errors: Errors) -> None:
     for field in ("serviceAccountName", "nodeName"):
         if name := spec.get(field):
-            validate_format(name, _subdomain(name), f"{path}.{field}", errors)
+            validate_as(_subdomain, name, f"{path}.{field}", errors)
     validate_range(
         spec.get("activeDeadlineSeconds"), 1, 2**31 - 1, f"{path}.activeDeadlineSeconds", errors
     )
     for field in ("hostname", "subdomain"):
         if name := spec.get(field):
-            validate_format(name, dns1123_label(name), f"{path}.{field}", errors)
+            validate_as(dns1123_label, name, f"{path}.{field}", errors)
     if tolerations := spec.get("tolerations"):
         scheduling.validate_tolerations(tolerations, f"{path}.tolerations", errors)
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         validate_ip(alias.get("ip", ""), f"{path}.hostAliases[{index}].ip", errors)
         for position, name in enumerate(alias.get("hostnames") or ()):
-            validate_format(
+            validate_as(
+                dns1123_subdomain,
                 name,
-                dns1123_subdomain(name),
                 f"{path}.hostAliases[{index}].hostnames[{position}]",
                 errors,
             )
     if name := spec.get("priorityClassName"):
-        validate_format(name, _subdomain(name), f"{path}.priorityClassName", errors)
+        validate_as(_subdomain, name, f"{path}.priorityClassName", errors)
     if (name := spec.get("runtimeClassName")) is not None:
-        validate_format(name, _subdomain(name), f"{path}.runtimeClassName", errors)
+        validate_as(_subdomain, name, f"{path}.runtimeClassName", errors)
 
 
 # --- pod templates, the same for all workload kinds -----------------------------------------------

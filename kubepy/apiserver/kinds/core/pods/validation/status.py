@@ -26,7 +26,7 @@ from kubepy.apiserver.validation.fields import (
     go_view,
     label_key,
     semantically_equal,
-    validate_format,
+    validate_as,
 )
 from kubepy.apiserver.validation.formats import is_ipv6, user_or_group_id, validate_ip
 
@@ -58,11 +58,11 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
         if generation < 0:
             errors.append(invalid_value(f"{at}.observedGeneration", generation, NOT_AN_INTEGER))
         if kind not in SYSTEM_CONDITIONS:
-            validate_format(kind, label_key(kind), f"{at}.Type", errors)
+            validate_as(label_key, kind, f"{at}.Type", errors)
     node = status.get("nominatedNodeName", "")
     at = "status.nominatedNodeName"
     if node and node != old_status.get("nominatedNodeName", ""):
-        validate_format(node, dns1123_subdomain(node), at, errors)
+        validate_as(dns1123_subdomain, node, at, errors)
         if old["spec"].get("nodeName"):
             errors.append(
                 forbidden_field(at, "may not be set on pods that are already bound to a node")
@@ -172,7 +172,7 @@ def _validate_claim_statuses(statuses: Iterable[Object], spec: Object, errors: E
             errors.append(duplicate(f"{at}.name", name))
         names.add(name)
         if claim is not None:
-            validate_format(claim, dns1123_subdomain(claim), f"{at}.resourceClaimName", errors)
+            validate_as(dns1123_subdomain, claim, f"{at}.resourceClaimName", errors)
 
 
 def _validate_addresses(

@@ -17,9 +17,9 @@ from kubepy.apiserver.kinds.core.pods.validation.env import (
 from kubepy.apiserver.kinds.core.pods.validation.options import PodOptions
 from kubepy.apiserver.validation.fields import (
     Errors,
+    validate_as,
     validate_choice,
     validate_file_mode,
-    validate_format,
     validate_local_descending_path,
     validate_local_non_reserved_path,
     validate_no_backsteps,
@@ -103,7 +103,7 @@ def validate_volumes(
         if not name:
             volume_errors.append(required(f"{at}.name"))
         else:
-            validate_format(name, dns1123_label(name), f"{at}.name", volume_errors)
+            validate_as(dns1123_label, name, f"{at}.name", volume_errors)
         if name in valid:
             volume_errors.append(duplicate(f"{at}.name", name))
         if not volume_errors:

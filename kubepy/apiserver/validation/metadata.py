@@ -102,7 +102,8 @@ def validate_object_meta_update(new: Metadata, old: Metadata) -> list[FieldError
         )
         errors.append(forbidden_field("metadata.finalizers", detail))
     for name in IMMUTABLE_FIELDS:
-        if (value := new.get(name)) != old.get(name):
+        value = new.get(name)
+        if value != old.get(name):
             errors.append(invalid_value(f"metadata.{name}", value, IMMUTABLE))
     return errors
 
@@ -154,7 +155,8 @@ def _validate_common(metadata: Metadata, namespaced: bool, path: str) -> list[Fi
         ]
     elif namespace:
         errors.append(forbidden_field(f"{path}.namespace", "not allowed on this type"))
-    if (generation := metadata.get("generation") or 0) < 0:
+    generation = metadata.get("generation") or 0
+    if generation < 0:
         errors.append(
             invalid_value(f"{path}.generation", generation, "must be greater than or equal to 0")
         )

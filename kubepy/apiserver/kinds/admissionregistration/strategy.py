@@ -37,7 +37,8 @@ class _WebhookStrategy(_CountedStrategy):
                 rule.setdefault("scope", "*")
             webhook.setdefault("failurePolicy", "Fail")
             webhook.setdefault("timeoutSeconds", 10)
-            if (service := (webhook.get("clientConfig") or {}).get("service")) is not None:
+            service = (webhook.get("clientConfig") or {}).get("service")
+            if service is not None:
                 service.setdefault("port", 443)
 
     def validate(self, obj: Object) -> list[FieldError]:
@@ -62,7 +63,8 @@ class _PolicyStrategy(_CountedStrategy):
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})
         spec.setdefault("failurePolicy", "Fail")
-        if (constraints := spec.get("matchConstraints")) is not None:
+        constraints = spec.get("matchConstraints")
+        if constraints is not None:
             _default_resources(constraints)
 
 
@@ -82,7 +84,8 @@ class MutatingAdmissionPolicyStrategy(_PolicyStrategy):
 
 class _BindingStrategy(_CountedStrategy):
     def default(self, obj: Object) -> None:
-        if (resources := spec_of(obj).get("matchResources")) is not None:
+        resources = spec_of(obj).get("matchResources")
+        if resources is not None:
             _default_resources(resources)
 
 

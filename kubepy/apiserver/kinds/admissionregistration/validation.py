@@ -307,7 +307,8 @@ def validate_policy(policy: Object) -> list[FieldError]:
         errors.append(
             not_supported("spec.failurePolicy", spec.get("failurePolicy"), ("Fail", "Ignore"))
         )
-    if (kind := spec.get("paramKind")) is not None:
+    kind = spec.get("paramKind")
+    if kind is not None:
         errors.extend(
             required(f"spec.paramKind.{field}")
             for field in ("apiVersion", "kind")
@@ -395,7 +396,8 @@ def validate_binding(binding: Object) -> list[FieldError]:
     spec = spec_of(binding)
     if not spec.get("policyName"):
         errors.append(required("spec.policyName"))
-    if (reference := spec.get("paramRef")) is not None:
+    reference = spec.get("paramRef")
+    if reference is not None:
         if not reference.get("name") and reference.get("selector") is None:
             errors.append(required("spec.paramRef", "one of name or selector must be specified"))
         elif reference.get("name") and reference.get("selector") is not None:

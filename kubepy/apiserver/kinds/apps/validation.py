@@ -144,7 +144,8 @@ def _daemon_set_spec(spec: Object, options: PodOptions) -> Errors:
         errors,
         allow_invalid_values=options.allow_invalid_selector_values,
     )
-    if (parsed := selector_of(spec)) is not None:
+    parsed = selector_of(spec)
+    if parsed is not None:
         validate_selected(template, parsed, "spec.template", errors)
     if selector is not None and is_empty_selector(selector):
         errors.append(
@@ -415,7 +416,8 @@ def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> 
     for field in ("replicas", "minReadySeconds"):
         validate_nonnegative(spec.get(field), f"spec.{field}", errors)
     validate_nonnegative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start", errors)
-    if (name := spec.get("serviceName")) and not tolerance.is_update:
+    name = spec.get("serviceName")
+    if name and not tolerance.is_update:
         validate_as(dns1123_label, name, "spec.serviceName", errors)
     validate_workload_selector(spec, "statefulset", "spec", errors)
     selector = selector_of(spec)
@@ -482,7 +484,8 @@ def validate_stateful_set_status_update(stateful_set: Object, old: Object) -> li
     for count in COUNTS:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
     validate_below_replicas(status, LIMITED_COUNTS, errors)
-    if (available := status.get("availableReplicas", 0)) > status.get("readyReplicas", 0):
+    available = status.get("availableReplicas", 0)
+    if available > status.get("readyReplicas", 0):
         detail = "cannot be greater than status.readyReplicas"
         errors.append(invalid_value("status.availableReplicas", available, detail))
     validate_count_status(status, status_of(old), (), errors)

@@ -50,7 +50,8 @@ def validate_access(spec: Object, *, of_subject: bool = False) -> list[FieldErro
             )
         )
     for kind in ("fieldSelector", "labelSelector"):
-        if (selector := (resource or {}).get(kind)) is not None:
+        selector = (resource or {}).get(kind)
+        if selector is not None:
             _validate_selector_attributes(selector, f"spec.resourceAttributes.{kind}", errors)
     return errors
 
@@ -113,7 +114,8 @@ def validate_local_access(review: Object) -> list[FieldError]:
                 "must match metadata.namespace",
             )
         )
-    if (path := spec.get("nonResourceAttributes")) is not None:
+    path = spec.get("nonResourceAttributes")
+    if path is not None:
         errors.append(
             invalid_value(
                 "spec.nonResourceAttributes", _path_view(path), "disallowed on this kind of request"

@@ -30,7 +30,8 @@ def default_autoscaler(autoscaler: Object) -> None:
     spec.setdefault("minReplicas", 1)
     if not spec.get("metrics"):
         spec["metrics"] = [clone(CPU)]
-    if (behavior := spec.get("behavior")) is not None:
+    behavior = spec.get("behavior")
+    if behavior is not None:
         for direction, rules in (("scaleUp", SCALE_UP), ("scaleDown", SCALE_DOWN)):
             own = {
                 key: value

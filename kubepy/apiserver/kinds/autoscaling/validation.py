@@ -98,7 +98,8 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
         )
         errors.append(forbidden_field("spec.metrics", detail))
     for direction in ("scaleUp", "scaleDown"):
-        if (rules := (spec.get("behavior") or {}).get(direction)) is not None:
+        rules = (spec.get("behavior") or {}).get(direction)
+        if rules is not None:
             _validate_rules(rules, f"spec.behavior.{direction}", errors)
     return errors
 
@@ -167,7 +168,8 @@ def _validate_source(field: str, source: Object, path: str, errors: Errors) -> N
             )
         )
     for target_field in ("value", "averageValue"):
-        if (amount := target.get(target_field)) is not None and Quantity.parse(amount).nanos <= 0:
+        amount = target.get(target_field)
+        if amount is not None and Quantity.parse(amount).nanos <= 0:
             errors.append(
                 invalid_value(f"{target_path}.{target_field}", amount, "must be positive")
             )

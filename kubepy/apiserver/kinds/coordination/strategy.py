@@ -24,7 +24,8 @@ class LeaseStrategy(Strategy):
     def validate(self, obj: Object) -> list[FieldError]:
         errors: Errors = []
         spec = obj["spec"]
-        if (seconds := spec.get("leaseDurationSeconds")) is not None and seconds <= 0:
+        seconds = spec.get("leaseDurationSeconds")
+        if seconds is not None and seconds <= 0:
             errors.append(
                 invalid_value("spec.leaseDurationSeconds", seconds, "must be greater than 0")
             )

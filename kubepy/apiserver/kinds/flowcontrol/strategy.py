@@ -36,9 +36,11 @@ class FlowSchemaStrategy(_FlowStrategy):
 class PriorityLevelConfigurationStrategy(_FlowStrategy):
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})
-        if (limited := spec.get("limited")) is not None:
+        limited = spec.get("limited")
+        if limited is not None:
             _default_shares(limited, 30)
-            if (queuing := (limited.get("limitResponse") or {}).get("queuing")) is not None:
+            queuing = (limited.get("limitResponse") or {}).get("queuing")
+            if queuing is not None:
                 defaults.fill(queuing, QUEUES)
         if spec.get("type") == "Exempt":
             exempt = spec.setdefault("exempt", {})

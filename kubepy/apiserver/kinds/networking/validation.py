@@ -56,20 +56,10 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
     if not spec.get("rules") and spec.get("defaultBackend") is None:
         detail = "either `defaultBackend` or `rules` must be specified"
         errors.append(invalid_value("spec", spec.get("rules"), detail))
-    if (backend := spec.get("defaultBackend")) is not None:
+    backend = spec.get("defaultBackend")
+    if backend is not None:
         _validate_backend(backend, "spec.defaultBackend", errors)
-    old_wildcard_errors: Errors = []
-    for rule in nested_list(old_spec, "rules"):
-        if "*" in rule.get("host", ""):
-            _validate_paths(rule, "", old_wildcard_errors)
-    for index, rule in enumerate(nested_list(spec, "rules")):
-        host = rule.get("host", "")
-        if host:
-            if not ip_address(host):
-                errors.append(invalid_value(f"spec.rules[{index}].host", host, NOT_AN_IP))
-            _validate_host(host, f"spec.rules[{index}].host", errors)
-        if not (old_wildcard_errors and "*" in host):
-            _validate_paths(rule, f"spec.rules[{index}]", errors)
+    _validate_ingress_rules(spec, old_spec, errors)
     any_secret = any(
         tls.get("secretName") and dns1123_subdomain(tls["secretName"])
         for tls in nested_list(old_spec, "tls")
@@ -77,15 +67,35 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
     for index, tls in enumerate(nested_list(spec, "tls")):
         for position, host in enumerate(nested_list(tls, "hosts")):
             _validate_host(host, f"spec.tls[{index}].hosts[{position}]", errors)
-        if (key := tls.get("secretName")) and not any_secret:
+        key = tls.get("secretName")
+        if key and not any_secret:
             validate_as(dns1123_subdomain, key, f"spec.tls[{index}].secretName", errors)
-    if (name := spec.get("ingressClassName")) is not None:
+    name = spec.get("ingressClassName")
+    if name is not None:
         validate_as(dns1123_subdomain, name, "spec.ingressClassName", errors)
         annotation = annotations_of(ingress).get(CLASS_ANNOTATION)
         if old is None and annotation is not None and annotation != name:
             detail = "must match `ingressClassName` when both are specified"
             errors.append(invalid_value(f"annotations.{CLASS_ANNOTATION}", annotation, detail))
     return errors
+
+
+def _validate_ingress_rules(spec: Object, old_spec: Object, errors: Errors) -> None:
+    """Validate hosts and paths; invalid paths of wildcard hosts are tolerated if the old Ingress
+    has some."""
+    old_wildcard_errors: Errors = []
+    for rule in nested_list(old_spec, "rules"):
+        if "*" in rule.get("host", ""):
+            _validate_paths(rule, "", old_wildcard_errors)
+    for index, rule in enumerate(nested_list(spec, "rules")):
+        path = f"spec.rules[{index}]"
+        host = rule.get("host", "")
+        if host:
+            if not ip_address(host):
+                errors.append(invalid_value(f"{path}.host", host, NOT_AN_IP))
+            _validate_host(host, f"{path}.host", errors)
+        if not (old_wildcard_errors and "*" in host):
+            _validate_paths(rule, path, errors)
 
 
 def _validate_host(host: str, path: str, errors: Errors) -> None:
@@ -112,19 +122,23 @@ def _validate_paths(rule: Object, path: str, errors: Errors) -> None:
             if target and not target.startswith("/"):
                 errors.append(invalid_value(f"{at}.path", target, "must be an absolute path"))
         else:
-            if not target.startswith("/"):
-                errors.append(invalid_value(f"{at}.path", target, "must be an absolute path"))
-            errors.extend(
-                invalid_value(f"{at}.path", target, f"must not contain '{bad}'")
-                for bad in BAD_SEQUENCES
-                if bad in target
-            )
-            errors.extend(
-                invalid_value(f"{at}.path", target, f"cannot end with '{bad}'")
-                for bad in BAD_ENDS
-                if target.endswith(bad)
-            )
+            _validate_exact_path(target, f"{at}.path", errors)
         _validate_backend(entry.get("backend") or {}, f"{at}.backend", errors)
+
+
+def _validate_exact_path(target: str, path: str, errors: Errors) -> None:
+    if not target.startswith("/"):
+        errors.append(invalid_value(path, target, "must be an absolute path"))
+    errors.extend(
+        invalid_value(path, target, f"must not contain '{bad}'")
+        for bad in BAD_SEQUENCES
+        if bad in target
+    )
+    errors.extend(
+        invalid_value(path, target, f"cannot end with '{bad}'")
+        for bad in BAD_ENDS
+        if target.endswith(bad)
+    )
 
 
 def _validate_backend(backend: Object, path: str, errors: Errors) -> None:
@@ -157,7 +171,8 @@ def _validate_backend(backend: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_reference(reference: Object, path: str, errors: Errors) -> None:
-    if (group := reference.get("apiGroup")) is not None:
+    group = reference.get("apiGroup")
+    if group is not None:
         validate_as(dns1123_subdomain, group, f"{path}.apiGroup", errors)
     for field in ("kind", "name"):
         value = reference.get(field, "")
@@ -204,7 +219,8 @@ def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> 
     if len(controller.encode()) > 250:
         errors.append(too_long(at, 250))
     errors.extend(domain_prefixed_path(controller, at))
-    if (parameters := spec.get("parameters")) is not None:
+    parameters = spec.get("parameters")
+    if parameters is not None:
         _validate_reference(parameters, "spec.parameters", errors)
         scope = parameters.get("scope")
         namespace = parameters.get("namespace")

@@ -32,11 +32,13 @@ class RuntimeClassStrategy(Strategy):
                 invalid_value("handler", handler, problem)
                 for problem in names.dns1123_label(handler)
             ]
-        if (overhead := obj.get("overhead")) is not None:
+        overhead = obj.get("overhead")
+        if overhead is not None:
             resources.validate_resource_requirements(
                 {"limits": overhead.get("podFixed")}, [], "overhead", errors
             )
-        if (scheduling := obj.get("scheduling")) is not None:
+        scheduling = obj.get("scheduling")
+        if scheduling is not None:
             fields.validate_labels(
                 scheduling.get("nodeSelector"), "scheduling.nodeSelector", errors
             )

@@ -27,7 +27,8 @@ def validate_disruption_budget(budget: Object, old: Object | None = None) -> lis
             invalid_value("spec", shown, "minAvailable and maxUnavailable cannot be both set")
         )
     for field in ("minAvailable", "maxUnavailable"):
-        if (value := spec.get(field)) is not None:
+        value = spec.get(field)
+        if value is not None:
             validate_int_or_percent(value, f"spec.{field}", errors)
             validate_at_most_100_percent(value, f"spec.{field}", errors)
     tolerated = old is not None and has_invalid_label_value(spec_of(old).get("selector"))

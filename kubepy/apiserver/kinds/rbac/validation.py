@@ -74,24 +74,27 @@ def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
     else:
         validate_as(path_segment, role["name"], "roleRef.name", errors)
     for index, subject in enumerate(nested_list(binding, "subjects")):
-        subject_path = f"subjects[{index}]"
-        kind = subject.get("kind", "")
-        name = subject.get("name", "")
-        group = subject.get("apiGroup", "")
-        if not name:
-            errors.append(required(f"{subject_path}.name"))
-        if kind == "ServiceAccount":
-            if name:
-                validate_as(dns1123_subdomain, name, f"{subject_path}.name", errors)
-            if group:
-                errors.append(not_supported(f"{subject_path}.apiGroup", group, ("",)))
-            if not namespaced and not subject.get("namespace"):
-                errors.append(required(f"{subject_path}.namespace"))
-        elif kind not in SUBJECT_KINDS:
-            errors.append(not_supported(f"{subject_path}.kind", kind, SUBJECT_KINDS))
-        elif group != GROUP:
-            errors.append(not_supported(f"{subject_path}.apiGroup", group, (GROUP,)))
+        _validate_subject(subject, f"subjects[{index}]", errors, needs_namespace=not namespaced)
     return errors
+
+
+def _validate_subject(subject: Object, path: str, errors: Errors, *, needs_namespace: bool) -> None:
+    kind = subject.get("kind", "")
+    name = subject.get("name", "")
+    group = subject.get("apiGroup", "")
+    if not name:
+        errors.append(required(f"{path}.name"))
+    if kind == "ServiceAccount":
+        if name:
+            validate_as(dns1123_subdomain, name, f"{path}.name", errors)
+        if group:
+            errors.append(not_supported(f"{path}.apiGroup", group, ("",)))
+        if needs_namespace and not subject.get("namespace"):
+            errors.append(required(f"{path}.namespace"))
+    elif kind not in SUBJECT_KINDS:
+        errors.append(not_supported(f"{path}.kind", kind, SUBJECT_KINDS))
+    elif group != GROUP:
+        errors.append(not_supported(f"{path}.apiGroup", group, (GROUP,)))
 
 
 def validate_binding_update(binding: Object, old: Object, *, namespaced: bool) -> list[FieldError]:

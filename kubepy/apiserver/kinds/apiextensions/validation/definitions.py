@@ -295,10 +295,12 @@ _PARTS = {
 def validate_names(names: Object, path: str, errors: Errors) -> None:
     """Validate the names of a definition, those of its spec or the accepted ones of its status."""
     for field in ("plural", "singular"):
-        if (name := names.get(field)) and (complaints := dns1035_label(name)):
+        name = names.get(field)
+        if name and (complaints := dns1035_label(name)):
             errors.append(invalid_value(f"{path}.{field}", name, ",".join(complaints)))
     for field in ("kind", "listKind"):
-        if (name := names.get(field)) and (complaints := dns1035_label(name.lower())):
+        name = names.get(field)
+        if name and (complaints := dns1035_label(name.lower())):
             detail = "may have mixed case, but should otherwise match: " + ",".join(complaints)
             errors.append(invalid_value(f"{path}.{field}", name, detail))
     _validate_labels(nested_list(names, "shortNames"), f"{path}.shortNames", errors)

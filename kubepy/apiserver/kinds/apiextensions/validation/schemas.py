@@ -196,23 +196,19 @@ def _validate_list_type(schema: Object, path: str, errors: Errors) -> None:
     list_type = schema.get(LIST_TYPE)
     keys = nested_list(schema, MAP_KEYS)
     items = schema.get("items")
+    at = f"{path}.{LIST_TYPE}"
     if list_type is not None and schema.get("type") != "array":
         _validate_type_is("array", schema, path, LIST_TYPE, errors)
     elif list_type == "set" and isinstance(items, dict):
-        # Items of a set are compared as a whole.
-        detail = f"must be atomic as item of a list with {LIST_TYPE}=set"
-        if items.get("type") == "array" and items.get(LIST_TYPE, "atomic") != "atomic":
-            errors.append(invalid_value(f"{path}.items.{LIST_TYPE}", items[LIST_TYPE], detail))
-        elif items.get("type") == "object" and items.get(MAP_TYPE) != "atomic":
-            errors.append(invalid_value(f"{path}.items.{MAP_TYPE}", items.get(LIST_TYPE), detail))
+        _validate_set_items(items, f"{path}.items", errors)
     if list_type is not None and list_type not in ("atomic", "set", "map"):
-        errors.append(not_supported(f"{path}.{LIST_TYPE}", list_type, ("atomic", "set", "map")))
+        errors.append(not_supported(at, list_type, ("atomic", "set", "map")))
     if keys and list_type != "map":
         detail = f"must be map if {MAP_KEYS} is non-empty"
-        at = f"{path}.{LIST_TYPE}"
-        errors.append(
-            required(at, detail) if list_type is None else invalid_value(at, list_type, detail)
-        )
+        if list_type is None:
+            errors.append(required(at, detail))
+        else:
+            errors.append(invalid_value(at, list_type, detail))
     if list_type == "map":
         _validate_map_list(keys, items, path, errors)
     if list_type in ("set", "map") and isinstance(items, dict):
@@ -220,6 +216,15 @@ def _validate_list_type(schema: Object, path: str, errors: Errors) -> None:
             detail = f"cannot be nullable when {LIST_TYPE} is {list_type}"
             errors.append(forbidden_field(f"{path}.items.nullable", detail))
         _validate_map_keys(keys if list_type == "map" else [], items, f"{path}.items", errors)
+
+
+def _validate_set_items(items: Object, path: str, errors: Errors) -> None:
+    """Require that the items of a set are compared as a whole."""
+    detail = f"must be atomic as item of a list with {LIST_TYPE}=set"
+    if items.get("type") == "array" and items.get(LIST_TYPE, "atomic") != "atomic":
+        errors.append(invalid_value(f"{path}.{LIST_TYPE}", items[LIST_TYPE], detail))
+    elif items.get("type") == "object" and items.get(MAP_TYPE) != "atomic":
+        errors.append(invalid_value(f"{path}.{MAP_TYPE}", items.get(LIST_TYPE), detail))
 
 
 def _validate_map_keys(keys: list[str], items: Object, path: str, errors: Errors) -> None:
@@ -462,20 +467,13 @@ def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
             f"{path}.additionalProperties", f"must not be used if {EMBEDDED} is set"
         )
     yield from _value_validation(schema, path)
-    kind = schema.get("type", "")
-    at = f"{path}.type"
-    if schema.get(EMBEDDED) and kind != "object":
-        detail = f"must be object if {EMBEDDED} is true"
-        yield invalid_value(at, kind, detail) if kind else required(at, detail)
-    elif not kind and not schema.get(INT_OR_STRING) and not schema.get(PRESERVE):
-        yield required(at, _TYPE_REQUIRED[level])
-    if level == "root" and kind and kind != "object":
-        yield invalid_value(at, kind, "must be object at the root")
+    yield from _type_invariants(schema, level, f"{path}.type")
     if level == "root" or schema.get(EMBEDDED):
         for name in ("kind", "apiVersion"):
-            if name in properties and properties[name].get("type", "") != "string":
+            type_of_property = properties.get(name, {}).get("type", "")
+            if name in properties and type_of_property != "string":
                 at = f"{path}.properties[{name}].type"
-                yield invalid_value(at, properties[name].get("type", ""), "must be string")
+                yield invalid_value(at, type_of_property, "must be string")
     if "metadata" in properties:
         yield from _metadata(
             properties["metadata"],
@@ -486,6 +484,21 @@ def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
     if schema.get(EMBEDDED) and not schema.get(PRESERVE) and not properties:
         detail = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
         yield required(f"{path}.properties", detail)
+
+
+def _type_invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
+    """Require a type, which at the root and in embedded resources is ``object``."""
+    kind = schema.get("type", "")
+    if schema.get(EMBEDDED) and kind != "object":
+        detail = f"must be object if {EMBEDDED} is true"
+        if kind:
+            yield invalid_value(path, kind, detail)
+        else:
+            yield required(path, detail)
+    elif not kind and not schema.get(INT_OR_STRING) and not schema.get(PRESERVE):
+        yield required(path, _TYPE_REQUIRED[level])
+    if level == "root" and kind and kind != "object":
+        yield invalid_value(path, kind, "must be object at the root")
 
 
 def _metadata(metadata: Object, level: str, embedded: bool, path: str) -> Iterator[FieldError]:
@@ -625,32 +638,33 @@ def validate_defaults(schema: Object, path: str) -> list[FieldError]:
 def _walk(schema: Object, path: str, context: _Context) -> Iterator[FieldError]:
     embedded = bool(schema.get(EMBEDDED))
     here = _ROOT if embedded else context
-    if (default := schema.get("default")) is not None:
+    default = schema.get("default")
+    if default is not None:
         default_path = f"{path}.default"
         if not here.in_meta:
             pruned = clone(default)
             prune(schema, pruned, is_resource=bool(schema.get(EMBEDDED)))
             if pruned != default:
                 yield invalid_value(default_path, default, "must not have unknown fields")
-        errors = list(_validate_metadata(schema, default, default_path, here)) or [
-            error._replace(field=default_path + (f".{error.field}" if error.field else ""))
-            for error in validate(schema, default)
-        ]
+        errors = list(_validate_metadata(schema, default, default_path, here))
+        if not errors:
+            errors = [_below_path(default_path, error) for error in validate(schema, default)]
         if not errors and RULES in str(schema):
-            errors = [
-                error._replace(
-                    field=f"{default_path}.{error.field}"
-                    if error.field != "<nil>"
-                    else default_path
-                )
-                for error in cel_rules.RuleSet(schema).validate(default)
-            ]
+            rules = cel_rules.RuleSet(schema)
+            errors = [_below_path(default_path, error) for error in rules.validate(default)]
         yield from errors
     if schema.get("items") is not None:
         yield from _walk(schema["items"], f"{path}.items", here.item())
     for name, property_ in (schema.get("properties") or {}).items():
         below = here.at(name, standard=embedded and name in _STANDARD)
         yield from _walk(property_, f"{path}.properties[{name}]", below)
+
+
+def _below_path(path: str, error: FieldError) -> FieldError:
+    """Return an error of a value in a default with the whole path of its field."""
+    if error.field in ("", "<nil>"):
+        return error._replace(field=path)
+    return error._replace(field=f"{path}.{error.field}")
 
 
 def _validate_metadata(

@@ -67,26 +67,32 @@ def validate_job(job: Object, old: Object | None = None) -> list[FieldError]:
             options = options._replace(allow_invalid_selector_values=True)
         errors = _validate_job(job, options, old)
     if old is not None:
-        spec = job["spec"]
-        old_spec = old["spec"]
-        new = spec.get("completions")
-        kept_old = old_spec.get("completions")
-        if new != kept_old:
-            if spec.get("completionMode") != "Indexed":
-                errors.append(invalid_value("spec.completions", new, IMMUTABLE))
-            elif new is not None and new != spec.get("parallelism"):
-                detail = "can only be modified in tandem with spec.parallelism"
-                errors.append(invalid_value("spec.completions", new, detail))
-        if not semantically_equal(spec.get("selector"), old_spec.get("selector")):
-            errors.append(
-                invalid_value("spec.selector", selector_view(spec.get("selector")), IMMUTABLE)
-            )
-        _validate_template_kept(job, old, errors)
-        for field, kind in KEPT:
-            if not semantically_equal(spec.get(field), old_spec.get(field)):
-                shown = go_view(kind, spec.get(field)) if kind else spec.get(field)
-                errors.append(invalid_value(f"spec.{field}", shown, IMMUTABLE))
+        _validate_kept(job, old, errors)
     return errors
+
+
+def _validate_kept(job: Object, old: Object, errors: Errors) -> None:
+    """Refuse changes of fields that stay; an Indexed job may change completions and parallelism
+    together."""
+    spec = job["spec"]
+    old_spec = old["spec"]
+    completions = spec.get("completions")
+    if completions != old_spec.get("completions"):
+        if spec.get("completionMode") != "Indexed":
+            errors.append(invalid_value("spec.completions", completions, IMMUTABLE))
+        elif completions is not None and completions != spec.get("parallelism"):
+            detail = "can only be modified in tandem with spec.parallelism"
+            errors.append(invalid_value("spec.completions", completions, detail))
+    selector = spec.get("selector")
+    if not semantically_equal(selector, old_spec.get("selector")):
+        errors.append(invalid_value("spec.selector", selector_view(selector), IMMUTABLE))
+    _validate_template_kept(job, old, errors)
+    for field, kind in KEPT:
+        value = spec.get(field)
+        if semantically_equal(value, old_spec.get(field)):
+            continue
+        shown = go_view(kind, value) if kind else value
+        errors.append(invalid_value(f"spec.{field}", shown, IMMUTABLE))
 
 
 def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Errors:
@@ -104,7 +110,8 @@ def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Error
             errors,
             allow_invalid_values=options.allow_invalid_selector_values,
         )
-    if (selector := selector_of(spec)) is not None:
+    selector = selector_of(spec)
+    if selector is not None:
         validate_selected(spec.get("template") or {}, selector, "spec.template", errors)
     if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
         last = f"{name_of(job)}-{spec['completions'] - 1}"
@@ -118,9 +125,10 @@ def _validate_generated_selector(job: Object, old: Object | None, errors: Errors
     """Require the selector and labels that the server makes from the job's uid and name."""
     spec = job["spec"]
     old_labels = template_labels((old or job)["spec"].get("template") or {}) or {}
-    expected = dict(zip(LEGACY_LABELS, (uid_of(job), name_of(job)), strict=True))
+    uid_and_name = (uid_of(job), name_of(job))
+    expected = dict(zip(LEGACY_LABELS, uid_and_name, strict=True))
     if old is None or all(key in old_labels for key in LABELS):
-        expected |= dict(zip(LABELS, (uid_of(job), name_of(job)), strict=True))
+        expected |= dict(zip(LABELS, uid_and_name, strict=True))
     labels = template_labels(spec.get("template") or {}) or {}
     for name, value in expected.items():
         at = f"spec.template.metadata.labels[{name}]"
@@ -148,7 +156,8 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
         errors.append(
             required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
         )
-    if (manager := spec.get("managedBy")) is not None:
+    manager = spec.get("managedBy")
+    if manager is not None:
         errors.extend(domain_prefixed_path(manager, f"{path}.managedBy"))
         if len(manager.encode()) > 63:
             errors.append(too_long(f"{path}.managedBy", 63))

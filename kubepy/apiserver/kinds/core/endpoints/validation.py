@@ -31,51 +31,54 @@ def is_of_controller(obj: Object, label: str) -> bool:
 
 def validate_endpoints(endpoints: Object, old: Object | None = None) -> list[FieldError]:
     """Validate Endpoints; an update that leaves the subsets as they were has no errors."""
+    if old is not None and semantically_equal(old.get("subsets"), endpoints.get("subsets")):
+        return []
     errors: Errors = []
     for index, subset in enumerate(nested_list(endpoints, "subsets")):
+        path = f"subsets[{index}]"
         if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-            errors.append(
-                required(f"subsets[{index}]", "must specify `addresses` or `notReadyAddresses`")
-            )
+            errors.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
         for field in ("addresses", "notReadyAddresses"):
             for position, address in enumerate(nested_list(subset, field)):
-                address_path = f"subsets[{index}].{field}[{position}]"
-                ip = address.get("ip", "")
-                hostname = address.get("hostname")
-                node = address.get("nodeName")
-                validate_as(ip_address, ip, f"{address_path}.ip", errors)
-                if hostname:
-                    validate_as(dns1123_label, hostname, f"{address_path}.hostname", errors)
-                if node is not None:
-                    validate_as(dns1123_subdomain, node, f"{address_path}.nodeName", errors)
-                validate_endpoint_ip(ip, f"{address_path}.ip", errors)
-        ports = nested_list(subset, "ports")
-        for position, port in enumerate(ports):
-            port_path = f"subsets[{index}].ports[{position}]"
-            name = port.get("name", "")
-            if name:
-                validate_as(dns1123_label, name, f"{port_path}.name", errors)
-            elif len(ports) > 1:
-                errors.append(required(f"{port_path}.name"))
-            validate_as(port_number, port.get("port", 0), f"{port_path}.port", errors)
-            validate_choice(port.get("protocol", ""), PROTOCOLS, f"{port_path}.protocol", errors)
-            if (protocol := port.get("appProtocol")) is not None:
-                validate_as(qualified_name, protocol, f"{port_path}.appProtocol", errors)
-    is_unchanged = old is not None and semantically_equal(
-        old.get("subsets"), endpoints.get("subsets")
-    )
-    return [] if is_unchanged else errors
+                _validate_address(address, f"{path}.{field}[{position}]", errors)
+        _validate_ports(nested_list(subset, "ports"), f"{path}.ports", errors)
+    return errors
+
+
+def _validate_address(address: Object, path: str, errors: Errors) -> None:
+    ip = address.get("ip", "")
+    hostname = address.get("hostname")
+    node = address.get("nodeName")
+    validate_as(ip_address, ip, f"{path}.ip", errors)
+    if hostname:
+        validate_as(dns1123_label, hostname, f"{path}.hostname", errors)
+    if node is not None:
+        validate_as(dns1123_subdomain, node, f"{path}.nodeName", errors)
+    validate_endpoint_ip(ip, f"{path}.ip", errors)
+
+
+def _validate_ports(ports: list[Object], path: str, errors: Errors) -> None:
+    for position, port in enumerate(ports):
+        at = f"{path}[{position}]"
+        name = port.get("name", "")
+        if name:
+            validate_as(dns1123_label, name, f"{at}.name", errors)
+        elif len(ports) > 1:
+            errors.append(required(f"{at}.name"))
+        validate_as(port_number, port.get("port", 0), f"{at}.port", errors)
+        validate_choice(port.get("protocol", ""), PROTOCOLS, f"{at}.protocol", errors)
+        app_protocol = port.get("appProtocol")
+        if app_protocol is not None:
+            validate_as(qualified_name, app_protocol, f"{at}.appProtocol", errors)
 
 
 def endpoints_warnings(endpoints: Object) -> list[str]:
     if is_of_controller(endpoints, "endpoints.kubernetes.io/managed-by"):
         return []
-    return [
-        warning
-        for index, subset in enumerate(nested_list(endpoints, "subsets"))
-        for field in ("addresses", "notReadyAddresses")
-        for position, address in enumerate(nested_list(subset, field))
-        for warning in ip_warnings(
-            address.get("ip", ""), f"subsets[{index}].{field}[{position}].ip"
-        )
-    ]
+    warnings: list[str] = []
+    for index, subset in enumerate(nested_list(endpoints, "subsets")):
+        for field in ("addresses", "notReadyAddresses"):
+            for position, address in enumerate(nested_list(subset, field)):
+                path = f"subsets[{index}].{field}[{position}].ip"
+                warnings += ip_warnings(address.get("ip", ""), path)
+    return warnings

@@ -256,7 +256,8 @@ def validate_claim_status(claim: Object) -> list[FieldError]:
 
 
 def _validate_amount(amount: str, path: str, errors: Errors) -> None:
-    if (value := Quantity.parse(amount).value()) < 0:
+    value = Quantity.parse(amount).value()
+    if value < 0:
         errors.append(invalid_value(path, value, "must be a valid resource quantity"))
 
 

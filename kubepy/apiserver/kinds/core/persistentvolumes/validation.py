@@ -93,7 +93,8 @@ def validate_volume(volume: Object, old: Object | None = None) -> list[FieldErro
         validate_optional_choice(
             policy, RECLAIM_POLICIES, "spec.persistentVolumeReclaimPolicy", errors
         )
-    if (affinity := spec.get("nodeAffinity")) is not None:
+    affinity = spec.get("nodeAffinity")
+    if affinity is not None:
         if affinity.get("required") is None:
             errors.append(
                 required("spec.nodeAffinity.required", "must specify required node constraints")

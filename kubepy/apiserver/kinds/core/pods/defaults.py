@@ -108,7 +108,8 @@ def default_container(container: Object) -> None:
         if source.get("fileKeyRef") is not None:
             source["fileKeyRef"].setdefault("optional", False)
     for kind in PROBES:
-        if (probe := container.get(kind)) is not None:
+        probe = container.get(kind)
+        if probe is not None:
             fill(probe, PROBE)
             if probe.get("httpGet") is not None:
                 fill(probe["httpGet"], HTTP_GET)

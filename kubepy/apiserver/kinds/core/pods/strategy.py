@@ -144,7 +144,8 @@ def _resized(containers: list[Object], requested: list[Object]) -> list[Object]:
     resized = []
     for container in containers:
         updated = dict(container)
-        if (resize := by_name.get(container["name"])) is not None:
+        resize = by_name.get(container["name"])
+        if resize is not None:
             for field in ("resources", "resizePolicy"):
                 restore(updated, resize, field)
         resized.append(updated)

@@ -30,7 +30,8 @@ ABOVE_REPLICAS = "cannot be greater than status.replicas"
 
 def validate_ready_and_available(status: Object, counts: tuple[str, ...], errors: Errors) -> None:
     validate_below_replicas(status, counts, errors)
-    if (available := status.get("availableReplicas", 0)) > status.get("readyReplicas", 0):
+    available = status.get("availableReplicas", 0)
+    if available > status.get("readyReplicas", 0):
         errors.append(
             invalid_value(
                 "status.availableReplicas", available, "cannot be greater than readyReplicas"
@@ -40,7 +41,8 @@ def validate_ready_and_available(status: Object, counts: tuple[str, ...], errors
 
 def validate_below_replicas(status: Object, counts: tuple[str, ...], errors: Errors) -> None:
     for count in counts:
-        if (number := status.get(count, 0)) > status.get("replicas", 0):
+        number = status.get(count, 0)
+        if number > status.get("replicas", 0):
             errors.append(invalid_value(f"status.{count}", number, ABOVE_REPLICAS))
 
 

@@ -67,7 +67,8 @@ def validate_quota(quota: Object, old: Object | None = None) -> list[FieldError]
         for pair in OPPOSITES
         if set(pair) <= set(scopes)
     )
-    if (selector := spec.get("scopeSelector")) is not None:
+    selector = spec.get("scopeSelector")
+    if selector is not None:
         _validate_scope_selector(selector, spec, errors)
     if old is not None and set(scopes) != set(nested_list(old["spec"], "scopes")):
         errors.append(invalid_value("spec.scopes", scopes or None, IMMUTABLE))

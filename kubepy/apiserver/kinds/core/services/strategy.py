@@ -85,19 +85,14 @@ def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
     spec = obj["spec"]
     old_spec = old["spec"]
     if old_spec.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
-        if all(spec.get(field) == old_spec.get(field) for field in ("clusterIP", "clusterIPs")):
+        has_same_ip = spec.get("clusterIP") == old_spec.get("clusterIP")
+        if has_same_ip and spec.get("clusterIPs") == old_spec.get("clusterIPs"):
             spec.pop("clusterIP", None)
             spec.pop("clusterIPs", None)
         _drop_if_same(spec, old_spec, "ipFamilies")
         _drop_if_same(spec, old_spec, "ipFamilyPolicy")
     if services.needs_node_ports(old) and not services.needs_node_ports(obj):
-        before = {port.get("nodePort") for port in nested_list(old_spec, "ports")}
-        ports = nested_list(spec, "ports")
-        if all(
-            port.get("nodePort") in before for port in ports if port.get("nodePort")
-        ):  # no new one is asked for
-            for port in ports:
-                port.pop("nodePort", None)
+        _drop_node_ports(spec, old_spec)
     if services.needs_health_check(old) and not services.needs_health_check(obj):
         _drop_if_same(spec, old_spec, "healthCheckNodePort")
     if old_spec.get("type") == "LoadBalancer" and spec.get("type") != "LoadBalancer":
@@ -107,6 +102,16 @@ def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
         _drop_if_same(spec, old_spec, "externalTrafficPolicy")
     if spec.get("type") != "LoadBalancer":
         obj["status"] = {**(status_of(obj)), "loadBalancer": {}}
+
+
+def _drop_node_ports(spec: Object, old_spec: Object) -> None:
+    """Drop the node ports, unless the client asks for a new one."""
+    old_node_ports = {port.get("nodePort") for port in nested_list(old_spec, "ports")}
+    ports = nested_list(spec, "ports")
+    node_ports = {port["nodePort"] for port in ports if port.get("nodePort")}
+    if node_ports <= old_node_ports:
+        for port in ports:
+            port.pop("nodePort", None)
 
 
 def _drop_if_same(spec: Object, old_spec: Object, field: str) -> None:

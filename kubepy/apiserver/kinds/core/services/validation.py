@@ -130,7 +130,8 @@ def _validate_port(
         invalid_value(f"{path}.targetPort", target, detail)
         for detail in port_number_or_name(target)
     )
-    if (protocol := port.get("appProtocol")) is not None:
+    protocol = port.get("appProtocol")
+    if protocol is not None:
         validate_as(label_key, protocol, f"{path}.appProtocol", errors)
 
 

@@ -103,7 +103,8 @@ def _validate_iscsi_rest(
         errors.append(required(f"{path}.secretRef"))
     if needs_secret_name:
         _validate_secret_name(source, path, errors)
-    if (name := source.get("initiatorName")) is not None:
+    name = source.get("initiatorName")
+    if name is not None:
         _validate_iscsi_name(name, unknown_kind, f"{path}.initiatorname", errors)
 
 
@@ -214,7 +215,8 @@ def validate_csi_driver_name(name: str, path: str, errors: Errors) -> None:
 
 def _validate_csi(source: Object, path: str, errors: Errors) -> None:
     validate_csi_driver_name(source.get("driver", ""), f"{path}.driver", errors)
-    if (reference := source.get("nodePublishSecretRef")) is None:
+    reference = source.get("nodePublishSecretRef")
+    if reference is None:
         return
     if not reference.get("name"):
         errors.append(required(f"{path}.nodePublishSecretRef.name"))
@@ -282,7 +284,8 @@ def _validate_persistent_csi(source: Object, path: str, errors: Errors) -> None:
         "nodePublishSecretRef",
         "nodeExpandSecretRef",
     ):
-        if (reference := source.get(field)) is not None:
+        reference = source.get(field)
+        if reference is not None:
             for name, rule in (("name", dns1123_subdomain), ("namespace", dns1123_label)):
                 if not reference.get(name):
                     errors.append(required(f"{path}.{field}.{name}"))

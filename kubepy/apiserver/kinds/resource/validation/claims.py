@@ -272,7 +272,8 @@ def validate_exact_request(request: Object, path: str, errors: Errors) -> None:
 
 
 def validate_selector(selector: Object, path: str, errors: Errors) -> None:
-    if (cel := selector.get("cel")) is None:
+    cel = selector.get("cel")
+    if cel is None:
         errors.append(required(f"{path}.cel"))
         return
     path = f"{path}.cel.expression"
@@ -311,7 +312,8 @@ def _validate_constraint(
         str,
     )
     for field in ("matchAttribute", "distinctAttribute"):
-        if (attribute := constraint.get(field)) is not None:
+        attribute = constraint.get(field)
+        if attribute is not None:
             validate_qualified_name(attribute, f"{path}.{field}", errors)
             if "/" not in attribute:
                 detail = "a fully qualified name must be a domain and a name separated by a slash"
@@ -349,7 +351,8 @@ def validate_configuration(names: RequestNames, config: Object, path: str, error
 def validate_device_configuration(
     config: Object, path: str, errors: Errors, *, stored: bool = False
 ) -> None:
-    if (opaque := config.get("opaque")) is None:
+    opaque = config.get("opaque")
+    if opaque is None:
         errors.append(required(f"{path}.opaque"))
         return
     validate_driver_name(opaque.get("driver", ""), f"{path}.opaque.driver", errors)
@@ -437,7 +440,8 @@ def validate_device_id(device: Object, path: str, errors: Errors) -> None:
 
 
 def validate_share(device: Object, path: str, errors: Errors) -> None:
-    if (uid := device.get("shareID")) is None:
+    uid = device.get("shareID")
+    if uid is None:
         return
     try:
         normalized = str(UUID(uid))
@@ -458,22 +462,34 @@ def _validate_device_status(
         errors.append(
             invalid_value(path, device_key(device), "must be an allocated device in the claim")
         )
-    conditions = nested_list(device, "conditions")
-    at = f"{path}.conditions"
-    if len(conditions) > 8:
-        errors.append(too_many(at, len(conditions), 8))
-    for index, condition in enumerate(conditions):
-        if condition.get("type") in (other.get("type") for other in conditions[:index]):
-            errors.append(duplicate(f"{at}[{index}].type", condition.get("type", "")))
-        _validate_condition(condition, f"{at}[{index}]", errors)
+    _validate_conditions(nested_list(device, "conditions"), f"{path}.conditions", errors)
     if device.get("data") is not None:
         validate_json_object(device["data"], f"{path}.data", errors)
     network = device.get("networkData") or {}
-    path = f"{path}.networkData"
-    for field, limit in (("interfaceName", 256), ("hardwareAddress", 128)):
-        if len(network.get(field, "").encode()) > limit:
-            errors.append(too_long(f"{path}.{field}", limit))
-    validate_items(network.get("ips"), 16, _validate_interface_address, f"{path}.ips", errors, str)
+    network_path = f"{path}.networkData"
+    _validate_length(network, "interfaceName", 256, network_path, errors)
+    _validate_length(network, "hardwareAddress", 128, network_path, errors)
+    validate_items(
+        network.get("ips"), 16, _validate_interface_address, f"{network_path}.ips", errors, str
+    )
+
+
+def _validate_length(holder: Object, field: str, limit: int, path: str, errors: Errors) -> None:
+    """Limit the bytes of a text field."""
+    size = len(holder.get(field, "").encode())
+    if size > limit:
+        errors.append(too_long(f"{path}.{field}", limit))
+
+
+def _validate_conditions(conditions: list[Object], path: str, errors: Errors) -> None:
+    if len(conditions) > 8:
+        errors.append(too_many(path, len(conditions), 8))
+    types = [condition.get("type") for condition in conditions]
+    for index, condition in enumerate(conditions):
+        at = f"{path}[{index}]"
+        if condition.get("type") in types[:index]:
+            errors.append(duplicate(f"{at}.type", condition.get("type", "")))
+        _validate_condition(condition, at, errors)
 
 
 def _validate_interface_address(address: str, path: str, errors: Errors) -> None:
@@ -494,16 +510,18 @@ def _validate_interface_address(address: str, path: str, errors: Errors) -> None
 
 def _validate_condition(condition: Object, path: str, errors: Errors) -> None:
     validate_label_name(condition.get("type", ""), f"{path}.type", errors)
-    if (status := condition.get("status", "")) not in STATUSES:
+    status = condition.get("status", "")
+    if status not in STATUSES:
         errors.append(not_supported(f"{path}.status", status, STATUSES))
-    if (generation := condition.get("observedGeneration", 0)) < 0:
+    generation = condition.get("observedGeneration", 0)
+    if generation < 0:
         errors.append(invalid_value(f"{path}.observedGeneration", generation, NEGATIVE_GENERATION))
     validate_required(condition, ("lastTransitionTime", "reason"), path, errors)
-    if (reason := condition.get("reason")) and not re.fullmatch(_REASON, reason):
+    reason = condition.get("reason")
+    if reason and not re.fullmatch(_REASON, reason):
         errors.append(invalid_value(f"{path}.reason", reason, REASON))
-    for field, limit in (("reason", 1024), ("message", 32 * 1024)):
-        if len(condition.get(field, "").encode()) > limit:
-            errors.append(too_long(f"{path}.{field}", limit))
+    _validate_length(condition, "reason", 1024, path, errors)
+    _validate_length(condition, "message", 32 * 1024, path, errors)
 
 
 def _validate_allocation(
@@ -528,7 +546,8 @@ def _validate_allocation(
     validate_items(
         devices.get("config"), 2 * MOST_CONFIGS, validate_config, f"{path}.devices.config", errors
     )
-    if (selector := allocation.get("nodeSelector")) is not None:
+    selector = allocation.get("nodeSelector")
+    if selector is not None:
         validate_node_selector(selector, f"{path}.nodeSelector", errors)
 
 

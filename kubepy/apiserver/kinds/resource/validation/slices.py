@@ -66,9 +66,11 @@ def validate_slice(spec: Object, old: Object | None, errors: Errors) -> None:
     pool = spec.get("pool") or {}
     validate_csi_driver_name(spec.get("driver", ""), "spec.driver", errors)
     validate_pool_name(pool.get("name", ""), "spec.pool.name", errors)
-    if (count := pool.get("resourceSliceCount", 0)) <= 0:
+    count = pool.get("resourceSliceCount", 0)
+    if count <= 0:
         errors.append(invalid_value("spec.pool.resourceSliceCount", count, NOT_POSITIVE))
-    if (generation := pool.get("generation", 0)) < 0:
+    generation = pool.get("generation", 0)
+    if generation < 0:
         errors.append(invalid_value("spec.pool.generation", generation, NEGATIVE_GENERATION))
     if old is not None:
         validate_immutable(
@@ -115,7 +117,8 @@ def validate_slice(spec: Object, old: Object | None, errors: Errors) -> None:
 def validate_nodes(holder: Object, path: str, none: str, many: str, errors: Errors) -> None:
     """Validate that a slice, or a device of one, says in exactly one way which nodes it is for."""
     chosen = []
-    if (name := holder.get("nodeName")) is not None:
+    name = holder.get("nodeName")
+    if name is not None:
         if name:
             chosen.append("`nodeName`")
             validate_as(dns1123_subdomain, name, f"{path}.nodeName", errors)
@@ -126,7 +129,8 @@ def validate_nodes(holder: Object, path: str, none: str, many: str, errors: Erro
                 else "must not be empty"
             )
             errors.append(invalid_value(f"{path}.nodeName", name, detail))
-    if (selector := holder.get("nodeSelector")) is not None:
+    selector = holder.get("nodeSelector")
+    if selector is not None:
         chosen.append("`nodeSelector`")
         validate_node_selector(selector, f"{path}.nodeSelector", errors)
         terms = selector.get("nodeSelectorTerms")
@@ -140,7 +144,8 @@ def validate_nodes(holder: Object, path: str, none: str, many: str, errors: Erro
                 )
             )
     for field in ("allNodes", "perDeviceNodeSelection"):
-        if (flag := holder.get(field)) is True:
+        flag = holder.get(field)
+        if flag is True:
             chosen.append(f"`{field}`")
         elif flag is not None:
             errors.append(
@@ -156,7 +161,8 @@ def _validate_device(device: Object, old: Object | None, path: str, errors: Erro
     attributes = device.get("attributes") or {}
     capacity = device.get("capacity") or {}
     validate_label(name_of(device), f"{path}.name", errors)
-    if (count := len(attributes) + len(capacity)) > MOST_PROPERTIES:
+    count = len(attributes) + len(capacity)
+    if count > MOST_PROPERTIES:
         detail = f"the total number of attributes and capacities must not exceed {MOST_PROPERTIES}"
         errors.append(invalid_value(path, count, detail))
     validate_properties(attributes, validate_attribute, f"{path}.attributes", errors)
@@ -197,7 +203,8 @@ def validate_attribute(attribute: Object, path: str, errors: Errors) -> None:
 
 
 def validate_capacity(shared: bool, capacity: Object, path: str, errors: Errors) -> None:
-    if (policy := capacity.get("requestPolicy")) is None:
+    policy = capacity.get("requestPolicy")
+    if policy is None:
         return
     path = f"{path}.requestPolicy"
     values = policy.get("validValues")

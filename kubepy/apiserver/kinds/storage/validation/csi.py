@@ -169,7 +169,8 @@ def capacity_warnings(capacity: Object) -> list[str]:
     topology = capacity.get("nodeTopology") or {}
     warnings = []
     for index, expression in enumerate(nested_list(topology, "matchExpressions")):
-        if (key := expression.get("key", "")) in DEPRECATED_LABELS:
+        key = expression.get("key", "")
+        if key in DEPRECATED_LABELS:
             warnings.append(
                 f"nodeTopology.matchExpressions[{index}].key: {key} is {DEPRECATED_LABELS[key]}"
             )

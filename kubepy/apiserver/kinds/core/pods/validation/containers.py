@@ -271,11 +271,8 @@ def validate_init_containers(context: PodContext, path: str, errors: Errors) -> 
 
 def validate_ephemeral_containers(context: PodContext, path: str, errors: Errors) -> None:
     spec = context.spec
-    targets = {
-        container.get("name", "")
-        for field in ("containers", "initContainers")
-        for container in spec.get(field) or ()
-    }
+    others = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    targets = {container.get("name", "") for container in others}
     names = set(targets)
     for index, container in enumerate(spec.get("ephemeralContainers") or ()):
         at = f"{path}[{index}]"
@@ -422,25 +419,25 @@ def validate_pod_resources(spec: Object, claim_names: list[str], path: str, erro
     pod_requests = resources.get("requests") or {}
     pod_limits = resources.get("limits") or {}
     for name, total in aggregate(spec, "requests").items():
-        if name in pod_requests and total > Quantity.parse(pod_requests[name]):
+        pod_request = pod_requests.get(name)
+        if pod_request is not None and total > Quantity.parse(pod_request):
             detail = f"must be greater than or equal to aggregate container requests of {total}"
-            errors.append(invalid_value(f"{path}.requests[{name}]", pod_requests[name], detail))
+            errors.append(invalid_value(f"{path}.requests[{name}]", pod_request, detail))
     for name, total in aggregate(spec, "limits").items():
-        if is_huge_page(name) and name in pod_limits and total > Quantity.parse(pod_limits[name]):
+        pod_limit = pod_limits.get(name)
+        if not is_huge_page(name) or pod_limit is None:
+            continue
+        if total > Quantity.parse(pod_limit):
             detail = f"must be greater than or equal to aggregate container limits of {total}"
-            errors.append(invalid_value(f"{path}.limits[{name}]", pod_limits[name], detail))
+            errors.append(invalid_value(f"{path}.limits[{name}]", pod_limit, detail))
     for index, container in enumerate(spec.get("containers") or ()):
         limits = nested_map(container, "resources", "limits")
-        for name in sorted(limits):
-            if name in pod_limits and Quantity.parse(limits[name]) > Quantity.parse(
-                pod_limits[name]
-            ):
-                detail = f"must be less than or equal to pod limits of {pod_limits[name]}"
-                errors.append(
-                    invalid_value(
-                        f"{path}.containers[{index}][{name}].limits", limits[name], detail
-                    )
-                )
+        for name, limit in sorted(limits.items()):
+            pod_limit = pod_limits.get(name)
+            if pod_limit is not None and Quantity.parse(limit) > Quantity.parse(pod_limit):
+                detail = f"must be less than or equal to pod limits of {pod_limit}"
+                at = f"{path}.containers[{index}][{name}].limits"
+                errors.append(invalid_value(at, limit, detail))
 
 
 # --- volume mounts and devices (ValidateVolumeMounts, ValidateVolumeDevices) ----------------------

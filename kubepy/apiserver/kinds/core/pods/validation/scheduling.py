@@ -93,7 +93,8 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
 
 def validate_affinity(affinity: Object, options: PodOptions, path: str, errors: Errors) -> None:
     if node_affinity := affinity.get("nodeAffinity"):
-        if (node_selector := node_affinity.get(REQUIRED)) is not None:
+        node_selector = node_affinity.get(REQUIRED)
+        if node_selector is not None:
             validate_node_selector(
                 node_selector,
                 f"{path}.nodeAffinity.{REQUIRED}",
@@ -262,7 +263,8 @@ def validate_topology_spread(
             errors.append(
                 duplicate(at + ".{topologyKey, whenUnsatisfiable}", f"{{{key}, {action}}}")
             )
-        if (domains := constraint.get("minDomains")) is not None:
+        domains = constraint.get("minDomains")
+        if domains is not None:
             validate_positive(domains, f"{at}.minDomains", errors)
             if action != "DoNotSchedule":
                 detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"

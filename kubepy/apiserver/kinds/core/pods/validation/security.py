@@ -40,7 +40,8 @@ def validate_security_context(
     """Validate the security context of a container."""
     for field in ("runAsUser", "runAsGroup"):
         _validate_id(context.get(field), f"{path}.{field}", errors)
-    if (mount := context.get("procMount")) is not None:
+    mount = context.get("procMount")
+    if mount is not None:
         validate_optional_choice(mount, ("Default", "Unmasked"), f"{path}.procMount", errors)
         if host_users and mount == "Unmasked":
             detail = "`hostUsers` must be false to use `Unmasked`"
@@ -191,9 +192,11 @@ def validate_app_armor_profile(profile: Object | None, path: str, errors: Errors
 def validate_windows_options(options: Object | None, path: str, errors: Errors) -> None:
     if not options:
         return
-    if (name := options.get("gmsaCredentialSpecName")) is not None:
+    name = options.get("gmsaCredentialSpecName")
+    if name is not None:
         validate_as(dns1123_subdomain, name, f"{path}.gmsaCredentialSpecName", errors)
-    if (spec := options.get("gmsaCredentialSpec")) is not None:
+    spec = options.get("gmsaCredentialSpec")
+    if spec is not None:
         if not spec:
             errors.append(
                 invalid_value(
@@ -210,7 +213,8 @@ def validate_windows_options(options: Object | None, path: str, errors: Errors) 
                     "gmsaCredentialSpec size must be under 64 KiB",
                 )
             )
-    if (user := options.get("runAsUserName")) is not None:
+    user = options.get("runAsUserName")
+    if user is not None:
         validate_as(windows_user_name, user, f"{path}.runAsUserName", errors)
 
 

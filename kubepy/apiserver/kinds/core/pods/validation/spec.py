@@ -63,15 +63,14 @@ def validate_pod_spec(
     if spec.get("terminationGracePeriodSeconds") is None:
         errors.append(required(f"{path}.terminationGracePeriodSeconds"))
     volumes = spec.get("volumes")
-    valid_volumes = (
-        validate_volumes(volumes, pod_name, options, f"{path}.volumes", errors) if volumes else {}
-    )
+    valid_volumes: dict[str, Object] = {}
+    if volumes:
+        valid_volumes = validate_volumes(volumes, pod_name, options, f"{path}.volumes", errors)
     claims = spec.get("resourceClaims") or []
     if claims:
         _validate_resource_claims(claims, f"{path}.resourceClaims", errors)
-    context = PodContext(
-        spec, valid_volumes, [claim["name"] for claim in claims if claim.get("name")], options
-    )
+    claim_names = [claim["name"] for claim in claims if claim.get("name")]
+    context = PodContext(spec, valid_volumes, claim_names, options)
     validate_containers(context, f"{path}.containers", errors)
     if spec.get("initContainers"):
         validate_init_containers(context, f"{path}.initContainers", errors)
@@ -82,9 +81,11 @@ def validate_pod_spec(
     _validate_policies(spec, options, path, errors)
     _validate_placement(spec, options, path, errors)
     _validate_names(spec, path, errors)
-    if (policy := spec.get("preemptionPolicy")) is not None:
+    policy = spec.get("preemptionPolicy")
+    if policy is not None:
         validate_choice(policy, PREEMPTION_POLICIES, f"{path}.preemptionPolicy", errors)
-    if (overhead := spec.get("overhead")) is not None:
+    overhead = spec.get("overhead")
+    if overhead is not None:
         validate_resource_requirements({"limits": overhead}, [], f"{path}.overhead", errors)
     if spec.get("os") is not None:
         security.validate_os(spec, path, errors)
@@ -124,17 +125,7 @@ def _validate_resource_claims(claims: list[Object], path: str, errors: Errors) -
 
 def _validate_policies(spec: Object, options: PodOptions, path: str, errors: Errors) -> None:
     if spec.get("hostNetwork"):
-        for index, container in enumerate(spec.get("containers") or ()):
-            for position, port in enumerate(container.get("ports") or ()):
-                host = port.get("hostPort", 0)
-                inside = port.get("containerPort", 0)
-                if (options.resource_is_pod or host) and host != inside:
-                    at = f"{path}.containers[{index}].ports[{position}].hostPort"
-                    errors.append(
-                        invalid_value(
-                            at, host, "must match `containerPort` when `hostNetwork` is true"
-                        )
-                    )
+        _validate_ports_of_host(spec, options, path, errors)
     validate_choice(
         spec.get("restartPolicy", ""), RESTART_POLICIES, f"{path}.restartPolicy", errors
     )
@@ -147,6 +138,18 @@ def _validate_policies(spec: Object, options: PodOptions, path: str, errors: Err
         errors,
         allow_namespaced_sysctls=options.allow_namespaced_sysctls,
     )
+
+
+def _validate_ports_of_host(spec: Object, options: PodOptions, path: str, errors: Errors) -> None:
+    """Require that the ports of a pod in the host's network are those of the host."""
+    for index, container in enumerate(spec.get("containers") or ()):
+        for position, port in enumerate(container.get("ports") or ()):
+            host_port = port.get("hostPort", 0)
+            is_defaulted = options.resource_is_pod or host_port
+            if is_defaulted and host_port != port.get("containerPort", 0):
+                at = f"{path}.containers[{index}].ports[{position}].hostPort"
+                detail = "must match `containerPort` when `hostNetwork` is true"
+                errors.append(invalid_value(at, host_port, detail))
 
 
 def _validate_placement(spec: Object, options: PodOptions, path: str, errors: Errors) -> None:
@@ -168,20 +171,26 @@ def _validate_placement(spec: Object, options: PodOptions, path: str, errors: Er
         )
     security.validate_host_process(spec, path, errors)
     if spec.get("hostUsers") is False:
-        detail = "when `hostUsers` is false"
-        for field, shown in (
-            ("hostNetwork", "hostNetwork"),
-            ("hostPID", "HostPID"),
-            ("hostIPC", "HostIPC"),
-        ):
-            if spec.get(field):
-                errors.append(forbidden_field(f"{path}.{shown}", detail))
-        if not options.allow_volume_devices_in_user_namespace:
-            for container, at in containers_with_paths(spec, path):
-                if container.get("volumeDevices"):
-                    errors.append(forbidden_field(f"{at}.volumeDevices", detail))
+        _validate_user_namespace(spec, options, path, errors)
     if spec.get("hostnameOverride") is not None:
         _validate_hostname_override(spec, f"{path}.hostnameOverride", errors)
+
+
+def _validate_user_namespace(spec: Object, options: PodOptions, path: str, errors: Errors) -> None:
+    """Forbid what a pod in a user namespace of its own cannot share with the host."""
+    detail = "when `hostUsers` is false"
+    for field, shown in (
+        ("hostNetwork", "hostNetwork"),
+        ("hostPID", "HostPID"),
+        ("hostIPC", "HostIPC"),
+    ):
+        if spec.get(field):
+            errors.append(forbidden_field(f"{path}.{shown}", detail))
+    if options.allow_volume_devices_in_user_namespace:
+        return
+    for container, at in containers_with_paths(spec, path):
+        if container.get("volumeDevices"):
+            errors.append(forbidden_field(f"{at}.volumeDevices", detail))
 
 
 def _validate_hostname_override(spec: Object, path: str, errors: Errors) -> None:
@@ -253,7 +262,8 @@ def _validate_names(spec: Object, path: str, errors: Errors) -> None:
             )
     if name := spec.get("priorityClassName"):
         validate_as(_subdomain, name, f"{path}.priorityClassName", errors)
-    if (name := spec.get("runtimeClassName")) is not None:
+    name = spec.get("runtimeClassName")
+    if name is not None:
         validate_as(_subdomain, name, f"{path}.runtimeClassName", errors)
 
 

@@ -67,7 +67,8 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
             errors.append(
                 forbidden_field(at, "may not be set on pods that are already bound to a node")
             )
-    if (generation := status.get("observedGeneration", 0)) < 0:
+    generation = status.get("observedGeneration", 0)
+    if generation < 0:
         errors.append(invalid_value("status.observedGeneration", generation, NOT_AN_INTEGER))
     if status.get("qosClass", "") != old_status.get("qosClass", ""):
         errors.append(invalid_value("status.qosClass", status.get("qosClass", ""), IMMUTABLE))

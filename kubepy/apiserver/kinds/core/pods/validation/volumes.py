@@ -197,7 +197,8 @@ def _validate_plain_source(kind: str, source: Object, path: str, errors: Errors)
         case "persistentVolumeClaim":
             validate_required(source, ("claimName",), path, errors)
         case "ephemeral":
-            if (template := source.get("volumeClaimTemplate")) is None:
+            template = source.get("volumeClaimTemplate")
+            if template is None:
                 errors.append(required(f"{path}.volumeClaimTemplate"))
             else:
                 persistentvolumeclaims_validation.validate_claim_template(
@@ -214,7 +215,8 @@ def validate_host_path(source: Object, path: str, errors: Errors) -> None:
         errors.append(required(f"{path}.path"))
         return
     validate_no_backsteps(source["path"], f"{path}.path", errors)
-    if (kind := source.get("type")) and kind not in HOST_PATH_TYPES:
+    kind = source.get("type")
+    if kind and kind not in HOST_PATH_TYPES:
         errors.append(not_supported(f"{path}.type", kind, HOST_PATH_TYPES))
 
 
@@ -256,17 +258,20 @@ def _validate_projection(
     """
     path = at.rpartition(".sources[")[0]
     for kind in ("secret", "configMap"):
-        if (source := projection.get(kind)) is not None:
+        source = projection.get(kind)
+        if source is not None:
             if not source.get("name"):
                 errors.append(required(f"{at}.{kind}.name"))
             for index, entry in enumerate(source.get("items") or ()):
                 _validate_key_to_path(entry, f"{at}.{kind}.items[{index}]", errors)
                 _reserve_path(entry.get("path", ""), source.get("name", ""), paths, path, errors)
-    if (source := projection.get("downwardAPI")) is not None:
+    source = projection.get("downwardAPI")
+    if source is not None:
         for item in source.get("items") or ():
             _validate_downward_file(item, f"{at}.downwardAPI", errors)
             _reserve_path(item.get("path", ""), item.get("path", ""), paths, path, errors)
-    if (source := projection.get("serviceAccountToken")) is not None:
+    source = projection.get("serviceAccountToken")
+    if source is not None:
         # Upstream's error has the token's path without its source: ``projected.path``.
         seconds = source.get("expirationSeconds", 0)
         if seconds < TEN_MINUTES:
@@ -318,7 +323,8 @@ def overlapping_paths(volumes: list[Object]) -> Iterator[str]:
             ("secret", "Secret", "secretName"),
             ("downwardAPI", "DownwardAPI", ""),
         ):
-            if (source := volume.get(kind)) is not None:
+            source = volume.get(kind)
+            if source is not None:
                 described = f"{shown} {quote(source.get(name_field, ''))}" if name_field else shown
                 yield from _overlaps(
                     _file_paths(source, ""), [], f"volume {quote(name)} ({described})"
@@ -335,11 +341,14 @@ def overlapping_paths(volumes: list[Object]) -> Iterator[str]:
 
 def _projected_paths(source: Object) -> list[_FilePath]:
     for kind, shown in (("configMap", "ConfigMap"), ("secret", "Secret")):
-        if (projection := source.get(kind)) is not None and projection.get("items"):
+        projection = source.get(kind)
+        if projection is not None and projection.get("items"):
             return _file_paths(projection, f"{shown} {quote(projection.get('name', ''))}")
-    if (projection := source.get("downwardAPI")) is not None and projection.get("items"):
+    projection = source.get("downwardAPI")
+    if projection is not None and projection.get("items"):
         return _file_paths(projection, "DownwardAPI")
-    if (projection := source.get("serviceAccountToken")) is not None:
+    projection = source.get("serviceAccountToken")
+    if projection is not None:
         return [_FilePath(projection.get("path", ""), "ServiceAccountToken")]
     return []
 

@@ -193,7 +193,8 @@ def _volume_warnings(volumes: list[Object], path: str) -> Iterator[str]:
         for kind, shown, detail in DEPRECATED_VOLUMES:
             if volume.get(kind) is not None:
                 yield f"{path}[{index}].{shown}: {detail}"
-        if (template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate")) is not None:
+        template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
+        if template is not None:
             at = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
             yield from persistentvolumeclaims_validation.claim_spec_warnings(spec_of(template), at)
     yield from overlapping_paths(volumes)
@@ -295,7 +296,8 @@ def _port_warnings(spec: Object, path: str) -> Iterator[str]:
         same.append((port, at))
     names: dict[str, str] = {}
     for port, at in ports:
-        if (name := port.get("name", "")) and (other_at := names.setdefault(name, at)) != at:
+        name = port.get("name", "")
+        if name and (other_at := names.setdefault(name, at)) != at:
             yield (
                 f"{at}: duplicate port name {quote(name)} with {other_at}, services and probes "
                 f"that select ports "

@@ -172,6 +172,13 @@ def is_ipv6(address: str) -> bool:
     return ":" in address
 
 
+def have_families_of_their_own(addresses: list[str]) -> bool:
+    """Return whether there is at most one address or network of each IP family."""
+    if len(addresses) == 2:
+        return is_ipv6(addresses[0]) != is_ipv6(addresses[1])
+    return len(addresses) < 2
+
+
 def ip_warnings(address: str, path: str) -> list[str]:
     """Warn of an address that is valid but not in canonical form (``GetWarningsForIP``)."""
     import ipaddress

@@ -30,8 +30,8 @@ from kubepy.apiserver.validation.formats import (
     cidr,
     cidr_warnings,
     domain_prefixed_path,
+    have_families_of_their_own,
     ip_address,
-    is_ipv6,
     port_name,
     port_number,
     validate_cidr,
@@ -437,12 +437,10 @@ def validate_service_cidr(service_cidr: Object, old: Object | None = None) -> li
         ]
     if (len(old_networks), len(networks)) != (1, 2):
         return [invalid_value(path, networks or None, IMMUTABLE)]
-    errors = (
-        [invalid_value(f"{path}[0]", networks[0], IMMUTABLE)]
-        if networks[0] != old_networks[0]
-        else []
-    )
-    return errors + _validate_ranges(networks, path)
+    errors = _validate_ranges(networks, path)
+    if networks[0] != old_networks[0]:
+        return [invalid_value(f"{path}[0]", networks[0], IMMUTABLE), *errors]
+    return errors
 
 
 def _validate_ranges(networks: list[str], path: str) -> list[FieldError]:
@@ -451,7 +449,7 @@ def _validate_ranges(networks: list[str], path: str) -> list[FieldError]:
     shown = go_view("networking.ServiceCIDRSpec", {"cidrs": networks})
     if len(networks) > 2:
         return [invalid_value(path, shown, "may only hold up to 2 values")]
-    if len(networks) == 2 and is_ipv6(networks[0]) == is_ipv6(networks[1]):
+    if not have_families_of_their_own(networks):
         detail = (
             "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and "
             "2001:db8::/96"

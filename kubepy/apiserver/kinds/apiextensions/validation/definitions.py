@@ -50,9 +50,11 @@ def validate_definition(definition: Object, old: Object | None = None) -> list[F
     errors: Errors = []
     spec = definition["spec"]
     status = status_of(definition)
-    if old is None and name_of(definition) != f"{spec['names']['plural']}.{spec.get('group', '')}":
+    name = name_of(definition)
+    expected_name = f"{spec['names']['plural']}.{spec.get('group', '')}"
+    if old is None and name != expected_name:
         detail = 'must be spec.names.plural+"."+spec.group'
-        errors.append(invalid_value("metadata.name", name_of(definition), detail))
+        errors.append(invalid_value("metadata.name", name, detail))
     old_versions = [] if old is None else nested_list(old["spec"], "versions")
     old_schemas = {
         version.get("name", ""): nested_map(version, "schema", "openAPIV3Schema")
@@ -264,7 +266,9 @@ def _shown(versions: list[Object], common: Object) -> list[Object]:
     names."""
 
     def own(version: Object, key: str) -> Any:
-        return None if key in common else json_view(_PARTS[key], version.get(key))
+        if key in common:
+            return None
+        return json_view(_PARTS[key], version.get(key))
 
     return [
         Ordered(
@@ -296,11 +300,13 @@ def validate_names(names: Object, path: str, errors: Errors) -> None:
     """Validate the names of a definition, those of its spec or the accepted ones of its status."""
     for field in ("plural", "singular"):
         name = names.get(field)
-        if name and (complaints := dns1035_label(name)):
+        complaints = dns1035_label(name) if name else []
+        if complaints:
             errors.append(invalid_value(f"{path}.{field}", name, ",".join(complaints)))
     for field in ("kind", "listKind"):
         name = names.get(field)
-        if name and (complaints := dns1035_label(name.lower())):
+        complaints = dns1035_label(name.lower()) if name else []
+        if complaints:
             detail = "may have mixed case, but should otherwise match: " + ",".join(complaints)
             errors.append(invalid_value(f"{path}.{field}", name, detail))
     _validate_labels(nested_list(names, "shortNames"), f"{path}.shortNames", errors)

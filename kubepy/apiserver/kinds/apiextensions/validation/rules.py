@@ -149,7 +149,10 @@ def _most(expression: Compiled, shape: Shape | None) -> int:
 
 def _too_much(name: str, cost: int, limit: int) -> str:
     factor = cost / limit
-    shown = (
-        "more than 100x" if factor > 100 else f"{factor:.6f}x" if factor < 1.5 else f"{factor:.1f}x"
-    )
+    if factor > 100:
+        shown = "more than 100x"
+    elif factor < 1.5:
+        shown = f"{factor:.6f}x"
+    else:
+        shown = f"{factor:.1f}x"
     return f"{name} exceeds budget by factor of {shown} {_ADVICE}"

@@ -12,7 +12,7 @@ from kubepy.apiserver.validation.fields import (
     validate_label_name,
     validate_optional_choice,
 )
-from kubepy.apiserver.validation.formats import is_ipv6, validate_cidr
+from kubepy.apiserver.validation.formats import have_families_of_their_own, validate_cidr
 from kubepy.apiserver.validation.resources import validate_resource_quantity
 
 POD_CIDR_KEPT = 'node updates may not change podCIDR except from "" to valid'
@@ -28,12 +28,9 @@ def validate_node(node: Object) -> list[FieldError]:
     networks = nested_list(spec, "podCIDRs")
     for index, network in enumerate(networks):
         validate_cidr(network, f"spec.podCIDRs[{index}]", errors)
-    if len(networks) > 1 and (len(networks) > 2 or is_ipv6(networks[0]) == is_ipv6(networks[1])):
-        errors.append(
-            invalid_value(
-                "spec.podCIDRs", networks, "may specify no more than one CIDR for each IP family"
-            )
-        )
+    if not have_families_of_their_own(networks):
+        detail = "may specify no more than one CIDR for each IP family"
+        errors.append(invalid_value("spec.podCIDRs", networks, detail))
     return errors
 
 

@@ -47,7 +47,13 @@ def default_pod(pod: Object) -> None:
     if "enableServiceLinks" not in spec:
         spec["enableServiceLinks"] = True
     if spec.get("hostNetwork"):
-        for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        _default_host_ports(spec)
+
+
+def _default_host_ports(spec: Object) -> None:
+    """Give the ports of a pod in the host's network the same numbers there."""
+    for field in ("containers", "initContainers"):
+        for container in spec.get(field) or ():
             for port in container.get("ports") or ():
                 if not port.get("hostPort") and port.get("containerPort"):
                     port["hostPort"] = port["containerPort"]
@@ -71,10 +77,10 @@ def _drop_init_annotations(metadata: Object) -> None:
 
 
 def default_pod_spec(spec: Object) -> None:
-    if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
-        spec["serviceAccountName"] = spec["serviceAccount"] = (
-            account  # one field, kept under both its names
-        )
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:  # one field, kept under both its names
+        spec["serviceAccountName"] = account
+        spec["serviceAccount"] = account
     fill(spec, POD_SPEC)
     if spec.get("securityContext") is None:
         spec["securityContext"] = {}
@@ -110,14 +116,18 @@ def default_container(container: Object) -> None:
     for kind in PROBES:
         probe = container.get(kind)
         if probe is not None:
-            fill(probe, PROBE)
-            if probe.get("httpGet") is not None:
-                fill(probe["httpGet"], HTTP_GET)
-            if probe.get("grpc") is not None and probe["grpc"].get("service") is None:
-                probe["grpc"]["service"] = ""
+            _default_probe(probe)
     for handler in (container.get("lifecycle") or {}).values():
         if isinstance(handler, dict) and handler.get("httpGet") is not None:
             fill(handler["httpGet"], HTTP_GET)
+
+
+def _default_probe(probe: Object) -> None:
+    fill(probe, PROBE)
+    if probe.get("httpGet") is not None:
+        fill(probe["httpGet"], HTTP_GET)
+    if probe.get("grpc") is not None and probe["grpc"].get("service") is None:
+        probe["grpc"]["service"] = ""
 
 
 def _default_field_reference(holder: Object | None) -> None:
@@ -133,17 +143,15 @@ def default_volume(volume: Object) -> None:
     if not any(key != "name" and source is not None for key, source in volume.items()):
         volume["emptyDir"] = {}
     for kind, source in volume.items():
-        if kind in WITH_MODE and source is not None:
+        if source is None:
+            continue
+        if kind in WITH_MODE:
             _default_mode(kind, source)
-        elif kind in SOURCES and source is not None:
+        elif kind in SOURCES:
             default_source(kind, source)
-        elif kind == "image" and source is not None and not source.get("pullPolicy"):
+        elif kind == "image" and not source.get("pullPolicy"):
             source["pullPolicy"] = pull_policy(source.get("reference", ""))
-        elif (
-            kind == "ephemeral"
-            and source is not None
-            and source.get("volumeClaimTemplate") is not None
-        ):
+        elif kind == "ephemeral" and source.get("volumeClaimTemplate") is not None:
             default_claim_spec(source["volumeClaimTemplate"].setdefault("spec", {}))
 
 

@@ -58,12 +58,6 @@ def print_pod(obj: Object, now: datetime) -> list[Cell]:
     state = pod_state(obj)
     ips = status.get("podIPs") or [{"ip": status.get("podIP")}]
     total = len(spec.get("containers") or []) + len(_sidecars(spec))
-    gates = spec.get("readinessGates")
-    met = (
-        len([gate for gate in gates if _condition(status, gate["conditionType"]) == "True"])
-        if gates
-        else 0
-    )
     return [
         obj["metadata"]["name"],
         f"{state.ready}/{total}",
@@ -73,24 +67,32 @@ def print_pod(obj: Object, now: datetime) -> list[Cell]:
         ips[0].get("ip") or "<none>",
         spec.get("nodeName") or "<none>",
         status.get("nominatedNodeName") or "<none>",
-        f"{met}/{len(gates)}" if gates else "<none>",
+        _readiness_gates(spec, status),
     ]
+
+
+def _readiness_gates(spec: dict[str, Any], status: dict[str, Any]) -> str:
+    """Return how many of the readiness gates are met: ``1/2``."""
+    gates = spec.get("readinessGates")
+    if not gates:
+        return "<none>"
+    met = [gate for gate in gates if _condition(status, gate["conditionType"]) == "True"]
+    return f"{len(met)}/{len(gates)}"
 
 
 def pod_state(pod: Object) -> State:
     """Return READY's first number, STATUS and RESTARTS of a pod."""
     spec = spec_of(pod)
     status = status_of(pod)
-    if not spec.get("initContainers") and not status.get(
-        "initContainerStatuses"
-    ):  # as in most pods
-        state = _running(status, INITIALIZED, NO_RESTARTS)
-    else:
+    if spec.get("initContainers") or status.get("initContainerStatuses"):
         state = _initializing(spec, status)
         if not state.reason or _condition(status, "Initialized") == "True":
-            names, (reached, _) = _sidecars(spec), _reached(spec, status)
+            names = _sidecars(spec)
+            reached, _ = _reached(spec, status)
             sidecars = _restarts(container for container in reached if container["name"] in names)
             state = _running(status, state, sidecars)
+    else:  # as in most pods
+        state = _running(status, INITIALIZED, NO_RESTARTS)
     reason = state.reason or _own_reason(status)
     if pod["metadata"].get("deletionTimestamp"):
         if status.get("reason") == NODE_LOST:
@@ -121,13 +123,12 @@ def _condition(status: dict[str, Any], kind: str) -> str:
 
 
 def _restarts(statuses: Iterable[dict[str, Any]]) -> Restarts:
-    times, last = 0, ""
+    times = 0
+    last = ""
     for status in statuses:
         times += status.get("restartCount", 0)
-        ended = nested_map(status, "lastState", "terminated")
-        last = max(
-            last, ended.get("finishedAt") or ""
-        )  # all times are written alike: text sorts as time
+        ended = nested_map(status, "lastState", "terminated").get("finishedAt") or ""
+        last = max(last, ended)  # all times are written alike: text sorts as time
     return Restarts(times, last)
 
 
@@ -178,9 +179,8 @@ def _reached(spec: dict[str, Any], status: dict[str, Any]) -> tuple[list[dict[st
     sidecars = _sidecars(spec)
     statuses = status.get("initContainerStatuses") or []
     for index, container in enumerate(statuses):
-        if not _succeeded(container) and not (
-            container["name"] in sidecars and container.get("started")
-        ):
+        is_started_sidecar = container["name"] in sidecars and container.get("started")
+        if not _succeeded(container) and not is_started_sidecar:
             return statuses[: index + 1], True
     return statuses, False
 
@@ -210,19 +210,29 @@ def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
             error = reason if terminated.get("exitCode", 0) else error
         elif container.get("ready") and state.get("running") is not None:
             ready += 1
-    if (
-        reason or (status.get("reason") and _own_reason(status))
-    ) == "Completed":  # the first container has completed
-        is_ready = any(
-            condition["type"] == "Ready" and condition.get("status") == "True"
-            for condition in status.get("conditions") or []
-        )
-        reason = (
-            "Running" if ready and is_ready else error or ("NotReady" if ready else "Completed")
-        )
+    shown_reason = reason or (status.get("reason") and _own_reason(status))
+    if shown_reason == "Completed":  # the first container has completed
+        reason = _reason_when_completed(status, ready, error)
     own = _restarts(statuses)
     return State(
         reason,
         init.ready + ready,
         Restarts(own.times + sidecars.times, max(own.last, sidecars.last)),
     )
+
+
+def _reason_when_completed(status: dict[str, Any], ready: int, error: str) -> str:
+    """Return the reason of a pod of which the first container has completed.
+
+    :param ready: how many of the others are ready.
+    :param error: the reason of the first that failed, "" if none did.
+    """
+    is_ready = any(
+        condition["type"] == "Ready" and condition.get("status") == "True"
+        for condition in status.get("conditions") or []
+    )
+    if ready and is_ready:
+        return "Running"
+    if error:
+        return error
+    return "NotReady" if ready else "Completed"

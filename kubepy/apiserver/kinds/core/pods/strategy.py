@@ -117,13 +117,13 @@ class PodStrategy(Strategy):
 
     def grace_period_seconds(self, obj: Object, requested: int | None) -> int:
         spec = obj["spec"]
-        if not spec.get("nodeName") or status_of(obj).get("phase") in (
-            "Failed",
-            "Succeeded",
-        ):
+        has_ended = status_of(obj).get("phase") in ("Failed", "Succeeded")
+        if not spec.get("nodeName") or has_ended:
             return 0
-        period = spec.get("terminationGracePeriodSeconds", 0) if requested is None else requested
-        return int(period) if period >= 0 else 1
+        period = requested
+        if period is None:
+            period = int(spec.get("terminationGracePeriodSeconds", 0))
+        return period if period >= 0 else 1
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
         spec = spec_of(obj)
@@ -131,9 +131,8 @@ class PodStrategy(Strategy):
         fields = super().selectable_fields(obj)
         fields["spec.hostNetwork"] = "true" if spec.get("hostNetwork") else "false"
         fields["status.podIPs"] = ""  # may be named, but upstream never fills it in
-        fields["status.podIP"] = next(
-            (pod_ip.get("ip", "") for pod_ip in status.get("podIPs") or ()), ""
-        )
+        pod_ips = status.get("podIPs") or [{}]
+        fields["status.podIP"] = pod_ips[0].get("ip", "")
         return fields
 
 
@@ -169,7 +168,11 @@ def _merge_match_label_keys(pod: Object) -> None:
 
 def _merge_keys(term: Object, field: str, operator: str, labels: dict[str, str]) -> None:
     selector = term.get("labelSelector")
+    if selector is None:
+        return
+    expressions = list(selector.get("matchExpressions") or ())
     keys = [key for key in term.get(field) or () if key in labels]
-    if selector is not None and keys:
-        added = [{"key": key, "operator": operator, "values": [labels[key]]} for key in keys]
-        selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), *added]
+    for key in keys:
+        expressions.append({"key": key, "operator": operator, "values": [labels[key]]})
+    if keys:
+        selector["matchExpressions"] = expressions

@@ -26,6 +26,7 @@ from kubepy.apiserver.validation.fields import (
 )
 from kubepy.apiserver.validation.formats import (
     cidr_warnings,
+    have_families_of_their_own,
     ip_address,
     ip_warnings,
     is_ipv6,
@@ -216,12 +217,9 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
         errors.append(invalid_value("spec.clusterIPs", ips, "may only hold up to 2 values"))
     if format_errors:
         return errors
-    if len(ips) > 1 and (len(ips) > 2 or is_ipv6(ips[0]) == is_ipv6(ips[1])):
-        errors.append(
-            invalid_value(
-                "spec.clusterIPs", ips, "may specify no more than one IP for each IP family"
-            )
-        )
+    if not have_families_of_their_own(ips):
+        detail = "may specify no more than one IP for each IP family"
+        errors.append(invalid_value("spec.clusterIPs", ips, detail))
     if not is_headless(service):
         for index, (ip, family) in enumerate(zip(ips, families, strict=False)):
             if family in ("IPv4", "IPv6") and (family == "IPv6") != is_ipv6(ip):

@@ -46,12 +46,10 @@ def options_for_update(
 ) -> PodOptions:
     containers = [container for container, _ in containers_with_paths(old_spec, "")]
     node_affinity = nested_map(old_spec, "affinity", "nodeAffinity", REQUIRED)
-    amounts = [
-        (name, amount)
-        for container in containers
-        for field in ("limits", "requests")
-        for name, amount in nested_map(container, "resources", field).items()
-    ]
+    amounts: list[tuple[str, str]] = []
+    for container in containers:
+        amounts += nested_map(container, "resources", "limits").items()
+        amounts += nested_map(container, "resources", "requests").items()
     sysctls = nested_list(old_spec, "securityContext", "sysctls")
     spread_errors: list[Any] = []
     for constraint in old_spec.get("topologySpreadConstraints") or ():
@@ -65,9 +63,9 @@ def options_for_update(
         resource_is_pod=resource_is_pod,
         allow_invalid_deletion_cost=not is_deletion_cost(old_metadata.get("annotations")),
         allow_invalid_selector_values=any(
-            has_invalid_label_value(term.get(selector))
+            has_invalid_label_value(term.get("labelSelector"))
+            or has_invalid_label_value(term.get("namespaceSelector"))
             for term in pod_affinity_terms(old_spec)
-            for selector in ("labelSelector", "namespaceSelector")
         ),
         allow_invalid_node_affinity_values=any(
             has_invalid_label_value(term) for term in node_affinity.get("nodeSelectorTerms") or ()
@@ -82,16 +80,21 @@ def options_for_update(
             host_sysctl_complaint(sysctl.get("name", ""), old_spec) for sysctl in sysctls
         ),
         allow_restart_container_in_init=any(
-            policy.get("restartPolicy") == "RestartContainer"
-            for container in old_spec.get("initContainers") or ()
-            if container.get("restartPolicy") != "Always"
-            for policy in container.get("resizePolicy") or ()
+            map(_restarts_init_container, old_spec.get("initContainers") or ())
         ),
         allow_volume_devices_in_user_namespace=(
             old_spec.get("hostUsers") is False
             and any(container.get("volumeDevices") for container in containers)
         ),
     )
+
+
+def _restarts_init_container(container: Object) -> bool:
+    """Return whether a resize restarts an init container that is no sidecar."""
+    if container.get("restartPolicy") == "Always":
+        return False
+    policies = container.get("resizePolicy") or ()
+    return any(policy.get("restartPolicy") == "RestartContainer" for policy in policies)
 
 
 def is_deletion_cost(annotations: dict[str, str] | None) -> bool:

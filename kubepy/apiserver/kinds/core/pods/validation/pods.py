@@ -88,13 +88,8 @@ def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
     tolerations = spec.get("tolerations") or []
     old_tolerations = old_spec.get("tolerations") or []
     if tolerations != old_tolerations:
-        compared, old_compared = (
-            [
-                {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
-                for toleration in each
-            ]
-            for each in (tolerations, old_tolerations)
-        )
+        compared = [_without_seconds(toleration) for toleration in tolerations]
+        old_compared = [_without_seconds(toleration) for toleration in old_tolerations]
         if any(toleration not in compared for toleration in old_compared):
             detail = "existing toleration can not be modified except its tolerationSeconds"
             errors.append(forbidden_field("spec.tolerations", detail))
@@ -115,6 +110,10 @@ def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
             detail = f"pod updates may not change fields other than {UPDATABLE}\n{difference}"
             errors.append(forbidden_field("spec", detail))
     return errors
+
+
+def _without_seconds(toleration: Object) -> Object:
+    return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
 
 
 def revalidate(pod: Object, old: Object) -> Errors:
@@ -218,12 +217,15 @@ def _validate_gated_scheduling(spec: Object, old_spec: Object, errors: Errors) -
 
 def _is_extended(new: Object, old: Object) -> bool:
     """Return whether a node selector term differs only by additions."""
-    kinds = ("matchExpressions", "matchFields")
-    if not any(old.get(kind) for kind in kinds):
-        return not any(new.get(kind) for kind in kinds)
-    return all(
-        (new.get(kind) or [])[: len(old.get(kind) or [])] == (old.get(kind) or []) for kind in kinds
-    )
+    expressions = nested_list(new, "matchExpressions")
+    fields = nested_list(new, "matchFields")
+    old_expressions = nested_list(old, "matchExpressions")
+    old_fields = nested_list(old, "matchFields")
+    if not old_expressions and not old_fields:
+        return not expressions and not fields
+    if expressions[: len(old_expressions)] != old_expressions:
+        return False
+    return fields[: len(old_fields)] == old_fields
 
 
 # --- ephemeral containers -------------------------------------------------------------------------

@@ -28,7 +28,11 @@ from kubepy.apiserver.validation.fields import (
     semantically_equal,
     validate_as,
 )
-from kubepy.apiserver.validation.formats import is_ipv6, user_or_group_id, validate_ip
+from kubepy.apiserver.validation.formats import (
+    have_families_of_their_own,
+    user_or_group_id,
+    validate_ip,
+)
 
 SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 NOT_AN_INTEGER = "must be a non-negative integer"
@@ -119,29 +123,28 @@ def _restarts(
         for status in statuses
         if (status.get("state") or {}).get("terminated") is None
     }
-    rules = (
-        rule
-        for field in ("containers", "initContainers")
-        for container in spec.get(field) or ()
-        for rule in container.get("restartPolicyRules") or ()
-    )
-    if containers and any(rule.get("action") == "RestartAllContainers" for rule in rules):
-        return  # upstream: AllContainersCouldRestart
+    if containers and _could_restart_all(spec):
+        return
     by_name = {
         container.get("name"): container for container in reversed(spec.get(containers) or ())
     }
     for index, status in enumerate(old_statuses):
         terminated = (status.get("state") or {}).get("terminated")
+        if terminated is None or status.get("name") not in running:
+            continue
         container = by_name.get(status.get("name"))
-        if (
-            terminated is not None
-            and status.get("name") in running
-            and (
-                container is None
-                or not _should_restart(container, spec, terminated.get("exitCode", 0))
-            )
-        ):
+        exit_code = terminated.get("exitCode", 0)
+        if container is None or not _should_restart(container, spec, exit_code):
             yield forbidden_field(f"status.{field}[{index}].state", NOT_TERMINATED)
+
+
+def _could_restart_all(spec: Object) -> bool:
+    """Return whether a rule restarts all containers of the pod (``AllContainersCouldRestart``)."""
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        for rule in container.get("restartPolicyRules") or ():
+            if rule.get("action") == "RestartAllContainers":
+                return True
+    return False
 
 
 def _should_restart(container: Object, spec: Object, exit_code: int) -> bool:
@@ -185,9 +188,7 @@ def _validate_addresses(
     for index, address in enumerate(addresses):
         if address not in old_addresses:
             validate_ip(address, f"status.{field}[{index}]", errors)
-    if len(addresses) > 2 or (
-        len(addresses) == 2 and is_ipv6(addresses[0]) == is_ipv6(addresses[1])
-    ):
+    if not have_families_of_their_own(addresses):
         shown = [go_view(type_name, entry) for entry in status[field]]
         errors.append(invalid_value(f"status.{field}", shown, TWO_OF_A_FAMILY))
 
@@ -205,19 +206,10 @@ def _validate_users(statuses: Iterable[Object], spec: Object, path: str, errors:
         if system == "windows":
             errors.append(forbidden_field(at, "cannot be set for a windows pod"))
             continue
-        numbers = [
-            (user.get("uid", 0), "uid"),
-            (user.get("gid", 0), "gid"),
-            *(
-                (group, f"supplementalGroups[{position}]")
-                for position, group in enumerate(user.get("supplementalGroups") or ())
-            ),
-        ]
-        errors.extend(
-            invalid_value(f"{at}.{shown}", number, detail)
-            for number, shown in numbers
-            for detail in user_or_group_id(number)
-        )
+        validate_as(user_or_group_id, user.get("uid", 0), f"{at}.uid", errors)
+        validate_as(user_or_group_id, user.get("gid", 0), f"{at}.gid", errors)
+        for position, group in enumerate(user.get("supplementalGroups") or ()):
+            validate_as(user_or_group_id, group, f"{at}.supplementalGroups[{position}]", errors)
 
 
 def _validate_allocations(
@@ -298,9 +290,8 @@ def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
     ]
     for path, old_container, container in (*sidecars, *_pairs(pod, old, "containers")):
         for field in FIELDS:
-            old_amounts, amounts = (
-                nested_map(each, "resources", field) for each in (old_container, container)
-            )
+            old_amounts = nested_map(old_container, "resources", field)
+            amounts = nested_map(container, "resources", field)
             if old_amounts.keys() - amounts.keys():
                 errors.append(
                     forbidden_field(
@@ -313,17 +304,20 @@ def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
 def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[FieldError]:
     """Validate changes of the resources of the pod as a whole
     (``validatePodLevelResourcesResize``)."""
-    if not any((resources or {}).get(field) for resources in (new, old) for field in FIELDS):
+    new_resources = new or {}
+    old_resources = old or {}
+    if not any(new_resources.get(field) or old_resources.get(field) for field in FIELDS):
         return
     if old is not None and new is None:
         yield forbidden_field("spec.resources", "pod-level resources cannot be removed")
         return
-    for field in FIELDS if old is not None else ():
-        if ((old or {}).get(field) or {}).keys() - ((new or {}).get(field) or {}).keys():
-            yield forbidden_field(
-                f"spec.resources.{field}", f"pod-level resource {field} cannot be removed"
-            )
-    if not semantically_equal(_with_old_resources(new or {}, old or {}), old or {}):
+    for field in FIELDS:
+        amounts = new_resources.get(field) or {}
+        old_amounts = old_resources.get(field) or {}
+        if old_amounts.keys() - amounts.keys():
+            detail = f"pod-level resource {field} cannot be removed"
+            yield forbidden_field(f"spec.resources.{field}", detail)
+    if not semantically_equal(_with_old_resources(new_resources, old_resources), old_resources):
         yield forbidden_field("spec", "only cpu and memory resources are mutable at pod-level")
 
 
@@ -331,12 +325,8 @@ def _pairs(pod: Object, old: Object, field: str) -> list[tuple[str, Object, Obje
     """Return the path of every container, the old container and the new one."""
     containers = pod["spec"].get(field) or ()
     old_containers = old["spec"].get(field) or ()
-    return [
-        (f"spec.{field}[{index}]", old_container, container)
-        for index, (old_container, container) in enumerate(
-            zip(old_containers, containers, strict=True)
-        )
-    ]
+    paths = [f"spec.{field}[{index}]" for index in range(len(containers))]
+    return list(zip(paths, old_containers, containers, strict=True))
 
 
 def _other_changes(pod: Object, old: Object) -> Iterator[FieldError]:

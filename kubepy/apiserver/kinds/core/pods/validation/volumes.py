@@ -312,7 +312,9 @@ class _FilePath(NamedTuple):
     source: str = ""
 
     def __str__(self) -> str:
-        return f"{quote(self.path)} ({self.source})" if self.source else quote(self.path)
+        if self.source:
+            return f"{quote(self.path)} ({self.source})"
+        return quote(self.path)
 
 
 def overlapping_paths(volumes: list[Object]) -> Iterator[str]:
@@ -363,13 +365,13 @@ def _overlaps(paths: list[_FilePath], earlier: list[_FilePath], prefix: str) -> 
     for file in paths:
         new = file._replace(path=file.path.rstrip("/"))
         for old in earlier:
-            if (
-                new.path
-                and old.path
-                and (
-                    f"{old.path}/".startswith(f"{new.path}/")
-                    or f"{new.path}/".startswith(f"{old.path}/")
-                )
-            ):
+            if _overlap(new.path, old.path):
                 yield f"{prefix}: overlapping paths: {new} with {old}"
         earlier.append(new)
+
+
+def _overlap(path: str, other: str) -> bool:
+    """Return whether one of the paths is the other, or above it."""
+    if not path or not other:
+        return False
+    return f"{other}/".startswith(f"{path}/") or f"{path}/".startswith(f"{other}/")

@@ -106,10 +106,7 @@ def _warnings(
                 container, spec, annotations, prefix, is_template=is_template
             )
         if resources := container.get("resources"):
-            for name in ("memory", "ephemeral-storage"):
-                for field in ("limits", "requests"):
-                    amount = (resources.get(field) or {}).get(name)
-                    yield from _amount_warnings({name: amount}, f"{at}.resources.{field}")
+            yield from _resource_warnings(resources, f"{at}.resources")
         if len(container.get("env") or ()) > 1:
             yield from _env_warnings(container["env"], f"{at}.env")
     yield from _port_warnings(spec, path)
@@ -118,20 +115,30 @@ def _warnings(
         yield f"{path}.terminationGracePeriodSeconds: {detail}"
     affinity = spec.get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
-        block = affinity.get(kind) or {}
-        for index, term in enumerate(block.get(REQUIRED) or ()):
-            if term.get("labelSelector") is None:
-                yield f"{path}.affinity.{kind}.{REQUIRED}[{index}].labelSelector: {NO_SELECTOR}"
-        for index, weighted in enumerate(block.get(PREFERRED) or ()):
-            if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
-                yield (
-                    f"{path}.affinity.{kind}.{PREFERRED}[{index}].podAffinityTerm."
-                    f"labelSelector: {NO_SELECTOR}"
-                )
+        yield from _selector_warnings(affinity.get(kind) or {}, f"{path}.affinity.{kind}")
     for index, server in enumerate(nested_list(spec, "dnsConfig", "nameservers")):
         yield from ip_warnings(server, f"{path}.dnsConfig.nameservers[{index}]")
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         yield from ip_warnings(alias.get("ip", ""), f"{path}.hostAliases[{index}].ip")
+
+
+def _resource_warnings(resources: Object, path: str) -> Iterator[str]:
+    for name in ("memory", "ephemeral-storage"):
+        for field in ("limits", "requests"):
+            amount = (resources.get(field) or {}).get(name)
+            yield from _amount_warnings({name: amount}, f"{path}.{field}")
+
+
+def _selector_warnings(affinity: Object, path: str) -> Iterator[str]:
+    """Warn of terms of pod affinity without a selector."""
+    for index, term in enumerate(affinity.get(REQUIRED) or ()):
+        if term.get("labelSelector") is None:
+            yield f"{path}.{REQUIRED}[{index}].labelSelector: {NO_SELECTOR}"
+    for index, weighted in enumerate(affinity.get(PREFERRED) or ()):
+        term = weighted.get("podAffinityTerm") or {}
+        if term.get("labelSelector") is None:
+            at = f"{path}.{PREFERRED}[{index}].podAffinityTerm"
+            yield f"{at}.labelSelector: {NO_SELECTOR}"
 
 
 # --- placement ------------------------------------------------------------------------------------
@@ -164,11 +171,10 @@ def node_term_warnings(term: Object, path: str, *, check_values: bool = False) -
         key = expression.get("key", "")
         if key in DEPRECATED_LABELS:
             yield f"{at}.key: {key} is {DEPRECATED_LABELS[key]}"
-        for position, value in enumerate(expression.get("values") or () if check_values else ()):
-            yield from (
-                f"{at}.values[{position}]: {value} is invalid, {detail}"
-                for detail in label_value(value)
-            )
+        values = expression.get("values") if check_values else None
+        for position, value in enumerate(values or ()):
+            for detail in label_value(value):
+                yield f"{at}.values[{position}]: {value} is invalid, {detail}"
 
 
 # --- lists ----------------------------------------------------------------------------------------
@@ -245,11 +251,9 @@ def _amount_warnings(amounts: Object | None, path: str) -> Iterator[str]:
     """Warn of amounts that are no whole number of bytes."""
     for name in ("memory", "ephemeral-storage"):
         amount = (amounts or {}).get(name)
-        if (
-            amount is not None
-            and amount[-1:] in "mun"
-            and Quantity.parse(amount).milli_value() % 1000
-        ):
+        if amount is None or amount[-1:] not in "mun":
+            continue
+        if Quantity.parse(amount).milli_value() % 1000:
             yield (
                 f"{path}[{name}]: fractional byte value {quote(amount)} is invalid, must be an "
                 f"integer"
@@ -275,11 +279,10 @@ def _env_warnings(variables: list[Object], path: str) -> Iterator[str]:
 
 
 def _port_warnings(spec: Object, path: str) -> Iterator[str]:
-    ports = [
-        (port, f"{at}.ports[{index}]")
-        for container, at in containers_with_paths(spec, path)
-        for index, port in enumerate(container.get("ports") or ())
-    ]
+    ports: list[tuple[Object, str]] = []
+    for container, at in containers_with_paths(spec, path):
+        for index, port in enumerate(container.get("ports") or ()):
+            ports.append((port, f"{at}.ports[{index}]"))
     earlier: dict[tuple[int, str], list[tuple[Object, str]]] = {}
     for port, at in ports:
         if port.get("hostIP") and not port.get("hostPort"):

@@ -85,7 +85,9 @@ def human_duration(seconds: float) -> str:
         return _two(whole, DAY, "d", HOUR, "h")
     if whole < 2 * YEAR:
         return f"{whole // DAY}d"
-    return _two(whole, YEAR, "y", DAY, "d") if whole < 8 * YEAR else f"{whole // YEAR}y"
+    if whole < 8 * YEAR:
+        return _two(whole, YEAR, "y", DAY, "d")
+    return f"{whole // YEAR}y"
 
 
 def _two(seconds: int, unit: int, letter: str, smaller: int, smaller_letter: str) -> str:
@@ -98,7 +100,9 @@ def _two(seconds: int, unit: int, letter: str, smaller: int, smaller_letter: str
 def since(time: str | None, now: datetime) -> str:
     """Return the time since an API time, ``<unknown>`` without one
     (``translateTimestampSince``)."""
-    return human_duration((now - parse_time(time)).total_seconds()) if time else "<unknown>"
+    if time:
+        return human_duration((now - parse_time(time)).total_seconds())
+    return "<unknown>"
 
 
 def age(obj: Object, now: datetime) -> str:

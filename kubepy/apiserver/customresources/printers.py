@@ -68,9 +68,13 @@ def _typed(kind: str, value: Any, now: datetime) -> Cell:
         return value if isinstance(value, bool) else None
     if kind == "date":
         try:
-            return since(value, now) if isinstance(value, str) else None
+            if isinstance(value, str):
+                return since(value, now)
+            return None
         except ValueError:
             return "<invalid>"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return int(value) if kind == "integer" or float(value).is_integer() else float(value)
+    if kind == "integer" or float(value).is_integer():
+        return int(value)
+    return float(value)

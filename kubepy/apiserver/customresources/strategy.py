@@ -168,7 +168,9 @@ class CustomStrategy(Strategy):
             return []
         if any(error.reason in _BLOCKING for error in wrong):
             return [_NOT_CHECKED]
-        return self._rules.validate(obj) if old is None else self._rules.validate(obj, old)
+        if old is None:
+            return self._rules.validate(obj)
+        return self._rules.validate(obj, old)
 
     def _validate_scale(self, obj: Object) -> list[FieldError]:
         if not self.resource.scale_paths:

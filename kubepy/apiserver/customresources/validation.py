@@ -128,7 +128,9 @@ def validate_selector(obj: Object, path: FieldPath) -> list[FieldError]:
     """Validate that the selector at a path is a string; an empty path means no selector."""
     selector = value_at(obj, path)
     problem = "" if selector is None else _accessor_problem(path, selector, str, "string")
-    return [invalid_value(dotted(path), "", problem)] if problem else []
+    if problem:
+        return [invalid_value(dotted(path), "", problem)]
+    return []
 
 
 def _accessor_problem(path: FieldPath, value: Any, expected: type, go_type: str) -> str:

@@ -239,7 +239,9 @@ def selector_view(selector: Any) -> Any:
 def _ordered(value: Any) -> Any:
     if isinstance(value, list):
         return [_ordered(item) for item in value]
-    return Ordered(value) if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return Ordered(value)
+    return value
 
 
 # --- the difference of two objects (apimachinery/pkg/util/diff) -----------------------------------

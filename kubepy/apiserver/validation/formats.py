@@ -43,7 +43,9 @@ def port_name(name: str) -> list[str]:
 
 
 def port_number_or_name(port: int | str) -> list[str]:
-    return port_name(port) if isinstance(port, str) else port_number(port)
+    if isinstance(port, str):
+        return port_name(port)
+    return port_number(port)
 
 
 def percent(text: str) -> list[str]:
@@ -92,7 +94,9 @@ def http_header_name(name: str) -> list[str]:
 
 
 def user_or_group_id(number: int) -> list[str]:
-    return [] if 0 <= number < 2**31 else [between(0, 2**31 - 1)]
+    if 0 <= number < 2**31:
+        return []
+    return [between(0, 2**31 - 1)]
 
 
 # --- addresses ------------------------------------------------------------------------------------
@@ -105,7 +109,9 @@ def canonical_ip(address: str) -> list[str]:
     if problems := ip_address(address):
         return problems
     shown = str(ipaddress.ip_address(address))
-    return [] if shown == address else [f"must be in canonical form ({quote(shown)})"]
+    if shown == address:
+        return []
+    return [f"must be in canonical form ({quote(shown)})"]
 
 
 def ip_address(address: str) -> list[str]:

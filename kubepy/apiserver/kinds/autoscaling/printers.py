@@ -47,8 +47,12 @@ def metrics(specs: list[dict[str, Any]], statuses: list[dict[str, Any]]) -> str:
         _metric(spec, statuses[index] if index < len(statuses) else {})
         for index, spec in enumerate(specs)
     ]
-    more = f" + {len(shown) - MOST_METRICS} more..." if len(shown) > MOST_METRICS else ""
-    return ", ".join(shown[:MOST_METRICS]) + more if shown else "<none>"
+    more = ""
+    if len(shown) > MOST_METRICS:
+        more = f" + {len(shown) - MOST_METRICS} more..."
+    if shown:
+        return ", ".join(shown[:MOST_METRICS]) + more
+    return "<none>"
 
 
 def _metric(spec: dict[str, Any], status: dict[str, Any]) -> str:
@@ -57,7 +61,9 @@ def _metric(spec: dict[str, Any], status: dict[str, Any]) -> str:
     key, named = METRICS[spec["type"]]
     source = spec.get(key) or {}
     shares = _share(source.get("target") or {}, status.get(key), named, spec["type"] == "Pods")
-    return f"{source.get('name', '')}: {shares}" if named else shares
+    if named:
+        return f"{source.get('name', '')}: {shares}"
+    return shares
 
 
 def _share(target: dict[str, Any], status: dict[str, Any] | None, named: bool, pods: bool) -> str:

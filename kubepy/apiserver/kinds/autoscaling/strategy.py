@@ -25,10 +25,14 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         return Decoded(super().decode(to_v2(older.object)).object, older.unknown_fields)
 
     def in_version(self, obj: Object, api_version: str) -> Object:
-        return to_v1(obj) if api_version == V1 else obj
+        if api_version == V1:
+            return to_v1(obj)
+        return obj
 
     def to_stored_version(self, config: Object) -> Object:
-        return to_v2(config) if config["apiVersion"] == V1 else config
+        if config["apiVersion"] == V1:
+            return to_v2(config)
+        return config
 
     def default(self, obj: Object) -> None:
         defaults.default_autoscaler(obj)

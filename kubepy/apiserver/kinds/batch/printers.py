@@ -50,7 +50,9 @@ def _completions(obj: Object) -> str:
     if spec.get("completions") is not None:
         return f"{succeeded}/{spec['completions']}"
     parallelism = spec.get("parallelism") or 0
-    return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
+    if parallelism > 1:
+        return f"{succeeded}/1 of {parallelism}"
+    return f"{succeeded}/1"
 
 
 @printer(

@@ -204,7 +204,9 @@ class ServiceAccountStrategy(Strategy):
         ]
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        return [] if self.warnings_on_create(old) else self.warnings_on_create(obj)
+        if self.warnings_on_create(old):
+            return []
+        return self.warnings_on_create(obj)
 
 
 def _clean_secret_references(obj: Object) -> None:

@@ -36,7 +36,9 @@ def _hosts(rules: list[dict[str, Any]]) -> str:
         if rule.get("host") and not more:
             hosts.append(rule["host"])
     shown = ",".join(hosts) or "*"
-    return f"{shown} + {len(rules) - MOST} more..." if more else shown
+    if more:
+        return f"{shown} + {len(rules) - MOST} more..."
+    return shown
 
 
 @printer("Name", "Controller", "Parameters", "Age")

@@ -66,11 +66,9 @@ def print_csi_node(obj: Object, now: datetime) -> list[Cell]:
 def print_csi_driver(obj: Object, now: datetime) -> list[Cell]:
     spec = spec_of(obj)
     requests = spec.get("tokenRequests")
-    audiences = (
-        "<unset>"
-        if requests is None
-        else ",".join(request.get("audience", "") for request in requests)
-    )
+    audiences = "<unset>"
+    if requests is not None:
+        audiences = ",".join(request.get("audience", "") for request in requests)
     return [
         obj["metadata"]["name"],
         spec.get("attachRequired", True),

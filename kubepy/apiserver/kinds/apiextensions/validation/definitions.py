@@ -365,9 +365,9 @@ def _validate_conversion(conversion: Object | None, preserve: bool, errors: Erro
         if not versions:
             errors.append(required(at))
         for index, version in enumerate(versions):
-            complaints = (
-                ["duplicate version"] if version in versions[:index] else dns1035_label(version)
-            )
+            complaints = dns1035_label(version)
+            if version in versions[:index]:
+                complaints = ["duplicate version"]
             validate_format(version, complaints, f"{at}[{index}]", errors)
         if versions and not set(versions) & set(REVIEW_VERSIONS):
             detail = "must include at least one of " + ", ".join(REVIEW_VERSIONS)

@@ -50,9 +50,10 @@ class _Place(NamedTuple):
     def below(self, step: str, limit: int | None = 1) -> _Place:
         """Return the place of a field or item; ``limit`` is the number of them in one value of this
         place."""
-        times = (
-            None if limit is None or self.times is None else min(self.times * max(limit, 0), MAX)
-        )
+        if limit is None or self.times is None:
+            times = None
+        else:
+            times = min(self.times * max(limit, 0), MAX)
         return _Place(f"{self.path}.{step}", False, self.uncorrelatable, times)
 
 

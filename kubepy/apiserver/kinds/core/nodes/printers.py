@@ -53,7 +53,9 @@ def node_status(node: Object) -> str:
     ready = "Unknown"
     if "Ready" in conditions:
         ready = "Ready" if conditions["Ready"] == "True" else "NotReady"
-    return f"{ready},SchedulingDisabled" if spec_of(node).get("unschedulable") else ready
+    if spec_of(node).get("unschedulable"):
+        return f"{ready},SchedulingDisabled"
+    return ready
 
 
 def node_roles(node: Object) -> list[str]:

@@ -137,7 +137,9 @@ def _ended(terminated: dict[str, Any]) -> str:
     if terminated.get("reason"):
         return str(terminated["reason"])
     signal = terminated.get("signal", 0)
-    return f"Signal:{signal}" if signal else f"ExitCode:{terminated.get('exitCode', 0)}"
+    if signal:
+        return f"Signal:{signal}"
+    return f"ExitCode:{terminated.get('exitCode', 0)}"
 
 
 # --- init containers ------------------------------------------------------------------------------

@@ -98,4 +98,6 @@ class PodTemplateStrategy(Strategy):
         return pod_warnings.warnings_for_template(obj["template"], "template")
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        return self.warnings_on_create(obj) if self.spec_changed(obj, old) else []
+        if self.spec_changed(obj, old):
+            return self.warnings_on_create(obj)
+        return []

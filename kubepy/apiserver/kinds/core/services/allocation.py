@@ -274,7 +274,9 @@ def _allocate_node_ports(service: Object, old: Object | None, others: list[Objec
     for other in others:
         used.update(_own_node_ports(other["spec"]))
         used.add(other["spec"].get("healthCheckNodePort"))
-    kept = set(_own_node_ports(old["spec"])) if old is not None else set()
+    kept = set()
+    if old is not None:
+        kept = set(_own_node_ports(old["spec"]))
     if needs_node_ports(service):
         _check_given_ports(service, used, kept)
         allocates_for_balancer = spec.get("allocateLoadBalancerNodePorts") is not False

@@ -86,11 +86,9 @@ def validate_slice(spec: Object, old: Object | None, errors: Errors) -> None:
             invalid_value("spec", "", "only one of `sharedCounters` or `devices` is allowed")
         )
     devices = nested_list(spec, "devices")
-    most = (
-        64
-        if any(device.get("taints") or device.get("consumesCounters") for device in devices)
-        else 128
-    )
+    most = 128
+    if any(device.get("taints") or device.get("consumesCounters") for device in devices):
+        most = 64
     old_devices = {name_of(device): device for device in (old or {}).get("devices") or ()}
 
     def validate(device: Object, path: str, errors: Errors) -> None:
@@ -185,7 +183,9 @@ def validate_properties(
 ) -> None:
     for name in sorted(properties):
         validate_qualified_name(name, path, errors)
-        shown = name if len(name) <= 96 else f"{name[:47]}...{name[-46:]}"
+        shown = name
+        if len(name) > 96:
+            shown = f"{name[:47]}...{name[-46:]}"
         validate(properties[name], f"{path}[{shown}]", errors)
 
 

@@ -140,7 +140,9 @@ def validate_field_selector(
             return
     label = selector["fieldPath"]
     base, bracket, rest = label.partition("['")  # ``metadata.labels['a']``
-    subscript = rest[:-2] if bracket and base and label.endswith("']") else None
+    subscript = None
+    if bracket and base and label.endswith("']"):
+        subscript = rest[:-2]
     base = label if subscript is None else base
     detail = ""
     if selector["apiVersion"] != "v1":
@@ -189,7 +191,9 @@ def _divisors_of(resource: str) -> tuple[str, tuple[str, ...]]:
         if kind == "cpu":
             return kind, ("1m", "1")
         return ("local ephemeral storage" if kind == "ephemeral-storage" else kind), BINARY_DIVISORS
-    return ("hugepages", BINARY_DIVISORS) if resource.startswith(HUGE_PAGES) else ("", ())
+    if resource.startswith(HUGE_PAGES):
+        return ("hugepages", BINARY_DIVISORS)
+    return ("", ())
 
 
 def validate_env_from(sources: list[Object], path: str, errors: Errors) -> None:
@@ -202,9 +206,9 @@ def validate_env_from(sources: list[Object], path: str, errors: Errors) -> None:
             if not name:
                 errors.append(required(f"{path}[{index}].{kind}.name"))
             else:
-                prefix = (
-                    name[:-1] + "a" if name.endswith("-") else name
-                )  # upstream checks it as a prefix
+                prefix = name
+                if name.endswith("-"):  # upstream checks it as a prefix
+                    prefix = name[:-1] + "a"
                 validate_format(
                     name, dns1123_subdomain(prefix), f"{path}[{index}].{kind}.name", errors
                 )

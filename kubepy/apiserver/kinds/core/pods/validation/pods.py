@@ -148,7 +148,9 @@ def _deadline_errors(spec: Object, old_spec: Object) -> list[FieldError]:
     at = "spec.activeDeadlineSeconds"
     if new is None:
         detail = "must not update from a positive integer to nil value"
-        return [] if old is None else [invalid_value(at, None, detail)]
+        if old is None:
+            return []
+        return [invalid_value(at, None, detail)]
     if not 0 <= new < 2**31:
         return [invalid_value(at, new, between(0, 2**31 - 1))]
     if old is not None and old < new:

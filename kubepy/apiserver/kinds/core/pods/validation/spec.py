@@ -425,11 +425,9 @@ def _contradiction(
         case "Unconfined":
             same = annotation == "unconfined"
         case "RuntimeDefault":
-            same = (
-                annotation in RUNTIME_DEFAULTS
-                if name == "seccomp"
-                else annotation == "runtime/default"
-            )
+            same = annotation == "runtime/default"
+            if name == "seccomp":
+                same = annotation in RUNTIME_DEFAULTS
         case "Localhost":
             same = annotation.startswith("localhost/")
             if same and annotation.removeprefix("localhost/") != profile.get("localhostProfile"):
@@ -441,7 +439,9 @@ def _contradiction(
                 ]
         case _:
             same = True
-    return [] if same else [forbidden_field(f"{path}.type", f"{name} {MUST_MATCH}")]
+    if same:
+        return []
+    return [forbidden_field(f"{path}.type", f"{name} {MUST_MATCH}")]
 
 
 def validate_annotation_changes(

@@ -327,7 +327,9 @@ def overlapping_paths(volumes: list[Object]) -> Iterator[str]:
         ):
             source = volume.get(kind)
             if source is not None:
-                described = f"{shown} {quote(source.get(name_field, ''))}" if name_field else shown
+                described = shown
+                if name_field:
+                    described = f"{shown} {quote(source.get(name_field, ''))}"
                 yield from _overlaps(
                     _file_paths(source, ""), [], f"volume {quote(name)} ({described})"
                 )

@@ -27,9 +27,8 @@ def finalizer_warnings(finalizers: Iterable[str]) -> list[str]:
     for name in sorted(set(finalizers)):
         complaints = list(label_key(name))
         if "/" not in name and name not in _STANDARD_FINALIZERS:
-            complaints.append(
-                f"{_PREFER} {'including a path (/) ' if '.' in name else ''}{_CONFLICTS}"
-            )
+            how = "including a path (/) " if "." in name else ""
+            complaints.append(f"{_PREFER} {how}{_CONFLICTS}")
         warnings += [f"metadata.finalizers: {quote(name)}: {detail}" for detail in complaints]
     return warnings
 
@@ -51,11 +50,10 @@ def validate_embedded(schema: Schema, value: Any, path: str = "") -> list[FieldE
             decode_as(_METADATA, embedded.get("metadata"))
         except DecodeError as error:
             return [invalid_value(f"{at}.metadata", embedded["metadata"], str(error))]
-    return [
-        error
-        for embedded, at in _embedded(schema, value, path)
-        for error in _invalid_fields(embedded, at)
-    ]
+    errors: list[FieldError] = []
+    for embedded, at in _embedded(schema, value, path):
+        errors += _invalid_fields(embedded, at)
+    return errors
 
 
 def _embedded(schema: Schema, value: Any, path: str) -> Iterator[tuple[Object, str]]:
@@ -70,7 +68,8 @@ def _embedded(schema: Schema, value: Any, path: str) -> Iterator[tuple[Object, s
         others = schema.get("additionalProperties")
         for key in sorted(value):
             if key in fields:
-                yield from _embedded(fields[key], value[key], f"{path}.{key}" if path else key)
+                at = f"{path}.{key}" if path else key
+                yield from _embedded(fields[key], value[key], at)
             elif isinstance(others, Mapping):
                 yield from _embedded(others, value[key], f"{path}[{key}]")
 

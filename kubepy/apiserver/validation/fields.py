@@ -187,11 +187,8 @@ def validate_operator(expression: Mapping[str, Any], path: str, errors: Errors) 
     match operator:
         case "In" | "NotIn":
             if not values:
-                errors.append(
-                    required(
-                        f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"
-                    )
-                )
+                detail = "must be specified when `operator` is 'In' or 'NotIn'"
+                errors.append(required(f"{path}.values", detail))
         case "Exists" | "DoesNotExist":
             if values:
                 detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
@@ -210,10 +207,10 @@ def is_empty_selector(selector: Mapping[str, Any]) -> bool:
 
 
 def has_invalid_label_value(selector: Mapping[str, Any] | None) -> bool:
-    expressions = (selector or {}).get("matchExpressions") or ()
-    return any(
-        label_value(value) for expression in expressions for value in expression.get("values") or ()
-    )
+    for expression in (selector or {}).get("matchExpressions") or ():
+        if any(map(label_value, expression.get("values") or ())):
+            return True
+    return False
 
 
 # --- Go's view of a value -------------------------------------------------------------------------
@@ -250,10 +247,9 @@ def _ordered(value: Any) -> Any:
 def go_diff(type_name: str, old: Any, new: Any) -> str:
     """Return the unified diff of two internal structs printed as indented JSON, without file
     names."""
-    old_text, new_text = (
-        json.dumps(go_view(type_name, value), indent=1, ensure_ascii=False) for value in (old, new)
-    )
     import difflib
 
+    old_text = json.dumps(go_view(type_name, old), indent=1, ensure_ascii=False)
+    new_text = json.dumps(go_view(type_name, new), indent=1, ensure_ascii=False)
     lines = difflib.unified_diff(old_text.split("\n"), new_text.split("\n"), n=3, lineterm="")
     return "".join(f"{line}\n" for line in list(lines)[2:])

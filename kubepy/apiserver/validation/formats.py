@@ -142,10 +142,11 @@ def without_leading_zeros(address: str) -> str | None:
     """Return an IPv4 address with leading zeros (``010.0.0.1``) without them; None for anything
     else."""
     parts = address.split(".")
-    if len(parts) != 4 or not all(
-        part.isascii() and part.isdigit() and int(part) < 256 for part in parts
-    ):
+    if len(parts) != 4:
         return None
+    for part in parts:
+        if not part.isascii() or not part.isdigit() or int(part) > 255:
+            return None
     return ".".join(str(int(part)) for part in parts)
 
 
@@ -158,7 +159,8 @@ def cidr(network: str) -> list[str]:
     try:
         ipaddress.ip_interface(_without_zone(network))
     except ValueError:
-        if slash and without_leading_zeros(address) and length.isdigit() and int(length) <= 32:
+        is_prefix = slash and length.isdigit() and int(length) <= 32
+        if is_prefix and without_leading_zeros(address):
             return ["must not have leading 0s in IP or prefix length"]
         return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
     if not (slash and length.isdigit()):

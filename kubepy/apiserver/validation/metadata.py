@@ -17,7 +17,13 @@ from kubepy.api.values.names import (
     path_segment,
     path_segment_prefix,
 )
-from kubepy.apiserver.validation.fields import json_view, label_key, validate_labels
+from kubepy.apiserver.validation.fields import (
+    json_view,
+    label_key,
+    validate_as,
+    validate_format,
+    validate_labels,
+)
 from kubepy.quoting import quote
 
 IMMUTABLE = "field is immutable"
@@ -64,11 +70,10 @@ def validate_object_meta(
     """Return all errors of an object's metadata; ``name_rule`` is the kind's
     (``ValidateObjectMeta``)."""
     prefix = metadata.get("generateName") or ""
+    errors: list[FieldError] = []
     masked = mask_trailing_dash(prefix)
-    errors = [
-        invalid_value(f"{path}.generateName", prefix, detail)
-        for detail in (name_rule(masked) if prefix else ())
-    ]
+    if prefix:
+        validate_format(prefix, name_rule(masked), f"{path}.generateName", errors)
     errors += _validate_name(metadata.get("name") or "", name_rule, path)
     return errors + _validate_common(metadata, namespaced, path)
 
@@ -77,10 +82,8 @@ def validate_path_segments(metadata: Metadata) -> list[FieldError]:
     """Check that the name is a path segment, for kinds whose own rule allows more (upstream checks
     a second time)."""
     prefix = metadata.get("generateName") or ""
-    errors = [
-        invalid_value("metadata.generateName", prefix, detail)
-        for detail in path_segment_prefix(prefix)
-    ]
+    errors: list[FieldError] = []
+    validate_as(path_segment_prefix, prefix, "metadata.generateName", errors)
     return errors + _validate_name(metadata.get("name") or "", path_segment, "metadata")
 
 
@@ -124,15 +127,11 @@ def validate_kube_finalizers(resource: Resource, metadata: Metadata) -> list[Fie
 def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
     """Validate the keys, whatever their case, and the size of all annotations together."""
     annotations = annotations or {}
-    errors = [
-        invalid_value(path, key, detail)
-        for key in sorted(annotations)
-        for detail in label_key(key.lower())
-    ]
-    if (
-        sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
-        > ANNOTATIONS_LIMIT
-    ):
+    errors: list[FieldError] = []
+    for key in sorted(annotations):
+        validate_format(key, label_key(key.lower()), path, errors)
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+    if size > ANNOTATIONS_LIMIT:
         errors.append(too_long(path, ANNOTATIONS_LIMIT))
     return errors
 
@@ -149,10 +148,7 @@ def _validate_common(metadata: Metadata, namespaced: bool, path: str) -> list[Fi
     if namespaced and not namespace:
         errors.append(required(f"{path}.namespace"))
     elif namespaced:
-        errors += [
-            invalid_value(f"{path}.namespace", namespace, detail)
-            for detail in dns1123_label(namespace)
-        ]
+        validate_as(dns1123_label, namespace, f"{path}.namespace", errors)
     elif namespace:
         errors.append(forbidden_field(f"{path}.namespace", "not allowed on this type"))
     generation = metadata.get("generation") or 0
@@ -166,11 +162,8 @@ def _validate_common(metadata: Metadata, namespaced: bool, path: str) -> list[Fi
         nested_list(metadata, "ownerReferences"), f"{path}.ownerReferences"
     )
     finalizers = nested_list(metadata, "finalizers")
-    errors += [
-        invalid_value(f"{path}.finalizers", name, detail)
-        for name in finalizers
-        for detail in label_key(name)
-    ]
+    for name in finalizers:
+        validate_as(label_key, name, f"{path}.finalizers", errors)
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         detail = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
         errors.append(invalid_value(f"{path}.finalizers", list(finalizers), detail))
@@ -204,9 +197,8 @@ def validate_owner_references(references: Sequence[Object], path: str) -> list[F
                 "Only one reference can have Controller set to true. "
                 f'Found "true" in references for {controller} and {current}'
             )
-            errors.append(
-                invalid_value(path, json_view("[]meta/v1.OwnerReference", list(references)), detail)
-            )
+            shown = json_view("[]meta/v1.OwnerReference", list(references))
+            errors.append(invalid_value(path, shown, detail))
         else:
             controller = current
     return errors

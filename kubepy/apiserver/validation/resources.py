@@ -39,7 +39,8 @@ STANDARD = (
     CONTAINER_RESOURCES
     | COUNTED
     | frozenset(("storage", "requests.storage"))
-    | frozenset(f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES)
+    | frozenset(f"requests.{name}" for name in CONTAINER_RESOURCES)
+    | frozenset(f"limits.{name}" for name in CONTAINER_RESOURCES)
 )
 
 
@@ -102,7 +103,9 @@ def container_resource_name(name: str) -> tuple[str, ...]:
     complaints = resource_name(name)
     if "/" not in name:
         known = name in CONTAINER_RESOURCES or is_huge_page(name)
-        return complaints if known else (*complaints, "must be a standard resource for containers")
+        if known:
+            return complaints
+        return (*complaints, "must be a standard resource for containers")
     if not is_native(name) and not is_extended(name):
         return (*complaints, "doesn't follow extended resource name standard")
     return complaints
@@ -153,39 +156,33 @@ def validate_resource_requirements(
         at = f"{path}.requests[{name}]"
         validate_name(name, at, errors)
         validate_resource_quantity(name, requests[name], at, errors)
-        amount = requests[name]
-        limit = limits.get(name)
-        if limit is None:
-            if not is_overcommit_allowed(name):
-                errors.append(
-                    required(f"{path}.limits", "Limit must be set for non overcommitable resources")
-                )
-        else:
-            request = Quantity.parse(amount)
-            allowed = Quantity.parse(limit)
-            if request != allowed and not is_overcommit_allowed(name):
-                errors.append(
-                    invalid_value(
-                        f"{path}.requests", amount, f"must be equal to {name} limit of {limit}"
-                    )
-                )
-            elif request > allowed:
-                errors.append(
-                    invalid_value(
-                        f"{path}.requests",
-                        amount,
-                        f"must be less than or equal to {name} limit of {limit}",
-                    )
-                )
+        _validate_request(name, requests[name], limits.get(name), path, errors)
         if is_huge_page(name) and not allow_indivisible:
             _validate_pages(name, requests[name], at, errors)
-    if any(map(is_huge_page, (*limits, *requests))) and not {"cpu", "memory"} & {
-        *limits,
-        *requests,
-    }:
+    names = {*limits, *requests}
+    if any(map(is_huge_page, names)) and not {"cpu", "memory"} & names:
         errors.append(forbidden_field(path, "HugePages require cpu or memory"))
     if claims := resources.get("claims"):
         _validate_claims(claims, claim_names, f"{path}.claims", errors)
+
+
+def _validate_request(name: str, amount: str, limit: str | None, path: str, errors: Errors) -> None:
+    """Validate a request beside the limit: equal to it where the resource cannot be
+    overcommitted."""
+    may_overcommit = is_overcommit_allowed(name)
+    if limit is None:
+        if not may_overcommit:
+            detail = "Limit must be set for non overcommitable resources"
+            errors.append(required(f"{path}.limits", detail))
+        return
+    request = Quantity.parse(amount)
+    allowed = Quantity.parse(limit)
+    if request != allowed and not may_overcommit:
+        detail = f"must be equal to {name} limit of {limit}"
+        errors.append(invalid_value(f"{path}.requests", amount, detail))
+    elif request > allowed:
+        detail = f"must be less than or equal to {name} limit of {limit}"
+        errors.append(invalid_value(f"{path}.requests", amount, detail))
 
 
 def _validate_pages(name: str, amount: str, path: str, errors: Errors) -> None:

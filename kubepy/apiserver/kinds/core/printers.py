@@ -68,13 +68,20 @@ def print_namespace(obj: Object, now: datetime) -> list[Cell]:
 
 @printer("Name", "Data", "Age")
 def print_config_map(obj: Object, now: datetime) -> list[Cell]:
-    size = len(obj.get("data") or {}) + len(obj.get("binaryData") or {})
-    return [obj["metadata"]["name"], size, age(obj, now)]
+    texts = obj.get("data") or {}
+    binaries = obj.get("binaryData") or {}
+    return [obj["metadata"]["name"], len(texts) + len(binaries), age(obj, now)]
 
 
 @printer("Name", "Type", "Data", "Age")
 def print_secret(obj: Object, now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], obj.get("type", ""), len(obj.get("data") or {}), age(obj, now)]
+    data = obj.get("data") or {}
+    return [
+        obj["metadata"]["name"],
+        obj.get("type", ""),
+        len(data),
+        age(obj, now),
+    ]
 
 
 @printer("Name", "Age")

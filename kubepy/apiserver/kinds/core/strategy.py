@@ -171,9 +171,8 @@ class EventStrategy(Strategy):
     def to_stored_version(self, config: Object) -> Object:
         if config.get("apiVersion") != NEW_EVENTS:
             return config
-        return {_CORE_EVENT_FIELDS.get(field, field): value for field, value in config.items()} | {
-            "apiVersion": "v1"
-        }
+        renamed = {_CORE_EVENT_FIELDS.get(field, field): value for field, value in config.items()}
+        return {**renamed, "apiVersion": "v1"}
 
     def validate(self, obj: Object) -> list[FieldError]:
         return validation.validate_event(obj)

@@ -83,9 +83,8 @@ def validate_config_map(config_map: Object) -> list[FieldError]:
             )
     for key in sorted(binary):
         _validate_key(key, "binaryData", errors)
-    size = sum(len(value.encode()) for value in data.values()) + sum(
-        map(decoded_size, binary.values())
-    )
+    size = sum(len(value.encode()) for value in data.values())
+    size += sum(map(decoded_size, binary.values()))
     if size > MAX_DATA_BYTES:
         errors.append(too_long(WHOLE_OBJECT, MAX_DATA_BYTES))
     return errors
@@ -97,16 +96,23 @@ def _validate_key(key: str, path: str, errors: Errors) -> None:
 
 def decoded_size(encoded: str) -> int:
     """Return the number of bytes that a base64 text encodes."""
-    return len(encoded) * 3 // 4 - encoded[-2:].count("=")
+    padding = encoded[-2:].count("=")
+    return len(encoded) * 3 // 4 - padding
 
 
 def validate_immutable_data(new: Object, old: Object, fields: tuple[str, ...]) -> list[FieldError]:
     """Refuse changes of data that is marked immutable, and of the mark."""
     if not old.get("immutable"):
         return []
-    errors = [] if new.get("immutable") else [forbidden_field("immutable", IMMUTABLE_DATA)]
-    changed = [field for field in fields if (new.get(field) or {}) != (old.get(field) or {})]
-    return errors + [forbidden_field(field, IMMUTABLE_DATA) for field in changed]
+    errors = []
+    if not new.get("immutable"):
+        errors.append(forbidden_field("immutable", IMMUTABLE_DATA))
+    for field in fields:
+        data = new.get(field) or {}
+        old_data = old.get(field) or {}
+        if data != old_data:
+            errors.append(forbidden_field(field, IMMUTABLE_DATA))
+    return errors
 
 
 # --- secrets --------------------------------------------------------------------------------------

@@ -25,13 +25,14 @@ def print_endpoints(obj: Object, now: datetime) -> list[Cell]:
     for subset in subsets:
         ips = [address["ip"] for address in nested_list(subset, "addresses")]
         ports = nested_list(subset, "ports")
-        addresses += (
-            [
-                f"[{ip}]:{port['port']}" if ":" in ip else f"{ip}:{port['port']}"
-                for port in ports
-                for ip in ips
-            ]
-            if ports
-            else ips
-        )
-    return [obj["metadata"]["name"], some_of(addresses, "") if subsets else "<none>", age(obj, now)]
+        for port in ports:
+            addresses += [_host_and_port(ip, port["port"]) for ip in ips]
+        if not ports:
+            addresses += ips
+    shown = some_of(addresses, "") if subsets else "<none>"
+    return [obj["metadata"]["name"], shown, age(obj, now)]
+
+
+def _host_and_port(ip: str, port: int) -> str:
+    host = f"[{ip}]" if ":" in ip else ip
+    return f"{host}:{port}"

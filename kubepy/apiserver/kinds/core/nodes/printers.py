@@ -62,7 +62,8 @@ def node_roles(node: Object) -> list[str]:
     """Return the roles that a node's labels give it, sorted (``findNodeRoles``)."""
     labels = labels_of(node)
     roles = {key.removeprefix(ROLE_PREFIX) for key in labels if key.startswith(ROLE_PREFIX)}
-    return sorted((roles | {labels.get(ROLE, "")}) - {""})
+    roles.add(labels.get(ROLE, ""))
+    return sorted(roles - {""})
 
 
 def _address(status: dict[str, Any], kind: str) -> str:

@@ -153,18 +153,17 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
     )
     compared, old_compared = _with_immutable_fields_only(claim, old)
     if not _class_was_annotation(claim, old):
-        new_class, old_class = (annotations_of(obj).get(BETA_CLASS, "") for obj in (claim, old))
-        if new_class != old_class:
-            errors.append(
-                invalid_value(f"metadata.annotations.{BETA_CLASS}", new_class, "field is immutable")
-            )
+        annotation = annotations_of(claim).get(BETA_CLASS, "")
+        if annotation != annotations_of(old).get(BETA_CLASS, ""):
+            at = f"metadata.annotations.{BETA_CLASS}"
+            errors.append(invalid_value(at, annotation, "field is immutable"))
     if not semantically_equal(compared, old_compared):
         difference = go_diff("core.PersistentVolumeClaimSpec", old_compared, compared)
         errors.append(forbidden_field("spec", f"{SPEC_KEPT}\n{difference}"))
     # A request that has not been fulfilled yet may be lowered, but not to the capacity or below.
     zero = Quantity(0)
-    new_size = _storage(claim["spec"].get("resources") or {}, "requests") or zero
-    old_size = _storage(old["spec"].get("resources") or {}, "requests") or zero
+    new_size = _storage(spec.get("resources") or {}, "requests") or zero
+    old_size = _storage(old_spec.get("resources") or {}, "requests") or zero
     capacity = _storage(status_of(old), "capacity") or zero
     if new_size < old_size and new_size <= capacity:
         errors.append(
@@ -174,11 +173,10 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
         )
     if spec.get("volumeMode") != old_spec.get("volumeMode"):
         errors.append(invalid_value("volumeMode", spec.get("volumeMode"), "field is immutable"))
-    new_class = claim["spec"].get("volumeAttributesClassName")
+    new_class = spec.get("volumeAttributesClassName")
+    is_changed = new_class != old_spec.get("volumeAttributesClassName")
     current = status_of(old).get("currentVolumeAttributesClassName")
-    if (current is not None and not new_class) and new_class != old["spec"].get(
-        "volumeAttributesClassName"
-    ):
+    if current is not None and not new_class and is_changed:
         shown = "nil" if new_class is None else "empty string"
         detail = (
             f"update to {shown} is forbidden when status.currentVolumeAttributesClassName is "
@@ -212,19 +210,18 @@ def _with_immutable_fields_only(claim: Object, old: Object) -> tuple[Object, Obj
 
 def _class_was_annotation(claim: Object, old: Object) -> bool:
     """Return whether the class of the old annotation has become the field ``storageClassName``."""
-    old_class = annotations_of(old).get(BETA_CLASS)
-    new_class = annotations_of(claim).get(BETA_CLASS, old_class)
-    return (
-        old_class is not None
-        and new_class == old_class
-        and old["spec"].get("storageClassName") is None
-        and (claim["spec"].get("storageClassName") == old_class)
-    )
+    annotation = annotations_of(old).get(BETA_CLASS)
+    if annotation is None or annotations_of(claim).get(BETA_CLASS, annotation) != annotation:
+        return False
+    had_field = old["spec"].get("storageClassName") is not None
+    return not had_field and bool(claim["spec"].get("storageClassName") == annotation)
 
 
 def _storage(holder: Object, field: str) -> Quantity | None:
     amount = (holder.get(field) or {}).get("storage")
-    return None if amount is None else Quantity.parse(amount)
+    if amount is None:
+        return None
+    return Quantity.parse(amount)
 
 
 RESIZE_STATUSES = (
@@ -266,10 +263,13 @@ def _validate_resource_key(name: str, path: str, errors: Errors) -> bool:
     one."""
     complaints = label_key(name)
     validate_format(name, complaints, path, errors)
-    if not complaints and name != "storage" and ("/" not in name or "kubernetes.io/" in name):
+    if complaints:
+        return False
+    is_of_kubernetes = "/" not in name or "kubernetes.io/" in name
+    if is_of_kubernetes and name != "storage":
         errors.append(not_supported(path, name, ("storage",)))
         return False
-    return not complaints
+    return True
 
 
 def claim_warnings(claim: Object) -> list[str]:

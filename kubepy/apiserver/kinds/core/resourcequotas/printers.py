@@ -13,10 +13,17 @@ def print_resource_quota(obj: Object, now: datetime) -> list[Cell]:
     status = status_of(obj)
     hard = status.get("hard") or {}
     used = status.get("used") or {}
-    shares = {name: f"{name}: {used.get(name, 0)}/{hard[name]}" for name in sorted(hard)}
+    requests = []
+    limits = []
+    for name in sorted(hard):
+        share = f"{name}: {used.get(name, 0)}/{hard[name]}"
+        if name.startswith("limits."):
+            limits.append(share)
+        else:
+            requests.append(share)
     return [
         obj["metadata"]["name"],
-        ", ".join(share for name, share in shares.items() if not name.startswith("limits.")),
-        ", ".join(share for name, share in shares.items() if name.startswith("limits.")),
+        ", ".join(requests),
+        ", ".join(limits),
         age(obj, now),
     ]

@@ -44,5 +44,7 @@ def external_ip(service: Object) -> str:
 
 def load_balancer_addresses(obj: AnyObject) -> list[str]:
     """Return the addresses of the load balancer of a Service or an Ingress, sorted."""
-    points = nested_list(obj, "status", "loadBalancer", "ingress")
-    return sorted({point.get("ip") or point.get("hostname") or "" for point in points} - {""})
+    addresses: set[str] = set()
+    for point in nested_list(obj, "status", "loadBalancer", "ingress"):
+        addresses.add(point.get("ip") or point.get("hostname") or "")
+    return sorted(addresses - {""})

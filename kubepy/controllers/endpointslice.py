@@ -153,7 +153,12 @@ def _plan_family(
             plan.delete.append(slice_)
     for key, group in groups.items():
         plan.extend(
-            _plan_group(service, owned.get(key, []), group, new_slice(service, group.ports, family))
+            _plan_group(
+                service,
+                owned.get(key, []),
+                group,
+                new_slice(service, group.ports, family),
+            )
         )
     for key, slices in owned.items():
         if key not in groups:

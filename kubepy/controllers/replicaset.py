@@ -363,7 +363,11 @@ def pods_to_delete(pods: list[Pod], related: Iterable[Pod], count: int, now: dat
     )
     by_rank: dict[Rank, list[Pod]] = {}
     for pod in sorted(pods, key=uid_of, reverse=True):  # the youngest first
-        rank = (*progress(pod), deletion_cost(pod), -pods_on_node[node_name(pod)])
+        rank = (
+            *progress(pod),
+            deletion_cost(pod),
+            -pods_on_node[node_name(pod)],
+        )
         by_rank.setdefault(rank, []).append(pod)
     chosen: list[Pod] = []
     for rank in sorted(by_rank):

@@ -240,10 +240,7 @@ class FaultyReconciler:
         self._inner = self._new_reconciler(
             self._context._replace(client=client, informers=self._informers)
         )
-        if isinstance(self._inner, Remembering):
-            self._remembering = self._inner
-        else:
-            self._remembering = None
+        self._remembering = self._inner if isinstance(self._inner, Remembering) else None
         self._handlers = self._inner.handlers()
 
     def _list(self, list_objects: Callable[[str], Iterable[Object]]) -> None:

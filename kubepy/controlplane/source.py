@@ -345,9 +345,7 @@ def _defines_resource(event: WatchEvent) -> bool:
     another spec."""
     if event.key.resource != CRDS or event.new is None:
         return False
-    if event.old is None:
-        return True
-    return event.old["spec"] != event.new["spec"]
+    return event.old is None or event.old["spec"] != event.new["spec"]
 
 
 def _changes_to(known: Object | None, event: WatchEvent) -> list[WatchEvent]:

@@ -234,11 +234,7 @@ class Kubelet:
 
     def sync(self, key: Key) -> None:
         if key.resource == NODES:
-            node = self._nodes.get("", key.name)
-            if node is not None and (until := down_until(node)) is not None:
-                self._come_back(key, node, until)
-            elif node is not None and is_registration_due(node):
-                self._node_client.update_status(node, register(node, self._clock.now())["status"])
+            self._sync_node(key)
             return
         pod = self._pods.get(key.namespace, key.name)
         node = self._live_node(pod) if pod is not None else None
@@ -246,19 +242,33 @@ class Kubelet:
         if pod is None or node is None:
             return
         step: Step | None
-        if decided is not None and decided_pod is pod and decided_node is node:
-            step = decided if isinstance(decided, Remove) else self._admit(pod, node) or decided
+        if decided is None or decided_pod is not pod or decided_node is not node:
+            now = self._clock.now()
+            step = next_step(pod, node, now, lambda: self._admit(pod, node), self._rules)
+        elif isinstance(decided, Remove):
+            step = decided
         else:
-            step = next_step(
-                pod, node, self._clock.now(), lambda: self._admit(pod, node), self._rules
-            )
+            step = self._admit(pod, node) or decided
         if step is None or isinstance(step, Refuse):
             self._wait(key, pod)
-        ends_pod = isinstance(step, Rejection) or (
-            isinstance(step, Start) and step.outcome.state == "terminated"
-        )
-        if step is not None and not (ends_pod and self._must_wait(key, pod)):
+        if step is None:
+            return
+        ends_pod = isinstance(step, Rejection)
+        if isinstance(step, Start):
+            ends_pod = step.outcome.state == "terminated"
+        if not ends_pod or not self._must_wait(key, pod):
             self._take(step, pod, node)
+
+    def _sync_node(self, key: Key) -> None:
+        """Let a node come back that is down, and register one that has not been."""
+        node = self._nodes.get("", key.name)
+        if node is None:
+            return
+        until = down_until(node)
+        if until is not None:
+            self._come_back(key, node, until)
+        elif is_registration_due(node):
+            self._node_client.update_status(node, register(node, self._clock.now())["status"])
 
     def _come_back(self, key: Key, node: Node, until: datetime) -> None:
         """Let a kubelet that was down report again on its pods, which count as not ready since, and

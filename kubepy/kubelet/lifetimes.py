@@ -133,13 +133,17 @@ class Lifetime(NamedTuple):
 
     def end_of(self, outcome: str) -> tuple[PodOutcome, bool]:
         """Return how a run with this outcome ends, and whether the containers start again then."""
-        if outcome in CRASHES:
-            return OUT_OF_MEMORY if outcome == OOM_KILLED else self.crash, self.crash_restarts
-        return self.end, self.restarts
+        if outcome not in CRASHES:
+            return self.end, self.restarts
+        if outcome == OOM_KILLED:
+            return OUT_OF_MEMORY, self.crash_restarts
+        return self.crash, self.crash_restarts
 
     def running(self, outcome: str) -> PodOutcome:
         """Return the outcome of containers that have just been started."""
-        return OUTCOMES["not-ready" if self.ready_after else outcome]
+        if self.ready_after:
+            return OUTCOMES["not-ready"]
+        return OUTCOMES[outcome]
 
 
 # Pods without annotations, other than those of Jobs.
@@ -299,7 +303,10 @@ class Moments:
 
     def exact(self, pod: Pod, text: str) -> datetime:
         """Return the moment that a timestamp of the pod stands for."""
-        return self._by_uid.get(uid_of(pod), {}).get(text) or parse_time(text)
+        moment = self._by_uid.get(uid_of(pod), {}).get(text)
+        if moment is not None:
+            return moment
+        return parse_time(text)
 
     def remember(self) -> Any:
         """Return the moments as JSON, for the next process."""

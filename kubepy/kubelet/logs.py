@@ -185,9 +185,13 @@ def _status_of(pod: Pod, container: str) -> ContainerStatus | None:
 def lines_of(pod: Pod, container: str) -> list[str]:
     """Return what a container prints when it starts."""
     annotations = annotations_of(pod)
-    is_main = any(own["name"] == container for own in pod["spec"].get("containers") or ())
-    text = annotations.get(f"{LOG}.{container}", annotations.get(LOG, "") if is_main else "")
-    return [line.removesuffix("\n") for line in io.StringIO(text, newline="\n")]
+    text = annotations.get(f"{LOG}.{container}")
+    if text is None:
+        containers = pod["spec"].get("containers") or ()
+        is_main = any(own["name"] == container for own in containers)
+        text = annotations.get(LOG, "") if is_main else ""
+    lines = io.StringIO(text, newline="\n")
+    return [line.removesuffix("\n") for line in lines]
 
 
 def _chosen(lines: list[str], options: LogOptions, started: str, now: datetime) -> bytes:

@@ -97,10 +97,11 @@ def invalid_image(image: str) -> Waiting | None:
 def lacks_configuration(pod: Pod) -> bool:
     """Tell whether the status of a pod says that a container has its image and lacks its
     configuration."""
-    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    return any(
-        _waiting_reason(status) == CONFIG_ERROR and is_held(pod, status) for status in statuses
-    )
+    status = pod.get("status") or {}
+    for container_status in status.get("containerStatuses") or ():
+        if _waiting_reason(container_status) == CONFIG_ERROR and is_held(pod, container_status):
+            return True
+    return False
 
 
 def shows_failed_pull(pod: Pod) -> bool:
@@ -179,7 +180,9 @@ def _statuses_by_name(pod: Pod) -> dict[str, ContainerStatus]:
 
 
 def _waiting_reason(status: ContainerStatus) -> str:
-    return ((status.get("state") or {}).get("waiting") or {}).get("reason", "")
+    state = status.get("state") or {}
+    waiting = state.get("waiting") or {}
+    return waiting.get("reason", "")
 
 
 def _has_started(status: ContainerStatus | None) -> bool:

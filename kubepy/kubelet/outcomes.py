@@ -28,7 +28,10 @@ class StartObstacles(NamedTuple):
 
     def of(self, container: str) -> Waiting | None:
         """Return the obstacle of a container."""
-        return next((waiting for name, waiting in self.containers if name == container), None)
+        for name, waiting in self.containers:
+            if name == container:
+                return waiting
+        return None
 
 
 class PodOutcome(NamedTuple):

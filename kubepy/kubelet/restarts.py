@@ -86,7 +86,8 @@ class ContainerRun(NamedTuple):
 
     @property
     def is_in_backoff(self) -> bool:
-        return (self.state.get("waiting") or {}).get("reason") == CRASHED.reason
+        waiting = self.state.get("waiting") or {}
+        return waiting.get("reason") == CRASHED.reason
 
     @property
     def started(self) -> datetime | None:
@@ -102,7 +103,9 @@ class ContainerRun(NamedTuple):
     @property
     def runs(self) -> int:
         """Count the runs that have ended."""
-        is_over = self.is_in_backoff or (not self.is_running and bool(last_end(self.status)))
+        if self.is_in_backoff:
+            return self.restarts + 1
+        is_over = not self.is_running and bool(last_end(self.status))
         return self.restarts + is_over
 
     @property
@@ -162,7 +165,9 @@ class ContainerRun(NamedTuple):
 
 def last_end(status: ContainerStatus) -> str:
     """Return when the last run of a container ended, empty if it has had but one."""
-    return ((status.get("lastState") or {}).get("terminated") or {}).get("finishedAt", "")
+    last_state = status.get("lastState") or {}
+    terminated = last_state.get("terminated") or {}
+    return terminated.get("finishedAt", "")
 
 
 def container_run(pod: Pod, lifetime: Lifetime, rules: Rules) -> ContainerRun | None:
@@ -170,12 +175,22 @@ def container_run(pod: Pod, lifetime: Lifetime, rules: Rules) -> ContainerRun | 
     any."""
     status = pod.get("status") or {}
     for entry in status.get("initContainerStatuses") or ():
-        state = entry.get("state") or {}
-        has_failed = "waiting" in state or (state.get("terminated") or {}).get("exitCode")
-        if has_failed and entry["name"] == first_init_container(pod) and not is_held(pod, entry):
+        is_meant = entry["name"] == first_init_container(pod)
+        if is_meant and _has_failed(entry) and not is_held(pod, entry):
             return ContainerRun(pod, lifetime.init or COMPLETES, rules, entry, lifetime)
-    started = (entry for entry in status.get("containerStatuses") or () if not is_held(pod, entry))
-    return next((ContainerRun(pod, lifetime, rules, entry) for entry in started), None)
+    for entry in status.get("containerStatuses") or ():
+        if not is_held(pod, entry):
+            return ContainerRun(pod, lifetime, rules, entry)
+    return None
+
+
+def _has_failed(status: ContainerStatus) -> bool:
+    """Tell whether an init container waits for its next run, or has ended with an error."""
+    state = status.get("state") or {}
+    if "waiting" in state:
+        return True
+    terminated = state.get("terminated") or {}
+    return bool(terminated.get("exitCode"))
 
 
 def _with_init(init: PodOutcome, start_containers: Callable[[], PodOutcome]) -> PodOutcome:
@@ -204,11 +219,13 @@ def start(pod: Pod, lifetime: Lifetime, rules: Rules) -> PodOutcome:
 
 def has_initialized(pod: Pod) -> bool:
     """Tell whether the init container that outcomes speak of has completed."""
-    ends = {
-        entry["name"]: (entry.get("state") or {}).get("terminated")
-        for entry in (pod.get("status") or {}).get("initContainerStatuses") or ()
-    }
-    end = ends.get(first_init_container(pod))
+    status = pod.get("status") or {}
+    name = first_init_container(pod)
+    end = None
+    for entry in status.get("initContainerStatuses") or ():
+        if entry["name"] == name:
+            state = entry.get("state") or {}
+            end = state.get("terminated")
     return end is not None and not end.get("exitCode")
 
 
@@ -216,12 +233,7 @@ def _start(lifetime: Lifetime, run: ContainerRun | None, *, has_image: bool = Fa
     """Return the outcome of the containers, or of the init container, whose run this is; None: they
     have not run."""
     if lifetime.outcome in CRASHES and not lifetime.before:
-        end, starts_again = lifetime.end_of(lifetime.outcome)
-        if not starts_again:
-            return end
-        restarts = max(run.restarts if run else 0, CRASH_LOOP_RESTARTS)
-        is_shown = lifetime.outcome == OOM_KILLED or (run is not None and run.is_running)
-        return crashed(restarts, _backoff_after(restarts), end if is_shown else None)
+        return _start_crashing(lifetime, run)
     if run is None:
         return begin(lifetime, 0, 0, pulled=has_image)
     outcome = lifetime.attempt(run.runs).outcome
@@ -229,7 +241,22 @@ def _start(lifetime: Lifetime, run: ContainerRun | None, *, has_image: bool = Fa
         return begin(lifetime, run.runs, run.waited, KILLED if run.is_running else None)
     if run.is_running:
         return OUTCOMES[outcome]
-    return lifetime.running(outcome)._replace(restarts=run.runs if last_end(run.status) else 0)
+    restarts = run.runs if last_end(run.status) else 0
+    return lifetime.running(outcome)._replace(restarts=restarts)
+
+
+def _start_crashing(lifetime: Lifetime, run: ContainerRun | None) -> PodOutcome:
+    """Return the outcome of containers that are in a crash loop from their start."""
+    end, starts_again = lifetime.end_of(lifetime.outcome)
+    if not starts_again:
+        return end
+    restarts = CRASH_LOOP_RESTARTS
+    is_running = False
+    if run is not None:
+        restarts = max(run.restarts, CRASH_LOOP_RESTARTS)
+        is_running = run.is_running
+    is_shown = is_running or lifetime.outcome == OOM_KILLED
+    return crashed(restarts, _backoff_after(restarts), end if is_shown else None)
 
 
 def begin(
@@ -409,7 +436,8 @@ def deletion_time(pod: Pod) -> datetime:
 
 
 def _grace_period(pod: Pod) -> timedelta:
-    return timedelta(seconds=pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+    seconds = pod["metadata"].get("deletionGracePeriodSeconds")
+    return timedelta(seconds=seconds or 0)
 
 
 def stop_time(run: ContainerRun) -> datetime | None:

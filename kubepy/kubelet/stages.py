@@ -169,7 +169,9 @@ class PodOnNode(NamedTuple):
         only_finalizers_hold_it = self.pod["metadata"].get("deletionGracePeriodSeconds") == 0
         if only_finalizers_hold_it or annotations_of(self.pod).get(TERMINATION) == "stuck":
             return None
-        return (self.run and not is_pod_terminal(self.pod) and stop_time(self.run)) or self.now
+        if self.run is None or is_pod_terminal(self.pod):
+            return self.now
+        return stop_time(self.run) or self.now
 
     @property
     def is_expired(self) -> bool:
@@ -281,16 +283,15 @@ def next_due(pod: Pod, node: Node | None, now: datetime, rules: Rules = NO_RULES
         return None
     life = PodOnNode.at(pod, node, now, lambda: None, rules)
     if is_being_deleted(pod):
-        if life.stops:
-            return StepDue(life.stops)
-        return None
+        stops = life.stops
+        return StepDue(stops) if stops else None
     deadline = deadline_of(pod)
     change = None if life.refusal else life.change
-    if change is None or (deadline is not None and deadline <= change.due):
-        if deadline is None:
-            return None
-        return StepDue(deadline)
-    return StepDue(change.due, change.repeats and deadline is None)
+    if change is None:
+        return StepDue(deadline) if deadline is not None else None
+    if deadline is None:
+        return StepDue(change.due, change.repeats)
+    return StepDue(min(deadline, change.due))
 
 
 def rests_once_started(pod: Pod, node: Node, outcome: PodOutcome, rules: Rules) -> bool:

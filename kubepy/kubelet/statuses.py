@@ -195,7 +195,9 @@ def _state(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> Co
 
 def _started(before: ContainerStatus, time: str) -> str:
     """Return when a container started: one that was running keeps that time."""
-    return (before.get("state") or {}).get("running", {}).get("startedAt") or time
+    state = before.get("state") or {}
+    running = state.get("running", {})
+    return running.get("startedAt") or time
 
 
 def _terminated(before: ContainerStatus, outcome: PodOutcome, time: str) -> ContainerState:
@@ -388,10 +390,12 @@ def _resized(status: ContainerStatus, resources: ResourceRequirements) -> Contai
     none."""
     if not resources or "running" not in (status.get("state") or {}):
         return status
-    allocated: ContainerStatus = (
-        {"allocatedResources": requests} if (requests := resources.get("requests")) else {}
-    )
-    return {**status, **allocated, "resources": resources}
+    resized: ContainerStatus = {**status}
+    requests = resources.get("requests")
+    if requests:
+        resized["allocatedResources"] = requests
+    resized["resources"] = resources
+    return resized
 
 
 def rejected_status(pod: Pod, reason: str, message: str, now: datetime) -> PodStatus:

@@ -212,7 +212,12 @@ def latest(text: str | None) -> Checkpoint | None:
 
 def _read(record: Mapping[str, Any]) -> Checkpoint:
     pending = tuple(
-        Pending(owner, Key(resource, namespace, name), parse_time(due) if due else None, *flags)
+        Pending(
+            owner,
+            Key(resource, namespace, name),
+            parse_time(due) if due else None,
+            *flags,
+        )
         for owner, resource, namespace, name, due, *flags in record["pending"]
     )
     return Checkpoint(

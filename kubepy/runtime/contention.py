@@ -306,7 +306,11 @@ class Contention:
             wait = Wait(contest, 0, now)
         elif now >= wait.until:
             same = contest if wait.is_released else wait.contest
-            wait = Wait(same._replace(rounds=wait.contest.rounds + 1), wait.level + 1, now)
+            wait = Wait(
+                same._replace(rounds=wait.contest.rounds + 1),
+                wait.level + 1,
+                now,
+            )
         if wait.until <= now:
             wait = wait._replace(until=later(now, wait.seconds))
         self._waits[place] = wait
@@ -411,7 +415,11 @@ def first_difference(old: Any, new: Any, path: str = "spec") -> tuple[str, Any, 
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted({*old, *new}):
             if old.get(name) != new.get(name):
-                return first_difference(old.get(name), new.get(name), f"{path}.{name}")
+                return first_difference(
+                    old.get(name),
+                    new.get(name),
+                    f"{path}.{name}",
+                )
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
             if before != after:

@@ -205,7 +205,7 @@ def takes_events(transaction: RequestTransaction, namespace: str) -> bool:
     stored = transaction.get(Key("namespaces", "", namespace))
     if stored is None:
         return False
-    return stored.get("status", {}).get("phase") != "Terminating"
+    return bool(stored.get("status", {}).get("phase") != "Terminating")
 
 
 # --- correlation ----------------------------------------------------------------------------------

@@ -720,7 +720,7 @@ def _have_other_links(key: Key, old: Object, new: Object) -> bool:
         return True
     if key.resource != PODS:
         return False
-    return old["spec"].get("nodeName") != new["spec"].get("nodeName")
+    return bool(old["spec"].get("nodeName") != new["spec"].get("nodeName"))
 
 
 def _discard(groups: dict[Group, dict[Key, Value]], group: Group, key: Key) -> None:

@@ -181,7 +181,11 @@ class WorkQueue(Generic[K]):
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         delay = min(self._base_delay * 2.0 ** min(failures, 30), self._max_delay)
-        self.add_after(key, delay if delay > patience else 0.0, repeating=delay == self._max_delay)
+        self.add_after(
+            key,
+            delay if delay > patience else 0.0,
+            repeating=delay == self._max_delay,
+        )
 
     def forget(self, key: K) -> None:
         self._failures.pop(key, None)

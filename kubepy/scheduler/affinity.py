@@ -68,7 +68,8 @@ def pod_terms(affinity: Affinity, namespace: str) -> PodTerms:
 
 
 def _required(affinity: PodAffinity | PodAntiAffinity, namespace: str) -> Terms:
-    return tuple(_term(term, namespace) for term in affinity.get(REQUIRED) or ())
+    terms = affinity.get(REQUIRED) or ()
+    return tuple(_term(term, namespace) for term in terms)
 
 
 def _preferred(affinity: PodAffinity | PodAntiAffinity, namespace: str) -> Terms:

@@ -46,9 +46,10 @@ def _parsed_number(resource: str, text: str) -> int:
 
 def resource_list(quantities: Mapping[str, Any] | None) -> Resources:
     """Convert a ``v1.ResourceList`` to whole numbers."""
-    return {
-        name: _parsed_number(name, str(quantity)) for name, quantity in (quantities or {}).items()
-    }
+    resources: Resources = {}
+    for name, quantity in (quantities or {}).items():
+        resources[name] = _parsed_number(name, str(quantity))
+    return resources
 
 
 class PodInfo:

@@ -61,16 +61,21 @@ def node_event(event: WatchEvent) -> ClusterEvent:
 def pod_event(event: WatchEvent) -> ClusterEvent:
     """Return the event of a pod that has, or had, a node; a pod that has ended counts as
     deleted."""
-    old = cast(
-        "Pod | None", event.old if event.old is not None and _takes_room(event.old) else None
-    )
-    new = cast(
-        "Pod | None", event.new if event.new is not None and _takes_room(event.new) else None
-    )
+    old = _with_room(event.old)
+    new = _with_room(event.new)
     node = node_name(new or old or {"spec": {}})
-    if event.old is None and event.is_update and not (new is not None and is_being_deleted(new)):
-        return ClusterEvent(ANY_POD_CHANGE, None, new, node, unknown=True)
+    if event.old is None and event.is_update:
+        is_going = new is not None and is_being_deleted(new)
+        if not is_going:
+            return ClusterEvent(ANY_POD_CHANGE, None, new, node, unknown=True)
     return ClusterEvent(_pod_actions(old, new), old, new, node)
+
+
+def _with_room(pod: AnyObject | None) -> Pod | None:
+    """Return a pod that takes room on a node; None for any other."""
+    if pod is None or not _takes_room(pod):
+        return None
+    return cast("Pod", pod)
 
 
 def _takes_room(pod: AnyObject) -> bool:
@@ -103,8 +108,9 @@ def _pod_actions(old: Pod | None, new: Pod | None) -> frozenset[str]:
 def unscheduled_pod_event(old: AnyObject, new: AnyObject) -> ClusterEvent:
     """Return the event of the waiting pod itself. Changes of its status and its annotations mean
     nothing."""
-    changed = old["spec"] != new["spec"] or labels_of(old) != labels_of(new)
-    return ClusterEvent(frozenset({SELF_UPDATE}) if changed else NO_ACTION, old, new)
+    if old["spec"] != new["spec"] or labels_of(old) != labels_of(new):
+        return ClusterEvent(frozenset({SELF_UPDATE}), old, new)
+    return ClusterEvent(NO_ACTION, old, new)
 
 
 def volume_event(event: WatchEvent) -> ClusterEvent:
@@ -119,7 +125,10 @@ def namespace_event(event: WatchEvent) -> ClusterEvent:
     of their own."""
     old = event.old
     new = event.new
-    changed = new is not None and (
-        event.is_update if old is None else labels_of(old) != labels_of(new)
-    )
-    return ClusterEvent(frozenset({NAMESPACE}) if changed else NO_ACTION, old, new)
+    if new is None:
+        is_changed = False
+    elif old is None:
+        is_changed = event.is_update
+    else:
+        is_changed = labels_of(old) != labels_of(new)
+    return ClusterEvent(frozenset({NAMESPACE}) if is_changed else NO_ACTION, old, new)

@@ -158,9 +158,9 @@ def _importance(pod: PodInfo) -> tuple[int, str, str]:
 
 
 def _start_time(pod: PodInfo) -> str:
-    return str(
-        (pod.pod.get("status") or {}).get("startTime") or "9999"
-    )  # a pod that has not started counts as newest
+    status = pod.pod.get("status") or {}
+    # a pod that has not started counts as newest
+    return str(status.get("startTime") or "9999")
 
 
 def _split_by_budget(
@@ -191,7 +191,9 @@ def _covers(budget: Mapping[str, Any], pod: PodInfo) -> bool:
     selector = from_label_selector(budget["spec"].get("selector"))
     if selector.is_empty() or not selector.matches(pod.labels):
         return False
-    return pod.key.name not in ((budget.get("status") or {}).get("disruptedPods") or {})
+    status = budget.get("status") or {}
+    disrupted_pods = status.get("disruptedPods") or {}
+    return pod.key.name not in disrupted_pods
 
 
 def _preference(candidate: Candidate) -> tuple[Any, ...]:

@@ -106,7 +106,11 @@ class Scheduler:
         pod = self._pods.get(key.namespace, key.name)
         if pod is None:
             return (0, "", "")
-        return (-priority(pod), pod["metadata"].get("creationTimestamp") or "", uid_of(pod))
+        return (
+            -priority(pod),
+            pod["metadata"].get("creationTimestamp") or "",
+            uid_of(pod),
+        )
 
     def _node_changed(self, event: WatchEvent) -> None:
         self._handle().cache.set_node(event.key.name, cast("Node | None", event.new))

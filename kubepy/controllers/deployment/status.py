@@ -127,7 +127,9 @@ def is_complete(deployment: Deployment, status: AnyObject) -> bool:
     for name in ("updatedReplicas", "replicas", "availableReplicas"):
         if status.get(name, 0) != desired:
             return False
-    return status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
+    generation: int = deployment["metadata"].get("generation", 0)
+    observed: int = status.get("observedGeneration", 0)
+    return observed >= generation
 
 
 def is_progressing(deployment: Deployment, status: AnyObject) -> bool:

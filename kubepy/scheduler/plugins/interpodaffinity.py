@@ -161,19 +161,14 @@ class InterPodAffinity(FilterPlugin):
 
 def _node_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
     new = labels_of(event.new or {"metadata": {}})
+    affinity_keys = [term.topology_key for term in pod.terms.required_affinity]
+    anti_affinity_keys = [term.topology_key for term in pod.terms.required_anti_affinity]
     if event.old is None:
-        in_domain = any(term.topology_key in new for term in pod.terms.required_affinity)
-        if in_domain:
-            return True
-        return bool(pod.terms.required_anti_affinity)
+        return bool(anti_affinity_keys) or any(key in new for key in affinity_keys)
     old = labels_of(event.old)
-    for term in pod.terms.required_affinity:
-        if term.topology_key in new and old.get(term.topology_key) != new[term.topology_key]:
-            return True
-    for term in pod.terms.required_anti_affinity:
-        if term.topology_key in old and new.get(term.topology_key) != old[term.topology_key]:
-            return True
-    return False
+    if any(key in new and old.get(key) != new[key] for key in affinity_keys):
+        return True
+    return any(key in old and new.get(key) != old[key] for key in anti_affinity_keys)
 
 
 def _pod_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
@@ -206,5 +201,7 @@ def _may_match_all(terms: Terms, pod: AnyObject) -> bool:
 def _may_match(term: AffinityTerm, pod: AnyObject) -> bool:
     """Tell whether a term could match a pod, as far as can be said without the labels of the pod's
     namespace."""
-    in_namespace = namespace_of(pod) in term.namespaces or term.namespace_selector is not NOTHING
-    return in_namespace and term.selector.matches(labels_of(pod))
+    is_in_namespace = namespace_of(pod) in term.namespaces
+    if not is_in_namespace and term.namespace_selector is NOTHING:
+        return False
+    return term.selector.matches(labels_of(pod))

@@ -98,4 +98,7 @@ def _insufficient(requests: Resources, allocatable: Resources, used: Resources) 
 
 
 def _allocatable(node: Mapping[str, Any] | None) -> Resources:
-    return resource_list(((node or {}).get("status") or {}).get("allocatable"))
+    if node is None:
+        return {}
+    status = node.get("status") or {}
+    return resource_list(status.get("allocatable"))

@@ -207,29 +207,28 @@ def _node_queueing_hint(constraints: Constraints, event: ClusterEvent) -> bool:
     now = event.new is not None and has_all_keys(labels_of(event.new), constraints)
     if event.old is None or event.new is None or was != now:
         return was or now
+    if not now:
+        return False
+    if NODE_TAINT in event.actions:
+        return True
     old = labels_of(event.old)
     new = labels_of(event.new)
-    moved = any(
-        old.get(constraint.topology_key) != new.get(constraint.topology_key)
-        for constraint in constraints
-    )
-    return now and (moved or NODE_TAINT in event.actions)
+    keys = [constraint.topology_key for constraint in constraints]
+    return any(old.get(key) != new.get(key) for key in keys)
 
 
 def _pod_queueing_hint(pod: PodInfo, constraints: Constraints, event: ClusterEvent) -> bool:
     changed = event.new or event.old
-    if changed is None or (
-        namespace_of(changed) != pod.namespace and uid_of(changed) != uid_of(pod.pod)
-    ):
+    if changed is None:
         return False
+    is_itself = uid_of(changed) == uid_of(pod.pod)
+    if namespace_of(changed) != pod.namespace and not is_itself:
+        return False
+    selectors = [constraint.selector for constraint in constraints]
     if event.old is None or event.new is None or POD_TERMINATING in event.actions:
-        return any(constraint.selector.matches(labels_of(changed)) for constraint in constraints)
-    if uid_of(changed) == uid_of(pod.pod) and any(
-        constraint.honor_taints for constraint in constraints
-    ):
+        return any(selector.matches(labels_of(changed)) for selector in selectors)
+    if is_itself and any(constraint.honor_taints for constraint in constraints):
         return True
-    return any(
-        constraint.selector.matches(labels_of(event.old))
-        != constraint.selector.matches(labels_of(event.new))
-        for constraint in constraints
-    )
+    old = labels_of(event.old)
+    new = labels_of(event.new)
+    return any(selector.matches(old) != selector.matches(new) for selector in selectors)

@@ -78,16 +78,28 @@ class NodeVolumeLimits(FilterPlugin):
 
 def volume_limits(csi_node: CSINode | None) -> dict[str, int]:
     """Return the greatest number of volumes for each driver that limits them."""
-    drivers = csi_node["spec"].get("drivers") or () if csi_node is not None else ()
-    counts = {driver["name"]: (driver.get("allocatable") or {}).get("count") for driver in drivers}
-    return {name: count for name, count in counts.items() if count is not None}
+    if csi_node is None:
+        return {}
+    limits: dict[str, int] = {}
+    for driver in csi_node["spec"].get("drivers") or ():
+        allocatable = driver.get("allocatable") or {}
+        count = allocatable.get("count")
+        if count is not None:
+            limits[driver["name"]] = count
+    return limits
 
 
 def attached_volumes(pod: PodInfo, handle: Handle) -> set[AttachedVolume]:
     """Return the volumes of the pod's claims, those included that are still to be provisioned."""
-    claims = (handle.claims.get(pod.namespace, use.claim) for use in uses_of(pod.pod))
-    volumes = (_attached_volume(claim, handle) for claim in claims if claim is not None)
-    return {volume for volume in volumes if volume is not None}
+    volumes: set[AttachedVolume] = set()
+    for use in uses_of(pod.pod):
+        claim = handle.claims.get(pod.namespace, use.claim)
+        if claim is None:
+            continue
+        volume = _attached_volume(claim, handle)
+        if volume is not None:
+            volumes.add(volume)
+    return volumes
 
 
 def _attached_volume(claim: PersistentVolumeClaim, handle: Handle) -> AttachedVolume | None:

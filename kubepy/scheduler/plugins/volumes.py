@@ -216,7 +216,8 @@ class RestrictionsState(NamedTuple):
 
 
 def _shared_claims(pod: PodInfo) -> list[str]:
-    return [use.claim for use in uses_of(pod.pod) if not use.ephemeral]
+    uses = uses_of(pod.pod)
+    return [use.claim for use in uses if not use.ephemeral]
 
 
 class VolumeRestrictions(FilterPlugin):
@@ -398,4 +399,5 @@ class VolumeZone(FilterPlugin):
 
 
 def _zones_of(volume: AnyObject) -> dict[str, str]:
-    return {key: value for key, value in labels_of(volume).items() if key in ZONE_LABELS}
+    labels = labels_of(volume)
+    return {key: labels[key] for key in labels if key in ZONE_LABELS}
